@@ -1,1 +1,1 @@
-"""The adapters that come with the autoscaler, each registered as an entry point like anybody else's."""
+"""The adapters of this package. Each is registered as an entry point, as a third party's adapter is."""

@@ -1,4 +1,4 @@
-"""Sizes AWS Auto Scaling groups: type `aws-asg`. docs/aws-asg.md tells an operator's story."""
+"""The adapter of type `aws-asg`: it sizes AWS Auto Scaling groups. docs/aws-asg.md describes its use."""
 
 from adapters.aws_asg.adapter import AwsAsg
 

@@ -1,4 +1,4 @@
-"""The two verbs on the Auto Scaling groups of one account and region."""
+"""The adapter for the Auto Scaling groups of one account and region."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,11 +7,11 @@ from typing import ClassVar, Final
 
 from adapters.aws_asg import groups
 from adapters.aws_asg.breaker import Breaker
+from adapters.aws_asg.ec2 import Ec2Instances
 from adapters.aws_asg.lifecycle import LIFECYCLE, LifecycleStage, stage_of
-from adapters.aws_asg.machines import Machines
+from adapters.aws_asg.other_autoscalers import OtherAutoscalers
 from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.refreshes import Refreshes
-from adapters.aws_asg.rivals import Rivals
 from adapters.aws_asg.scaling import Scaling
 from adapters.aws_asg.settings import AwsSettings
 from adapters.aws_asg.writes import Writes
@@ -36,17 +36,17 @@ _NAMES_A_CALL: Final = 100
 
 
 class AwsAsg:
-    """Sizes Auto Scaling groups: their DesiredCapacity, and nothing else of them."""
+    """Sets the DesiredCapacity of Auto Scaling groups and changes nothing else."""
 
     Settings: ClassVar = AwsSettings
     target_keys: ClassVar[frozenset[str]] = frozenset({"victims"})
     concurrent_writes: ClassVar[int] = 8
-    """A write takes two or three requests, one after another; so many writes at a time spend the account's budget of
-    requests even where each takes a second."""
+    """Concurrent writes of one connection. A write takes two or three sequential requests; eight writes use the
+    account's request budget even where each request takes a second."""
 
     @staticmethod
     def target_problem(target: TargetRef, settings: AwsSettings) -> str | None:  # noqa: ARG004 - the contract's
-        """A name that no group can have."""
+        """Return why no group can have this name, or None."""
         if _NAME.fullmatch(target.name):
             return None
         return (
@@ -62,19 +62,19 @@ class AwsAsg:
         self._logger = context.logger
         self._api: Final = AwsApi(context.name, settings, context.clock)
         self._writes = Writes(context.name, context.memory, context.clock, context.logger)
-        self._machines = Machines(self._api)
+        self._ec2 = Ec2Instances(self._api)
         self._refreshes = Refreshes(self._api, settings.on_instance_refresh)
         self._breaker = Breaker(self._api, settings.circuit_breaker, context.clock)
-        self._rivals = Rivals(self._api, context.clock)
+        self._other_autoscalers = OtherAutoscalers(self._api, context.clock)
         self._scaling = Scaling(
-            self._api, self._writes, self._machines, self._refreshes, self._breaker, settings, context.logger
+            self._api, self._writes, self._ec2, self._refreshes, self._breaker, settings, context.logger
         )
-        self._unheard_of: set[str] = set()
+        self._logged_states: set[str] = set()
         self._logged: dict[str, str] = {}
-        """A request that fails -> the class of the error that was last logged for it."""
+        """Request that fails -> class of its last logged error."""
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
-        """All groups a hundred a call; EC2 is asked for instances that are new, AWS's other lists now and then."""
+        """Read all groups, a hundred a request; EC2 for new instances only; AWS's other lists from time to time."""
         if not targets:
             return {}
         self._recall_writes()
@@ -82,12 +82,12 @@ class AwsAsg:
         failed = self._learn([group for group in found.values() if not isinstance(group, TargetError)], call)
         read = {name: self._read(name, group, failed) for name, group in found.items()}
         seen = {name: state for name, state in read.items() if isinstance(state, TargetState)}
-        self._look_aside(seen, call)
+        self._read_optional(seen, call)
         complete = {name: self._completed(name, state) for name, state in seen.items()}
         return {target: complete.get(target.name) or read[target.name] for target in targets}
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
-        """Set the group's DesiredCapacity, or end named victims."""
+        """Set the group's DesiredCapacity, or terminate the chosen victims."""
         with nothing_written():
             self._recall_writes()
         return self._scaling.scale(target.name, change, call)
@@ -101,11 +101,11 @@ class AwsAsg:
             self._writes.load()
         except StateError as error:
             raise TargetUnavailable(
-                f"the last writes cannot be read from the state, so no size is certain: {error}"
+                f"the recent writes cannot be read from the state, so the sizes are unknown: {error}"
             ) from None
 
     def _describe(self, names: Sequence[str], call: Call) -> dict[str, Raw | TargetError]:
-        """What AWS says of each group, or why it does not."""
+        """Return the description of each group, or its error."""
         found: dict[str, Raw | TargetError] = {}
         for start in range(0, len(names), _NAMES_A_CALL):
             batch = names[start : start + _NAMES_A_CALL]
@@ -116,7 +116,7 @@ class AwsAsg:
                     "describe_auto_scaling_groups",
                     "AutoScalingGroups",
                     call,
-                    # Without MaxRecords AWS takes fifty names.
+                    # Without MaxRecords AWS accepts fifty names.
                     {"AutoScalingGroupNames": batch, "MaxRecords": _NAMES_A_CALL},
                 ):
                     with unavailable_if_malformed("describe_auto_scaling_groups"):
@@ -127,7 +127,7 @@ class AwsAsg:
         return {name: found[name] for name in names}
 
     def _learn(self, described: Iterable[Raw], call: Call) -> Mapping[str, TargetError]:
-        """Ask EC2 for what is new; instance or type -> why it could not be asked for."""
+        """Ask EC2 for new instances and types. Return the error of each instance or type whose request failed."""
         settled, changing, types = set[str](), set[str](), set[str]()
         for group in described:
             types |= groups.by_types(group)
@@ -135,10 +135,10 @@ class AwsAsg:
                 state = one["LifecycleState"]
                 if stage_of(state) is not LifecycleStage.OUTSIDE:
                     (changing if stage_of(state) is LifecycleStage.STARTING else settled).add(one["InstanceId"])
-                if state not in LIFECYCLE and state not in self._unheard_of:
-                    self._unheard_of.add(state)
+                if state not in LIFECYCLE and state not in self._logged_states:
+                    self._logged_states.add(state)
                     self._logger.warning("aws_lifecycle_state_unknown", state=state, taken_for="not ready")
-        return {**self._machines.learn(settled, changing, call), **self._machines.learn_types(types, call)}
+        return {**self._ec2.learn(settled, changing, call), **self._ec2.learn_types(types, call)}
 
     def _read(
         self, name: str, group: Raw | TargetError, failed: Mapping[str, TargetError]
@@ -151,7 +151,7 @@ class AwsAsg:
                 return error
         try:
             with unavailable_if_malformed(f"group {name}"):
-                instances = groups.instances(group, self._machines)
+                instances = groups.instances(group, self._ec2)
                 return TargetState(
                     replicas=self._writes.size(name, group["DesiredCapacity"]),
                     status_replicas=sum(one.weight for one in instances if not one.deleting),
@@ -162,37 +162,41 @@ class AwsAsg:
         except TargetError as error:
             return error
 
-    def _look_aside(self, seen: Mapping[str, TargetState], call: Call) -> None:
-        """Ask what no size depends on, while there is time; what fails is logged, and asked again later."""
-        whole = {name for name, state in seen.items() if _runs_whole(state)}
-        self._aside("scaling activities", lambda part: self._breaker.look(whole, seen.keys() - whole, part), call)
-        self._aside("instance refreshes", lambda part: self._refreshes.look_again(seen.keys(), part), call)
-        self._aside("scaling policies", self._rivals.look, call)
+    def _read_optional(self, seen: Mapping[str, TargetState], call: Call) -> None:
+        """Read what no size depends on, in the time that is left. A failure is logged; a later cycle asks again."""
+        complete = {name for name, state in seen.items() if _is_complete(state)}
+        self._try_to_read(
+            "scaling activities",
+            lambda part: self._breaker.read_activities(complete, seen.keys() - complete, part),
+            call,
+        )
+        self._try_to_read("instance refreshes", lambda part: self._refreshes.read_again(seen.keys(), part), call)
+        self._try_to_read("scaling policies", self._other_autoscalers.read_next_pages, call)
 
-    def _aside(self, what: str, look: Callable[[Call], None], call: Call) -> None:
-        """Within half of the time that is left: what is known of the groups must not come too late for it."""
+    def _try_to_read(self, what: str, read: Callable[[Call], None], call: Call) -> None:
+        """Run one optional read within half of the remaining time, so that the groups' states are returned in time."""
         now = self._clock.monotonic()
         try:
-            look(replace(call, deadline=now + (call.deadline - now) / 2))
+            read(replace(call, deadline=now + (call.deadline - now) / 2))
         except TargetError as error:
             if self._logged.get(what) != type(error).__name__:
-                self._logger.warning("aws_question_failed", about=what, error=str(error))
+                self._logger.warning("aws_request_failed", about=what, error=str(error))
             self._logged[what] = type(error).__name__
         else:
             self._logged.pop(what, None)
 
     def _completed(self, name: str, state: TargetState) -> TargetState:
-        """With what else holds the group, and what its operator should know."""
+        """Add the holds and warnings of refreshes, failing launches and other autoscalers."""
         refresh = self._refreshes.hold(name)
         scale_out = state.hold.scale_out or refresh.scale_out or self._breaker.hold(name)
         return replace(
             state,
             hold=Hold(scale_out, state.hold.scale_in or refresh.scale_in),
-            warnings=self._rivals.warnings(name),
+            warnings=self._other_autoscalers.warnings(name),
         )
 
 
-def _runs_whole(state: TargetState) -> bool:
-    """Whether the group has running all that it asks for: then no launch is under way or failing."""
+def _is_complete(state: TargetState) -> bool:
+    """Return whether the group runs all instances that it asks for, so that no launch is pending or failing."""
     running = sum(one.weight for one in state.instances if one.phase is Phase.RUNNING and not one.deleting)
     return running >= state.replicas

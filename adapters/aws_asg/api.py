@@ -1,4 +1,4 @@
-"""Requests to Auto Scaling, EC2 and STS: signed by boto3, ended by the deadline, each failure a TargetError."""
+"""Requests to Auto Scaling, EC2 and STS. boto3 signs them, the deadline bounds them, each failure is a TargetError."""
 
 import os
 import threading
@@ -14,33 +14,33 @@ from botocore.exceptions import BotoCoreError, ClientError, ProfileNotFound
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, stop_before_delay, wait_random_exponential
 
 from adapters.aws_asg.budget import Budget, shared_budget
+from adapters.aws_asg.errors import Busy, Throttled
 from adapters.aws_asg.failures import failure
 from adapters.aws_asg.http_client import HttpClient
 from adapters.aws_asg.raw import Raw, unavailable_if_malformed
-from adapters.aws_asg.refusals import Busy, Throttled
 from adapters.aws_asg.settings import AwsSettings
 from autoscaler.target import AdapterError, Call, Clock, Moment, TargetDeferred
 from autoscaler.target.http import USER_AGENT
 
 _ATTEMPTS: Final = 3
-"""As in botocore's standard mode, whose own retries are off: they know no deadline and no shared budget."""
+"""The attempts of botocore's standard mode. botocore's own retries are off: they ignore the deadline and the budget."""
 _PAUSE_SECONDS: Final = 0.2
-"""Half of the longest pause before the second attempt; it doubles with each."""
+"""Half of the longest pause before the second attempt. The pause doubles with each attempt."""
 _LONGEST_PAUSE_SECONDS: Final = 5.0
 _RENEW_BEFORE: Final = timedelta(minutes=5)
-"""A role's credentials are renewed when they have no longer to live."""
+"""A role's credentials are renewed when they expire within this time."""
 _SESSION_NAME: Final = "prometheus-autoscaler"
 
 
 class AwsApi:
-    """One connection to one account in one region, for several threads. Nothing is sent before the first call."""
+    """A connection to one account in one region, for several threads. It sends nothing before the first call."""
 
     def __init__(self, name: str, settings: AwsSettings, clock: Clock) -> None:
-        """Raises AdapterError for a profile that does not exist and where no region is known."""
+        """Raises AdapterError when the profile does not exist or no region is known."""
         self._settings = settings
         self._clock = clock
         self._of_thread = threading.local()
-        """`call`: the one that the thread is at."""
+        """`call`: the call that the thread serves."""
         self._session = _session(name, settings)
         self.region: Final[str] = _region(name, settings, self._session)
         bundle = self._session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")  # as botocore
@@ -48,19 +48,20 @@ class AwsApi:
         self._session.register("before-send", self._http_client.send)
         self._making = (
             threading.Lock()
-        )  # guards all that follows: boto3's clients serve any thread, its sessions do not
+        )  # guards the attributes below: boto3's clients are thread-safe, its sessions are not
         self._clients: dict[str, Any] = {}
         self._role: Raw | None = None
         self._assumed: Moment | None = None
-        """When the role was."""
+        """Time when the role was assumed."""
         self._budget: Budget | None = None
 
     def ask(
         self, service: str, operation: str, call: Call, parameters: Mapping[str, Any], *, write: bool = False
     ) -> Raw:
-        """The answer. Waits for the budget, and tries again what is worth it, while the deadline allows.
+        """Return the answer. Wait for the budget and retry while the deadline allows.
 
-        `operation` is boto3's method. A write is tried again only where it was certainly not done. Raises TargetError.
+        `operation` is boto3's method. A write is retried only when AWS certainly did not perform it. Raises
+        TargetError.
         """
         self._of_thread.call = call
         retrying = Retrying(
@@ -75,7 +76,7 @@ class AwsApi:
     def pages(
         self, service: str, operation: str, items: str, call: Call, parameters: Mapping[str, Any]
     ) -> Iterator[Raw]:
-        """What is listed under the key `items`, of all pages. Raises TargetError."""
+        """Yield the entries under the key `items` of all pages. Raises TargetError."""
         token: str | None = None
         while True:
             page = self.ask(service, operation, call, {**parameters, **({"NextToken": token} if token else {})})
@@ -96,7 +97,7 @@ class AwsApi:
         self._wait(budget, where)
         try:
             answer: Raw = getattr(client, operation)(**parameters)
-        except Exception as error:  # also what urllib3 raises through botocore
+        except Exception as error:  # includes errors that urllib3 raises through botocore
             found = failure(where, error, expired=self._until_deadline() <= 0, write=write)
             if isinstance(found, Throttled):
                 budget.throttled(self._clock.monotonic())
@@ -110,7 +111,7 @@ class AwsApi:
         wait = budget.reserve(self._clock.monotonic(), self._until_deadline(), call.members)
         if wait is None:
             raise TargetDeferred(
-                f"{where}: the account's budget of requests leaves none before the cycle's deadline; nothing was sent"
+                f"{where}: the account's request budget is used up until the cycle's deadline; nothing was sent"
             )
         if wait:
             time.sleep(wait)
@@ -121,7 +122,7 @@ class AwsApi:
             raise TargetDeferred(f"{where}: the cycle's deadline has passed; nothing was sent")
 
     def _client(self, service: str) -> tuple[Any, Budget]:
-        """A boto3 client with credentials that last, and the budget of their account."""
+        """Return a boto3 client with lasting credentials and the budget of its account."""
         left = self._left()
         if left <= 0 or not self._making.acquire(timeout=left):
             raise TargetDeferred(f"AWS {self.region}: the cycle's deadline has passed; nothing was sent")
@@ -156,7 +157,7 @@ class AwsApi:
         return credentials
 
     def _build(self, service: str, role: Raw | None) -> Any:
-        """A boto3 client; Any, because which one is known only to the caller."""
+        """Return a boto3 client. Its type is Any because only the caller knows which one it is."""
         assumed = (
             {}
             if role is None
@@ -169,23 +170,23 @@ class AwsApi:
         factory: Any = boto3.Session(botocore_session=self._session, region_name=self.region)
         try:
             return factory.client(service, endpoint_url=self._settings.endpoint_url, **assumed)
-        except (BotoCoreError, ClientError) as error:  # finding credentials may ask the machine's role for them
+        except (BotoCoreError, ClientError) as error:  # finding credentials may ask the machine's role
             raise failure(f"AWS {self.region}", error, expired=self._until_deadline() <= 0, write=False) from error
 
     def _account(self) -> str | None:
-        """The account's number where it is known without asking."""
+        """Return the account's number, or None where only a request could tell."""
         if self._settings.role_arn is not None:
             return self._settings.role_arn.split(":")[4]
         credentials = self._session.get_credentials()
         return getattr(credentials, "account_id", None)
 
     def _left(self) -> float:
-        """As `Call.seconds_left`."""
+        """Return `Call.seconds_left`."""
         call: Call = self._of_thread.call
         return call.seconds_left(self._clock.monotonic())
 
     def _until_deadline(self) -> float:
-        """What a request that is under way has left."""
+        """Return the seconds left for the request in progress."""
         call: Call = self._of_thread.call
         return call.deadline - self._clock.monotonic()
 

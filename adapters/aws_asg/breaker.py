@@ -1,7 +1,7 @@
-"""A circuit breaker: a group whose launches keep failing is not asked for more.
+"""A circuit breaker: scale-out is held for a group whose launches keep failing.
 
-Groups that have all that they asked for are quiet and cost nothing; of the others, some each cycle, the scaling
-activities are read. AWS itself goes on trying to launch what is missing: one success closes the circuit.
+Groups that run all their instances cost no request. Of the other groups, the adapter reads the scaling activities of
+some each cycle. AWS itself retries the missing launches; one success closes the circuit.
 Source: Auto Scaling API Reference, DescribeScalingActivities and Activity; User Guide, "Troubleshoot EC2 Auto Scaling".
 """
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 _GROUPS_A_CYCLE: Final = 5
 _LONGEST_MEMORY: Final = timedelta(days=1)
-"""After so long without one successful launch AWS suspends Launch by itself."""
+"""AWS suspends Launch by itself after this time without a successful launch."""
 _LAUNCHING: Final = "Launching a new EC2 instance"
-"""How the description of every launch begins."""
+"""The beginning of every launch's description."""
 _FAILED: Final = frozenset({"Failed", "Cancelled"})
 _CAUSE_LENGTH: Final = 300
 
@@ -29,29 +29,29 @@ _CAUSE_LENGTH: Final = 300
 @dataclass(slots=True)
 class _Open:
     since: Moment
-    """Of the failure, or of the last try."""
+    """Time of the failure or of the last attempt."""
     message: str
 
 
 class Breaker:
-    """Of all groups of a connection."""
+    """The circuits of all groups of a connection."""
 
     def __init__(self, api: "AwsApi", settings: CircuitBreaker, clock: Clock) -> None:
         self._api = api
         self._settings = settings
         self._clock = clock
         self._open: dict[str, _Open] = {}
-        self._whole: dict[str, Moment] = {}
-        """When each group was last seen with all that it asks for."""
+        self._last_complete: dict[str, Moment] = {}
+        """Group -> when it last ran all its instances."""
         self._asked: dict[str, int] = {}
-        """Which look it was at which each was last read."""
+        """Group -> the number of the `look` call that last read it."""
         self._looks = 0
 
-    def look(self, whole: Collection[str], lacking: Collection[str], call: Call) -> None:
+    def read_activities(self, complete: Collection[str], lacking: Collection[str], call: Call) -> None:
         """Read the activities of some of the groups that lack instances. Raises TargetError."""
-        observed = {*whole, *lacking}
-        self._whole = {group: at for group, at in self._whole.items() if group in observed}
-        self._whole |= dict.fromkeys(whole, self._clock.moment())
+        observed = {*complete, *lacking}
+        self._last_complete = {group: at for group, at in self._last_complete.items() if group in observed}
+        self._last_complete |= dict.fromkeys(complete, self._clock.moment())
         self._open = {group: state for group, state in self._open.items() if group in lacking}
         self._asked = {group: at for group, at in self._asked.items() if group in lacking}
         self._looks += 1
@@ -60,7 +60,7 @@ class Breaker:
             self._judge(group, self._launches(group, call))
 
     def hold(self, group: str) -> HoldReason | None:
-        """Why the group must not grow now."""
+        """Return why the group must not grow now, or None."""
         state = self._open.get(group)
         if state is None:
             return None
@@ -70,16 +70,16 @@ class Breaker:
             return None
         return HoldReason("LaunchesFailing", f"{state.message}; the next try is at {now.now + left:%H:%M:%S} UTC")
 
-    def tried(self, group: str) -> None:
-        """A scale-out was written: if the circuit was open and this the try, it is open again."""
+    def note_scale_out(self, group: str) -> None:
+        """Note that a scale-out was written. If it was the attempt of an open circuit, the circuit is open again."""
         if (state := self._open.get(group)) is not None:
             state.since = self._clock.moment()
 
     def _launches(self, group: str, call: Call) -> list[Raw]:
-        """Those that have ended since the group was last whole, the newest first."""
-        now, whole = self._clock.moment(), self._whole.get(group)
-        since = now.now - (_LONGEST_MEMORY if whole is None else now.since(whole))
-        # The answer's first page is enough: its order is the newest first, and it has up to a hundred.
+        """Return the launches that ended since the group last ran all its instances, newest first."""
+        now, complete = self._clock.moment(), self._last_complete.get(group)
+        since = now.now - (_LONGEST_MEMORY if complete is None else now.since(complete))
+        # One page is enough: it lists up to a hundred activities, newest first.
         answer = self._api.ask(
             "autoscaling", "describe_scaling_activities", call, {"AutoScalingGroupName": group, "MaxRecords": 100}
         )
@@ -93,7 +93,7 @@ class Breaker:
         failed = next((i for i, one in enumerate(launches) if one["StatusCode"] == "Successful"), len(launches))
         if failed < self._settings.failures:
             if failed < len(launches):
-                self._open.pop(group, None)  # one of them succeeded
+                self._open.pop(group, None)  # one launch succeeded
             return
         cause = str(launches[0].get("StatusMessage") or launches[0]["Description"])[:_CAUSE_LENGTH]
         message = f"the last {failed} launches of the group failed: {cause}"

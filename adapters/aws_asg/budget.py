@@ -1,7 +1,7 @@
-"""How fast requests may be sent: one token bucket for each account and region.
+"""A token bucket for each account and region that bounds the rate of requests.
 
-AWS counts all requests of an account in a region together, whoever sends them, and tells nobody how many are left.
-So the bucket starts at a modest rate, halves it when AWS says "Throttling", and recovers with every success.
+AWS counts all requests of an account in a region together and does not report how many are left. The bucket starts at a
+modest rate, halves it when AWS throttles, and recovers with every success.
 Source: AWS re:Post, "How do I keep my Auto Scaling API calls from being throttled?".
 """
 
@@ -13,23 +13,23 @@ _FASTEST: Final = 20.0
 _SLOWEST: Final = 1.0
 """Requests a second."""
 _RECOVERY: Final = 0.5
-"""Requests a second gained back with each success."""
+"""Requests a second regained with each success."""
 
 
 class Budget:
     """A token bucket. Times are seconds of one monotonic clock."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # connections to the same account share it, each has its own thread
+        self._lock = threading.Lock()  # connections to one account share it, each from its own thread
         self._tokens = _CAPACITY
         self._rate = _FASTEST
         self._at: float | None = None
         self._members = 1
 
     def reserve(self, now: float, patience: float, members: int = 1) -> float | None:
-        """Seconds to wait before one request may be sent; None, and nothing taken: longer than `patience`.
+        """Return the seconds to wait before one request; None, without taking a token, when longer than `patience`.
 
-        `members`: so many daemons divide the account's rate, and what may be sent at once.
+        `members`: the number of daemons that divide the account's rate and burst.
         """
         with self._lock:
             self._members = members
@@ -41,14 +41,14 @@ class Budget:
             return wait
 
     def throttled(self, now: float) -> None:
-        """AWS refused a request for its rate: everybody slows down."""
+        """Note that AWS throttled a request: halve the rate."""
         with self._lock:
             self._refill(now)
             self._tokens = min(self._tokens, 0.0)
             self._rate = max(_SLOWEST, self._rate / 2)
 
     def succeeded(self) -> None:
-        """AWS took a request."""
+        """Note that AWS accepted a request."""
         with self._lock:
             self._rate = min(_FASTEST, self._rate + _RECOVERY)
 
@@ -63,6 +63,6 @@ _SHARING = threading.Lock()
 
 
 def shared_budget(endpoint: str | None, account: str | None, region: str) -> Budget:
-    """The one bucket of an account and region. Connections whose account is not known share one of the region."""
+    """Return the bucket of an account and region. Connections of an unknown account share one for each region."""
     with _SHARING:
         return _SHARED.setdefault((endpoint, account, region), Budget())

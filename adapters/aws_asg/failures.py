@@ -20,7 +20,7 @@ from botocore.exceptions import (
     SSOError,
 )
 
-from adapters.aws_asg.refusals import Busy, InProgress, OutcomeUnknown, Throttled
+from adapters.aws_asg.errors import Busy, InProgress, OutcomeUnknown, Throttled
 from autoscaler.target import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
 from autoscaler.target.http import HttpError
 
@@ -72,7 +72,7 @@ _DETAIL_LENGTH: Final = 300
 
 
 def failure(where: str, error: Exception, *, expired: bool, write: bool) -> TargetError:
-    """The TargetError for what botocore raised. `where` begins its message; `write`: it was to change a size."""
+    """Return the TargetError for a botocore error. `where` begins its message; `write`: the request changes a size."""
     if isinstance(error, ClientError):
         return _answered(where, error, write=write)
     nothing = "; nothing was changed" if write else ""
@@ -94,7 +94,7 @@ def failure(where: str, error: Exception, *, expired: bool, write: bool) -> Targ
         return TargetUnavailable(f"{where}: {cause}; is there an AWS endpoint behind `endpointUrl`?")
     if isinstance(error, BotoCoreError):
         return Busy(f"{where}: {_first_line(str(error))}")
-    return TargetUnavailable(  # botocore's parser fails in several ways; their texts repeat what was received
+    return TargetUnavailable(  # botocore's parser fails in several ways; their texts repeat the answer
         f"{where}: the answer is not AWS's XML ({type(error).__name__}); is there an AWS endpoint behind `endpointUrl`?"
     )
 
@@ -112,7 +112,7 @@ def _answered(where: str, error: ClientError, *, write: bool) -> TargetError:
     if code in _FORBIDDEN or status in (401, 403):
         return TargetForbidden(f"{message}; docs/aws-asg.md lists the permissions that are needed")
     if status >= 500:
-        if write and code != "ResourceContention":  # that says for certain that another change is being made instead
+        if write and code != "ResourceContention":  # this code says that another change is in progress instead
             return OutcomeUnknown(f"{where}: {detail}; whether the size was set is unknown until the next cycle")
         return Busy(message)
     if code == "ValidationError" and "not found" in detail:
@@ -123,5 +123,5 @@ def _answered(where: str, error: ClientError, *, write: bool) -> TargetError:
 
 
 def _first_line(text: str) -> str:
-    """A refused signature's further lines repeat the request's headers, a session token among them."""
+    """Return the first line. Further lines of a refused signature repeat the request's headers and a session token."""
     return text.strip().partition("\n")[0][:_DETAIL_LENGTH]

@@ -1,10 +1,10 @@
-"""A described group as the contract wants it."""
+"""A described group as the adapter contract's types."""
 
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from adapters.aws_asg.ec2 import Ec2Instances
 from adapters.aws_asg.lifecycle import COUNTING, LifecycleStage, stage_of
-from adapters.aws_asg.machines import Machines
 from adapters.aws_asg.raw import Raw
 from autoscaler.target import HoldReason, Instance, Limits, Phase, TargetNotFound, TargetNotScalable, TargetUnavailable
 
@@ -13,22 +13,22 @@ _NOT_UNITS: Final = ("vcpu", "memory-mib")
 
 
 def limits(group: Raw) -> Limits:
-    """The group's own bounds, in its units."""
+    """Return the group's own bounds, in its units."""
     return Limits(group["MinSize"], group["MaxSize"], "the group's MinSize and MaxSize")
 
 
 def not_found(name: str, region: str) -> TargetNotFound:
-    """The error for a group that is in no answer."""
+    """Return the error for a group that AWS does not list."""
     return TargetNotFound(
         f"Auto Scaling group {name} does not exist in {region}; create it, or correct the name or region"
     )
 
 
 def scalable(group: Raw) -> Raw | TargetNotScalable:
-    """The group, or why it cannot be scaled. Raises KeyError where it lacks what is read of every group."""
+    """Return the group, or why it cannot be scaled. Raises KeyError when a required field is missing."""
     for one in group["Instances"]:
         _ = one["InstanceId"], one["LifecycleState"]
-    if group.get("Status"):  # only there while the group is being deleted
+    if group.get("Status"):  # present only while the group is being deleted
         return TargetNotScalable(
             f"Auto Scaling group {group['AutoScalingGroupName']} cannot be scaled ({group['Status']}); name another"
         )
@@ -36,7 +36,7 @@ def scalable(group: Raw) -> Raw | TargetNotScalable:
 
 
 def suspended(group: Raw, process: str) -> HoldReason | None:
-    """Why the group cannot come to a new size: somebody, or AWS itself, suspended `Launch` or `Terminate`."""
+    """Return why the group cannot reach a new size: an operator or AWS suspended `Launch` or `Terminate`."""
     for one in group.get("SuspendedProcesses", ()):
         if one["ProcessName"] == process:
             why = f" ({one['SuspensionReason']})" if one.get("SuspensionReason") else ""
@@ -48,20 +48,20 @@ def suspended(group: Raw, process: str) -> HoldReason | None:
 
 
 def by_types(group: Raw) -> frozenset[str]:
-    """The instance types whose size must be known to know what an instance counts for."""
+    """Return the instance types whose size determines an instance's weight."""
     if group.get("DesiredCapacityType", UNITS) not in _NOT_UNITS:
         return frozenset()
     return frozenset(one["InstanceType"] for one in group["Instances"] if not one.get("WeightedCapacity"))
 
 
-def weight(group: Raw, one: Raw, machines: Machines) -> int:
-    """Units of DesiredCapacity that an instance counts for. Raises TargetUnavailable when EC2 does not say."""
+def weight(group: Raw, one: Raw, ec2: Ec2Instances) -> int:
+    """Return an instance's units of DesiredCapacity. Raises TargetUnavailable when EC2 does not describe its type."""
     if one.get("WeightedCapacity"):
         return int(one["WeightedCapacity"])
     kind = group.get("DesiredCapacityType", UNITS)
     if kind not in _NOT_UNITS:
         return 1
-    found = machines.type(one["InstanceType"])
+    found = ec2.type(one["InstanceType"])
     if found is None:
         raise TargetUnavailable(
             f"group {group['AutoScalingGroupName']} is sized in {kind}, and EC2 does not describe the instance type "
@@ -70,22 +70,22 @@ def weight(group: Raw, one: Raw, machines: Machines) -> int:
     return found.vcpus if kind == "vcpu" else found.memory_mib
 
 
-def instances(group: Raw, machines: Machines) -> tuple[Instance, ...]:
-    """All that is in the group and not outside its capacity."""
+def instances(group: Raw, ec2: Ec2Instances) -> tuple[Instance, ...]:
+    """Return the instances that count towards the group's capacity."""
     return tuple(
-        _instance(group, one, machines)
+        _instance(group, one, ec2)
         for one in group["Instances"]
         if stage_of(one["LifecycleState"]) is not LifecycleStage.OUTSIDE
     )
 
 
-def victims(group: Raw, ranked: Collection[str], units: int, machines: Machines) -> Mapping[str, int]:
-    """Of the `ranked` instances those to end, best first -> their weight, together at most `units`.
+def victims(group: Raw, ranked: Collection[str], units: int, ec2: Ec2Instances) -> Mapping[str, int]:
+    """Return the instances to terminate of the `ranked` ones, best first -> weight, together at most `units`.
 
-    Never one that is protected from scale-in, or that does not count any more.
+    Instances that are protected from scale-in or no longer count are left out.
     """
     eligible = {
-        one["InstanceId"]: weight(group, one, machines)
+        one["InstanceId"]: weight(group, one, ec2)
         for one in group["Instances"]
         if stage_of(one["LifecycleState"]) in COUNTING and not one["ProtectedFromScaleIn"]
     }
@@ -97,14 +97,14 @@ def victims(group: Raw, ranked: Collection[str], units: int, machines: Machines)
 
 
 def staying(group: Raw) -> frozenset[str]:
-    """Instances that count, as far as AWS shows."""
+    """Return the instances that count, according to AWS."""
     return frozenset(one["InstanceId"] for one in group["Instances"] if stage_of(one["LifecycleState"]) in COUNTING)
 
 
-def _instance(group: Raw, one: Raw, machines: Machines) -> Instance:
+def _instance(group: Raw, one: Raw, ec2: Ec2Instances) -> Instance:
     where, name = stage_of(one["LifecycleState"]), one["InstanceId"]
     healthy = one["HealthStatus"].lower() == "healthy"
-    machine = machines[name]
+    machine = ec2[name]
     serves = where is LifecycleStage.SERVING and healthy
     return Instance(
         name=name,
@@ -114,6 +114,6 @@ def _instance(group: Raw, one: Raw, machines: Machines) -> Instance:
         deleting=where is LifecycleStage.LEAVING,
         identities=machine.identities | {name},
         requests=machine.requests,
-        weight=weight(group, one, machines),
+        weight=weight(group, one, ec2),
         detail="" if serves else f"{one['LifecycleState']}, {one['HealthStatus']}",
     )

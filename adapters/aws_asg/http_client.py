@@ -1,8 +1,8 @@
 """botocore's HTTP client on bounded connections (`autoscaler.target.http`).
 
-botocore's time-outs are fixed for a client's life and bound each wait for bytes: what trickles is waited for as long
-as it likes. Requests reach this client by botocore's event `before-send`. What is bounded is what comes over the wire:
-botocore unpacks nothing.
+botocore's time-outs are fixed for a client's life and bound each wait for bytes, so a slow answer has no bound.
+Requests reach this client by botocore's event `before-send`. botocore decompresses nothing, so a bound on the received
+bytes is enough.
 """
 
 from http import HTTPStatus
@@ -27,23 +27,23 @@ from autoscaler.target.http import Malformed, Unreachable, in_mib
 from autoscaler.target.http.connection import Left, bounded
 
 LARGEST_ANSWER: Final = 32 * 2**20
-"""Bytes: a page of a hundred groups with some hundred instances each takes a quarter of it."""
+"""Bytes. A page of a hundred groups with some hundred instances each has a quarter of them."""
 _LARGE: Final = 2**20
-"""Bytes that only a list has, which is XML."""
+"""Bytes. Only a list, which is XML, is larger."""
 _BYTES_A_BRACKET: Final = 40
-"""An answer of the largest size may have one opening bracket in so many bytes: those of 35,000 instances. Decoded, an
-element takes a hundred bytes and more, so empty ones would take thirty times the answer's size."""
+"""The largest answer may have one opening bracket in this many bytes, as 35,000 instances have. A decoded element takes
+a hundred bytes or more, so empty elements would take thirty times the answer's size."""
 _MOST_EQUALS: Final = 2**19
 """AWS's answers have no attributes but a namespace; some texts and tags have an equals sign."""
 _ENOUGH_SECONDS: Final = 60
-"""The library's own time-out, never reached: cycles are shorter."""
+"""The library's own time-out. Cycles are shorter, so it never applies."""
 
 
 class HttpClient:
-    """Sends what botocore has prepared and signed."""
+    """Sends requests that botocore has prepared and signed."""
 
     def __init__(self, verify: str | bool, left: Left) -> None:
-        """`verify`: botocore's: a CA bundle, or whether to verify. `left`: seconds to the deadline, now."""
+        """`verify`: botocore's CA bundle, or whether to verify. `left`: returns the seconds to the deadline."""
         self._verify = verify
         self._pools = _pools(left)
         self._sessions: dict[str, _Session] = {}
@@ -55,7 +55,7 @@ class HttpClient:
         if session is None:
             proxies = get_environ_proxies(request.url)
             made = _Session(self._pools, verify=self._verify, proxies=proxies, timeout=_ENOUGH_SECONDS)
-            session = self._sessions.setdefault(origin, made)  # of two threads that made one, both use the first
+            session = self._sessions.setdefault(origin, made)  # if two threads each made one, both use the first
         answer = session.send(request)
         _check(answer)
         return answer
@@ -67,7 +67,7 @@ class HttpClient:
 
 
 def _check(answer: AWSResponse) -> None:
-    """Raise for what would take far more memory than AWS's answers do: decoded, or quoted in botocore's own errors."""
+    """Raise for an answer that would take far more memory than AWS's answers, decoded or quoted in an error."""
     content, problem = answer.content, None
     if content.count(b"<") > LARGEST_ANSWER // _BYTES_A_BRACKET or content.count(b"=") > _MOST_EQUALS:
         problem = "answered with more elements than an answer of its size should have"
@@ -80,7 +80,7 @@ def _check(answer: AWSResponse) -> None:
 
 
 def _is_xml(content: bytes) -> bool:
-    """Whether botocore will not quote all of it in an error, four bytes for each."""
+    """Return whether the answer is XML. botocore quotes other answers in an error, four bytes for each."""
     try:
         expat.ParserCreate("utf-8").Parse(content, True)
     except expat.ExpatError:
@@ -96,7 +96,7 @@ class _Session(URLLib3Session):
 
 
 def _pools(left: Left) -> dict[str, Any]:
-    """Connection pools whose connections know the deadline."""
+    """Return connection pools whose connections know the deadline."""
 
     class PlainPool(AWSHTTPConnectionPool):
         ConnectionCls = _bounded(AWSHTTPConnection, left)
@@ -108,7 +108,7 @@ def _pools(left: Left) -> dict[str, Any]:
 
 
 def _bounded(base: Any, left: Left) -> Any:
-    """The room's connection, which says of a connection that did not come about what botocore understands."""
+    """Return a bounded connection that raises botocore's own error when it cannot connect."""
     connection: Any = bounded(base, left, largest=LARGEST_ANSWER)
 
     class Bounded(connection):  # type: ignore[misc] # the class is made at run time

@@ -9,17 +9,17 @@ from typing import Final
 
 
 class LifecycleStage(Enum):
-    """What a LifecycleState comes to, as far as scaling is concerned."""
+    """What a LifecycleState means for scaling."""
 
     SERVING = auto()
-    """In service; its health status says whether it is ready."""
+    """In service. Its health status says whether it is ready."""
     STARTING = auto()
-    """Counts, and does not serve yet."""
+    """Counts and does not serve yet."""
     RENEWING = auto()
     """Counts and runs, and does not serve for the moment."""
     LEAVING = auto()
     OUTSIDE = auto()
-    """Counts for nothing: on standby, in the warm pool, detached, gone."""
+    """Does not count: on standby, in the warm pool, detached or terminated."""
 
 
 LIFECYCLE: Final = {
@@ -56,9 +56,9 @@ LIFECYCLE: Final = {
 }
 
 COUNTING: Final = (LifecycleStage.SERVING, LifecycleStage.STARTING, LifecycleStage.RENEWING)
-"""They are what DesiredCapacity asks for."""
+"""The stages that DesiredCapacity asks for."""
 
 
 def stage_of(state: str) -> LifecycleStage:
-    """A state that AWS has added since is not ready."""
+    """Return a state's stage. A state that AWS has added since is not ready."""
     return LIFECYCLE.get(state, LifecycleStage.STARTING)

@@ -1,4 +1,4 @@
-"""What AWS describes, as botocore parses it, and what an answer means that lacks a documented field."""
+"""AWS's objects as botocore parses them, and the error for an answer that lacks a documented field."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 from autoscaler.target import TargetUnavailable
 
 Raw: TypeAlias = Mapping[str, Any]
-"""One described thing: a group, an instance, an activity. Keys as in AWS's API reference."""
+"""A group, an instance or an activity. Keys as in AWS's API reference."""
 
 
 @contextmanager
 def unavailable_if_malformed(what: str) -> Iterator[None]:
-    """Raise TargetUnavailable where the block misses a documented field in the answer `what`: it is not AWS's."""
+    """Raise TargetUnavailable when the answer `what` lacks a documented field."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:

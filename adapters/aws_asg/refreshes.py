@@ -1,6 +1,6 @@
-"""Instance refreshes under way. AWS tells them of one group a call, so they are asked for just before a write.
+"""Instance refreshes in progress. AWS lists them for one group a request, so the adapter asks just before a write.
 
-A group that is known to have one is asked again in later cycles, a few groups a cycle, until it has ended.
+In later cycles it asks again, a few groups a cycle, about the groups with a known refresh until it has ended.
 Source: Auto Scaling API Reference, DescribeInstanceRefreshes and InstanceRefresh.Status.
 """
 
@@ -19,16 +19,16 @@ _GROUPS_A_CYCLE: Final = 5
 
 
 class Refreshes:
-    """What is known of the groups' refreshes."""
+    """The known instance refreshes of the groups."""
 
     def __init__(self, api: "AwsApi", settings: OnInstanceRefresh) -> None:
         self._api = api
         self._settings = settings
         self._known: dict[str, HoldReason] = {}
-        """By group, the longest unasked first."""
+        """By group; the group that was asked about longest ago comes first."""
 
     def before_write(self, group: str, call: Call, *, out: bool) -> HoldReason | None:
-        """Why this write must wait. Raises TargetError: what cannot be asked is not known to be harmless."""
+        """Return why this write must wait, or None. Raises TargetError: an unknown refresh could be disturbed."""
         wait = {OnInstanceRefresh.HOLD: True, OnInstanceRefresh.HOLD_SCALE_IN: not out, OnInstanceRefresh.IGNORE: False}
         if wait[self._settings]:
             self._ask(group, call)
@@ -36,13 +36,13 @@ class Refreshes:
         return hold.scale_out if out else hold.scale_in
 
     def hold(self, group: str) -> Hold:
-        """By what is known."""
+        """Return the hold of a known refresh."""
         reason = self._known.get(group)
         return Hold(scale_out=reason if self._settings is OnInstanceRefresh.HOLD else None, scale_in=reason)
 
-    def look_again(self, observed: Collection[str], call: Call) -> None:
-        """Ask for some of the groups that had one. Raises TargetError."""
-        known = self._known.copy()  # a write that hangs may add to it at this moment
+    def read_again(self, observed: Collection[str], call: Call) -> None:
+        """Ask again about some of the groups that had a refresh. Raises TargetError."""
+        known = self._known.copy()  # a slow write in another thread may add to it
         self._known = {group: reason for group, reason in known.items() if group in observed}
         for group in list(self._known)[:_GROUPS_A_CYCLE]:
             self._ask(group, call)

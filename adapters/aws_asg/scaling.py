@@ -1,6 +1,6 @@
-"""One write: a last look at the group, then its size, or the end of named victims; never both.
+"""One write: a last read of the group, then either a new size or the termination of chosen victims.
 
-AWS has no compare-and-set. Between the last look and the write, some milliseconds, a change by somebody else is lost.
+AWS has no compare-and-set. A change by another client in the milliseconds between the read and the write is lost.
 """
 
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from adapters.aws_asg import groups
 from adapters.aws_asg.breaker import Breaker
-from adapters.aws_asg.machines import Machines
+from adapters.aws_asg.ec2 import Ec2Instances
+from adapters.aws_asg.errors import InProgress, OutcomeUnknown
 from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.refreshes import Refreshes
-from adapters.aws_asg.refusals import InProgress, OutcomeUnknown
 from adapters.aws_asg.settings import AwsSettings
 from adapters.aws_asg.writes import Writes
 from autoscaler.target import (
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Writes sizes."""
+    """Writes sizes of groups."""
 
     api: "AwsApi"
     writes: Writes
-    machines: Machines
+    ec2: Ec2Instances
     refreshes: Refreshes
     breaker: Breaker
     settings: AwsSettings
     logger: Logger
 
     def scale(self, name: str, change: ScaleChange, call: Call) -> ScaleOutcome:
-        """What became of it. Raises TargetError; of a write that may have been done OutcomeUnknown."""
+        """Return the outcome. Raises TargetError; OutcomeUnknown when AWS may have performed the write."""
         try:
             return self._scale(name, change, call)
         except OutcomeUnknown:
@@ -94,8 +94,8 @@ class Scaling:
             self.writes.asking(name)
         except StateError as error:
             raise TargetUnavailable(
-                f"group {name}: that size {change.size} is asked for cannot be recorded in the state first, "
-                f"so it is not: {error}"
+                f"group {name}: the request for size {change.size} cannot be recorded in the state, "
+                f"so it is not sent: {error}"
             ) from None
         try:
             self.api.ask(
@@ -116,23 +116,23 @@ class Scaling:
             raise
         self.writes.accepted(name, change.id, current, change.size)
         if change.size > current:
-            self.breaker.tried(name)
+            self.breaker.note_scale_out(name)
         return Written(change.size)
 
     def _end_victims(self, group: Raw, change: ScaleChange, current: int, call: Call) -> ScaleOutcome:
         name = group["AutoScalingGroupName"]
         if self.writes.has(name, change.id):
-            return Conflict(f"group {name}: this decision's instances were ended already, or may have been")
+            return Conflict(f"group {name}: the victims of this decision were, or may have been, terminated already")
         with unavailable_if_malformed(f"group {name}"):
             staying = groups.staying(group)
         if (unsure := self.writes.unanswered(name)) in staying:
-            why = f"whether instance {unsure} was ended is unknown until AWS shows it, within a minute"
+            why = f"the termination of instance {unsure} is unconfirmed until AWS shows it, within a minute"
             return Held(HoldReason("TerminationUnconfirmed", f"group {name}: {why}"))
         with unavailable_if_malformed(f"group {name}"):
             ranked = [one for one in change.victims if one not in self.writes.ended(name)]
-            chosen = groups.victims(group, ranked, current - change.size, self.machines)
+            chosen = groups.victims(group, ranked, current - change.size, self.ec2)
         if not chosen:
-            why = "protected from scale-in, leaving already, or heavier than what is to go"
+            why = "protected from scale-in, already terminating, or larger than the scale-in"
             return Held(
                 HoldReason("NoVictim", f"group {name}: each of the {len(change.victims)} instances named is {why}")
             )
@@ -145,7 +145,7 @@ class Scaling:
             try:
                 self._end(victim, call)
             except TargetError as error:
-                if isinstance(error, OutcomeUnknown):  # the instance may be leaving
+                if isinstance(error, OutcomeUnknown):  # the instance may be terminating
                     self.writes.unknown(name)
                 else:
                     self.writes.forget(name)
@@ -164,7 +164,7 @@ class Scaling:
         )
 
     def _stopped(self, name: str, before: int, size: int, error: TargetError) -> ScaleOutcome:
-        """The outcome where one victim could not be ended; those before it were."""
+        """Return the outcome when one victim could not be terminated after others were."""
         if size < before:
             self.logger.warning("aws_victims_left", group=name, size=size, error=str(error))
             return Written(size)
@@ -177,7 +177,7 @@ class Scaling:
             self.writes.ending(name, change, victim, size)
         except StateError as error:
             raise TargetUnavailable(
-                f"group {name}: the end of {victim} cannot be recorded in the state first, so it is not ended: {error}"
+                f"group {name}: the termination of {victim} cannot be recorded in the state, so it is not sent: {error}"
             ) from None
 
 

@@ -1,4 +1,4 @@
-"""The section of a connection of type aws-asg."""
+"""The settings of a connection of type aws-asg."""
 
 from datetime import timedelta
 from enum import StrEnum
@@ -11,7 +11,7 @@ from autoscaler.target import AdapterSettings, Duration
 
 
 class OnInstanceRefresh(StrEnum):
-    """What an instance refresh that is under way keeps from happening."""
+    """What an instance refresh in progress holds."""
 
     HOLD = "hold"
     HOLD_SCALE_IN = "holdScaleIn"
@@ -19,31 +19,31 @@ class OnInstanceRefresh(StrEnum):
 
 
 class CircuitBreaker(AdapterSettings):
-    """When to stop asking for more of what does not start."""
+    """When scale-out is held because launches fail."""
 
     failures: Annotated[int, Field(ge=1, le=100)] = 3
-    """Launches that fail one after another before scale-out is held."""
+    """Consecutive failed launches before scale-out is held."""
     retry_after: Duration = timedelta(minutes=5)
-    """How long it is held; then one scale-out is let through."""
+    """How long scale-out is held. Then one scale-out is attempted."""
 
 
 class AwsSettings(AdapterSettings):
-    """The groups of one account in one region. What is left out comes from boto3's own chain of sources."""
+    """The groups of one account in one region. Omitted settings come from boto3's own sources."""
 
     region: Annotated[str, StringConstraints(pattern=r"^[a-z]+(-[a-z]+)+-\d+$")] | None = None
-    """As in `eu-west-1`. Default: AWS_DEFAULT_REGION, else the profile's."""
+    """The region, for example `eu-west-1`. Default: AWS_DEFAULT_REGION, else the profile's."""
     profile: Annotated[str, Field(min_length=1)] | None = None
     """A profile of the AWS configuration files. Default: AWS_PROFILE, else boto3's chain."""
     role_arn: Annotated[str, StringConstraints(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:role/[!-~]+$")] | None = None
-    """A role to assume with those credentials."""
+    """A role to assume with these credentials."""
     external_id: Annotated[str, Field(min_length=2, max_length=1224)] | None = None
-    """What the role's trust policy may ask for besides."""
+    """The external id that the role's trust policy requires."""
     endpoint_url: str | None = Field(default=None, examples=["http://127.0.0.1:5000"])
-    """One URL for Auto Scaling, EC2 and STS alike, instead of AWS's own."""
+    """One URL for Auto Scaling, EC2 and STS instead of AWS's own."""
     honor_cooldown: bool = False
-    """true: a size is not set while the group's own cooldown lasts."""
+    """true: the adapter does not set a size during the group's own cooldown."""
     on_instance_refresh: OnInstanceRefresh = OnInstanceRefresh.HOLD_SCALE_IN
-    """What waits for the end of an instance refresh: scaling, scale-in alone, or nothing."""
+    """What waits for the end of an instance refresh: all scaling, scale-in alone, or nothing."""
     circuit_breaker: CircuitBreaker = CircuitBreaker()
     """Holds scale-out while the group's launches keep failing."""
 

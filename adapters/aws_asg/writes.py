@@ -1,9 +1,9 @@
-"""What was written lately: AWS's reads lag its writes, so a size that AWS has accepted is believed until AWS shows it.
+"""The sizes written last. AWS's reads lag its writes: the adapter reports an accepted size until AWS shows it.
 
-A group that still reports a size that our write left behind has not been changed by somebody; one that reports a
-third size has. Kept in the adapter's memory, so that a restart forgets neither a size that no read shows yet nor an
-instance that may be leaving. A size is kept once AWS has answered: before that it may never come about. While a request
-is under way none is kept: what was believed before it would hide a size that it has set and whose answer was lost.
+When a group still reports a size from before our write, no other client has changed it. When it reports a third size,
+one has. The writes are kept in the adapter's memory, so a restart forgets neither a size that no read shows yet nor an
+instance that may be terminating. A size is kept only once AWS has answered. While a request is in progress no earlier
+size is kept: it would hide a size whose answer was lost.
 """
 
 import threading
@@ -15,39 +15,39 @@ from typing import Any, Final
 from autoscaler.target import AdapterMemory, Clock, Logger, Moment, StateError, TargetRef
 
 BELIEVED_FOR: Final = timedelta(seconds=60)
-"""Then AWS is believed, whatever it says."""
+"""After this time the adapter reports AWS's size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The last changes of a group's size."""
+    """The latest changes of a group's size."""
 
     change: str
-    """The id of the decision."""
+    """Id of the decision."""
     passed: tuple[int, ...]
-    """Sizes that the group had before and on the way; empty: AWS is believed."""
+    """Sizes that the group had before and in between; empty: AWS's size is reported."""
     size: int
-    """That AWS accepted last."""
+    """The size that AWS accepted last."""
     at: str
-    """ISO 8601, UTC."""
+    """Time in ISO 8601, UTC."""
     ended: tuple[str, ...] = ()
-    """Instances that were ended by name, or may have been."""
+    """Instances that were, or may have been, terminated by name."""
     unanswered: bool = False
-    """Whether no answer came for the last of `ended`."""
+    """True when no answer came for the last of `ended`."""
     boot: str = ""
-    """Which start of the machine `elapsed` counts from."""
+    """The machine's boot from which `elapsed` counts."""
     elapsed: float = 0.0
-    """The same time in seconds since then: `at` alone would mislead when the wall clock is set."""
+    """Seconds from that boot to `at`, which the wall clock's changes do not affect."""
 
     def lasts(self, moment: Moment) -> bool:
-        """Whether a read may still not show it."""
+        """Return whether a read may not show the write yet."""
         if moment.boot == self.boot:
             return moment.elapsed - timedelta(seconds=self.elapsed) < BELIEVED_FOR
         return abs(moment.now - datetime.fromisoformat(self.at)) < BELIEVED_FOR
 
 
 class Writes:
-    """By the group's name; for several threads, each group's for one at a time."""
+    """The writes by group name. Several threads may use it, one at a time for each group."""
 
     def __init__(self, connection: str, memory: AdapterMemory, clock: Clock, logger: Logger) -> None:
         """`connection`: the adapter's name in the configuration."""
@@ -56,15 +56,16 @@ class Writes:
         self._clock = clock
         self._logger = logger
         self._lock = threading.Lock()
-        """For the attributes below, never held while the memory is asked: `size` must not wait for a commit."""
+        """Guards the attributes below. It is not held during a read of the memory: `size` must not wait for a commit.
+        """
         self._loading = threading.Lock()
         self._writes: dict[str, Write] = {}
         self._loaded = False
         self._previous: dict[str, Write | None] = {}
-        """What the last end of an instance of each group took the place of."""
+        """Group -> the write that its last termination replaced."""
 
     def load(self) -> None:
-        """Recall what was written before a restart, once. Raises StateError."""
+        """Load the writes from before a restart, once. Raises StateError."""
         with self._loading:
             if self._loaded:
                 return
@@ -73,20 +74,20 @@ class Writes:
             remembered = self._memory.load()
             with self._lock:
                 for target, values in remembered.items():
-                    if self._writes.get(target.name) is before.get(target.name):  # else a write has ended meanwhile
+                    if self._writes.get(target.name) is before.get(target.name):  # else a write ended since
                         self._recall(target.name, values)
             self._loaded = True
 
     def _recall(self, name: str, values: Any) -> None:
         try:
             write, known = _write(values), self._writes.get(name)
-            if known is None or known.change != write.change:  # else it may have been seen since, which is not saved
+            if known is None or known.change != write.change:  # else it may be confirmed by now
                 self._writes[name] = write
         except (ValueError, TypeError, KeyError) as error:
             self._logger.warning("aws_write_forgotten", group=name, error=type(error).__name__)
 
     def size(self, name: str, reported: int) -> int:
-        """The group's size, when AWS reports this one."""
+        """Return the group's size when AWS reports `reported`."""
         moment = self._clock.moment()
         with self._lock:
             write = self._writes.get(name)
@@ -94,28 +95,28 @@ class Writes:
                 return reported
             if write.lasts(moment) and reported in write.passed:
                 return write.size
-            self._writes[name] = replace(write, passed=())  # seen, or overtaken: from now on AWS is believed
+            self._writes[name] = replace(write, passed=())  # confirmed, or changed by another client
             return reported
 
     def has(self, name: str, change: str) -> bool:
-        """Whether this decision was written, or begun to be, lately."""
+        """Return whether this decision was written, or its write begun, recently."""
         write = self._lasting(name)
         return write is not None and write.change == change
 
     def ended(self, name: str) -> frozenset[str]:
-        """Instances ended lately, or that may have been: a read may still show them in service."""
+        """Return instances that were, or may have been, terminated recently. A read may still show them in service."""
         write = self._lasting(name)
         return frozenset() if write is None else frozenset(write.ended)
 
     def unanswered(self, name: str) -> str | None:
-        """The instance of which it is unknown whether it was ended lately; None: there is none."""
+        """Return the instance whose recent termination is unconfirmed, or None."""
         write = self._lasting(name)
         return write.ended[-1] if write is not None and write.unanswered else None
 
     def ending(self, name: str, change: str, victim: str, size: int) -> None:
-        """An instance of a group of this size is about to be ended: it is remembered before that is sent.
+        """Record that an instance of a group of this size is about to be terminated.
 
-        Raises StateError where it cannot be kept: then it must not be sent.
+        Raises StateError when the record fails; the request must then not be sent.
         """
         moment = self._clock.moment()
         before = self._lasting(name) or Write(change, (), size, "")
@@ -131,26 +132,26 @@ class Writes:
             raise
 
     def asking(self, name: str) -> None:
-        """A size is about to be asked for: no older one is kept meanwhile.
+        """Record that a size is about to be requested, so that no earlier size is kept.
 
-        Raises StateError where that cannot be kept: then it must not be sent.
+        Raises StateError when the record fails; the request must then not be sent.
         """
         if self._lasting(name) is not None:
             self._save(name, believed=False)
 
     def unknown(self, name: str) -> None:
-        """Whether the last request was carried out is unknown: AWS is believed."""
+        """Note that the outcome of the last request is unknown: AWS's size is reported."""
         with self._lock:
             if (write := self._writes.get(name)) is not None:
                 self._writes[name] = replace(write, passed=())
 
     def forget(self, name: str) -> None:
-        """The end that was remembered last was certainly not done: what was before it holds again."""
+        """Forget the last termination, which was certainly not performed, and restore the write before it."""
         self._restore(name)
         self._try_to_save(name)
 
     def accepted(self, name: str, change: str, before: int, size: int, *, ended: bool = False) -> None:
-        """AWS has answered that the group's size, which was `before`, is now `size`; `ended`: by the last `ending`."""
+        """Note that AWS changed the group's size from `before` to `size`; `ended`: by the termination noted last."""
         moment = self._clock.moment()
         known = self._lasting(name) or Write(change, (), before, "")
         with self._lock:
@@ -175,14 +176,14 @@ class Writes:
                 self._writes[name] = previous
 
     def _try_to_save(self, name: str) -> None:
-        """What stays in the memory too long, or is not there after a restart, is AWS's to say after a minute."""
+        """Save, and log a failure. After a minute AWS's own size applies in any case."""
         try:
             self._save(name)
         except StateError as error:
             self._logger.warning("aws_write_not_kept", group=name, error=str(error))
 
     def _save(self, name: str, *, believed: bool = True) -> None:
-        """`believed`: whoever recalls it is to believe its size."""
+        """Save the write. `believed`: whether its size applies after a restart."""
         with self._lock:
             write = self._writes.get(name)
         if write is not None and not believed:

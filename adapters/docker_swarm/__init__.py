@@ -1,4 +1,4 @@
-"""Sizes Docker Swarm services: type `docker-swarm`. docs/docker-swarm.md tells an operator's story."""
+"""The adapter of type `docker-swarm`: it sizes Docker Swarm services. docs/docker-swarm.md describes its use."""
 
 from adapters.docker_swarm.adapter import DockerSwarm
 

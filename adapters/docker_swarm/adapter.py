@@ -1,4 +1,4 @@
-"""The two verbs on a Swarm manager."""
+"""The adapter for the services of a Swarm manager."""
 
 import os
 import re
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from adapters.docker_swarm.engine import EngineSession
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
-"""Docker's own rule for a service's name."""
+"""Docker's rule for a service name."""
 _ATTEMPTS: Final = 5
-"""How often a write is tried that another one overtakes."""
+"""Attempts of one write when other clients update the service at the same time."""
 _PAUSE_SECONDS: Final = 0.2
-"""The longest pause between two of them."""
+"""The longest pause between two attempts."""
 
 
 class DockerSwarm:
-    """Sizes replicated services: their number of replicas, and nothing else of them."""
+    """Sets the number of replicas of replicated services and changes nothing else."""
 
     Settings: ClassVar = SwarmSettings
     target_keys: ClassVar[frozenset[str]] = frozenset()
@@ -53,7 +53,7 @@ class DockerSwarm:
 
     @staticmethod
     def target_problem(target: TargetRef, settings: SwarmSettings) -> str | None:  # noqa: ARG004 - the contract's
-        """A name that no service can have."""
+        """Return why no service can have this name, or None."""
         if _NAME.fullmatch(target.name):
             return None
         return (
@@ -62,7 +62,7 @@ class DockerSwarm:
         )
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
-        """All targets by three lists (services, tasks, nodes), and one more while tasks come or go."""
+        """Read all targets with three lists (services, tasks, nodes), and one more while tasks change."""
         if not targets:
             return {}
         with self._engine.session(call) as engine:
@@ -76,7 +76,9 @@ class DockerSwarm:
         return {target: _state(service, tasks, nodes) for target, service in found.items()}
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
-        """Post the service's own spec back with another size; when overtaken, read and check again, five times."""
+        """Post the service's spec with another size. After a concurrent update, read and check again, up to five
+        times.
+        """
         overtaken = Conflict(f"service {target.name} was changed by others {_ATTEMPTS} times during this write")
         retrying = Retrying(
             retry=retry_if_exception_type(OutOfSequence),
@@ -130,7 +132,7 @@ def _scalable(service: Raw | None, target: TargetRef) -> Raw | TargetError:
 
 
 def _tasks(engine: "EngineSession", services: Sequence[Raw]) -> Mapping[str, list[Raw]]:
-    """Service id -> its tasks. Those that others took the place of are asked for only where something moves."""
+    """Return service id -> tasks. Replaced tasks are requested only for services whose tasks change."""
     tasks: defaultdict[str, list[Raw]] = defaultdict(list)
     _group(engine.tasks([service["ID"] for service in services], STAYING), tasks)
     with unavailable_if_malformed("the list of tasks"):

@@ -1,7 +1,7 @@
-"""Sockets to an engine that is not behind a host and a port: a local socket, or SSH.
+"""Sockets to an engine that has no host and port: a local socket, or SSH.
 
-SSH is the ssh client of the machine, run as the docker command line runs it, so that its configuration, agent and
-known hosts apply.
+For SSH the daemon runs the machine's ssh client as the docker command line does, so its configuration, agent and known
+hosts apply.
 """
 
 import os
@@ -19,14 +19,14 @@ _SSH_ENDS_WITHIN_SECONDS: Final = 1.0
 
 
 class Dialer(AbstractContextManager["Dialer"]):
-    """Opens sockets to an engine during one adapter call; the ssh clients that it started end with the call."""
+    """Opens sockets to an engine for one adapter call. The ssh clients that it starts end with the call."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._ssh: list[tuple[subprocess.Popen[bytes], IO[bytes]]] = []
         ways: dict[Scheme, Dial] = {Scheme.UNIX: self._connect_unix, Scheme.SSH: self._start_ssh}
         self.dial: Final[Dial | None] = ways.get(endpoint.scheme)
-        """Connects; None: the endpoint is a host and a port. Raises TargetError for what an operator must mend."""
+        """Connects. None: the endpoint is a host and a port. Raises TargetError when an operator must act."""
 
     def __exit__(self, *_: object) -> None:
         for process, errors in self._ssh:
@@ -34,7 +34,7 @@ class Dialer(AbstractContextManager["Dialer"]):
             errors.close()
 
     def ssh_errors(self) -> str:
-        """What the ssh clients have written on their error output so far, for the message of a failure."""
+        """Return the error output of the ssh clients so far, for an error message."""
         texts = (os.pread(errors.fileno(), 1000, 0).decode(errors="replace") for _, errors in self._ssh)
         return "; ".join(" ".join(text.split()) for text in texts if text)
 

@@ -1,7 +1,7 @@
-"""The handful of Docker API calls that scaling needs, each ended by the deadline, each failure a TargetError.
+"""The Docker API calls that scaling needs. The deadline bounds each call; each failure is a TargetError.
 
-Source: Docker Engine API 1.41 (services, tasks, nodes). Everything is read and posted raw: the SDK's own models fill
-in defaults, which Swarm takes for a new spec and replaces every task.
+Source: Docker Engine API 1.41 (services, tasks, nodes). Objects are read and posted raw: the SDK's models add defaults,
+which Swarm treats as a new spec and replaces every task.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,15 +26,15 @@ from autoscaler.target.http.session import Session as BoundedSession
 _T = TypeVar("_T")
 
 OLDEST_API: Final = "1.41"
-"""Docker Engine 20.10: the first that counts tasks (`status=true`)."""
+"""Docker Engine 20.10, the first version that counts tasks (`status=true`)."""
 
 
 _MOST_IDS: Final = 100
-"""The engine looks up each service that a list of tasks is filtered by; beyond this all tasks are the cheaper list."""
+"""The engine looks up each service in a task filter; for more services, listing all tasks is cheaper."""
 
 
 class Engine:
-    """One connection's engine; remembers which API version it speaks."""
+    """The engine of one connection. It remembers the engine's API version."""
 
     def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
         self._endpoint = endpoint
@@ -43,7 +43,7 @@ class Engine:
 
     @contextmanager
     def session(self, call: Call) -> Iterator["EngineSession"]:
-        """The exchanges of one observation or write. Raises TargetError."""
+        """Return a session for one observation or write. Raises TargetError."""
 
         def left() -> float:
             return call.seconds_left(self._clock.monotonic())
@@ -59,15 +59,15 @@ class Engine:
             try:
                 yield session
             except (TargetUnavailable, TargetNotWritten):
-                self._version = None  # the engine may be another one when it answers again
+                self._version = None  # a different engine may answer next time
                 raise
 
 
 class EngineSession:
-    """The API calls. Every method raises TargetError, and none outlasts the deadline."""
+    """The API calls. Every method raises TargetError and returns by the deadline."""
 
     def __init__(self, endpoint: Endpoint, dialer: Dialer, version: str, left: Callable[[], float]) -> None:
-        """`left`: as `Call.seconds_left`."""
+        """`left`: returns `Call.seconds_left`."""
         self._endpoint = endpoint
         self._dialer = dialer
         self._left = left
@@ -78,13 +78,13 @@ class EngineSession:
         self._client.close()
 
     def speaking(self, version: str) -> "EngineSession":
-        """The same connections, with the API of this version."""
+        """Return a session with the same connections and this API version."""
         other = EngineSession(self._endpoint, self._dialer, version, self._left)
         other._client.mount(other._client.base_url, self._client.transport)
         return other
 
     def version(self) -> str:
-        """The newest API version that the engine speaks."""
+        """Return the newest API version that the engine supports."""
         answer = self._ask("asking its version", lambda: self._client.version(api_version=False))
         with unavailable_if_malformed(f"{self._endpoint}: the version"):
             version = str(answer["ApiVersion"])
@@ -97,33 +97,33 @@ class EngineSession:
         return version
 
     def services(self) -> list[Raw]:
-        """All services with their task counts."""
+        """Return all services with their task counts."""
         return self._list("listing services", lambda: self._client.services(status=True))
 
     def nodes(self) -> list[Raw]:
-        """All nodes."""
+        """Return all nodes."""
         return self._list("listing nodes", self._client.nodes)
 
     def tasks(self, service_ids: Sequence[str], desired: Sequence[str]) -> list[Raw]:
-        """Tasks of these services, perhaps of others too, whose desired state is one of `desired`."""
+        """Return tasks of these services, and possibly of others, whose desired state is one of `desired`."""
         doing, states = "listing tasks", {"desired-state": list(desired)}
         if len(service_ids) <= _MOST_IDS:
             filters = {**states, "service": list(service_ids)}
-            with suppress(TargetNotFound):  # one service was removed meanwhile, which fails the whole list
+            with suppress(TargetNotFound):  # the whole list fails when a service was removed meanwhile
                 return self._objects(doing, self._ask(doing, lambda: self._client.tasks(filters)))
         return self._list(doing, lambda: self._client.tasks(states))
 
     def service(self, name: str) -> Raw:
-        """One service. Raises TargetNotFound."""
+        """Return one service. Raises TargetNotFound."""
         service = self._ask(f"reading service {name}", lambda: self._client.inspect_service(name))
         with unavailable_if_malformed(f"{self._endpoint}: service {name}"):
             found = service["Spec"]["Name"]
-        if found != name:  # the engine also takes the beginning of an id for a name
+        if found != name:  # the engine also accepts the beginning of an id
             raise TargetNotFound(f"service {name} does not exist on {self._endpoint}; create it, or correct the name")
         return dict(service)
 
     def resize(self, service: Raw, replicas: int) -> None:
-        """Post a service's spec back with only its size changed. Raises OutOfSequence when it changed meanwhile."""
+        """Post a service's spec with another size. Raises OutOfSequence when the service changed meanwhile."""
         with unavailable_if_malformed(f"{self._endpoint}: service {service['Spec']['Name']}"):
             spec, version = deepcopy(service["Spec"]), service["Version"]["Index"]
             spec["Mode"]["Replicated"]["Replicas"] = replicas
@@ -137,7 +137,7 @@ class EngineSession:
     def _list(self, doing: str, call: Callable[[], Any]) -> list[Raw]:
         try:
             return self._objects(doing, self._ask(doing, call))
-        except TargetNotFound as error:  # a path that every engine has: no target is missing
+        except TargetNotFound as error:  # every engine has this path, so no target is missing
             raise TargetUnavailable(f"{error}; is there a Docker engine behind `host`?") from error
 
     def _objects(self, doing: str, answer: Any) -> list[Raw]:
@@ -165,16 +165,16 @@ class EngineSession:
 
 
 class _Client(BoundedSession, docker.APIClient):
-    """The SDK's client, its requests sent and its answers decoded within their bounds."""
+    """The SDK's client, with bounded requests and answers."""
 
-    def _result(self, response: requests.Response, json: bool = False, binary: bool = False) -> Any:  # noqa: ARG002 - the SDK's signature; every answer that we ask for is JSON
+    def _result(self, response: requests.Response, json: bool = False, binary: bool = False) -> Any:  # noqa: ARG002 - the SDK's signature; every answer is JSON
         return decoded(response.content, Any, LARGEST_ANSWER)
 
 
 def _client(endpoint: Endpoint, dialer: Dialer, version: str) -> Any:
-    """A docker.APIClient that has not connected; Any, because its published types are incomplete.
+    """Return a docker.APIClient that has not connected. Its type is Any because the published types are incomplete.
 
-    Where there is a `dialer.dial`, its URL leads nowhere.
+    With `dialer.dial`, the client's URL is a placeholder.
     """
     scheme = "http" if endpoint.tls is None else "https"
     host = f"[{endpoint.address}]" if ":" in endpoint.address else endpoint.address
@@ -187,7 +187,7 @@ def _client(endpoint: Endpoint, dialer: Dialer, version: str) -> Any:
 
 
 def _check(answer: requests.Response, *_: Any, **__: Any) -> None:
-    """Raise for an error before the SDK does, which trips over bodies that are not an engine's."""
+    """Raise for an error before the SDK does, which fails on bodies that are not an engine's."""
     if answer.status_code < HTTPStatus.MULTIPLE_CHOICES:
         return
     out_of_sequence = answer.status_code == HTTPStatus.CONFLICT or b"out of sequence" in answer.content

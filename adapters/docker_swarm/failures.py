@@ -1,4 +1,4 @@
-"""What a failed exchange with an engine means to the caller."""
+"""The TargetError for each failed exchange with an engine."""
 
 from http import HTTPStatus
 from typing import Any, Final
@@ -21,12 +21,12 @@ from autoscaler.target.http.answer import beginning, decoded
 _UNKNOWN: Final = "; whether the size was set is unknown until the next cycle"
 _NOTHING: Final = "; nothing was changed"
 _SHOWN: Final = 300
-"""Bytes of the engine's sentence."""
+"""Bytes of the engine's message that are shown."""
 _TRY_AGAIN: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 class EngineRefusal(Exception):
-    """The engine, or what answers in its place, gave `answer`, whose status is not a success."""
+    """The engine, or another server in its place, answered with an error status."""
 
     def __init__(self, answer: requests.Response) -> None:
         self.answer = answer
@@ -34,7 +34,7 @@ class EngineRefusal(Exception):
 
 
 def failure(endpoint: Endpoint, doing: str, error: HttpError, ssh_errors: str, *, write: bool) -> TargetError:
-    """The TargetError for an exchange without an answer. `ssh_errors`: what the ssh clients wrote."""
+    """Return the TargetError for an exchange without an answer. `ssh_errors`: the ssh clients' error output."""
     unknown, nothing = (_UNKNOWN, _NOTHING) if write else ("", "")
     match error:
         case Unreachable():
@@ -50,7 +50,7 @@ def failure(endpoint: Endpoint, doing: str, error: HttpError, ssh_errors: str, *
 
 
 def refused(where: str, answer: requests.Response, *, write: bool) -> TargetError:
-    """The TargetError for an answer that is not a success. `where` begins its message."""
+    """Return the TargetError for an answer with an error status. `where` begins its message."""
     unknown, nothing = (_UNKNOWN, _NOTHING) if write else ("", "")
     status = answer.status_code
     text = f"{where}: HTTP {status}: {_message(answer)}"
@@ -66,7 +66,7 @@ def refused(where: str, answer: requests.Response, *, write: bool) -> TargetErro
 
 
 def _message(answer: requests.Response) -> str:
-    """The engine's sentence, or the beginning of whatever else answered."""
+    """Return the engine's message, or the beginning of another server's answer."""
     try:
         message = decoded(answer.content, dict[str, Any]).get("message")
     except Malformed:

@@ -1,4 +1,4 @@
-"""Objects as an engine sends them, and what happens when they are not what its API documents."""
+"""Objects as an engine sends them, and the error for objects that its API does not document."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,12 +7,12 @@ from typing import Any, Final, TypeAlias
 from autoscaler.target import TargetUnavailable
 
 Raw: TypeAlias = dict[str, Any]
-"""A JSON object. Its shape is taken for granted inside `unavailable_if_malformed` alone."""
+"""A JSON object. Code reads its documented fields only inside `unavailable_if_malformed`."""
 
 
 @contextmanager
 def unavailable_if_malformed(what: str) -> Iterator[None]:
-    """Raise TargetUnavailable, naming `what`, where the block finds another shape than the Docker API documents."""
+    """Raise TargetUnavailable, naming `what`, when the block finds a shape that the Docker API does not document."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -21,10 +21,10 @@ def unavailable_if_malformed(what: str) -> Iterator[None]:
 
 
 class OutOfSequence(Exception):
-    """A service changed between reading and posting it: nothing was written, read it again."""
+    """Another client updated the service between the read and the post. Nothing was written."""
 
 
 STAYING: Final = ("running", "ready", "remove")
-"""Desired states of tasks that run or are about to, and of those that leave because their service shrank."""
+"""Desired states of tasks that run or will run, and of tasks that leave because their service shrank."""
 REPLACED: Final = ("shutdown",)
-"""Desired state of tasks that another took the place of, dead ones included: five a slot, unless configured."""
+"""Desired state of replaced tasks, including dead ones: five for each slot unless configured otherwise."""

@@ -1,4 +1,4 @@
-"""A connection's section of the configuration, and where it leads together with the environment."""
+"""The settings of a connection, completed from the environment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _FORMS: Final = "unix:///var/run/docker.sock, tcp://HOST:2376 or ssh://USER@HOST
 
 
 class Scheme(StrEnum):
-    """How the engine is reached."""
+    """How the daemon reaches the engine."""
 
     UNIX = "unix"
     TCP = "tcp"
@@ -25,28 +25,28 @@ class Scheme(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """TLS towards the engine's TCP port. No `ca_file`: the well-known authorities."""
+    """TLS for the engine's TCP port. Without `ca_file` the system's authorities apply."""
 
     ca_file: Path | None
     cert_file: Path | None
     key_file: Path | None
 
     def files(self) -> tuple[Path, ...]:
-        """Every file that must be there."""
+        """Return every file that must exist."""
         return tuple(file for file in (self.ca_file, self.cert_file, self.key_file) if file is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where an engine is."""
+    """The address of an engine."""
 
     scheme: Scheme
     address: str
-    """The socket's path; a host name or address for the other two."""
+    """The socket's path; for the other schemes a host name or address."""
     port: int | None = None
-    """SSH without one: what the SSH client's configuration says."""
+    """SSH without a port: the SSH client's configuration applies."""
     user: str | None = None
-    """SSH only."""
+    """For SSH only."""
     tls: TlsFiles | None = None
 
     def __str__(self) -> str:
@@ -58,12 +58,12 @@ class Endpoint:
 
 
 class TlsSettings(AdapterSettings):
-    """TLS towards a tcp:// host, as `docker --tlsverify` takes it."""
+    """TLS for a tcp:// host, as `docker --tlsverify` uses it."""
 
     ca_file: ExistingPath | None = None
-    """Who signed the engine's certificate; default: the well-known authorities."""
+    """Certificate authority of the engine's certificate. Default: the system's authorities."""
     cert_file: ExistingPath | None = None
-    """Our own certificate; the engine gives whoever holds it full control."""
+    """The daemon's own certificate. The engine gives its holder full control."""
     key_file: ExistingPath | None = None
     """The key of `certFile`."""
 
@@ -75,12 +75,12 @@ class TlsSettings(AdapterSettings):
 
 
 class SwarmSettings(AdapterSettings):
-    """Which Swarm manager to talk to. What is left out comes from the DOCKER_* environment."""
+    """The Swarm manager. Omitted settings come from the DOCKER_* environment."""
 
     host: str | None = None
     """`unix://PATH`, `tcp://HOST[:PORT]` or `ssh://[USER@]HOST[:PORT]`; default: $DOCKER_HOST or local."""
     tls: TlsSettings | None = None
-    """Only with tcp://; default: $DOCKER_CERT_PATH's files when $DOCKER_TLS_VERIFY is set, else none."""
+    """TLS, only with tcp://. Default: the files in $DOCKER_CERT_PATH when $DOCKER_TLS_VERIFY is set, else none."""
 
     @field_validator("host")
     @classmethod
@@ -97,7 +97,7 @@ class SwarmSettings(AdapterSettings):
 
 
 def parse_host(text: str) -> Endpoint:
-    """An endpoint without TLS and default ports. Raises ValueError that says which forms there are."""
+    """Return an endpoint without TLS and default ports. Raises ValueError that lists the accepted forms."""
     try:
         parts = urlsplit(text)
         scheme, port, host = Scheme(parts.scheme), parts.port, parts.hostname
@@ -116,9 +116,9 @@ def parse_host(text: str) -> Endpoint:
 
 
 def resolve(settings: SwarmSettings, environment: Mapping[str, str]) -> Endpoint:
-    """Where the connection leads, field by field: the file, then the environment, then the local socket.
+    """Return the endpoint; each field from the file, then the environment, then the local socket.
 
-    The variables mean what they mean to the docker command line. Raises ValueError for a $DOCKER_HOST of another form.
+    The variables mean what they mean to the docker command line. Raises ValueError for an invalid $DOCKER_HOST.
     """
     endpoint = parse_host(settings.host or environment.get("DOCKER_HOST") or f"unix://{DEFAULT_SOCKET}")
     if endpoint.scheme is not Scheme.TCP:

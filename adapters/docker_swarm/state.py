@@ -1,4 +1,4 @@
-"""What an engine's objects say about a target. Pure: raw objects in, values of the contract out.
+"""Turns an engine's raw objects into the contract's values, without requests.
 
 Source: Docker Engine API 1.41, objects Service, Task and Node; "Swarm task states" in Docker's documentation.
 """
@@ -21,11 +21,11 @@ _ROLLOUTS: Final = {
     "rollback_started": "RollbackInProgress",
     "rollback_paused": "RollbackPaused",
 }
-"""UpdateStatus.State while a rollout must not be disturbed -> reason."""
+"""UpdateStatus.State of a rollout that scaling must not disturb -> reason."""
 
 
 def replicas(service: Raw) -> int:
-    """The size that is asked for. Raises TargetNotScalable when the service has none."""
+    """Return the desired number of replicas. Raises TargetNotScalable when the service has none."""
     mode = service["Spec"]["Mode"]
     if "Replicated" not in mode:
         kind = ", ".join(mode) or "unknown"
@@ -40,16 +40,16 @@ def replicas(service: Raw) -> int:
 
 
 def revision(service: Raw) -> str:
-    """Names the service and its spec.
+    """Return a hash of the service and its spec.
 
-    Not its version index: that moves with the rollout's progress too, when nobody has changed anything.
+    The version index does not serve: it also changes with the progress of a rollout.
     """
     spec = json.dumps(service["Spec"], sort_keys=True).encode()
     return f"{service['ID']}:{hashlib.sha256(spec).hexdigest()[:16]}"
 
 
 def rollout(service: Raw) -> HoldReason | None:
-    """The rollout or rollback under way: another spec now would take away what it rolls back to."""
+    """Return the hold of a rollout or rollback in progress. A new spec would replace the spec that it rolls back to."""
     status = service.get("UpdateStatus") or {}
     reason = _ROLLOUTS.get(status.get("State", ""))
     if reason is None:
@@ -61,14 +61,14 @@ def rollout(service: Raw) -> HoldReason | None:
 
 
 def at_rest(service: Raw, tasks: Sequence[Raw]) -> bool:
-    """Whether `tasks`, those that stay, are all there is: every one runs, and nothing else does."""
+    """Return whether all of `tasks`, the staying ones, run and no other tasks remain."""
     running = sum(task["Status"]["State"] == "running" for task in tasks)
     counted = (service.get("ServiceStatus") or {}).get("RunningTasks")
     return bool(running == len(tasks) == counted)
 
 
 def read_target(service: Raw, tasks: Iterable[Raw], nodes: Sequence[Raw]) -> TargetState:
-    """The state of a replicated service. `tasks`: its own; `nodes`: all."""
+    """Return the state of a replicated service. `tasks`: its own; `nodes`: all."""
     size, name = replicas(service), service["Spec"]["Name"]
     relevant, by_id = _relevant(tasks), {node["ID"]: node for node in nodes}
     instances = tuple(_instance(name, task, by_id.get(task.get("NodeID", ""))) for task in relevant)
@@ -85,7 +85,9 @@ def read_target(service: Raw, tasks: Iterable[Raw], nodes: Sequence[Raw]) -> Tar
 
 
 def _relevant(tasks: Iterable[Raw]) -> list[Raw]:
-    """Without what has ended, except the last failure of a slot in which nothing runs; by slot, then by age."""
+    """Return the tasks that have not ended, and the last failure of each slot without a running task; by slot and
+    age.
+    """
     ordered = sorted(tasks, key=lambda task: (task.get("Slot", 0), task["CreatedAt"], task["ID"]))
     running = {task.get("Slot") for task in ordered if task["Status"]["State"] == "running"}
     last_failed = {task.get("Slot"): task["ID"] for task in ordered if task["Status"]["State"] in _FAILED}
@@ -105,8 +107,8 @@ def _instance(service: str, task: Raw, node: Raw | None) -> Instance:
     return Instance(
         name=name,
         phase=Phase.RUNNING if running else Phase.FAILED if failed else Phase.PENDING,
-        # With a HEALTHCHECK Swarm says `running` only when it passes, and ends the task when it fails. Without one it
-        # says so when the process has started, and what runs without health information is ready.
+        # With a HEALTHCHECK, Swarm reports `running` once it passes and ends the task when it fails. Without one,
+        # Swarm reports it once the process has started; an instance without health information is ready.
         ready=running,
         ready_transition=_time(status.get("Timestamp")) if running else None,
         started_at=_time(task.get("CreatedAt")),
@@ -118,7 +120,7 @@ def _instance(service: str, task: Raw, node: Raw | None) -> Instance:
 
 
 def _identities(service: str, name: str, task: Raw, node: Raw | None) -> Iterable[str]:
-    """Names in the labels of cAdvisor (name, id's last part), dockerswarm_sd (task id, address) and the task itself."""
+    """Yield the names in labels of cAdvisor (name, id's last part), dockerswarm_sd (task id, address) and the task."""
     status = task["Status"]
     yield from (task["ID"], name, f"{service}.{task.get('Slot', 0)}")
     container = (status.get("ContainerStatus") or {}).get("ContainerID")
@@ -129,7 +131,7 @@ def _identities(service: str, name: str, task: Raw, node: Raw | None) -> Iterabl
     if node is None:
         return
     names = [node["Description"]["Hostname"], (node.get("Status") or {}).get("Addr")]
-    yield names[0]  # not its address: without the port, that would take in samples of tasks that are gone
+    yield names[0]  # not the node's address: without a port it would match samples of ended tasks
     for port in (status.get("PortStatus") or {}).get("Ports") or ():
         yield from (f"{host}:{port['PublishedPort']}" for host in names if host and port.get("PublishedPort"))
 
@@ -148,7 +150,7 @@ def _detail(task: Raw, node: Raw | None) -> str:
 
 
 def _is_unplaced(task: Raw) -> bool:
-    """Whether the scheduler has looked at it and found no node."""
+    """Return whether the scheduler found no node for the task."""
     waits = task["Status"]["State"] == "pending" and bool(task["Status"].get("Err"))
     return waits and task["DesiredState"] not in _LEAVING
 
@@ -157,11 +159,11 @@ def _unplaced_hold(unplaced: Sequence[Raw], size: int) -> HoldReason | None:
     if not unplaced:
         return None
     why = unplaced[0]["Status"]["Err"]
-    return HoldReason("TasksUnplaced", f"{len(unplaced)} of {size} tasks asked for before are still unplaced: {why}")
+    return HoldReason("TasksUnplaced", f"{len(unplaced)} of {size} tasks are not placed yet: {why}")
 
 
 def _warnings(service: Raw, size: int, nodes: Iterable[Raw]) -> tuple[str, ...]:
-    """What keeps tasks from being placed, as far as the nodes and the service tell."""
+    """Return what prevents the placement of tasks, according to the nodes and the service."""
     troubles = {node["ID"]: _trouble(node) for node in nodes}
     closed = sorted(filter(None, troubles.values()))
     open_nodes = len(troubles) - len(closed)
@@ -175,7 +177,7 @@ def _warnings(service: Raw, size: int, nodes: Iterable[Raw]) -> tuple[str, ...]:
 
 
 def _trouble(node: Raw) -> str | None:
-    """`name (down)` for a node that takes no tasks."""
+    """Return `name (down)` for a node that takes no tasks, else None."""
     state, availability = node["Status"]["State"], node["Spec"]["Availability"]
     words = [state] if state != "ready" else []
     words += [availability] if availability != "active" else []
@@ -183,7 +185,7 @@ def _trouble(node: Raw) -> str | None:
 
 
 def _time(text: str | None) -> datetime | None:
-    """None for what is absent, and for Go's zero time, which means the same."""
+    """Return the time; None when it is absent or Go's zero time."""
     if not text or text.startswith("0001-"):
         return None
     return datetime.fromisoformat(text).astimezone(UTC)

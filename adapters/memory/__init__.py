@@ -1,4 +1,4 @@
-"""The reference: a back end that only remembers sizes. To try the daemon with, and to copy."""
+"""The reference adapter: a back end that only remembers sizes. Use it to try the daemon, or copy it."""
 
 from adapters.memory.adapter import Memory
 

@@ -1,6 +1,6 @@
-"""The two verbs of the contract in their smallest form. To write your own, copy this and put your client for `Groups`.
+"""The smallest adapter. To write an adapter, copy this one and replace `Groups` with your client.
 
-docs/internals/adapters.md walks through it.
+docs/internals/adapters.md explains it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,31 +31,31 @@ from autoscaler.target import (
 
 
 class Memory:
-    """One connection: groups that are remembered in its state folder. Nothing is started or stopped."""
+    """One connection. Its groups are files in its state folder; no process is started or stopped."""
 
     Settings: ClassVar = MemorySettings
     target_keys: ClassVar[frozenset[str]] = frozenset({"victims"})
 
     @staticmethod
     def target_problem(target: TargetRef, settings: MemorySettings) -> str | None:
-        """A group that is not configured, known before anything runs."""
+        """Return why the target is invalid, known offline: its group is not configured."""
         if target.name in settings.groups:
             return None
         return f"name: there is no group {target.name!r}; the groups are {', '.join(sorted(settings.groups))}"
 
     def __init__(self, context: AdapterContext[MemorySettings]) -> None:
-        """Reads nothing yet: a back end that is down does not prevent the start."""
+        """Reads nothing: a back end that is down must not prevent the start."""
         self.groups = Groups(context.state_dir)
         self._settings = context.settings.groups
         self._clock = context.clock
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
-        """One batch. What concerns one target is its value; what concerns all is raised (TargetUnavailable)."""
+        """Read one batch. An error of one target is its value; an error of all is raised (TargetUnavailable)."""
         self.check(call)
         return {target: self.state(target, call.now) for target in targets}
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
-        """Write the absolute size, unless somebody else was faster. Raises TargetError."""
+        """Write the absolute size unless another client has changed it. Raises TargetError."""
         with nothing_written():
             self.check(call)
             state = self.state(target, call.now)
@@ -76,12 +76,12 @@ class Memory:
         return Written(change.size)
 
     def check(self, call: Call) -> None:
-        """A call whose deadline has passed does nothing. Raises TargetUnavailable."""
+        """Raise TargetUnavailable when the call's deadline has passed."""
         if call.seconds_left(self._clock.monotonic()) <= 0:
             raise TargetUnavailable("no time is left before the cycle's deadline; the next cycle tries again")
 
     def state(self, target: TargetRef, now: datetime) -> TargetState | TargetError:
-        """One target as the back end has it."""
+        """Return one target's state, or its error."""
         settings = self._settings.get(target.name)
         if settings is None:
             return TargetNotFound(f"{target} does not exist; add it to `groups`, or correct scaleTargetRef.name")
@@ -95,7 +95,7 @@ class Memory:
         return TargetState(len(instances), len(instances), instances, revision=str(group.revision))
 
     def read(self, name: str) -> Group:
-        """A group; one that was never written is as its settings begin it. Raises TargetUnavailable."""
+        """Return a group; its initial one if it was never written. Raises TargetUnavailable."""
         try:
             return self.groups.read(name) or Group.first(name, self._settings[name].initial_replicas)
         except OSError as error:
@@ -106,7 +106,7 @@ class Memory:
             ) from None
 
     def instance(self, name: str, since: datetime | None, settings: GroupSettings, now: datetime) -> Instance:
-        """A member, not ready before it has had its time to start."""
+        """Return a member. It is ready once its start-up time has passed."""
         starts_until = None if since is None else since + settings.startup_time
         ready = starts_until is None or starts_until <= now
         return Instance(

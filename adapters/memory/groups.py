@@ -1,4 +1,4 @@
-"""The back end behind the reference adapter: groups that are written down, one file each, and nothing else."""
+"""The back end of the reference adapter: groups, one file each."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -11,24 +11,24 @@ from autoscaler.target.files import write_atomically
 
 
 class Group(BaseModel):
-    """What is known of one group."""
+    """One group."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     revision: int = 0
-    """Rises with every change."""
+    """Counts the changes."""
     born: int
-    """Members that there have ever been; the next one's number follows it."""
+    """Members created so far; the next member gets the following number."""
     members: Mapping[str, AwareDatetime | None]
-    """Name -> when it was started; None: it was there from the first."""
+    """Name -> start time; None: an initial member."""
 
     @classmethod
     def first(cls, name: str, size: int) -> Self:
-        """One that was never changed."""
+        """Return a group that was never changed."""
         return cls(born=size, members={f"{name}-{number}": None for number in range(1, size + 1)})
 
     def resized(self, name: str, size: int, now: datetime, victims: Sequence[str] = ()) -> "Group":
-        """It with another size: named victims leave first, then the newest; new members are numbered on."""
+        """Return the group with another size. Victims leave first, then the newest; new members get new numbers."""
         staying = list(self.members)
         while len(staying) > size:
             staying.remove(next((victim for victim in victims if victim in staying), staying[-1]))
@@ -38,22 +38,22 @@ class Group(BaseModel):
 
 
 class Groups:
-    """A folder of groups. Whoever writes one of its files, changes a size behind the adapter's back."""
+    """A folder of groups. An operator who edits one of its files changes a size outside the adapter."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def file(self, name: str) -> Path:
-        """Where a group is written down."""
+        """Return the file of a group."""
         return self._folder / f"{name}.json"
 
     def read(self, name: str) -> Group | None:
-        """None: never written. Raises OSError, and ValueError for what is not a group."""
+        """Return the group, or None if it was never written. Raises OSError, and ValueError for an invalid file."""
         try:
             return Group.model_validate_json(self.file(name).read_bytes())
         except FileNotFoundError:
             return None
 
     def write(self, name: str, group: Group) -> None:
-        """Whoever reads it finds the old group or the new one. Raises OSError."""
+        """Replace the file in one step. Raises OSError."""
         write_atomically(self.file(name), group.model_dump_json(indent=1))

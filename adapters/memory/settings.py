@@ -1,4 +1,4 @@
-"""The section of a connection of type memory."""
+"""The settings of a connection of type memory."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -9,18 +9,18 @@ from pydantic import Field, StringConstraints
 from autoscaler.target import AdapterSettings, Duration
 
 GroupName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
-"""Names the group's file too, so it is a plain word."""
+"""The group's name, which also names its file."""
 
 
 class GroupSettings(AdapterSettings):
     """One group of equal members."""
 
     initial_replicas: Annotated[int, Field(ge=1, le=10_000)] = 1
-    """The size of a group that was never scaled; at least 1, for a size of 0 means that scaling is disabled."""
+    """Size of a group that was never scaled. At least 1, because a size of 0 disables scaling."""
     startup_time: Duration = timedelta(0)
     """How long a new member is not ready."""
     scalable: bool = True
-    """false: exists and can never be scaled, as a global service of Docker Swarm."""
+    """false: the group exists and cannot be scaled, like a global service of Docker Swarm."""
 
 
 class MemorySettings(AdapterSettings):

@@ -1,7 +1,7 @@
-"""Nomad: sets the count of a job's group, over Nomad's HTTP API.
+"""The adapter of type `nomad`: it sets the count of a task group over Nomad's HTTP API.
 
-The API is spoken with `requests` and not with python-nomad: that client has no scale request, one namespace for all
-it asks, hides the header that pages are turned with, puts job ids into paths unquoted, and bounds no reply as a whole.
+It uses `requests`. python-nomad has no scale request, one namespace for all requests, hides the paging header, does not
+quote job ids in paths, and does not bound a reply.
 """
 
 from adapters.nomad.adapter import Nomad

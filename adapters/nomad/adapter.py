@@ -1,4 +1,4 @@
-"""The adapter: targets are `job/group`, the size is the group's count."""
+"""The adapter for the task groups of a Nomad cluster. A target is `job/group`; its size is the group's count."""
 
 import os
 from collections import defaultdict
@@ -35,13 +35,13 @@ from autoscaler.target import (
 DEPLOYMENT_ACTIVE: Final = "DeploymentActive"
 """Reason of a hold: Nomad refuses a new count while a deployment of the job is under way."""
 _DEFAULT_REGION: Final = "global"
-"""An agent's own where its configuration names none."""
+"""Region of an agent whose configuration names none."""
 _MESSAGE_LENGTH: Final = 1000
-"""Nomad keeps a message as it is; a decision's reason needs no more."""
+"""Nomad stores messages unshortened; a decision's reason fits in this length."""
 
 
 class _Place(NamedTuple):
-    """Where a target is."""
+    """Region, job and group of a target."""
 
     region: str | None
     job: JobKey
@@ -56,7 +56,7 @@ class Nomad:
 
     @staticmethod
     def target_problem(target: TargetRef, settings: NomadSettings) -> str | None:  # noqa: ARG004 - AdapterType's
-        """What is wrong with the target's name or namespace, or None."""
+        """Return what is wrong with the target's name or namespace, or None."""
         job, slash, group = target.name.rpartition("/")
         if not (job and slash and group) or target.name.split() != [target.name]:
             return f"name: {target.name!r} is not a valid target name; write it as JOB/GROUP"
@@ -66,7 +66,7 @@ class Nomad:
 
     @staticmethod
     def canonical(target: TargetRef, settings: NomadSettings) -> TargetRef:
-        """With the connection's namespace and region. The agent's own region is not known offline: Nomad's default."""
+        """Add the connection's namespace and region. Offline the agent's region is unknown: assume Nomad's default."""
         return replace(
             target,
             namespace=target.namespace or namespace_of(settings, os.environ),
@@ -79,14 +79,14 @@ class Nomad:
         self._record_dry_run = context.settings.record_dry_run
         self._regions: dict[str | None, Region] = {}
         self._superseded: dict[tuple[str | None, JobKey, str], str] = {}
-        """Revision -> the one that our own write made of it, since the last observation."""
+        """Revision -> the revision that our own write made of it, since the last observation."""
         self._announced: dict[TargetRef, str] = {}
-        """What was last recorded with Nomad of a target's unwritten decisions."""
+        """Target -> the last event recorded with Nomad for a decision that was not written."""
         if not self._connection.verify:
             context.logger.warning("nomad_tls_not_verified", connection=context.name, address=self._connection.address)
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
-        """The state of each target; a region that fails concerns its own targets alone."""
+        """Return the state of each target. A region that fails affects only its own targets."""
         self._superseded.clear()
         places = {target: self._place(target) for target in targets}
         jobs: dict[str | None, set[JobKey]] = defaultdict(set)
@@ -96,7 +96,7 @@ class Nomad:
         return {target: _state(place, views[place.region]) for target, place in places.items()}
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
-        """Set the group's count, guarded by the job's index as it is now and as the decision saw it."""
+        """Set the group's count, guarded by the job's current index and by the index that the decision saw."""
         place = self._place(target)
         region = self._region(place.region)
         with nothing_written():
@@ -117,7 +117,7 @@ class Nomad:
             if "active deployment" in refusal.text:
                 return Held(HoldReason(DEPLOYMENT_ACTIVE, f'a deployment of job "{place.job.id}" has begun'))
             if refusal.status == 409 or "conflicting job modify index" in refusal.text:
-                return Conflict(f'job "{place.job.id}" was changed at this moment: {refusal.text}')
+                return Conflict(f'job "{place.job.id}" was changed during this write: {refusal.text}')
             raise refusal.as_target_error() from None
         with unavailable_if_malformed(f'a new count of job "{place.job.id}"'):
             self._superseded[place.region, place.job, str(job.modify_index)] = str(written["JobModifyIndex"])
@@ -125,13 +125,13 @@ class Nomad:
         return Written(change.size)
 
     def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
-        """Record a write that failed, or with recordDryRun one that a dry run proposes, as a scaling event.
+        """Record a failed write, or with recordDryRun a dry run's proposal, as a scaling event.
 
-        Nomad keeps only the last few events of a group, so a message is recorded once until another one is due.
+        Nomad keeps only the latest events of a group, so a message is recorded again only after a different one.
         """
         outcome = decision.outcome
         if isinstance(outcome, TargetNotScalable):
-            return  # Nomad takes no event of what cannot be scaled
+            return  # Nomad accepts no event for a target that cannot be scaled
         if isinstance(outcome, TargetError):
             key, message = type(outcome).__name__, f"cannot scale to {decision.desired}: {outcome}"
         elif isinstance(outcome, Proposed) and self._record_dry_run:
@@ -168,7 +168,7 @@ class Nomad:
             return error
 
     def _expected(self, place: _Place, revision: str | None) -> str | None:
-        """The revision after our own writes to other groups of the same job: those are not outside changes."""
+        """Return the revision after our own writes to other groups of the job, which are not outside changes."""
         while revision is not None and (key := (place.region, place.job, revision)) in self._superseded:
             revision = self._superseded[key]
         return revision
@@ -184,7 +184,7 @@ class Nomad:
 
 
 def _group(place: _Place, job: Job) -> Group:
-    """The group. Raises TargetNotScalable or TargetNotFound."""
+    """Return the group. Raises TargetNotScalable or TargetNotFound."""
     if job.obstacle is not None:
         raise TargetNotScalable(f'job "{place.job.id}" cannot be scaled: {job.obstacle}')
     if place.group not in job.groups:
@@ -206,7 +206,7 @@ def _state(place: _Place, views: Mapping[JobKey, JobView | TargetError] | Target
 
 
 def _made(place: _Place, view: JobView) -> TargetState:
-    """The state. Raises TargetNotScalable or TargetNotFound."""
+    """Return the state. Raises TargetNotScalable or TargetNotFound."""
     group = _group(place, view.job)
     instances = view.instances.get(place.group, ())
     return TargetState(
@@ -236,9 +236,9 @@ def _warnings(place: _Place, group: Group, view: JobView) -> list[str]:
     found = []
     if group.policy:
         found.append(
-            f'the scaling block of group "{place.group}" has a policy: where a Nomad Autoscaler runs, two autoscalers '
-            "are at work; remove the policy, or this autoscaler"
+            f'the scaling block of group "{place.group}" has a policy: a Nomad Autoscaler would also '
+            "change its count; remove the policy, or this autoscaler"
         )
     if queued := view.queued.get(place.group, 0):
-        found.append(f"{queued} of {group.count} found no place; see `nomad job status {place.job.id}`")
+        found.append(f"{queued} of {group.count} allocations are not placed; see `nomad job status {place.job.id}`")
     return found

@@ -1,4 +1,4 @@
-"""Allocations as instances: what a pod is to Kubernetes."""
+"""Allocations as instances of the contract."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,32 +12,32 @@ _MEBIBYTE: Final = 2**20
 _PHASES: Final = {
     "pending": Phase.PENDING,
     "running": Phase.RUNNING,
-    "unknown": Phase.RUNNING,  # its node is disconnected: as far as anybody knows it runs
+    "unknown": Phase.RUNNING,  # its node is disconnected: the allocation may still run
     "failed": Phase.FAILED,
 }
 LISTED: Final = (
     'ClientStatus == "running" or ClientStatus == "pending" or ClientStatus == "unknown"'
     ' or (ClientStatus == "failed" and DesiredStatus == "run" and NextAllocation == "")'
 )
-"""Filter of the allocations that count: what has ended well, is lost, or has a successor already does not."""
+"""Filter of the allocations that count: not complete, not lost, and not replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What only the long form of an allocation has."""
+    """The fields of an allocation that only its long form has."""
 
     modify_index: int
-    """The allocation's ModifyIndex when this was read."""
+    """ModifyIndex of the allocation when this was read."""
     identities: frozenset[str]
     requests: Mapping[str, int]
     container_requests: Mapping[str, Mapping[str, int]]
     started_at: datetime | None
     tasks: str
-    """Tasks that do not run as they should, and why, in Nomad's words."""
+    """Tasks that do not run as they should, with Nomad's reasons."""
 
 
 def parse_details(allocation: LongAllocation) -> Details:
-    """Of the long form. Raises KeyError, TypeError, AttributeError or ValueError for what is none."""
+    """Return the details. Raises KeyError, TypeError, AttributeError or ValueError for an invalid allocation."""
     resources = allocation.resources or {}
     states = allocation.task_states or {}
     tasks = {name: _reservation(task) for name, task in (resources.get("Tasks") or {}).items()}
@@ -55,10 +55,10 @@ def parse_details(allocation: LongAllocation) -> Details:
 
 
 def to_instance(entry: AllocationEntry, details: Details, unjudged_since: int | None) -> Instance:
-    """The allocation as an instance.
+    """Return the allocation as an instance.
 
-    `unjudged_since`: the create index of the job's active deployment, if there is one: what it placed and has not
-    judged healthy yet is not ready, as a pod whose readiness probe has not passed.
+    `unjudged_since`: create index of the job's active deployment, if any. An allocation that the deployment placed and
+    has not found healthy yet is not ready, like a pod whose readiness probe has not passed.
     """
     health = entry.health
     phase = _PHASES[entry.client_status]
@@ -88,17 +88,17 @@ def to_instance(entry: AllocationEntry, details: Details, unjudged_since: int | 
 
 
 def is_canary(entry: AllocationEntry) -> bool:
-    """Whether it runs beside the group's count until its deployment is promoted."""
+    """Return whether the allocation is a canary, which runs in addition to the group's count."""
     return entry.health is not None and entry.health.canary
 
 
 def _reservation(task: Mapping[str, Any]) -> dict[str, int]:
-    """Thousandths: `cpu` of MHz, `memory` of bytes."""
+    """Return thousandths: `cpu` of MHz, `memory` of bytes."""
     return {"cpu": task["Cpu"]["CpuShares"] * 1000, "memory": task["Memory"]["MemoryMB"] * _MEBIBYTE * 1000}
 
 
 def _addresses(shared: Mapping[str, Any]) -> set[str]:
-    """Host addresses of its ports, with and without the port."""
+    """Yield the host addresses of its ports, with and without the port."""
     found = set()
     for port in shared.get("Ports") or ():
         if host := port.get("HostIP"):
@@ -107,7 +107,7 @@ def _addresses(shared: Mapping[str, Any]) -> set[str]:
 
 
 def _trouble(state: Mapping[str, Any]) -> str:
-    """Why a task is not as it should be, by its last event; empty: it runs, or has ended well."""
+    """Return why a task is not as it should be, by its last event; empty: it runs, or completed."""
     if state["State"] == "running" or (state["State"] == "dead" and not state["Failed"]):
         return ""
     last = (state.get("Events") or [{}])[-1]
@@ -115,5 +115,5 @@ def _trouble(state: Mapping[str, Any]) -> str:
 
 
 def _time(text: str) -> datetime:
-    """Nomad writes nanoseconds, and the agent's own offset."""
+    """Return the time. Nomad writes nanoseconds and the agent's UTC offset."""
     return datetime.fromisoformat(text).astimezone(UTC)

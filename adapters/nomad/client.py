@@ -1,4 +1,4 @@
-"""Nomad's HTTP API: one request at a time, each bounded by the call's deadline, each failure a TargetError."""
+"""Nomad's HTTP API, one request at a time. The deadline bounds each request; each failure is a TargetError."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -38,15 +38,15 @@ _T = TypeVar("_T")
 _OBJECT: Final = dict[str, Any]
 _INDEX: Final = "X-Nomad-Index"
 PER_PAGE: Final = 5000
-"""Entries a page: a thousand groups with five allocations each come in one."""
+"""Entries a page. A page holds a thousand groups with five allocations each."""
 LARGEST_LIST: Final = 2 * LARGEST_ANSWER
-"""Bytes of all pages of a list: 150,000 allocations."""
+"""Bytes of all pages of a list; 150,000 allocations fit."""
 _SHOWN: Final = 200
-"""Characters of a reply that a message quotes."""
+"""Characters of a reply in an error message."""
 
 
 class NomadRefusal(Exception):
-    """Nomad answered with a status that is not 2xx: `status` and its own words, for whoever knows what they mean."""
+    """Nomad answered with an error status. It has the `status` and Nomad's text, for callers that interpret them."""
 
     def __init__(self, request: str, status: int, text: str) -> None:
         self.request = request
@@ -55,7 +55,7 @@ class NomadRefusal(Exception):
         super().__init__(f"{request}: HTTP {status}: {self.text}")
 
     def as_target_error(self) -> TargetError:
-        """What the status means where the request says nothing more."""
+        """Return the TargetError of the status alone."""
         if self.status in (401, 403):
             return TargetForbidden(f"{self}; the ACL token needs the capabilities that docs/nomad.md lists")
         if self.status == 404:
@@ -67,19 +67,19 @@ class NomadRefusal(Exception):
             return kind(f"{self}; Nomad throttles this client (limits.http_max_conns_per_client)")
         if self.request.startswith("POST") and (400 <= self.status < 500 or "job_max_count" in self.text):
             return TargetRefused(str(self))
-        return TargetUnavailable(f"{self}; asked again next cycle")
+        return TargetUnavailable(f"{self}; the next cycle tries again")
 
 
 class Page(NamedTuple, Generic[_T]):
-    """A part of a list."""
+    """One page of a list."""
 
     entries: list[_T]
     table_index: str | None
-    """X-Nomad-Index: of the last change of the table when this was read."""
+    """X-Nomad-Index: the table's last change when the page was read."""
 
 
 class NomadClient:
-    """One session with an agent. Every method raises NomadRefusal, TargetUnavailable or TargetForbidden."""
+    """A session with one agent. Every method raises NomadRefusal, TargetUnavailable or TargetForbidden."""
 
     def __init__(self, access: AgentAccess, clock: Clock) -> None:
         self._access = access
@@ -87,13 +87,13 @@ class NomadClient:
         self._session: Session | None = None
 
     def get(self, path: str, query: Mapping[str, str | None], call: Call, wanted: type[_T]) -> _T:
-        """The decoded reply."""
+        """Return the decoded reply."""
         return _decoded(self._exchange("GET", path, query, None, call), wanted)
 
     def pages(
         self, path: str, query: Mapping[str, str | None], wanted: type[list[_T]], call: Call
     ) -> Iterator[Page[_T]]:
-        """A list, page after page; of PER_PAGE entries unless `query` has another `per_page`."""
+        """Yield the pages of a list; of PER_PAGE entries unless `query` sets `per_page`."""
         token: str | None = None
         size = 0
         while True:
@@ -110,20 +110,20 @@ class NomadClient:
                 return
 
     def first_entry(self, path: str, query: Mapping[str, str | None], call: Call) -> tuple[str | None, bytes]:
-        """The index of a list's table, and the answer with its first entry as it came."""
+        """Return the index of a list's table, and the raw answer with its first entry."""
         reply = self._exchange("GET", path, {**query, "per_page": "1"}, None, call)
         return reply.headers.get(_INDEX), reply.content
 
     def monotonic(self) -> float:
-        """Seconds of the clock that deadlines are on."""
+        """Return seconds of the clock of the deadlines."""
         return self._clock.monotonic()
 
     def post(self, path: str, query: Mapping[str, str | None], body: Mapping[str, Any], call: Call) -> Any:
-        """The decoded reply, an object."""
+        """Return the decoded reply, an object."""
         return _decoded(self._exchange("POST", path, query, body, call), _OBJECT)
 
     def close(self) -> None:
-        """Close the connection; the next request opens another one."""
+        """Close the connection. The next request opens another."""
         if self._session is not None:
             self._session.close()
             self._session = None
@@ -134,7 +134,9 @@ class NomadClient:
         remaining = call.seconds_left(self._clock.monotonic())
         if remaining <= 0:
             kind = TargetUnavailable if body is None else TargetDeferred
-            raise kind(f"{method} {path}: not asked, the cycle's deadline has passed; asked again next cycle")
+            raise kind(
+                f"{method} {path}: nothing was sent, the cycle's deadline has passed; the next cycle tries again"
+            )
         if self._session is None:
             self._session = self._open()
         address = self._access.address
@@ -159,7 +161,7 @@ class NomadClient:
         return {"X-Nomad-Token": token} if token else {}
 
     def _open(self) -> "Session":
-        from autoscaler.target.http.session import Session  # noqa: PLC0415 - `check` must not pay for its libraries
+        from autoscaler.target.http.session import Session  # noqa: PLC0415 - keeps `check` fast
 
         at = self._access
         tls = Tls(at.ca_file, at.cert_file, at.key_file, at.server_name, at.verify)
@@ -188,7 +190,7 @@ def _decoded(reply: "Response", wanted: type[_T]) -> _T:
         found = f"{plain(reply.headers.get('Content-Type', 'no content type'), _SHOWN)}: {_beginning(reply)!r}"
         request = f"{reply.request.method} {reply.request.path_url}"
         problem = f"{request}: {error}; it is {found}; is this address an agent's?"
-    raise TargetUnavailable(problem)  # from here, without what was handled: that holds the answer
+    raise TargetUnavailable(problem)  # outside the `except` block, whose exception holds the answer
 
 
 def _beginning(reply: "Response") -> str:

@@ -1,4 +1,4 @@
-"""The entries of Nomad's lists, with the fields that are used: all else is skipped while it is decoded."""
+"""The entries of Nomad's lists with the fields that the adapter uses. The decoder skips all other fields."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -7,31 +7,31 @@ from msgspec import Struct, field
 
 
 class Entry(Protocol):
-    """Of any list here."""
+    """An entry of any list."""
 
     @property
     def namespace(self) -> str:
-        """The job's."""
+        """Namespace of its job."""
 
     @property
     def job(self) -> str:
-        """Its id."""
+        """Id of its job."""
 
 
 class GroupSummary(Struct, frozen=True, gc=False):
-    """Of one group's allocations, by what became of them."""
+    """One group's allocations by status."""
 
     queued: int = field(name="Queued", default=0)
 
 
 class JobSummary(Struct, frozen=True):
-    """Of one job, by group."""
+    """One job's allocations by group."""
 
     groups: Mapping[str, GroupSummary] | None = field(name="Summary", default=None)
 
 
 class JobEntry(Struct, frozen=True):
-    """Of GET /v1/jobs."""
+    """An entry of GET /v1/jobs."""
 
     namespace: str = field(name="Namespace")
     job: str = field(name="ID")
@@ -40,7 +40,7 @@ class JobEntry(Struct, frozen=True):
 
 
 class DeploymentEntry(Struct, frozen=True, gc=False):
-    """Of GET /v1/deployments."""
+    """An entry of GET /v1/deployments."""
 
     namespace: str = field(name="Namespace")
     job: str = field(name="JobID")
@@ -53,7 +53,7 @@ class DeploymentEntry(Struct, frozen=True, gc=False):
 
 
 class Health(Struct, frozen=True, gc=False):
-    """What a deployment found of an allocation."""
+    """A deployment's verdict on an allocation."""
 
     healthy: bool | None = field(name="Healthy", default=None)
     timestamp: str | None = field(name="Timestamp", default=None)
@@ -62,7 +62,7 @@ class Health(Struct, frozen=True, gc=False):
 
 
 class AllocationEntry(Struct, frozen=True):
-    """Of GET /v1/allocations."""
+    """An entry of GET /v1/allocations."""
 
     namespace: str = field(name="Namespace")
     job: str = field(name="JobID")
@@ -79,7 +79,7 @@ class AllocationEntry(Struct, frozen=True):
 
 
 class LongAllocation(Struct, frozen=True):
-    """Of GET /v1/allocations with resources and task states, and of GET /v1/allocation/:id."""
+    """An entry of GET /v1/allocations with resources and task states, or the answer of GET /v1/allocation/:id."""
 
     namespace: str = field(name="Namespace")
     job: str = field(name="JobID")

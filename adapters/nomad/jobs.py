@@ -1,4 +1,4 @@
-"""A job as Nomad describes it, reduced to what scaling needs."""
+"""A job with the fields that scaling needs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _NOT_SCALABLE: Final = {
 
 
 class JobKey(NamedTuple):
-    """What tells jobs of one region apart."""
+    """Identifies a job within a region."""
 
     namespace: str
     id: str
@@ -26,7 +26,7 @@ class Group:
     count: int
     limits: Limits
     policy: bool
-    """Whether its scaling stanza has an enabled policy, which the Nomad Autoscaler acts on."""
+    """Whether its scaling block has an enabled policy, on which the Nomad Autoscaler acts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +34,16 @@ class Job:
     """One job."""
 
     create_index: int
-    """Another one: a job that was purged and registered again."""
+    """Differs when a job was purged and registered again."""
     modify_index: int
-    """JobModifyIndex: moves with every change of the specification, and only then. What a write is guarded by."""
+    """JobModifyIndex, which changes with every change of the specification and guards a write."""
     groups: Mapping[str, Group]
     obstacle: str | None
-    """Why no group of it can ever be scaled; None: they can."""
+    """Why no group of the job can be scaled; None: they can."""
 
 
 def parse_job(raw: Mapping[str, Any]) -> Job:
-    """The answer of GET /v1/job/:id. Raises KeyError, TypeError or AttributeError for what is none."""
+    """Return the job of an answer to GET /v1/job/:id. Raises KeyError, TypeError or AttributeError."""
     return Job(
         create_index=_whole(raw["CreateIndex"]),
         modify_index=_whole(raw["JobModifyIndex"]),
@@ -63,14 +63,14 @@ def _parse_group(raw: Mapping[str, Any]) -> Group:
 
 
 def _whole(number: Any) -> int:
-    """Raises TypeError for what is not a whole number."""
+    """Return the whole number. Raises TypeError for another value."""
     if type(number) is not int:
         raise TypeError(f"expected a whole number, found {type(number).__name__}")
     return number
 
 
 def _obstacle(raw: Mapping[str, Any]) -> str | None:
-    if raw["Stop"]:  # Nomad accepts a new count for it, and starts nothing
+    if raw["Stop"]:  # Nomad accepts a new count for a stopped job and starts nothing
         return "it is stopped; start it with `nomad job start`"
     if raw["Type"] in _NOT_SCALABLE:
         return f"{_NOT_SCALABLE[raw['Type']]}; only service and batch jobs have a count to set"

@@ -1,8 +1,8 @@
-"""A list of Nomad's, read whole only when the table behind it has moved.
+"""A list of Nomad's, which is read in full only when its table has changed.
 
-Every answer carries X-Nomad-Index: of the table's last change, taken from the same snapshot as the entries
-(Nomad's nomad/rpc.go, blockingRPC). So one entry, asked for without a filter, proves for next to nothing that all the
-others are as they were. Nomad's own "blocking queries" send the whole list again when nothing has changed.
+Every answer carries X-Nomad-Index, the table's last change, from the same snapshot as the entries (Nomad's
+nomad/rpc.go, blockingRPC). So a request for one entry without a filter shows whether any entry has changed. Nomad's
+"blocking queries" send the whole list again even when nothing has changed.
 """
 
 from collections import defaultdict
@@ -16,27 +16,27 @@ from adapters.nomad.jobs import JobKey
 from autoscaler.target import Call
 
 _NAMED_IN_FILTER: Final = 20
-"""Up to so many jobs a list is narrowed to them; beyond, evaluating the filter costs Nomad more than it saves."""
+"""Up to this many jobs, a filter narrows the list to them; for more jobs, the filter costs Nomad more than it saves."""
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./: ")
-"""Characters that need no quoting in a filter, which knows no escapes."""
+"""Characters that need no quoting in a filter, which has no escapes."""
 _KEPT_SECONDS: Final = 300.0
-"""How long a list is kept at most: what the token may see can change without any table's moving."""
+"""A list is kept at most this long: the token's rights can change while no table changes."""
 _Entry = TypeVar("_Entry", bound=Entry)
 
 
 @dataclass(slots=True)
 class _Known(Generic[_Entry]):
-    """A list as it was."""
+    """A list as last read."""
 
     entries: Mapping[JobKey, Sequence[_Entry]]
     index: str
     until: float
     first: bytes | None = None
-    """The answer of one entry that first had the index. A cluster built anew has the same indexes, not the same ids."""
+    """The answer with one entry that first had this index. A rebuilt cluster may repeat an index, but not an id."""
 
 
 class Listing(Generic[_Entry]):
-    """One list of one region, for any number of batches of jobs."""
+    """One list of one region, for any batch of jobs."""
 
     def __init__(
         self,
@@ -48,7 +48,9 @@ class Listing(Generic[_Entry]):
         only: str = "",
         options: Mapping[str, str] | None = None,
     ) -> None:
-        """`id_field` has the job's id; `only`: a filter besides the jobs; `options`: further parameters."""
+        """`id_field`: the field with the job's id; `only`: a filter beside that of the jobs; `options`: more
+        parameters.
+        """
         self._client = client
         self._path = path
         self._entry = entry
@@ -60,7 +62,7 @@ class Listing(Generic[_Entry]):
     def read(
         self, keys: frozenset[JobKey], query: Mapping[str, str | None], call: Call
     ) -> Mapping[JobKey, Sequence[_Entry]]:
-        """The entries that belong to `keys`, by job: the same object for as long as the list has not moved.
+        """Return the entries of `keys`, by job; the same object while the list has not changed.
 
         `query`: region and namespace. Raises NomadRefusal, TargetUnavailable or TargetForbidden.
         """
@@ -77,14 +79,14 @@ class Listing(Generic[_Entry]):
     def read_whole(
         self, keys: frozenset[JobKey], query: Mapping[str, str | None], call: Call
     ) -> tuple[Mapping[JobKey, Sequence[_Entry]], str | None]:
-        """The entries as they are now, and the index that they have at least; None: the answer has none."""
+        """Return the current entries, and the lowest index that they have; None: the answer has no index."""
         conditions = " and ".join(f"({part})" for part in (self._only, _named(self._id_field, keys)) if part)
         found: dict[JobKey, list[_Entry]] = defaultdict(list)
         index: str | None = None
         parameters = {**query, **self._options, "filter": conditions or None}
         for number, page in enumerate(self._client.pages(self._path, parameters, list[self._entry], call)):  # type: ignore[name-defined]  # a class is a value here
             if not number:
-                index = page.table_index  # a later page may be of a later moment
+                index = page.table_index  # a later page may be newer
             for entry in page.entries:
                 key = JobKey(entry.namespace, entry.job)
                 if key in keys:
@@ -100,7 +102,7 @@ class Listing(Generic[_Entry]):
 
 
 def _named(field: str, keys: frozenset[JobKey]) -> str:
-    """A filter that keeps the jobs asked for; empty: take all and choose ourselves."""
+    """Return a filter for these jobs; empty: read all jobs and select here."""
     ids = sorted({key.id for key in keys})
     if len(ids) > _NAMED_IN_FILTER or not all(_PLAIN.issuperset(one) for one in ids):
         return ""

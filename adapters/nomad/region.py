@@ -1,8 +1,8 @@
-"""One region's jobs, deployments and allocations, read in batches; what has not changed is kept.
+"""The jobs, deployments and allocations of one region, read in batches. Unchanged objects are kept.
 
-A quiet cycle costs three small requests, however many groups are scaled: whether the lists of jobs, of deployments and
-of allocations have moved. A job is read again when its JobModifyIndex moved, an allocation's long form when its
-ModifyIndex did; and the view of a job of which all is as it was is the one of the last cycle.
+When nothing changes, a cycle costs three small requests, one for each list, however many groups are scaled. The adapter
+reads a job again when its JobModifyIndex changed, and an allocation's long form when its ModifyIndex changed. An
+unchanged job keeps its view from the last cycle.
 """
 
 from collections import defaultdict
@@ -20,31 +20,31 @@ from adapters.nomad.lists import Listing
 from autoscaler.target import Call, Instance, TargetError, TargetNotFound, TargetState, TargetUnavailable
 
 ACTIVE: Final = 'Status != "successful" and Status != "failed" and Status != "cancelled"'
-"""Filter of the deployments that block scaling. One that was garbage collected is none."""
+"""Filter of the deployments that block scaling."""
 _LONG_PER_PAGE: Final = 1000
-"""Entries a page of allocations with everything: each may take tens of kilobytes."""
+"""Entries a page of the long form; each may take tens of kilobytes."""
 _READ_ONE_BY_ONE: Final = 25
-"""Up to so many changed allocations are read singly; beyond, the whole list with everything is cheaper."""
+"""Up to this many changed allocations are read one by one; for more, the whole long list is cheaper."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """One job as this cycle sees it: the same object for as long as nothing of it changes."""
+    """One job in this cycle; the same object while the job does not change."""
 
     job: Job
     deployment: DeploymentEntry | None
-    """The one under way."""
+    """The active deployment."""
     instances: Mapping[str, tuple[Instance, ...]]
-    """By group; canaries are left out."""
+    """By group, without canaries."""
     queued: Mapping[str, int]
-    """By group: allocations that found no place."""
+    """By group: allocations without a node."""
     states: dict[str, TargetState] = field(default_factory=dict, compare=False)
-    """By group: what was made of it for who asked."""
+    """By group: the states made so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What a view is made of. Details are part of it: they belong to an allocation's modify index."""
+    """The objects of a view. Details are not among them: an allocation's modify index determines them."""
 
     job: Job
     entry: JobEntry
@@ -53,7 +53,7 @@ class _Source:
 
 
 class Region:
-    """The caches of one region."""
+    """The cached objects of one region."""
 
     def __init__(self, client: NomadClient, name: str | None) -> None:
         self._client = client
@@ -81,11 +81,11 @@ class Region:
         self._views: dict[JobKey, tuple[_Source, JobView]] = {}
 
     def query(self, namespace: str) -> dict[str, str | None]:
-        """The parameters that every request carries: without its namespace Nomad would look into `default`."""
+        """Return the parameters of every request. Without a namespace Nomad would look in `default`."""
         return {"region": self._name, "namespace": namespace}
 
     def read(self, keys: frozenset[JobKey], call: Call) -> Mapping[JobKey, JobView | TargetError]:
-        """Every job asked for, or what is wrong with it alone. Raises TargetError: it concerns all."""
+        """Return every requested job, or its own error. Raises TargetError that affects all."""
         try:
             with unavailable_if_malformed("a list"):
                 return self._read(keys, call)
@@ -93,7 +93,7 @@ class Region:
             raise refusal.as_target_error() from None
 
     def read_job(self, key: JobKey, call: Call) -> Job:
-        """The job as it is now. Raises TargetError."""
+        """Return the current job. Raises TargetError."""
         try:
             raw = self._client.get(job_path(key), self.query(key.namespace), call, dict[str, Any])
         except NomadRefusal as refusal:
@@ -129,7 +129,7 @@ class Region:
             kept.pop(key, None)
 
     def _job(self, key: JobKey, modify_index: int, call: Call) -> Job:
-        """The job, from what is kept unless its index moved. Raises TargetError."""
+        """Return the job; the kept one unless its index changed. Raises TargetError."""
         known = self._jobs.get(key)
         if known is None or known.modify_index != modify_index:
             known = self._jobs[key] = self.read_job(key, call)
@@ -142,7 +142,7 @@ class Region:
         query: Mapping[str, str | None],
         call: Call,
     ) -> None:
-        """Read the long form of what is new or changed, and forget what is gone. Raises TargetError or NomadRefusal."""
+        """Read the long form of changed allocations; forget those that are gone. Raises TargetError or NomadRefusal."""
         changed: dict[str, JobKey] = {}
         for key in keys:
             listed = allocations.get(key, ())
@@ -167,13 +167,13 @@ class Region:
             try:
                 long = self._client.get(f"/v1/allocation/{allocation}", self.query(key.namespace), call, LongAllocation)
             except NomadRefusal as refusal:
-                if refusal.status != 404:  # collected since it was listed: it is gone
+                if refusal.status != 404:  # collected since it was listed
                     raise
             else:
                 self._details[key][allocation] = parse_details(long)
 
     def _view(self, key: JobKey, source: _Source) -> JobView:
-        """The last one, unless something that it is made of has changed."""
+        """Return the last view, or a new one when one of its objects changed."""
         if key in self._views and self._views[key][0] == source:
             return self._views[key][1]
         job = source.job
@@ -197,12 +197,12 @@ class Region:
 
 
 def job_path(key: JobKey, verb: str = "") -> str:
-    """The path of a job, whose id may hold anything but spaces."""
+    """Return a job's path. The id may contain anything except spaces."""
     return f"/v1/job/{quote(key.id, safe='')}{verb}"
 
 
 def not_found(key: JobKey) -> TargetNotFound:
-    """What to say of a job that is not there."""
+    """Return the error for a job that does not exist."""
     return TargetNotFound(
         f'there is no job "{key.id}" in namespace "{key.namespace}", or the ACL token may not read it; '
         "register it, or correct the target's name, namespace or region"
@@ -211,7 +211,7 @@ def not_found(key: JobKey) -> TargetNotFound:
 
 @contextmanager
 def unavailable_if_malformed(what: str) -> Iterator[None]:
-    """Raise TargetUnavailable, naming `what`, where the block finds another shape than Nomad's API documents."""
+    """Raise TargetUnavailable, naming `what`, when the block finds a shape that Nomad's API does not document."""
     try:
         yield
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:

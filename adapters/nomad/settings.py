@@ -1,4 +1,4 @@
-"""The connection's settings, and what is in force once the environment has filled the gaps."""
+"""The settings of a connection, completed from the environment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ _FALSE: Final = frozenset({"", "0", "f", "false"})
 
 
 class NomadTls(AdapterSettings):
-    """TLS towards the agent. What is left out comes from NOMAD_CACERT, NOMAD_CLIENT_CERT and so on."""
+    """TLS for the agent. Omitted settings come from NOMAD_CACERT, NOMAD_CLIENT_CERT and so on."""
 
     ca_file: ExistingPath | None = None
-    """Certificates of the authority that signed the agent's; left out: the system's."""
+    """Certificate authority of the agent's certificate. Default: the system's."""
     cert_file: ExistingPath | None = None
-    """Our own certificate, where the agent asks for one (verify_https_client)."""
+    """The daemon's own certificate, when the agent requires one (verify_https_client)."""
     key_file: ExistingPath | None = None
-    """The key to it."""
+    """The key of `certFile`."""
     server_name: str | None = None
-    """The name in the agent's certificate, `server.global.nomad`; left out: the address's host."""
+    """The name in the agent's certificate, for example `server.global.nomad`. Default: the host in `address`."""
     insecure_skip_verify: bool | None = None
     """true: accept any certificate."""
 
@@ -39,7 +39,7 @@ class NomadTls(AdapterSettings):
 
 
 class NomadSettings(AdapterSettings):
-    """A Nomad cluster. What is left out comes from the NOMAD_* environment, then from Nomad's own defaults."""
+    """A Nomad cluster. Omitted settings come from the NOMAD_* environment, then from Nomad's defaults."""
 
     address: str | None = Field(default=None, examples=["https://nomad.example:4646"])
     """URL of an agent's HTTP API. Default: NOMAD_ADDR, else http://127.0.0.1:4646."""
@@ -48,11 +48,11 @@ class NomadSettings(AdapterSettings):
     namespace: str | None = Field(default=None, min_length=1)
     """Namespace of targets that name none. Default: NOMAD_NAMESPACE, else `default`."""
     token_file: ExistingPath | None = None
-    """File with the ACL token's secret, read anew at each use. Default: the token in NOMAD_TOKEN."""
+    """File with the ACL token's secret id, read at each use. Default: the token in NOMAD_TOKEN."""
     tls: NomadTls = NomadTls()
-    """TLS towards the agent."""
+    """TLS for the agent."""
     record_dry_run: bool = False
-    """true: what a dry run would have written is recorded in Nomad as a scaling event without a count."""
+    """true: Nomad records a dry run's proposal as a scaling event without a count."""
 
     @field_validator("address")
     @classmethod
@@ -73,14 +73,14 @@ def _url(address: str) -> str:
         raise ValueError("the address holds credentials, and would be logged with them; use tokenFile")
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(f"{address!r} is not a valid agent URL; write it as {DEFAULT_ADDRESS}")
-    if parts.port == 0:  # reading it raises ValueError for an invalid port
+    if parts.port == 0:  # raises ValueError for an invalid port
         raise ValueError(f"{address!r} has no port that can be connected to; write it as {DEFAULT_ADDRESS}")
     return address.rstrip("/")
 
 
 @dataclass(frozen=True, slots=True)
 class AgentAccess:
-    """How the agent is asked: the file goes before the environment, that before Nomad's defaults."""
+    """How to reach the agent: from the file, else the environment, else Nomad's defaults."""
 
     address: str
     region: str | None
@@ -94,7 +94,7 @@ class AgentAccess:
     verify: bool
 
     def read_token(self) -> str | None:
-        """The ACL token's secret, or None where there is none. Raises TargetForbidden when it cannot be read."""
+        """Return the ACL token's secret id, or None without a token. Raises TargetForbidden when it cannot be read."""
         if self.token_file is None:
             source, token = "NOMAD_TOKEN", self.token or ""
         else:
@@ -115,7 +115,7 @@ def namespace_of(settings: NomadSettings, environment: Mapping[str, str]) -> str
 
 
 def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> AgentAccess:
-    """How the agent is asked. Raises AdapterError for what can never work, and for a secret file that is absent."""
+    """Return how to reach the agent. Raises AdapterError for an invalid setting or a missing secret file."""
     tls = settings.tls
     own_pair = tls.cert_file is not None
 
@@ -149,7 +149,7 @@ def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> AgentAcc
 
 
 def _text(file: Path) -> str:
-    """The file's text. Raises TargetForbidden: without it Nomad would refuse us."""
+    """Return the file's text. Raises TargetForbidden when it cannot be read."""
     try:
         return read_secret(file)
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Local worker processes: the embedded default, and the back end of the demo."""
+"""The adapter of type `process`: it keeps pools of local worker processes. The demo uses it."""
 
 from adapters.process.adapter import Process
 

@@ -1,4 +1,4 @@
-"""The two verbs of the contract, for pools of local workers."""
+"""The adapter for pools of local workers."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -35,23 +35,23 @@ from autoscaler.target import (
 
 
 class Process:
-    """Pools of worker processes on this machine. The workers outlive the connection and are found again."""
+    """Pools of worker processes on this machine. The workers outlive the connection; the next one finds them again."""
 
     Settings: ClassVar = ProcessSettings
     target_keys: ClassVar[frozenset[str]] = frozenset()
     one_host: ClassVar = True
     without_requests: ClassVar = True
-    one_shard: ClassVar = True  # it keeps every pool of its section at its size, whoever asks
+    one_shard: ClassVar = True  # it keeps every pool of its section at its size
 
     @staticmethod
     def target_problem(target: TargetRef, settings: ProcessSettings) -> str | None:
-        """A pool that is not configured, with the nearest one that is."""
+        """Return why the target is invalid: its pool is not configured. The message names the nearest pool."""
         problem = unknown_pool(target.name, settings)
         return None if problem is None else f"name: {problem}"
 
     @staticmethod
     def size_problem(target: TargetRef, maximum: int, settings: ProcessSettings) -> str | None:
-        """Fewer ports than workers."""
+        """Return why `maximum` is too large: the pool has fewer ports."""
         pool = settings.pools.get(target.name)
         if pool is None or pool.ports is None or maximum <= len(pool.ports):
             return None
@@ -65,22 +65,22 @@ class Process:
     def __init__(self, context: AdapterContext[ProcessSettings]) -> None:
         if not procfs.available():
             raise AdapterError(
-                f"adapter {context.name}: /proc does not show the machine's boot id, by which workers are found again; "
-                "under systemd hand it over with Environment=AUTOSCALER_BOOT_ID=%b, elsewhere run it on Linux"
+                f"adapter {context.name}: /proc does not show the machine's boot id, which identifies the workers; "
+                "under systemd, set Environment=AUTOSCALER_BOOT_ID=%b; elsewhere, run the daemon on Linux"
             )
         self._context = context
         self._settings = context.settings
         self._keeper = Keeper(context)
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
-        """What the keeper knows: at most half a second old, a worker's readiness a second. Raises TargetUnavailable."""
+        """Return the keeper's state, half a second old at most; readiness a second. Raises TargetUnavailable."""
         with self._keeper.pools(call) as pools:
             return {target: self._state(target, pools) for target in targets}
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
-        """Durable when it returns; the keeper starts and stops workers from then on. Raises TargetError.
+        """Save the size durably; the keeper then starts and stops workers. Raises TargetError.
 
-        A change that was made before is not made again, by its id, also after a restart.
+        A change is made once for each id, also across a restart.
         """
         with nothing_written(), self._keeper.pools(call) as pools:
             if (problem := unknown_pool(target.name, self._settings)) is not None:
@@ -103,7 +103,7 @@ class Process:
             return Written(change.size)
 
     def examine(self, target: TargetRef) -> str | None:
-        """A command that cannot be started here, and a targets file that cannot be written."""
+        """Return why the command cannot be started here or the targets file cannot be written, or None."""
         pool = self._settings.pools.get(target.name)
         if pool is None:
             return None
@@ -111,16 +111,16 @@ class Process:
         if (problem := unstartable(pool, os.environ)) is not None:
             problems.append(f"pool {target.name!r} could not start a worker: {problem}")
         if (problem := targets_file.unwritable(pool.targets_file)) is not None:
-            problems.append(f"Prometheus would learn of no worker of pool {target.name!r}: {problem}")
+            problems.append(f"Prometheus would not find the workers of pool {target.name!r}: {problem}")
         return "; ".join(problems) or None
 
     def close(self) -> None:
-        """Let go of the pools; the workers go on."""
+        """Release the pools. The workers go on."""
         self._keeper.close()
 
     def _refuse(self, target: TargetRef, change: ScaleChange, settings: PoolSettings) -> None:
         if self._keeper.only_watches(target.name):
-            raise TargetRefused(f"{target}: it belongs to a dry run, so nothing is changed")
+            raise TargetRefused(f"{target}: its autoscaler is a dry run, so nothing is changed")
         maximum = _limits(settings).maximum
         if maximum is not None and change.size > maximum:
             raise TargetRefused(

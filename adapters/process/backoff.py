@@ -1,25 +1,25 @@
-"""Growing pauses before workers that cannot stay up are started again."""
+"""Growing pauses before the restart of workers that fail."""
 
 from dataclasses import dataclass
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 60.0
 STEADY_SECONDS = 10.0
-"""A worker that has run this long did not fail at its start, as Kubernetes' minReadySeconds would say it."""
+"""A worker that has run this long has started successfully, like Kubernetes' minReadySeconds."""
 
 
 @dataclass(slots=True)
 class Backoff:
-    """One pool's. Times are on the monotonic clock."""
+    """The pauses of one pool. Times are on the monotonic clock."""
 
     cause: str = ""
-    """Why workers are missing; empty when all is well."""
+    """Why workers are missing; empty: none is."""
     until: float = float("-inf")
-    """No worker is started before."""
+    """Earliest time of the next start."""
     _failures: int = 0
 
     def failed(self, cause: str, now: float) -> None:
-        """Pause, twice as long as the last time; what fails during a pause belongs to the failure before."""
+        """Double the pause. A failure during a pause belongs to the previous failure."""
         self.cause = cause
         if now >= self.until:
             pause = min(FIRST_PAUSE_SECONDS * 2**self._failures, LONGEST_PAUSE_SECONDS)
@@ -27,6 +27,6 @@ class Backoff:
             self.until = now + pause
 
     def settle(self, now: float) -> None:
-        """All workers are there: forget the failures once that has lasted."""
+        """Forget the failures once all workers have run for long enough."""
         if self.cause and now >= self.until + STEADY_SECONDS:
             self.cause, self._failures = "", 0

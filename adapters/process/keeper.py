@@ -1,8 +1,8 @@
-"""Keeps every pool of a connection at its size, in a thread of its own.
+"""Keeps every pool of a connection at its size, in its own thread.
 
-The order of writes is what makes it safe to be killed at any moment: a worker is recorded, with a token of its own,
-before it is started, and carries the token in its environment. A record without a process is completed from /proc
-after a restart, or dropped when nobody carries its token. So no worker is lost, and none is started twice.
+The order of writes makes a kill at any moment safe: a worker is recorded with a token before it is started, and carries
+the token in its environment. After a restart, the keeper completes a record without a process from /proc, or drops it
+when no process carries its token. So no worker is lost, and none is started twice.
 """
 
 import contextlib
@@ -21,16 +21,16 @@ from autoscaler.target import AdapterContext, Call, TargetUnavailable
 from autoscaler.target.files import write_atomically
 
 TICK_SECONDS = 0.5
-"""How soon a dead worker is seen, at the latest."""
+"""The time within which a dead worker is detected."""
 PROBE_SECONDS = 1.0
-"""Between two questions whether a worker is ready."""
+"""Seconds between two readiness probes of a worker."""
 
 
 class Keeper:
     """The pools of one connection.
 
-    In a dry run it keeps nothing, and reads what another keeper has written. A pool whose autoscalers alone are dry
-    runs is watched in the same way beside the others: neither its processes nor its record are touched.
+    In a dry run it starts and stops nothing, and reads the records of another keeper. A pool whose autoscalers are all
+    dry runs is only watched too: its processes and its record are not changed.
     """
 
     def __init__(self, context: AdapterContext[ProcessSettings]) -> None:
@@ -39,14 +39,14 @@ class Keeper:
         self._settings = context.settings.pools
         self._file = StateFile(context.state_dir)
         self._logs = log_folder(context.state_dir)
-        self._drainer = logs.Drainer(self._logs)
+        self._log_writer = logs.LogWriterProcess(self._logs)
         self._upkeep = {
             name: Upkeep(name, pool, self._logs, self._clock, self._logger) for name, pool in self._settings.items()
         }
         dry = {target.name for target in context.dry_targets}
         self._watched = frozenset(name for name in self._settings if self._dry_run or name in dry)
         self._kept = {name: upkeep for name, upkeep in self._upkeep.items() if name not in self._watched}
-        self._lock = threading.Lock()  # guards all that follows
+        self._lock = threading.Lock()  # guards the attributes below
         self._pools: dict[str, Pool] | None = None
         self._published: dict[Path, str] = {}
         self._troubles: dict[str, str] = {}
@@ -58,21 +58,23 @@ class Keeper:
             self._thread.start()
 
     def close(self) -> None:
-        """Stop keeping; the workers go on."""
+        """Stop keeping the pools. The workers go on."""
         with self._lock:
             self._closed = True
             self._file.unlock()
-            self._drainer.close()
+            self._log_writer.close()
         self._wake.set()
         if not self._dry_run:
-            self._thread.join(0.5)  # longer only during a probe, and what that finds is dropped
+            self._thread.join(0.5)  # longer only during a probe, whose result is dropped
 
     @contextlib.contextmanager
     def pools(self, call: Call) -> Iterator[Mapping[str, Pool]]:
-        """The pools, which stand still meanwhile. Raises TargetUnavailable when they cannot be had in time."""
+        """Return the pools, which do not change meanwhile. Raises TargetUnavailable when the deadline passes first."""
         left = call.seconds_left(self._clock.monotonic())
         if left <= 0 or not self._lock.acquire(timeout=left):
-            raise TargetUnavailable(f"{self._name}: no time left before the cycle's deadline; the next one asks again")
+            raise TargetUnavailable(
+                f"{self._name}: no time is left before the cycle's deadline; the next cycle tries again"
+            )
         try:
             if self._closed:
                 raise TargetUnavailable(f"{self._name}: the connection is closed; a new one has taken its place")
@@ -83,23 +85,23 @@ class Keeper:
             self._lock.release()
 
     def commit(self, name: str, pool: Pool) -> None:
-        """Make a pool's new size durable and see to it soon; within `pools`. Raises RecordsError: nothing changed."""
+        """Save a pool's new size durably and act on it soon; within `pools`. Raises RecordsError: nothing changed."""
         self._save({**self._open(), name: pool})
         self._wake.set()
 
     def only_watches(self, name: str) -> bool:
-        """Whether nothing of this pool may be changed."""
+        """Return whether this pool must not be changed."""
         return name in self._watched
 
     def problems(self, name: str) -> Iterator[str]:
-        """What keeps a configured pool from being kept, and Prometheus from learning of its workers; within `pools`."""
+        """Return why a pool cannot be kept, or its targets file not be written; within `pools`."""
         yield from filter(None, map(self._troubles.get, _events(name)))
         file = self._settings[name].targets_file
         if name in self._kept and (problem := targets_file.unreadable(file)) is not None:
             yield problem
 
     def upkeep(self, name: str) -> Upkeep:
-        """What is known of a configured pool's troubles; within `pools`."""
+        """Return the upkeep of a configured pool; within `pools`."""
         return self._upkeep[name]
 
     def _run(self) -> None:
@@ -111,15 +113,15 @@ class Keeper:
 
     @contextlib.contextmanager
     def _trouble(self, event: str) -> Iterator[None]:
-        """Say what goes wrong inside, once for as long as it lasts, and go on: nobody else may suffer from it."""
+        """Log an internal error once while it lasts, and go on, so that other pools are not affected."""
         error = ""
         try:
             yield
         except StillKeptError as caught:
-            self._logger.debug(event, adapter=self._name, error=str(caught))  # the next tick takes over
+            self._logger.debug(event, adapter=self._name, error=str(caught))  # the next tick tries again
         except (RecordsError, OSError) as caught:
             error = str(caught)
-        except Exception as caught:  # noqa: BLE001 - a keeper that ended would leave all its pools alone for good
+        except Exception as caught:  # noqa: BLE001 - if the thread ended, no pool would be kept any more
             error = f"{type(caught).__name__}: {caught}"
         if error and error != self._troubles.get(event):
             self._logger.error(event, adapter=self._name, error=error)
@@ -137,9 +139,9 @@ class Keeper:
                 with self._trouble(not_written):
                     self._publish(name)
             with self._trouble("logs_not_written"):
-                self._drainer.ensure()
+                self._log_writer.ensure()
             questions = self._questions()
-        answers = probe(questions)  # up to a second, so nobody is kept waiting for it
+        answers = probe(questions)  # takes up to a second, so the lock is not held
         with self._lock:
             if answers and not self._closed:
                 self._note_readiness(answers)
@@ -147,13 +149,13 @@ class Keeper:
     def _keep(self, name: str, upkeep: Upkeep) -> None:
         pools = self._open()
         taken = {worker.port for pool in pools.values() for worker in pool.workers if worker.port is not None}
-        left = upkeep.bury(pools[name])
+        left = upkeep.remove_ended(pools[name])
         upkeep.stop(left)
         planned = upkeep.plan(left, taken, self._clock.now())
-        self._change(name, planned)  # durable before anything is started
+        self._change(name, planned)  # durable before a worker is started
         launched = upkeep.launch(planned)
         if launched != planned:
-            self._pools = {**self._open(), name: launched}  # it runs: known here even if it cannot be written now
+            self._pools = {**self._open(), name: launched}  # it runs, even if the record cannot be written now
             self._save(self._pools)
         if launched != pools[name]:
             logs.forget(self._logs, {worker.name for pool in self._open().values() for worker in pool.workers})
@@ -183,13 +185,13 @@ class Keeper:
             self._change(name, upkeep.note_readiness(self._open()[name], answers, self._clock.now()))
 
     def _seen(self) -> Mapping[str, Pool]:
-        """Every configured pool; one that is only watched as /proc shows it now. Raises RecordsError."""
+        """Return every configured pool; a watched one as /proc shows it now. Raises RecordsError."""
         records = self._file.load() if self._dry_run else self._open()
         watched = {name: records.get(name) or Pool(self._settings[name].initial_replicas) for name in self._watched}
         return records | {name: _as_found(pool) for name, pool in watched.items()}
 
     def _open(self) -> dict[str, Pool]:
-        """The records, read once and ours alone from then on. Raises RecordsError."""
+        """Return the records; read once, then ours alone. Raises RecordsError."""
         if self._pools is not None:
             return self._pools
         self._file.lock()
@@ -214,19 +216,19 @@ class Keeper:
         for name, pool in pools.items():
             names = [worker.name for worker in pool.workers]
             if name not in self._settings and names:
-                remedy = "they are left alone; put the pool back, or end them"
+                remedy = "the daemon does not touch them; configure the pool again, or end them"
                 self._logger.warning("pool_not_configured", adapter=self._name, pool=name, workers=names, remedy=remedy)
             elif names:
                 self._logger.info("workers_found_again", adapter=self._name, pool=name, workers=names)
 
 
 def _events(name: str) -> tuple[str, str]:
-    """What is logged of a pool that cannot be kept, and of its targets file that cannot be written."""
+    """Return the log events of a pool that cannot be kept, and of a targets file that cannot be written."""
     return f"pool_{name}_not_kept", f"targets_file_of_{name}_not_written"
 
 
 def _as_found(pool: Pool) -> Pool:
-    """Without the workers that have ended while nobody kept the pool."""
+    """Return the pool without workers that ended while no daemon kept it."""
     for worker in pool.workers:
         if worker.identity is not None:
             reap(worker.identity)

@@ -1,4 +1,4 @@
-"""Workers' log files: who writes them, and which are kept."""
+"""Workers' log files: the process that writes them, and the logs that are kept."""
 
 import fcntl
 import os
@@ -11,40 +11,40 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from adapters.process import drain
+from adapters.process import log_writer
 from autoscaler.target import plain
 
 KEPT_LOGS = 10
-"""Logs that are kept of workers that are gone."""
+"""Logs kept of ended workers."""
 
 _END_BYTES = 4096
 _LONGEST_LINE = 300
-"""Bytes of a log's last line that are shown."""
-_HELD_SECONDS = 1.0
-_HELD_AT_MOST_SECONDS = 30.0
-_MOST_HELD = 100
-"""However many workers start at once: the daemon has other uses for its file descriptors."""
+"""Bytes shown of a log's last line."""
+_OPEN_SECONDS = 1.0
+_OPEN_AT_MOST_SECONDS = 30.0
+_MOST_OPEN = 100
+"""Pipes held open at once; the daemon needs its other file descriptors."""
 
 
-class _Held:
-    """Pipes of workers just started: what one wrote that ended at once would be gone before anybody read it."""
+class _OpenPipes:
+    """Open pipes of new workers. The output of a worker that ends at once would otherwise be lost before it is read."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pipes: dict[int, tuple[Path, float]] = {}
-        """File descriptor -> its folder, and since when on the monotonic clock."""
+        """File descriptor -> its folder, and its opening on the monotonic clock."""
 
     def add(self, number: int, folder: Path) -> None:
-        """Keep it open until it has been read."""
+        """Keep a pipe open until it has been read."""
         with self._lock:
             self._pipes[number] = folder, time.monotonic()
-            if len(self._pipes) > _MOST_HELD:
+            if len(self._pipes) > _MOST_OPEN:
                 oldest = next(iter(self._pipes))
                 os.close(oldest)
                 del self._pipes[oldest]
 
     def release(self, folder: Path, *, unread: bool = False) -> None:
-        """Close a folder's pipes that have been read, or for which nobody came; `unread`: all of them."""
+        """Close a folder's pipes that have been read or are too old; `unread`: all of them."""
         with self._lock:
             now = time.monotonic()
             ours = [(number, now - since) for number, (where, since) in self._pipes.items() if where == folder]
@@ -55,65 +55,65 @@ class _Held:
 
 
 def _is_needed(number: int, age_seconds: float) -> bool:
-    if age_seconds < _HELD_SECONDS:
+    if age_seconds < _OPEN_SECONDS:
         return True
     unread = struct.unpack("i", fcntl.ioctl(number, termios.FIONREAD, bytes(4)))[0]
-    return unread > 0 and age_seconds < _HELD_AT_MOST_SECONDS
+    return unread > 0 and age_seconds < _OPEN_AT_MOST_SECONDS
 
 
-_held = _Held()
+_held = _OpenPipes()
 
 
 def pipe(log: Path) -> int:
-    """A named pipe beside the log, for the worker to write into; the file descriptor holds both of its ends.
+    """Create a named pipe beside the log for the worker to write to. The file descriptor holds both of its ends.
 
-    It takes its name with the file descriptor open: one without a writer would count as one whose worker has ended.
-    Closed by `Drainer`. Raises OSError.
+    It is named once the file descriptor is open: a pipe without a writer counts as one whose worker has ended.
+    `LogWriterProcess` closes it. Raises OSError.
     """
     draft = log.with_name(f".{log.stem}.new")
     draft.unlink(missing_ok=True)
     os.mkfifo(draft, 0o600)
     number = os.open(draft, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     _held.add(number, log.parent)
-    draft.replace(log.with_suffix(drain.PIPE))
+    draft.replace(log.with_suffix(log_writer.PIPE))
     return number
 
 
-class Drainer:
-    """Sees to it that somebody writes the logs in a folder: a process that outlives this one (`drain`)."""
+class LogWriterProcess:
+    """Ensures that a process which outlives the daemon (`log_writer`) writes the logs of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._started: int | None = None
-        """Pid of the last that was started here."""
+        """Pid of the process that was started here last."""
 
     def ensure(self) -> None:
-        """Start one where there is a pipe, unless there is one, from an earlier daemon perhaps. Raises OSError."""
+        """Start the process if there is a pipe and no process runs, perhaps of an earlier daemon. Raises OSError."""
         _held.release(self._folder)
-        if not drain.pipes(self._folder):
+        if not log_writer.pipes(self._folder):
             return
         if self._started is not None and not _ended(self._started):
             return
         self._started = None
-        if self._is_drained():
+        if self._is_written():
             return
         process = subprocess.Popen(  # noqa: S603 - our own program, by its path
-            [sys.executable, "-I", "-S", drain.__file__, str(self._folder), str(drain.LOG_BYTES)],
+            [sys.executable, "-I", "-S", log_writer.__file__, str(self._folder), str(log_writer.LOG_BYTES)],
             env={},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        process.returncode = 0  # tells Popen to let go: it outlives us
+        process.returncode = 0  # makes Popen release the process, which outlives the daemon
         self._started = process.pid
 
     def close(self) -> None:
-        """Let go of the pipes; who drains them goes on."""
+        """Release the pipes. The log writer goes on."""
         _held.release(self._folder, unread=True)
 
-    def _is_drained(self) -> bool:
-        number = os.open(self._folder / drain.LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    def _is_written(self) -> bool:
+        number = os.open(self._folder / log_writer.LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -124,15 +124,15 @@ class Drainer:
 
 
 def _ended(child: int) -> bool:
-    """Whether it has; it is reaped then."""
+    """Return whether the process has ended, and reap it then."""
     try:
         return os.waitpid(child, os.WNOHANG) != (0, 0)
-    except ChildProcessError:  # somebody ignores SIGCHLD, so that children leave no zombie
+    except ChildProcessError:  # SIGCHLD is ignored, so children leave no zombie
         return True
 
 
 def forget(folder: Path, names: Collection[str]) -> None:
-    """Remove the logs of workers that are gone, but for the newest few; `names` are those that are not."""
+    """Remove the logs of ended workers except the newest few; `names`: the workers that remain."""
     gone = [log for log in folder.glob("*.log") if log.stem not in names]
     gone.sort(key=lambda log: log.stat().st_mtime, reverse=True)
     for log in gone[KEPT_LOGS:]:
@@ -141,14 +141,14 @@ def forget(folder: Path, names: Collection[str]) -> None:
 
 
 def last_line(log: Path) -> str:
-    """The last line of a log that has something in it, made plain and short; empty where there is none to be read."""
+    """Return the last line of a log that is not empty, as short plain text; empty when there is none."""
     try:
         number = os.open(log, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:  # nothing was written yet
+    except OSError:  # the worker has written nothing yet
         return ""
     try:
         end = os.pread(number, _END_BYTES, max(0, os.fstat(number).st_size - _END_BYTES)).decode(errors="replace")
-    except OSError:  # the worker, who may, has put something else in its place
+    except OSError:  # the worker may replace the file
         return ""
     finally:
         os.close(number)

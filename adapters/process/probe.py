@@ -1,4 +1,4 @@
-"""Asks workers over HTTP whether they are ready, all at once and within a second."""
+"""Asks workers over HTTP whether they are ready, concurrently and within a second."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ _AT_ONCE = 64
 
 
 def probe(addresses: Mapping[str, tuple[int, str]]) -> dict[str, bool]:
-    """Worker's name -> whether GET of (port, path) on 127.0.0.1 answered 2xx."""
+    """Return worker name -> whether GET of (port, path) on 127.0.0.1 answered 2xx."""
     if not addresses:
         return {}
     return dict(zip(addresses, asyncio.run(_all(list(addresses.values()))), strict=True))
@@ -22,7 +22,7 @@ async def _all(addresses: Sequence[tuple[int, str]]) -> list[bool]:
         async with gate:
             try:
                 return await asyncio.wait_for(_is_ready(port, path), TIMEOUT_SECONDS)
-            except (OSError, TimeoutError, ValueError):  # ValueError: a first line that does not end
+            except (OSError, TimeoutError, ValueError):  # ValueError: a first line without an end
                 return False
 
     return await asyncio.gather(*(one(port, path) for port, path in addresses))

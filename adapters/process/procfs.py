@@ -1,4 +1,4 @@
-"""Processes as /proc shows them (man 5 proc). Linux only, and all that is needed of it."""
+"""Processes according to /proc (man 5 proc), on Linux only."""
 
 import contextlib
 import functools
@@ -8,17 +8,17 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-TOKEN_VARIABLE = "AUTOSCALER_WORKER"  # noqa: S105 - the name of a variable; what it holds is not a secret either
-"""Every worker, and all that it starts, carries its token in this environment variable."""
+TOKEN_VARIABLE = "AUTOSCALER_WORKER"  # noqa: S105 - the name of a variable, whose value is not a secret either
+"""Environment variable with the worker's token, which its child processes inherit."""
 
 _PROC = Path("/proc")
 _ENDED = "ZX"
-"""States of a process that has ended and whose parent has not asked how."""
+"""States of a process that has ended and is not reaped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """One process and no other: pids come round again, start times and boots tell them apart."""
+    """Identifies one process: pids are reused, start times and boots tell their processes apart."""
 
     pid: int
     start_ticks: int
@@ -27,15 +27,15 @@ class Identity:
 
 
 def available() -> bool:
-    """Whether this system has /proc, and says which of its boots this is."""
+    """Return whether /proc exists and the boot id is known."""
     return (_PROC / "self/stat").exists() and bool(boot_id())
 
 
 @functools.cache
 def boot_id() -> str:
-    """Changes with every boot of the machine; "" when nothing says it."""
+    """Return an id that changes with every boot; "" when it is unknown."""
     try:
-        # From systemd's %b where our unit hands it over, for a sandbox may hide the file, or show another one's.
+        # From systemd's %b where the unit passes it: a sandbox may hide the file or show another one's.
         return str(uuid.UUID(os.environ.get("AUTOSCALER_BOOT_ID", "")))
     except ValueError:  # not given, or not by systemd
         file = _PROC / "sys/kernel/random/boot_id"
@@ -43,21 +43,21 @@ def boot_id() -> str:
 
 
 def identify(pid: int) -> Identity | None:
-    """Who has this pid now, a zombie included; None: nobody."""
+    """Return the process that has this pid now, including a zombie, or None."""
     stat = _stat(pid)
     return None if stat is None else Identity(pid, stat[1], boot_id())
 
 
 def runs(identity: Identity) -> bool:
-    """Whether this very process still runs. A zombie does not; `reap` lets it go."""
+    """Return whether this process still runs. A zombie does not."""
     stat = _stat(identity.pid)
     return stat is not None and _is_of(stat, identity) and stat[0] not in _ENDED
 
 
 def reap(identity: Identity) -> int | None:
-    """Let a process go that has ended: its exit code, or the negative number of the signal that ended it.
+    """Reap an ended process: return its exit code, or the negative number of the signal that ended it.
 
-    None: it runs, it was let go before, or it is not our child. One that was adopted after a restart is init's.
+    None: it runs, was reaped before, or is not our child. init adopts a worker after a restart of the daemon.
     """
     stat = _stat(identity.pid)
     if stat is None or not _is_of(stat, identity) or stat[0] not in _ENDED:
@@ -70,14 +70,14 @@ def reap(identity: Identity) -> int | None:
 
 
 def carriers(token: str) -> list[int]:
-    """Pids of all running processes that carry the token; what other users run cannot be read and is none."""
+    """Return the pids of running processes that carry the token, without other users' processes."""
     wanted = f"{TOKEN_VARIABLE}={token}".encode()
     pids = sorted(int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
     return [pid for pid in pids if _carries(pid, wanted)]
 
 
 def leader(token: str) -> Identity | None:
-    """The worker that was started with the token: the one of its carriers that leads their session."""
+    """Return the worker that was started with the token: the carrier that leads its session."""
     for pid in carriers(token):
         with contextlib.suppress(ProcessLookupError):
             if os.getsid(pid) == pid:
@@ -86,16 +86,16 @@ def leader(token: str) -> Identity | None:
 
 
 def signal_group(identity: Identity, number: signal.Signals) -> bool:
-    """Signal the worker and all of its process group. False: it has ended, and its pid may be another's by now."""
+    """Signal the worker and its process group. Return False when it has ended, and its pid may be reused."""
     if not runs(identity):
         return False
-    with contextlib.suppress(ProcessLookupError):  # it ended this very moment
+    with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
         os.killpg(identity.pid, number)
     return True
 
 
 def signal_carriers(token: str, number: signal.Signals) -> None:
-    """Signal each process that carries the token, held by a pidfd so that no other can take its pid meanwhile."""
+    """Signal each process that carries the token, by a pidfd, so that a reused pid is not signalled."""
     wanted = f"{TOKEN_VARIABLE}={token}".encode()
     for pid in carriers(token):
         with contextlib.suppress(ProcessLookupError):
@@ -119,10 +119,10 @@ def _is_of(stat: tuple[str, int], identity: Identity) -> bool:
 
 
 def _stat(pid: int) -> tuple[str, int] | None:
-    """State letter and start time."""
+    """Return the state letter and the start time."""
     try:
         text = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:  # no such process; ESRCH when it ends between open and read
         return None
-    fields = text.rpartition(")")[2].split()  # the name before it may hold anything, parentheses too
+    fields = text.rpartition(")")[2].split()  # the name before it may contain anything, parentheses too
     return fields[0], int(fields[19])

@@ -1,4 +1,4 @@
-"""What a connection remembers on disk: each pool's size, and its workers."""
+"""The records of a connection on disk: each pool's size and its workers."""
 
 import contextlib
 import fcntl
@@ -14,29 +14,29 @@ from adapters.process.procfs import Identity
 from autoscaler.target.files import read_bounded, write_atomically
 
 _MOST_BYTES = 64 * 2**20
-"""Of the records; a thousand workers take 400 KB."""
+"""Bytes of the records. A thousand workers take 400 KB."""
 KEPT_CHANGES = 20
-"""How many ids of past changes a pool remembers, to know a repeated one."""
+"""Ids of past changes that a pool remembers, to detect a repeated one."""
 
 
 class RecordsError(Exception):
-    """The state folder cannot be used now; the message says why and what to do."""
+    """The state folder cannot be used now. The message says why and what to do."""
 
 
 class StillKeptError(RecordsError):
-    """The connection that a reload replaces has not let go yet."""
+    """The connection that a reload replaces has not released the records yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One worker, from before it is started until nothing of it is left."""
+    """One worker, from before its start until all its processes have ended."""
 
     name: str
     token: str
     port: int | None
     started_at: datetime
     identity: Identity | None = None
-    """None: about to be started. A crash in between leaves it so, and the token tells whether it runs."""
+    """None: about to be started. After a crash, the token shows whether it runs."""
     stopping: bool = False
     ready: bool | None = None
     ready_since: datetime | None = None
@@ -44,24 +44,24 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """One pool: what was asked for, and what there is, oldest first."""
+    """One pool: its size and its workers, oldest first."""
 
     size: int
     revision: int = 0
     """Counts the changes of `size`."""
     started: int = 0
-    """Workers ever started: numbers their names, so that no name comes twice."""
+    """Workers started so far. It numbers their names, so that no name is reused."""
     changes: tuple[str, ...] = ()
-    """Ids of the last changes."""
+    """Ids of the latest changes."""
     workers: tuple[Worker, ...] = ()
 
     @property
     def staying(self) -> tuple[Worker, ...]:
-        """Those that are not on their way out."""
+        """Return the workers that are not stopping."""
         return tuple(worker for worker in self.workers if not worker.stopping)
 
     def resized(self, size: int, change: str, victims: tuple[str, ...]) -> "Pool":
-        """The pool after a decision: what is too much is marked to stop, victims first, then the newest."""
+        """Return the pool after a decision. Surplus workers are marked to stop: victims first, then the newest."""
         staying = [worker.name for worker in self.staying]
         named = [name for name in dict.fromkeys(victims) if name in staying]
         order = named + [name for name in reversed(staying) if name not in named]
@@ -70,19 +70,19 @@ class Pool:
         return replace(self.stopped(leaving), size=size, revision=self.revision + 1, changes=changes)
 
     def stopped(self, names: frozenset[str]) -> "Pool":
-        """With these workers marked to stop."""
+        """Return the pool with these workers marked to stop."""
         return replace(self, workers=tuple(replace(w, stopping=w.stopping or w.name in names) for w in self.workers))
 
 
 @dataclass(slots=True)
 class StateFile:
-    """The records' file, replaced in one step; and the lock that makes us its only keeper."""
+    """The records' file, replaced in one step, and the lock that makes this process its only keeper."""
 
     folder: Path
     _lock: IO[str] | None = field(default=None, init=False)
 
     def lock(self) -> None:
-        """Become the only keeper. Raises RecordsError when another is it."""
+        """Become the only keeper. Raises RecordsError when another process is."""
         if self._lock is not None:
             return
         file = self.folder / "lock"
@@ -94,7 +94,7 @@ class StateFile:
                 handle.truncate(0)
                 handle.write(str(os.getpid()))
                 handle.flush()
-                undo.pop_all()  # it stays open, and with it the lock ours, until `unlock`
+                undo.pop_all()  # the file stays open, and the lock held, until `unlock`
                 self._lock = handle
         except BlockingIOError:
             holder = file.read_text(encoding="ascii")
@@ -108,15 +108,15 @@ class StateFile:
             raise RecordsError(f"{file}: {error.strerror}; make the folder writable") from None
 
     def unlock(self) -> None:
-        """Let another be the keeper."""
+        """Release the lock."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
     def load(self) -> dict[str, Pool]:
-        """The records; empty when there are none yet. Raises RecordsError for what cannot be read.
+        """Return the records; empty when there are none yet. Raises RecordsError when they cannot be read.
 
-        A file that is damaged is never taken for an empty one: its workers would be started a second time.
+        A damaged file is an error: if it counted as empty, its workers would be started a second time.
         """
         file = self.folder / "workers.json"
         try:
@@ -132,13 +132,13 @@ class StateFile:
             ) from None
 
     def save(self, pools: Mapping[str, Pool]) -> None:
-        """Durable when it returns. Raises RecordsError; the old records stay then."""
+        """Save the records durably. Raises RecordsError; the old records then remain."""
         file = self.folder / "workers.json"
         content = {"pools": {name: asdict(pool) for name, pool in pools.items()}}
         try:
             write_atomically(file, json.dumps(content, default=datetime.isoformat, indent=1))
         except OSError as error:
-            raise RecordsError(f"{file}: {error.strerror}; make room, or make the folder writable") from None
+            raise RecordsError(f"{file}: {error.strerror}; free disk space, or make the folder writable") from None
 
 
 def _pool(content: dict[str, Any]) -> Pool:

@@ -1,4 +1,4 @@
-"""The section of a connection of type process, and what can be wrong with it offline."""
+"""The settings of a connection of type process, and their offline checks."""
 
 import difflib
 import re
@@ -66,7 +66,7 @@ Command: TypeAlias = Annotated[
     BeforeValidator(_words),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
 ]
-"""Words as a list, or one string that is split as a shell splits it; no shell runs."""
+"""A list of words, or one string that is split as a shell splits it. No shell runs."""
 
 Ports: TypeAlias = Annotated[
     Any,
@@ -77,27 +77,27 @@ Ports: TypeAlias = Annotated[
 """A `range` of ports, written `20000-20999`, both included."""
 
 PoolName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
-"""Names workers and log files too, so it is a plain word."""
+"""The pool's name, which also names workers and log files."""
 
 
 class Readiness(AdapterSettings):
-    """How a worker says that it can take load."""
+    """How the daemon asks whether a worker is ready."""
 
     path: Annotated[str, StringConstraints(pattern=r"^/[!-~]*$")]
-    """Asked by HTTP GET on the worker's port every second; 2xx is ready, three failures in a row are not."""
+    """Path of an HTTP GET on the worker's port every second. 2xx is ready; three failures in a row are not ready."""
 
 
 class PoolSettings(AdapterSettings):
-    """One pool of equal workers."""
+    """One pool of identical workers."""
 
     command: Command
-    """What a worker runs; `{port}` in it is the worker's port."""
+    """The worker's command. `{port}` in it is the worker's port."""
     cwd: ConfigPath | None = None
     """Its working directory; default: the daemon's."""
     env: Mapping[str, str] = Field(default_factory=dict)
-    """Added to the few variables that a worker inherits; `{port}` in a value is the worker's port."""
+    """Variables in addition to the few that a worker inherits. `{port}` in a value is the worker's port."""
     ports: Ports | None = None
-    """One for each worker, also as $PORT; none: workers get no port."""
+    """One port for each worker, also as $PORT. None: workers get no port."""
     readiness: Readiness | None = None
     """None: a worker that runs counts as ready."""
     grace_period: Duration = timedelta(seconds=10)
@@ -105,7 +105,7 @@ class PoolSettings(AdapterSettings):
     initial_replicas: Annotated[
         int, AfterValidator(_check_initial), WithJsonSchema({"type": "integer", "minimum": 1})
     ] = 1
-    """The size of a pool that has never run; at least 1."""
+    """Size of a pool that has never run. At least 1."""
     targets_file: SharedPath | None = None
     """A Prometheus file_sd file of the workers' addresses, kept up to date."""
 
@@ -145,11 +145,11 @@ class ProcessSettings(AdapterSettings):
 
 
 def unknown_pool(name: str, settings: ProcessSettings) -> str | None:
-    """What to say of a pool that is not configured, with the nearest name; None when it is."""
+    """Return why a pool is unknown, with the nearest name; None when it is configured."""
     pools = settings.pools
     if name in pools:
         return None
-    few = len(pools) <= _MOST_COMPARED and len(name) <= _LONGEST_NAME  # else it takes too long
+    few = len(pools) <= _MOST_COMPARED and len(name) <= _LONGEST_NAME  # more comparisons take too long
     near = difflib.get_close_matches(name, pools, n=1) if few else ()
     more = f" and {len(pools) - _MOST_LISTED} more" if len(pools) > _MOST_LISTED else ""
     remedy = f"did you mean {near[0]!r}?" if near else f"known pools: {', '.join(sorted(pools)[:_MOST_LISTED])}{more}"
@@ -157,5 +157,5 @@ def unknown_pool(name: str, settings: ProcessSettings) -> str | None:
 
 
 def log_folder(state_dir: Path) -> Path:
-    """Where workers' output goes, a file each."""
+    """Return the folder of the workers' logs."""
     return state_dir / "logs"

@@ -1,4 +1,4 @@
-"""Starts a worker: its port, its environment, its session, its log."""
+"""Starts a worker with its port, environment, session and log."""
 
 import os
 import socket
@@ -12,14 +12,14 @@ from adapters.process.records import Worker
 from adapters.process.settings import PORT_MARK, PoolSettings
 
 INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR")
-"""All that a worker gets of the daemon's environment, which may hold tokens and systemd's sockets."""
+"""The variables that a worker inherits. The daemon's other variables may be tokens and systemd's sockets."""
 
 
 def free_port(ports: range, taken: Collection[int], begin: int) -> int | None:
-    """A port that nobody has, searched round the range from its `begin`th; None: there is none.
+    """Return a free port, searched from the range's `begin`th one; None: no port is free.
 
-    Beginning elsewhere each time keeps a new worker from the address of one just gone, whose last samples
-    Prometheus still answers with.
+    A different beginning each time avoids the address of a worker that has just ended, whose last samples Prometheus
+    still returns.
     """
     for step in range(len(ports)):
         port = ports[(begin + step) % len(ports)]
@@ -29,25 +29,25 @@ def free_port(ports: range, taken: Collection[int], begin: int) -> int | None:
 
 
 def start(worker: Worker, pool: PoolSettings, log: Path) -> Identity:
-    """Start it in a session of its own and say who it is. Raises OSError when it cannot be started."""
+    """Start the worker in its own session and return its identity. Raises OSError when it cannot be started."""
     command = [_with_port(word, worker.port) for word in pool.command]
     environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
     if worker.port is not None:
         environment["PORT"] = str(worker.port)
     environment |= {name: _with_port(value, worker.port) for name, value in pool.env.items()}
     environment[TOKEN_VARIABLE] = worker.token
-    child = subprocess.Popen(  # noqa: S603 - the operator's own command, from the configuration, without a shell
+    child = subprocess.Popen(  # noqa: S603 - the operator's command, without a shell
         command,
         cwd=pool.cwd,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=pipe(log),
         stderr=subprocess.STDOUT,
-        start_new_session=True,  # it outlives us, and its group can be signalled as a whole
+        start_new_session=True,  # it outlives the daemon, and its group can be signalled
     )
-    child.returncode = 0  # tells Popen to let go: it is reaped by its identity, like one found after a restart
+    child.returncode = 0  # makes Popen release it: it is reaped by its identity, like one found after a restart
     identity = identify(child.pid)
-    if identity is None:  # only when somebody ignores SIGCHLD, so that children leave no zombie
+    if identity is None:  # only when SIGCHLD is ignored, so that children leave no zombie
         raise ProcessLookupError(f"it ended at once; see {log}")
     return identity
 
@@ -58,7 +58,7 @@ def _with_port(text: str, port: int | None) -> str:
 
 def _can_be_bound(port: int) -> bool:
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that linger do not matter
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # lingering connections do not matter
         try:
             probe.bind(("", port))
         except OSError:

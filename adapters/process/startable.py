@@ -1,4 +1,4 @@
-"""Whether a pool's workers could be started here, found out without starting one."""
+"""Checks whether a pool's workers could start here, without starting one."""
 
 import os
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _LONGEST_SHEBANG = 256
 
 
 def unstartable(pool: PoolSettings, environment: Mapping[str, str]) -> str | None:
-    """Why the pool's command would not start, with what to do; None: nothing is known to be in its way.
+    """Return why the pool's command would not start, and the remedy; None: no problem is known.
 
     `environment`: of the process that would start it.
     """
@@ -34,7 +34,7 @@ def unstartable(pool: PoolSettings, environment: Mapping[str, str]) -> str | Non
     if found:
         return _not_a_program(found[0])
     return (
-        f"{name!r} is not in any folder of PATH {path!r} (when the daemon runs, it is the daemon's that counts); write "
+        f"{name!r} is not in any folder of PATH {path!r} (a running daemon uses its own PATH); write "
         "the whole path of the program, or set PATH in the pool's env"
     )
 
@@ -49,7 +49,7 @@ def _not_a_program(program: Path) -> str | None:
     try:
         with program.open("rb") as file:
             first = file.read(_LONGEST_SHEBANG)
-    except OSError:  # a program may be executable and not readable
+    except OSError:  # an executable program need not be readable
         return None
     if not first:
         return f"{program} is empty; correct the command"

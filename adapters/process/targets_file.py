@@ -1,4 +1,4 @@
-"""The file_sd file that tells Prometheus where a pool's workers are.
+"""The file_sd file that lists a pool's workers for Prometheus.
 
 Source: prometheus.io/docs, configuration, `<file_sd_config>`.
 """
@@ -13,13 +13,13 @@ from adapters.process.records import Pool
 from autoscaler.target import files
 
 _OF_SERVICES: Final = tuple(map(Path, ("/etc", "/run", "/srv", "/var")))
-_OF_PEOPLE: Final = tuple(map(Path, ("/run/user", "/var/tmp")))  # noqa: S108 - named, and nothing is written there
+_OF_PEOPLE: Final = tuple(map(Path, ("/run/user", "/var/tmp")))  # noqa: S108 - only compared; nothing is written there
 
 
 def render(name: str, pool: Pool) -> str:
-    """One entry for each worker that stays, ready or not: what is not scraped would be missing to the autoscaler.
+    """Return one entry for each staying worker, ready or not: the autoscaler also needs the samples of unready ones.
 
-    Samples are joined by `instance_id` before `instance`: a port may be another worker's by now, a name never is.
+    The autoscaler joins samples by `instance_id` before `instance`: ports are reused, worker names are not.
     """
     entries = [
         {
@@ -33,12 +33,12 @@ def render(name: str, pool: Pool) -> str:
 
 
 def unwritable(file: Path | None) -> str | None:
-    """Why it could not be written because of its folder, and what to do; None: nothing is known."""
+    """Return why the folder prevents writing the file, and the remedy; None: no problem is known."""
     return None if file is None else files.unwritable(file)
 
 
 def not_written(file: Path, error: OSError) -> str:
-    """What to say of a file that could not be written: what follows, why, and what to do."""
+    """Return the message for a file that could not be written: consequence, cause and remedy."""
     match error.errno:
         case errno.ENOENT | errno.ENOTDIR:
             remedy = f"create the folder {file.parent}, writable for the daemon"
@@ -47,16 +47,16 @@ def not_written(file: Path, error: OSError) -> str:
         case errno.EROFS:
             remedy = f"write it elsewhere, as in /run/autoscaler, or give the service ReadWritePaths={file.parent}"
         case errno.ENOSPC | errno.EDQUOT:
-            remedy = "make room"
+            remedy = "free disk space"
         case _:
             remedy = "correct targetsFile"
-    return f"Prometheus does not learn of the workers: targetsFile {file}: {error.strerror}; {remedy}"
+    return f"Prometheus does not find the workers: targetsFile {file}: {error.strerror}; {remedy}"
 
 
 def unreadable(file: Path | None) -> str | None:
-    """Why a Prometheus could not read it, where it is in a service's folder; None: nothing is known.
+    """Return why Prometheus could not read a file in a service's folder; None: no problem is known.
 
-    Whoever has it in a folder of their own, a home or a temporary one, mostly runs Prometheus as the same user.
+    An operator with the file in a home or temporary folder usually runs Prometheus as the same user.
     """
     closed = None if file is None else files.closed_folder(file)
     if file is None or closed is None or not _is_in(closed[0], _OF_SERVICES) or _is_in(closed[0], _OF_PEOPLE):

@@ -1,6 +1,6 @@
-"""What one pool needs: burying the dead, stopping what is too much, starting what is missing.
+"""The steps that keep one pool: remove ended workers, stop surplus ones, start missing ones.
 
-Each step takes the pool's record and returns the next one; `Keeper` makes them durable in between.
+Each step takes the pool's record and returns the next one. `Keeper` saves the record between steps.
 """
 
 import secrets
@@ -22,11 +22,11 @@ FAILURES_TO_UNREADY = 3
 """As Kubernetes' probes: failureThreshold 3, successThreshold 1."""
 
 KILL_AGAIN_SECONDS = 10.0
-"""Until SIGKILL is repeated for one that the kernel does not let go yet."""
+"""Seconds until SIGKILL is repeated for a process that has not ended."""
 
 
 def present(worker: Worker) -> Worker | None:
-    """The worker as /proc shows it: who it is, stopping when it ended but left processes behind, None when gone."""
+    """Return the worker according to /proc: stopping when it ended and left processes, None when all have ended."""
     identity = worker.identity or procfs.leader(worker.token)
     if identity is not None and procfs.runs(identity):
         return replace(worker, identity=identity)
@@ -36,23 +36,23 @@ def present(worker: Worker) -> Worker | None:
 
 
 class Upkeep:
-    """One configured pool. What it remembers between steps may be lost at a restart without harm."""
+    """The upkeep of one configured pool. A restart may lose its attributes without harm."""
 
     def __init__(self, name: str, settings: PoolSettings, logs: Path, clock: Clock, logger: Logger) -> None:
         self.settings = settings
         self.no_free_port = False
-        """The last attempt to start a worker found none."""
+        """True when the last attempt to start a worker found no free port."""
         self.backoff = Backoff()
         self._log_of_cause: Path | None = None
-        """Of the worker whose end is the backoff's cause; None: it could not be started, and wrote nothing."""
+        """Log of the worker whose end is the backoff's cause; None: the worker could not be started."""
         self._name, self._logs, self._clock, self._logger = name, logs, clock, logger
         self._kill_at: dict[str, float] = {}
         """Name of a stopping worker -> when its grace period is over."""
         self._failed_probes: dict[str, int] = {}
-        """Worker's name -> how many in a row."""
+        """Worker name -> consecutive failed probes."""
 
-    def bury(self, pool: Pool) -> Pool:
-        """Without the workers of which nothing is left."""
+    def remove_ended(self, pool: Pool) -> Pool:
+        """Return the pool without workers whose processes have all ended."""
         left = []
         for worker in pool.workers:
             found = present(worker)
@@ -69,7 +69,7 @@ class Upkeep:
         return replace(pool, workers=tuple(left))
 
     def stop(self, pool: Pool) -> None:
-        """SIGTERM once to each worker that stops, SIGKILL when its grace period is over."""
+        """Send SIGTERM once to each stopping worker, and SIGKILL when its grace period is over."""
         now = self._clock.monotonic()
         for worker in pool.workers:
             if not worker.stopping:
@@ -86,7 +86,7 @@ class Upkeep:
                 self._signal(worker, SIGKILL)
 
     def plan(self, pool: Pool, taken: Collection[int], now: datetime) -> Pool:
-        """With a record for each missing worker, as far as there are ports; to be made durable before `launch`."""
+        """Return the pool with a record for each missing worker that gets a port. Save it before `launch`."""
         missing, seconds = pool.size - len(pool.staying), self._clock.monotonic()
         self.no_free_port = False
         if missing <= 0:
@@ -104,7 +104,7 @@ class Upkeep:
         return replace(pool, started=pool.started + len(planned) - len(pool.workers), workers=tuple(planned))
 
     def launch(self, pool: Pool) -> Pool:
-        """With every planned worker started; one that cannot be is taken out again."""
+        """Return the pool with every planned worker started, without those that cannot be."""
         workers = []
         for worker in pool.workers:
             if worker.identity is not None or worker.stopping:
@@ -122,12 +122,12 @@ class Upkeep:
         return replace(pool, workers=tuple(workers))
 
     def to_probe(self, pool: Pool) -> dict[str, tuple[int, str]]:
-        """Name -> port and path of each worker whose readiness is to be asked."""
+        """Return name -> port and path of each worker with a readiness probe."""
         path = None if self.settings.readiness is None else self.settings.readiness.path
         return {w.name: (w.port, path) for w in pool.staying if w.port is not None and path is not None}
 
     def note_readiness(self, pool: Pool, answers: Mapping[str, bool], now: datetime) -> Pool:
-        """With what the probes found: ready by one success, not ready by three failures in a row."""
+        """Return the pool with the probes' results: one success is ready, three failures in a row are not."""
         workers = []
         for worker in pool.workers:
             ready = worker.ready
@@ -148,7 +148,7 @@ class Upkeep:
         return Worker(f"{self._name}-{number}", token, port, now, ready=False, ready_since=now)
 
     def problem(self) -> str | None:
-        """Why workers are missing, with the last line that the one that ended has written; None: all is well."""
+        """Return why workers are missing, with the last log line of the worker that ended; None: none is missing."""
         cause = self.backoff.cause
         line = last_line(self._log_of_cause) if cause and self._log_of_cause is not None else ""
         return (f"{cause}, the last line: {line}" if line else cause) or None
@@ -181,20 +181,20 @@ class Upkeep:
     def _signal(self, worker: Worker, number: Signals) -> None:
         try:
             if worker.identity is None or not procfs.signal_group(worker.identity, number):
-                procfs.signal_carriers(worker.token, number)  # it ended, and what it had started has not
+                procfs.signal_carriers(worker.token, number)  # the worker ended; its child processes have not
         except PermissionError:
             why = f"it changed its user, and {number.name} is not permitted; end it yourself"
             self._logger.warning("worker_not_signalled", pool=self._name, worker=worker.name, why=why)
 
 
 def _ended(status: int | None) -> str:
-    """`status`: an exit code, or the negative number of a signal; None: unknown."""
+    """Describe an exit. `status`: an exit code, or the negative number of a signal; None: unknown."""
     if status is None:
         return "ended"
     if status >= 0:
         return f"ended with exit code {status}"
     try:
         name = Signals(-status).name
-    except ValueError:  # one of the real-time signals, which have no names of their own
+    except ValueError:  # a real-time signal, which has no name
         name = f"signal {-status}"
     return f"was ended by {name}"

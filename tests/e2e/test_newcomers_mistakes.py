@@ -278,7 +278,7 @@ MISTAKES: Final = {
     "folder": (
         {"targetsFile": "none/targets.json"},
         "web_requests_in_flight",
-        "Prometheus does not learn of the workers: targetsFile ",
+        "Prometheus does not find the workers: targetsFile ",
     ),
     "aggregated": (
         {},

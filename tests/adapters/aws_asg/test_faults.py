@@ -147,7 +147,7 @@ def test_a_question_that_no_size_depends_on_may_fail(
     for _ in range(2):
         assert isinstance(connection.look("starting"), TargetState)
         cloud.world.advance(600)
-    said = [keys["error"] for _, event, keys in connection.logger.lines if event == "aws_question_failed"]
+    said = [keys["error"] for _, event, keys in connection.logger.lines if event == "aws_request_failed"]
     assert len(said) == 1
     assert "not that" in said[0]
 

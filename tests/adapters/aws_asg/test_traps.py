@@ -346,7 +346,7 @@ def test_scaling_policies_and_scheduled_actions_are_a_warning_of_two_autoscalers
     warnings = " ".join(connection.state("two").warnings)
     assert "scaling policy cpu" in warnings
     assert "scheduled action nights" in warnings
-    assert "two autoscalers" in warnings
+    assert "remove it, or this autoscaler" in warnings
     assert connection.state("one").warnings == ()
 
 

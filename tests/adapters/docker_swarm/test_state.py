@@ -141,7 +141,7 @@ def test_unplaced_tasks_hold_scale_out_alone() -> None:
     assert found.hold.scale_in is None
     assert found.hold.scale_out is not None
     assert found.hold.scale_out.reason == "TasksUnplaced"
-    assert f"1 of 2 tasks asked for before are still unplaced: {err}" in found.hold.scale_out.message
+    assert f"1 of 2 tasks are not placed yet: {err}" in found.hold.scale_out.message
     assert found.instances[1].detail == err
 
 

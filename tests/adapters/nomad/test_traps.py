@@ -181,7 +181,7 @@ def test_the_same_job_in_two_namespaces_is_two_targets(direct: LiveAdapter, noma
 def test_a_policy_in_the_scaling_stanza_is_a_warning(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Two autoscalers on one group undo each other's work."""
     nomad.register(service("policy", group=_scaling(1, 8, Policy={"cooldown": "1m"})))
-    assert any("two autoscalers" in warning for warning in direct.state("policy/work").warnings)
+    assert any("Nomad Autoscaler" in warning for warning in direct.state("policy/work").warnings)
     nomad.register(service("no-policy", group=_scaling(1, 8)))
     assert not any("policy" in warning for warning in direct.state("no-policy/work").warnings)
 
@@ -271,5 +271,5 @@ def test_what_finds_no_place_is_a_warning(direct: LiveAdapter, nomad: NomadServe
     nowhere = [{"LTarget": "${node.class}", "RTarget": "nowhere", "Operand": "="}]
     nomad.register(service("homeless", count=2, Constraints=nowhere))
     state = direct.wait_for("homeless/work", lambda seen: bool(seen.warnings), "to be warned of")
-    assert "2 of 2 found no place" in state.warnings[0]
+    assert "2 of 2 allocations are not placed" in state.warnings[0]
     assert (state.replicas, state.status_replicas, state.instances) == (2, 0, ())

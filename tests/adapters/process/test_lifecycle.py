@@ -158,15 +158,15 @@ time.sleep(1000)
 
 def test_the_keeper_survives_itself(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that ended would leave every pool alone; what it could not do is said once, and tried again."""
-    bury, api = Upkeep.bury, {"command": "sleep 1000", "env": {"POOL": "api"}}
+    remove_ended, api = Upkeep.remove_ended, {"command": "sleep 1000", "env": {"POOL": "api"}}
 
     def fail_for_api(upkeep: Upkeep, pool: Pool) -> Pool:
         if broken and upkeep.settings.env:
             raise ZeroDivisionError("by a bug")
-        return bury(upkeep, pool)
+        return remove_ended(upkeep, pool)
 
     broken = True
-    monkeypatch.setattr(Upkeep, "bury", fail_for_api)
+    monkeypatch.setattr(Upkeep, "remove_ended", fail_for_api)
     harness = build(others={"api": api})
     harness.settle(1)
     harness.set_size_outside(2)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.process import drain, logs
+from adapters.process import log_writer, logs
 from tests.adapters.process.conftest import Build
 from tests.adapters.process.harness import ProcessHarness, poll
 
@@ -29,7 +29,7 @@ COUNT = [
 ]
 
 
-def drainers(harness: ProcessHarness) -> list[int]:
+def log_writers(harness: ProcessHarness) -> list[int]:
     """Pids of the processes that write this harness' logs."""
     folder = str(harness.state_dir / "logs").encode()
     found = []
@@ -38,7 +38,7 @@ def drainers(harness: ProcessHarness) -> list[int]:
             words = (process / "cmdline").read_bytes().split(b"\0")
         except OSError:  # it ended meanwhile
             continue
-        if folder in words and drain.__file__.encode() in words:
+        if folder in words and log_writer.__file__.encode() in words:
             found.append(int(process.name))
     return found
 
@@ -92,7 +92,7 @@ def test_150_mb_in_one_write_never_take_more_than_twice_the_bound(build: Build) 
         return harness.log("web-1").endswith("last\n")
 
     poll(ended, "all of the output", 60)
-    assert drain.LOG_BYTES < most <= 2 * drain.LOG_BYTES
+    assert log_writer.LOG_BYTES < most <= 2 * log_writer.LOG_BYTES
     assert {file.stat().st_mode & 0o777 for file in (harness.state_dir / "logs").iterdir()} == {0o600}
 
 
@@ -105,20 +105,20 @@ def test_output_is_written_while_no_daemon_runs(build: Build) -> None:
     before = len(harness.log("web-1"))
     poll(lambda: len(harness.log("web-1")) > before + 200, "more output")
     assert len(harness.identities()) == 1
-    assert len(drainers(harness)) == 1
+    assert len(log_writers(harness)) == 1
     harness.rebuild()
     harness.observe()
-    assert len(drainers(harness)) == 1
+    assert len(log_writers(harness)) == 1
 
 
 @pytest.mark.slow
-def test_a_drain_that_was_killed_is_replaced_and_no_output_is_lost(build: Build) -> None:
+def test_a_killed_log_writer_is_replaced_and_no_output_is_lost(build: Build) -> None:
     """The worker waits meanwhile, for it holds both ends of its pipe."""
     harness = build(command=COUNT)
     poll(lambda: "3\n" in harness.log("web-1"), "its output")
-    (killed,) = drainers(harness)
+    (killed,) = log_writers(harness)
     os.kill(killed, signal.SIGKILL)
-    poll(lambda: drainers(harness) not in ([], [killed]), "another drain")
+    poll(lambda: log_writers(harness) not in ([], [killed]), "another log writer")
     before = len(harness.log("web-1"))
     poll(lambda: len(harness.log("web-1")) > before + 100, "more output")
     numbers = [int(line) for line in harness.log("web-1").split("\n")[:-1]]
@@ -134,12 +134,12 @@ def test_what_a_worker_said_that_ended_at_once_is_in_its_log(build: Build) -> No
 
 
 @pytest.mark.slow
-def test_the_drain_ends_with_the_last_worker_and_leaves_no_pipe(build: Build) -> None:
+def test_the_log_writer_ends_with_the_last_worker_and_leaves_no_pipe(build: Build) -> None:
     """Nothing runs on of a pool that is gone."""
     harness = build(command=COUNT)
     poll(lambda: "3\n" in harness.log("web-1"), "its output")
     harness.finish()
-    poll(lambda: not drainers(harness), "the drain to end")
+    poll(lambda: not log_writers(harness), "the log writer to end")
     assert not list((harness.state_dir / "logs").glob("*.pipe"))
 
 
@@ -152,8 +152,8 @@ def test_a_link_in_place_of_a_log_is_not_followed(tmp_path: Path) -> None:
     (folder / "web-1.log").symlink_to(victim)
     number = logs.pipe(folder / "web-1.log")
     os.write(number, b"output")
-    logs.Drainer(folder).close()
-    reader = drain.Drain(folder, 100)
+    logs.LogWriterProcess(folder).close()
+    reader = log_writer.LogWriter(folder, 100)
     reader.run()
     assert victim.read_text() == "precious"
     assert (folder / "web-1.log").is_symlink()
@@ -161,51 +161,51 @@ def test_a_link_in_place_of_a_log_is_not_followed(tmp_path: Path) -> None:
 
 def test_a_pipe_is_found_that_comes_within_the_time_of_an_earlier_change(tmp_path: Path) -> None:
     """The kernel counts a folder's changes in ms: unread, its worker would stand still after 64 KiB."""
-    reader = drain.Drain(tmp_path, 100)
+    reader = log_writer.LogWriter(tmp_path, 100)
     changed = tmp_path.stat().st_mtime_ns
     reader._find()
     number = logs.pipe(tmp_path / "web-1.log")
     os.utime(tmp_path, ns=(changed, changed))
     os.write(number, b"output")
     reader._find()
-    logs.Drainer(tmp_path).close()
+    logs.LogWriterProcess(tmp_path).close()
     assert (tmp_path / "web-1.log").read_text() == "output"
     reader.run()
 
 
-def test_a_second_drain_ends_at_once(tmp_path: Path) -> None:
+def test_a_second_log_writer_ends_at_once(tmp_path: Path) -> None:
     """Two would each write half of the output."""
-    number = os.open(tmp_path / drain.LOCK, os.O_RDWR | os.O_CREAT)
+    number = os.open(tmp_path / log_writer.LOCK, os.O_RDWR | os.O_CREAT)
     fcntl.flock(number, fcntl.LOCK_EX)
     os.write(logs.pipe(tmp_path / "web-1.log"), b"output")
-    subprocess.run([sys.executable, drain.__file__, str(tmp_path), "10"], check=True, timeout=20)
-    logs.Drainer(tmp_path).close()
+    subprocess.run([sys.executable, log_writer.__file__, str(tmp_path), "10"], check=True, timeout=20)
+    logs.LogWriterProcess(tmp_path).close()
     os.close(number)
     assert not (tmp_path / "web-1.log").exists()
 
 
 def workers_end_once_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their pipes, which the test holds open, are closed when the drain has written what was in one."""
-    write = drain.Drain._write
+    """Their pipes, which the test holds open, are closed when the log writer has written what was in one."""
+    write = log_writer.LogWriter._write
 
-    def written(self: drain.Drain, name: str, output: bytes) -> None:
+    def written(self: log_writer.LogWriter, name: str, output: bytes) -> None:
         write(self, name, output)
-        logs.Drainer(self._folder).close()
+        logs.LogWriterProcess(self._folder).close()
 
-    monkeypatch.setattr(drain.Drain, "_write", written)
+    monkeypatch.setattr(log_writer.LogWriter, "_write", written)
 
 
-def test_the_drain_ends_as_soon_as_no_pipe_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_writer_ends_as_soon_as_no_pipe_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It waited for two seconds, and so outlived `make run`."""
-    monkeypatch.setattr(drain, "_UNOPENED_SECONDS", 3600.0)
+    monkeypatch.setattr(log_writer, "_UNOPENED_SECONDS", 3600.0)
     workers_end_once_read(monkeypatch)
     os.write(logs.pipe(tmp_path / "web-1.log"), b"output")
-    drain.main(tmp_path, 100)
+    log_writer.main(tmp_path, 100)
     assert (tmp_path / "web-1.log").read_text() == "output"
     assert not (tmp_path / "web-1.pipe").exists()
 
 
-def test_a_pipe_that_comes_as_the_drain_ends_is_drained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_that_comes_as_the_log_writer_ends_is_drained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The daemon found the lock taken a moment before, and started no other."""
     lock, late = fcntl.flock, ["web-2"]
 
@@ -217,15 +217,15 @@ def test_a_pipe_that_comes_as_the_drain_ends_is_drained(tmp_path: Path, monkeypa
     monkeypatch.setattr("fcntl.flock", flock)
     workers_end_once_read(monkeypatch)
     os.write(logs.pipe(tmp_path / "web-1.log"), b"output")
-    drain.main(tmp_path, 100)
+    log_writer.main(tmp_path, 100)
     assert (tmp_path / "web-2.log").read_text() == "late"
 
 
-def test_where_nothing_is_to_be_written_no_drain_is_started(tmp_path: Path) -> None:
+def test_where_nothing_is_to_be_written_no_log_writer_is_started(tmp_path: Path) -> None:
     """Of a pool without workers; what is no pipe is none, whatever its name."""
     (tmp_path / "notes.pipe").write_text("not a pipe")
-    logs.Drainer(tmp_path).ensure()
-    assert not (tmp_path / drain.LOCK).exists()
+    logs.LogWriterProcess(tmp_path).ensure()
+    assert not (tmp_path / log_writer.LOCK).exists()
 
 
 def test_logs_of_the_last_workers_that_are_gone_are_kept(tmp_path: Path) -> None:

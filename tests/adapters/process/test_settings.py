@@ -116,7 +116,7 @@ def test_an_unknown_pool_names_the_nearest(name: str, problem: str | None) -> No
 def test_a_system_without_proc_is_told_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers could be started there, and never be known again."""
     monkeypatch.setattr(procfs, "_PROC", tmp_path)
-    with pytest.raises(AdapterError, match="run it on Linux"):
+    with pytest.raises(AdapterError, match="run the daemon on Linux"):
         Process(make_context(_settings(), tmp_path))
 
 

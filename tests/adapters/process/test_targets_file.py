@@ -74,7 +74,7 @@ def test_while_it_cannot_be_written_the_target_warns_of_it(build: Build, tmp_pat
     state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
     (warning,) = state.warnings
     assert warning == (
-        f"Prometheus does not learn of the workers: targetsFile {file}: No such file or directory; "
+        f"Prometheus does not find the workers: targetsFile {file}: No such file or directory; "
         f"create the folder {file.parent}, writable for the daemon"
     )
     api = TargetRef("local", "api")
@@ -90,7 +90,7 @@ def test_while_it_cannot_be_written_the_target_warns_of_it(build: Build, tmp_pat
     [
         (errno.EACCES, "make the folder /srv/x writable for the daemon's user"),
         (errno.EROFS, "write it elsewhere, as in /run/autoscaler, or give the service ReadWritePaths=/srv/x"),
-        (errno.ENOSPC, "make room"),
+        (errno.ENOSPC, "free disk space"),
         (errno.EISDIR, "correct targetsFile"),
     ],
 )
@@ -128,7 +128,7 @@ def test_examining_finds_a_folder_that_is_missing(build: Build, tmp_path: Path) 
     """`check --live` says it before the daemon runs."""
     harness = build(ports=free_ports(1), targetsFile=str(tmp_path / "none/web.json"), dry_run=True)
     assert harness.process.examine(harness.target) == (
-        f"Prometheus would learn of no worker of pool 'web': the folder {tmp_path}/none does not exist; create it, "
+        f"Prometheus would not find the workers of pool 'web': the folder {tmp_path}/none does not exist; create it, "
         "writable for the daemon"
     )
 

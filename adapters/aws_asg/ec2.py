@@ -1,4 +1,4 @@
-"""What only EC2 knows of an instance: when it was launched and what it is called. Asked once for each instance.
+"""Launch times and addresses, which only EC2 knows. The adapter asks once for each instance.
 
 Sources: EC2 API Reference, DescribeInstances (a filter takes up to 200 values and, unlike InstanceIds, does not fail
 for an instance that EC2 does not know yet) and DescribeInstanceTypes (up to 100 types).
@@ -20,52 +20,52 @@ _TYPES_A_CALL: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class Ec2Instance:
     """One EC2 instance."""
 
     launched: datetime | None = None
     identities: frozenset[str] = frozenset()
-    """Its addresses and names; its id is known without it."""
+    """Its addresses and names, without its id."""
     requests: Mapping[str, Milli] = field(default_factory=dict)
     """`cpu`: its virtual processors."""
 
 
 @dataclass(frozen=True, slots=True)
-class MachineType:
-    """What an instance type counts for in groups that are sized by it."""
+class InstanceType:
+    """The weight of an instance type in groups that are sized by it."""
 
     vcpus: int
     memory_mib: int
 
 
-class Machines:
-    """What EC2 answered, kept by instance id and by instance type."""
+class Ec2Instances:
+    """EC2's answers by instance id and by instance type."""
 
     def __init__(self, api: "AwsApi") -> None:
         self._api = api
-        self._machines: dict[str, Machine] = {}
-        self._types: dict[str, MachineType] = {}
+        self._ec2: dict[str, Ec2Instance] = {}
+        self._types: dict[str, InstanceType] = {}
 
-    def __getitem__(self, instance_id: str) -> Machine:
-        """Without times and names where EC2 does not know the instance yet."""
-        return self._machines.get(instance_id, Machine())
+    def __getitem__(self, instance_id: str) -> Ec2Instance:
+        """Return the instance; without times and names where EC2 does not know it yet."""
+        return self._ec2.get(instance_id, Ec2Instance())
 
-    def type(self, name: str) -> MachineType | None:
-        """None: EC2 has not described it."""
+    def type(self, name: str) -> InstanceType | None:
+        """Return the type, or None when EC2 has not described it."""
         return self._types.get(name)
 
     def learn(self, settled: Collection[str], changing: Collection[str], call: Call) -> Mapping[str, TargetError]:
-        """Ask for the instances that are not known, and for `changing` ones again: addresses come while they start.
+        """Ask for unknown instances, and again for `changing` ones: an instance gets addresses while it starts.
 
-        What is in neither is forgotten. Returns the error for each that could not be asked for.
+        Instances in neither set are forgotten. Return the error of each instance whose request failed.
         """
         wanted = {*settled, *changing}
-        self._machines = {one: machine for one, machine in self._machines.items() if one in wanted}
-        unknown = sorted(wanted - self._machines.keys() | set(changing))
+        self._ec2 = {one: machine for one, machine in self._ec2.items() if one in wanted}
+        unknown = sorted(wanted - self._ec2.keys() | set(changing))
         return _in_batches(unknown, _IDS_A_CALL, lambda ids: self._describe(ids, call))
 
     def learn_types(self, names: Iterable[str], call: Call) -> Mapping[str, TargetError]:
-        """Ask for the types that are not known. Returns the error for each that could not be asked for."""
+        """Ask for unknown types. Return the error of each type whose request failed."""
         unknown = sorted(set(names) - self._types.keys())
         return _in_batches(unknown, _TYPES_A_CALL, lambda types: self._describe_types(types, call))
 
@@ -76,18 +76,18 @@ class Machines:
             with unavailable_if_malformed("describe_instances"):
                 for one in reservation.get("Instances", ()):
                     if one["InstanceId"] in asked:
-                        self._machines[one["InstanceId"]] = _machine(one)
+                        self._ec2[one["InstanceId"]] = _machine(one)
 
     def _describe_types(self, names: Sequence[str], call: Call) -> None:
         chosen = {"InstanceTypes": list(names)}
         for one in self._api.pages("ec2", "describe_instance_types", "InstanceTypes", call, chosen):
             with unavailable_if_malformed("describe_instance_types"):
-                found = MachineType(one["VCpuInfo"]["DefaultVCpus"], one["MemoryInfo"]["SizeInMiB"])
+                found = InstanceType(one["VCpuInfo"]["DefaultVCpus"], one["MemoryInfo"]["SizeInMiB"])
                 self._types[one["InstanceType"]] = found
 
 
 def _in_batches(names: Sequence[str], size: int, ask: Callable[[Sequence[str]], None]) -> Mapping[str, TargetError]:
-    """Name -> error, for those of the batches that fail; the others are asked for all the same."""
+    """Ask in batches. Return name -> error for the batches that fail; the other batches are asked for nonetheless."""
     failed: dict[str, TargetError] = {}
     for start in range(0, len(names), size):
         batch = names[start : start + size]
@@ -98,11 +98,11 @@ def _in_batches(names: Sequence[str], size: int, ask: Callable[[Sequence[str]], 
     return failed
 
 
-def _machine(one: Raw) -> Machine:
+def _machine(one: Raw) -> Ec2Instance:
     launched: datetime | None = one.get("LaunchTime")
     cpu = one.get("CpuOptions") or {}
     vcpus = cpu.get("CoreCount", 0) * cpu.get("ThreadsPerCore", 0)
-    return Machine(
+    return Ec2Instance(
         launched.astimezone(UTC) if launched is not None else None,
         frozenset(name for name in _names(one) if name),
         {"cpu": vcpus * 1000} if vcpus else {},
@@ -111,7 +111,7 @@ def _machine(one: Raw) -> Machine:
 
 def _names(one: Raw) -> Iterator[str | None]:
     yield from (one.get(key) for key in ("PrivateIpAddress", "PrivateDnsName", "PublicIpAddress", "PublicDnsName"))
-    yield (one.get("PrivateDnsName") or "").partition(".")[0]  # the machine's own host name
+    yield (one.get("PrivateDnsName") or "").partition(".")[0]  # the host name on the machine
     for interface in one.get("NetworkInterfaces") or ():
         yield from (address.get("Ipv6Address") for address in interface.get("Ipv6Addresses") or ())
         yield from (address.get("PrivateIpAddress") for address in interface.get("PrivateIpAddresses") or ())

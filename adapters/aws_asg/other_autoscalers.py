@@ -1,6 +1,6 @@
-"""Other autoscalers at work on the same groups: AWS's own scaling policies and scheduled actions.
+"""Other autoscalers of the same groups: AWS's scaling policies and scheduled actions.
 
-One list for the account and region has them all, so it is read every ten minutes, some pages a cycle.
+One list for each account and region has them all. The adapter reads it every ten minutes, some pages a cycle.
 Source: Auto Scaling API Reference, DescribePolicies and DescribeScheduledActions (the group may be left out).
 """
 
@@ -22,8 +22,8 @@ _LISTS: Final = (
 )
 
 
-class Rivals:
-    """What the last whole reading found."""
+class OtherAutoscalers:
+    """The scaling policies and scheduled actions of the last complete reading."""
 
     def __init__(self, api: "AwsApi", clock: Clock) -> None:
         self._api = api
@@ -31,16 +31,16 @@ class Rivals:
         self._found: dict[str, list[str]] = {}
         self._reading: defaultdict[str, list[str]] = defaultdict(list)
         self._place: tuple[int, str | None] | None = None
-        """Which list and which of its pages is next; None: all are read."""
+        """The next list and page; None: all are read."""
         self._begun: Moment | None = None
-        """When it was last read on."""
+        """Time when the current reading started."""
 
     def warnings(self, group: str) -> tuple[str, ...]:
-        """A sentence for each policy or scheduled action on the group."""
+        """Return a sentence for each policy or scheduled action of the group."""
         return tuple(self._found.get(group, ()))
 
-    def look(self, call: Call) -> None:
-        """Read on, or begin anew when it is time. Raises TargetError; then it begins anew in ten minutes."""
+    def read_next_pages(self, call: Call) -> None:
+        """Read the next pages; start again after ten minutes, also after an error. Raises TargetError."""
         now = self._clock.moment()
         if self._place is None and self._begun is not None and now.since(self._begun) < _AGAIN_AFTER:
             return
@@ -78,7 +78,7 @@ class Rivals:
         else:
             return
         self._reading[one["AutoScalingGroupName"]].append(
-            f"{what} changes this group's size too: two autoscalers are at work; remove it, or this autoscaler"
+            f"{what} also changes this group's size; remove it, or this autoscaler"
         )
 
 

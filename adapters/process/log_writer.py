@@ -1,12 +1,12 @@
-"""Writes workers' output into their logs, none of which outgrows its bound: a program of its own.
+"""A program that writes the workers' output to their logs and bounds each log's size.
 
-Workers outlive the daemon, and so must whoever bounds their logs. A file that a worker wrote by itself would grow as
-fast as it writes, and for as long as no daemon runs; a pipe that the daemon read would block its worker, or end it,
-when the daemon stops. So every worker writes into a named pipe, and this process reads them all. The worker holds both
-ends of its pipe: should this process be killed, the worker waits until the daemon has started another, which finds the
-pipe by its name, and nothing is lost.
+Workers outlive the daemon, so the program that bounds their logs must too. A file that a worker wrote itself would grow
+without bound. A pipe that the daemon read would block or end its worker when the daemon stops. So every worker writes
+to a named pipe, and this process reads them all. The worker holds both ends of its pipe: when this process is killed,
+the worker waits until the daemon has started another one, which finds the pipe by its name. No output is lost.
 
-It ends by itself when the last worker has. Only the standard library, and little of it: it starts in milliseconds.
+The process ends when the last worker has ended. It imports little of the standard library, so it starts in
+milliseconds.
 """
 
 import fcntl
@@ -21,18 +21,18 @@ from contextlib import suppress
 from pathlib import Path
 
 LOG_BYTES = 8 * 2**20
-"""A log that would become larger moves to `.log.1`: a worker's two take twice this at most."""
+"""A log that would exceed this size moves to `.log.1`, so a worker's two logs take at most twice this."""
 PIPE = ".pipe"
-LOCK = "drain.lock"
+LOCK = "log_writer.lock"
 _LOOK_SECONDS = 0.25
-"""How soon a new pipe is found; meanwhile it holds 64 KiB."""
+"""The time within which a new pipe is found. A pipe holds 64 KiB meanwhile."""
 _FRESH_NS = 10**9
 _UNOPENED_SECONDS = 2.0
 _CHUNK = 2**16
 
 
-class Drain:
-    """The pipes in a folder, by file descriptor."""
+class LogWriter:
+    """Copies the pipes of a folder to logs."""
 
     def __init__(self, folder: Path, log_bytes: int) -> None:
         self._folder = folder
@@ -41,10 +41,10 @@ class Drain:
         """File descriptor -> worker's name."""
         self._poll = select.poll()
         self._seen = -1
-        """When the folder had last changed as it was read, in ns; -1: it is to be read again."""
+        """The folder's modification time in ns when it was last read; -1: read it again."""
 
     def run(self) -> None:
-        """Until there is no pipe, or for a while none that can be opened; or the folder is gone."""
+        """Run until the folder is gone, has no pipe, or for a while has none that can be opened."""
         busy = time.monotonic()
         while True:
             try:
@@ -62,7 +62,7 @@ class Drain:
         changed = self._folder.stat().st_mtime_ns
         if changed == self._seen:
             return
-        # such times are some ms apart, so a pipe that comes after this could leave the time of a fresh change as it is
+        # Modification times are some ms apart: a later pipe could leave a recent one unchanged.
         self._seen = changed if abs(time.time_ns() - changed) > _FRESH_NS else -1
         known = set(self._names.values())
         for pipe in pipes(self._folder):
@@ -72,11 +72,11 @@ class Drain:
             try:
                 number = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
             except OSError:
-                self._seen = -1  # too many open files, perhaps; or gone
+                self._seen = -1  # too many open files, or the pipe is gone
                 continue
             self._names[number] = name
             self._poll.register(number, select.POLLIN)
-            self._read(number)  # poll() tells of writers that leave, and not of those that left before
+            self._read(number)  # poll() does not report writers that left before
 
     def _read(self, number: int) -> None:
         try:
@@ -87,14 +87,14 @@ class Drain:
         if output:
             self._write(name, output)
             return
-        self._poll.unregister(number)  # nobody is left who could write
+        self._poll.unregister(number)  # no writer is left
         os.close(number)
         del self._names[number]
         with suppress(OSError):
             (self._folder / f"{name}{PIPE}").unlink()
 
     def _write(self, name: str, output: bytes) -> None:
-        """What does not fit onto the disk is dropped: a worker must not stand still for its log."""
+        """Append the output. Drop it when the disk is full: a worker must not block on its log."""
         log = self._folder / f"{name}.log"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with suppress(OSError):
@@ -110,7 +110,7 @@ class Drain:
 
 
 def pipes(folder: Path) -> Sequence[Path]:
-    """The named pipes of workers in a folder."""
+    """Return the named pipes of workers in a folder."""
     found = []
     for path in folder.glob(f"*{PIPE}"):
         with suppress(OSError):
@@ -120,16 +120,16 @@ def pipes(folder: Path) -> Sequence[Path]:
 
 
 def main(folder: Path, log_bytes: int) -> None:
-    """Drain the folder's pipes until there are none, unless another process does."""
+    """Copy the folder's pipes until none is left, unless another process does."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one for each worker
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    while pipes(folder):  # again without the lock: a daemon that found it taken starts no other for a new pipe
+    while pipes(folder):  # check again without the lock: a daemon that finds it taken starts no process for a new pipe
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return
-        Drain(folder, log_bytes).run()
+        LogWriter(folder, log_bytes).run()
         fcntl.flock(lock, fcntl.LOCK_UN)
 
 
