@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol
 
-from autoscaler.decide import conclude, decide, share
+from autoscaler.decide import apply_limits, conclude, decide
 from autoscaler.isolation import each, without
 from autoscaler.model import Autoscaler, Call, Decision, History, Observed, Outcome, ShardName, Standing
 
@@ -88,7 +88,7 @@ def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Batch:
     history = ports.recall(scalers)
     seen = observed.observations
     decisions = each(scalers, lambda one: decide(one, seen[one.name], history[one.name], call.now), broken)
-    shared = share(decisions, history, ports.standing(call.now), call.now)  # what all of them together may do
+    shared = apply_limits(decisions, history, ports.standing(call.now), call.now)  # what all of them together may do
     broken |= ports.intend(shared.decisions)  # committed before the first write
     intended = without(shared.decisions, broken)
     outcomes = ports.act(intended, call)

@@ -2,8 +2,8 @@
 
 from autoscaler.decide.changed import changed, differs
 from autoscaler.decide.conclude import conclude
+from autoscaler.decide.connection_limits import LimitedDecisions, apply_limits
 from autoscaler.decide.pipeline import decide
 from autoscaler.decide.remember import announced, remember
-from autoscaler.decide.sharing import Shared, share
 
-__all__ = ["Shared", "announced", "changed", "conclude", "decide", "differs", "remember", "share"]
+__all__ = ["LimitedDecisions", "announced", "apply_limits", "changed", "conclude", "decide", "differs", "remember"]

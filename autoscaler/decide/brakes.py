@@ -1,8 +1,8 @@
-"""Brakes: what keeps a size where it is while something is wrong around the target.
+"""Brakes keep a target's size where it is while something is wrong with the target.
 
-Each only ever prevents a change that the metrics ask for; a size outside the bounds goes back inside them all the same.
-Each is proportional: a share, and never fewer than FEWEST instances. Source of that rule: Cluster Autoscaler's
---max-total-unready-percentage and --ok-total-unready-count. Source of `unfulfilled`'s deadline: a Deployment's
+A brake only prevents changes that metrics ask for; a size outside the bounds still returns inside them. Each brake acts
+on a share of the instances, and on at least FEWEST. The rule comes from Cluster Autoscaler's
+--max-total-unready-percentage and --ok-total-unready-count, the deadline of `unfulfilled` from a Deployment's
 progressDeadlineSeconds.
 """
 
@@ -37,30 +37,30 @@ from autoscaler.model import (
 )
 
 FEWEST: Final = 3
-"""Instances that must be missing, or gone: fewer are no outage, whatever their share."""
+"""Fewest missing or lost instances that a brake acts on. Fewer are no outage, whatever their share."""
 _NOTHING: Final = BrakeMemory()
 
 
 class Braking(NamedTuple):
-    """What the brakes come to in one cycle."""
+    """The result of the brakes in one cycle."""
 
     active: tuple[ActiveBrake, ...] = ()
-    """Those that are on, in the order in which they give the reason for a hold."""
+    """Brakes that are on. The first one gives the reason for a hold."""
     memory: BrakeMemory | None = None
-    """To remember; None: there are no brakes."""
+    """What the next cycle needs; None without brakes."""
     events: tuple[Event, ...] = ()
 
 
-class _Ran(NamedTuple):
-    """What `loss` remembers, as in BrakeMemory."""
+class _LossMemory(NamedTuple):
+    """What the brake `loss` remembers, as in BrakeMemory."""
 
     running: int | None = None
     heaviest: int = 1
     loss: InstanceLoss | None = None
 
 
-class _Sizes(NamedTuple):
-    """What `outsideChange` remembers, as in BrakeMemory."""
+class _SizeMemory(NamedTuple):
+    """What the brake `outsideChange` remembers, as in BrakeMemory."""
 
     size: int | None = None
     own: tuple[OwnSize, ...] = ()
@@ -68,36 +68,36 @@ class _Sizes(NamedTuple):
 
 
 def brake(scaler: Autoscaler, state: TargetState | None, history: History, now: datetime) -> Braking:
-    """Which brakes are on. `state`: None where the target could not be read; then only time goes by."""
+    """Return the brakes that are on. `state` is None if the target could not be read; then only time passes."""
     rules = scaler.brakes
     off = rules is NO_BRAKES or rules == NO_BRAKES
     if off and history.brakes is None:
         return Braking()
     before = history.brakes or _NOTHING
-    shortfall, ran, sizes = None, _Ran(), _Sizes()
+    shortfall, loss_memory, size_memory = None, _LossMemory(), _SizeMemory()
     if rules.unfulfilled is not None:
         shortfall = _shortfall(rules.unfulfilled, before, state, now)
     if rules.loss is not None:
-        ran = _ran(rules.loss, before, state, now)
+        loss_memory = _loss_memory(rules.loss, before, state, now)
     if rules.outside_change is not None:
-        sizes = _sizes(rules.outside_change, before, state, history.unfinished, now)
-    memory = BrakeMemory(shortfall, *ran, *sizes)
+        size_memory = _size_memory(rules.outside_change, before, state, history.unfinished, now)
+    memory = BrakeMemory(shortfall, *loss_memory, *size_memory)
     active = tuple(_active(scaler, memory))
     events = tuple(_events(active, before, memory))
     return Braking(active, None if off else memory, events)
 
 
 def holds(active: Sequence[ActiveBrake], *, out: bool) -> Iterator[HoldReason]:
-    """Why the size may not change in a direction (`out`, or in), in order of precedence."""
+    """Yield the reasons why the size cannot grow (`out`) or shrink, in order of precedence."""
     free = Brake.LOSS if out else Brake.UNFULFILLED
     for each in active:
         if each.brake is not free:
             yield HoldReason(each.reason, each.message)
 
 
-def with_own(memory: BrakeMemory | None, own: OwnSize) -> BrakeMemory | None:
-    """The memory after a write: when the target shows this size, nobody else has set it."""
-    if memory is None or memory.size is None:  # nobody asks who set a size
+def with_own_write(memory: BrakeMemory | None, own: OwnSize) -> BrakeMemory | None:
+    """Return the memory after a write, so that the next cycle recognizes the size as the autoscaler's own."""
+    if memory is None or memory.size is None:  # the brake outsideChange is off
         return memory
     others = [each for each in memory.own if (each.size, each.answered) != (own.size, own.answered)]
     return replace(memory, own=(*others, own))
@@ -118,18 +118,18 @@ def _shortfall(
     return Shortfall(known.since, known.most, missing, asked, stalled=now - known.since > rule.progress_deadline)
 
 
-def _ran(rule: LossBrake, before: BrakeMemory, state: TargetState | None, now: datetime) -> _Ran:
+def _loss_memory(rule: LossBrake, before: BrakeMemory, state: TargetState | None, now: datetime) -> _LossMemory:
     loss = before.loss if before.loss is not None and now - before.loss.at < rule.hold else None
     if state is None:
-        return _Ran(before.running, before.heaviest, loss)
+        return _LossMemory(before.running, before.heaviest, loss)
     running, heaviest = min(_running(state), state.replicas), _heaviest(state)
-    # what runs beyond the size is expected to leave, whoever lowered it and however long it takes; so is what the
-    # target itself replaces
+    # Instances beyond the size are expected to leave, however long that takes. So are those that the target itself
+    # replaces.
     of = 0 if before.running is None or state.hold.scale_in is not None else min(before.running, state.replicas)
     lost = of - running
     if lost >= FEWEST * max(before.heaviest, heaviest) and 100 * lost >= rule.percent * of:
         loss = InstanceLoss(now, lost, of)
-    return _Ran(running, heaviest, loss)
+    return _LossMemory(running, heaviest, loss)
 
 
 def _heaviest(state: TargetState) -> int:
@@ -137,35 +137,35 @@ def _heaviest(state: TargetState) -> int:
 
 
 def _running(state: TargetState) -> int:
-    """Units that run, ready or not; all that exist where the back end lists no instances."""
+    """Units that run, ready or not. Without a list of instances, all units that exist."""
     if not state.instances:
         return state.status_replicas
     return sum([each.weight for each in state.instances if each.phase is Phase.RUNNING and not each.deleting])
 
 
-def _sizes(
+def _size_memory(
     rule: OutsideChangeBrake,
     before: BrakeMemory,
     state: TargetState | None,
     unfinished: Intent | None,
     now: datetime,
-) -> _Sizes:
+) -> _SizeMemory:
     outside = before.outside if before.outside is not None and now - before.outside.at < rule.hold else None
     own = _own_sizes(before.own, unfinished, now)
     if state is None:
-        return _Sizes(before.size, own, outside)
+        return _SizeMemory(before.size, own, outside)
     size, known = state.replicas, before.size
     if known is not None and size != known:
         place = next((place for place, each in enumerate(own) if each.size == size), None)
         if place is None:
             outside = OutsideChange(now, known, size)
-        else:  # what was accepted before it has been passed; what had no answer may still arrive
+        else:  # a write accepted before this one is superseded; a write without an answer can still arrive
             own = (*[each for each in own[:place] if not each.answered], *own[place + 1 :])
-    return _Sizes(size, own, outside)
+    return _SizeMemory(size, own, outside)
 
 
 def _own_sizes(known: Sequence[OwnSize], unfinished: Intent | None, now: datetime) -> tuple[OwnSize, ...]:
-    """What the autoscaler asked for and has not seen yet; an unfinished write of an earlier process or shard, too."""
+    """Return the requested sizes not yet seen, including those of unfinished writes of earlier owners."""
     found = [each for each in known if now - each.at < LONGEST_PERIOD]
     for one in () if unfinished is None else reversed(unfinished.and_earlier):
         if all((each.size, each.at) != (one.size, one.at) for each in found):
@@ -184,14 +184,14 @@ def _active(scaler: Autoscaler, memory: BrakeMemory) -> Iterator[ActiveBrake]:
         yield ActiveBrake(Brake.UNFULFILLED, Reason.UNFULFILLED, message)
     if rules.loss is not None and loss is not None:
         message = (
-            f"{loss.lost} of {loss.of} that ran were gone at {_time(loss.at)}, and no scale-in took them; their load "
-            f"shows on nobody, so the size does not fall until {_until(loss.at, rules.loss.hold)}"
+            f"{loss.lost} of {loss.of} running units were gone at {_time(loss.at)} without a scale-in; their load is "
+            f"invisible until clients reconnect, so the size does not fall until {_until(loss.at, rules.loss.hold)}"
         )
         yield ActiveBrake(Brake.LOSS, Reason.INSTANCES_LOST, message)
     if rules.outside_change is not None and outside is not None:
         message = (
-            f"somebody else set the size from {outside.before} to {outside.after}, seen at {_time(outside.at)}; within "
-            f"the bounds it stays as it is until {_until(outside.at, rules.outside_change.hold)}"
+            f"something else set the size from {outside.before} to {outside.after}, seen at {_time(outside.at)}; "
+            f"within the bounds it stays as it is until {_until(outside.at, rules.outside_change.hold)}"
         )
         yield ActiveBrake(Brake.OUTSIDE_CHANGE, Reason.OUTSIDE_CHANGE, message)
 
@@ -212,7 +212,7 @@ _ENDED: Final = {
 
 
 def _events(active: Sequence[ActiveBrake], before: BrakeMemory, after: BrakeMemory) -> Iterator[Event]:
-    """That brakes began, began anew (another loss, another size), or ended."""
+    """Yield an event for each brake that started, restarted with a new cause, or ended."""
     had, has = _causes(before), _causes(after)
     for each in active:
         if had.get(each.brake) != has[each.brake]:
@@ -223,7 +223,7 @@ def _events(active: Sequence[ActiveBrake], before: BrakeMemory, after: BrakeMemo
 
 
 def _causes(memory: BrakeMemory) -> dict[Brake, object]:
-    """The brakes that are on, each with what made it so."""
+    """Return the brakes that are on, each with its cause."""
     found = dict[Brake, object]()
     if memory.shortfall is not None and memory.shortfall.stalled:
         found[Brake.UNFULFILLED] = True

@@ -1,4 +1,4 @@
-"""Whether a decision has something to say that the one before it had not: for the log, and for what the state keeps."""
+"""Decides whether a decision differs from the previous one enough to be logged and kept."""
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
@@ -8,35 +8,36 @@ from autoscaler.errors import TargetError
 from autoscaler.model import Brake, Condition, Conflict, Decision, MetricOutcome, Reason, Written
 
 _ATTEMPTS: Final = (Written, Conflict, TargetError)
-_CALM: Final = frozenset({Reason.READY_FOR_NEW_SCALE, Reason.SCALE_UP_STABILIZED, Reason.SCALE_DOWN_STABILIZED})
-"""Reasons of AbleToScale between which a load near the edge of its tolerance goes to and fro every few cycles.
+_INTERCHANGEABLE: Final = frozenset(
+    {Reason.READY_FOR_NEW_SCALE, Reason.SCALE_UP_STABILIZED, Reason.SCALE_DOWN_STABILIZED}
+)
+"""Reasons of AbleToScale that alternate while a load is near the edge of its tolerance.
 
-Each says that all is well. As long as no size changes, none of them says more than another, and as changes they would
-be most of the log, and most of the state. `autoscaler_condition` and `explain` show them as they are.
+All of them mean that nothing is wrong, and logging each change would fill the log and the state. `autoscaler_condition`
+and `explain` show them.
 """
-_plain: Final[Callable[[Decision], tuple[object, ...]]] = attrgetter(
+_compared_fields: Final[Callable[[Decision], tuple[object, ...]]] = attrgetter(
     "current", "shadow", "desired", "minimum", "maximum", "dry_run", "target", "steering"
 )
 
 
 def changed(before: Decision | None, after: Decision) -> bool:
-    """Whether `after` differs from the decision before it, or wrote.
+    """Return whether `after` differs from the previous decision or wrote a size.
 
-    A write always is a change, whether it succeeded or failed, and so is a first decision (`before` None).
+    Every write counts as a change, whether it succeeds or fails. So does a first decision (`before` is None).
     """
     return before is None or isinstance(after.outcome, _ATTEMPTS) or differs(before, after)
 
 
 def differs(before: Decision, after: Decision) -> bool:
-    """Whether anything changed that an operator would want to know of, between two decisions about one autoscaler.
+    """Return whether two decisions differ in something that an operator wants to know.
 
-    That is: the size found or wanted, that of a dry run's shadow, a condition's status or reason (and with them the
-    reason that the log names), which metrics fail, which most instances have no sample of, which brakes are on, the
-    bounds in force, what operators asked for, whether it is a dry run, and the target. Values of metrics that move,
-    messages that name them, and AbleToScale's turns between its calm reasons are not.
+    These are: the current or desired size, a dry run's shadow, the status or reason of a condition, which metrics fail,
+    which metrics lack samples for most instances, which brakes are on, the bounds in force, pauses and overrides, the
+    dry run, and the target. Metric values, messages, and changes between the reasons above are left out.
     """
     return (
-        _plain(before) != _plain(after)
+        _compared_fields(before) != _compared_fields(after)
         or (before.conditions != after.conditions and _reasons(before.conditions) != _reasons(after.conditions))
         or _failing(before.metrics) != _failing(after.metrics)
         or _unmeasured(before.metrics) != _unmeasured(after.metrics)
@@ -46,7 +47,7 @@ def differs(before: Decision, after: Decision) -> bool:
 
 def _reasons(conditions: Sequence[Condition]) -> dict[str, tuple[bool, str]]:
     return {
-        each.type: (each.status, Reason.READY_FOR_NEW_SCALE if each.reason in _CALM else each.reason)
+        each.type: (each.status, Reason.READY_FOR_NEW_SCALE if each.reason in _INTERCHANGEABLE else each.reason)
         for each in conditions
     }
 
@@ -56,7 +57,7 @@ def _failing(metrics: Sequence[MetricOutcome]) -> list[tuple[str, str]]:
 
 
 def _unmeasured(metrics: Sequence[MetricOutcome]) -> list[tuple[str, str]]:
-    """Those of which most instances have no sample; one alone has none after every scale-out."""
+    """Metrics without samples for most instances. A few instances lack samples after every scale-out."""
     return [(metric.type, metric.name) for metric in metrics if metric.missing and metric.mostly_missing]
 
 

@@ -1,11 +1,11 @@
-"""After the write: what its outcome makes of a decision."""
+"""Applies the outcome of a write to a decision."""
 
 from msgspec.structs import replace
 
-from autoscaler.decide.brakes import with_own
+from autoscaler.decide.brakes import with_own_write
 from autoscaler.decide.conditions import Conditions
 from autoscaler.decide.remember import may_arrive
-from autoscaler.decide.shadow import followed
+from autoscaler.decide.shadow import resized
 from autoscaler.errors import TargetError
 from autoscaler.model import (
     ConditionType,
@@ -30,19 +30,22 @@ _ABLE = ConditionType.ABLE_TO_SCALE
 
 
 def conclude(decision: Decision, outcome: Outcome | None) -> Decision:
-    """The decision with its outcome's conditions, events and status. `outcome` None: there was nothing to write."""
+    """Return the decision with the outcome's conditions, events and status.
+
+    `outcome` is None if nothing was written.
+    """
     change = decision.change
     if change is None or outcome is None:
         return decision
     if isinstance(outcome, Written | Unchanged) or may_arrive(outcome):
         size = outcome.size if isinstance(outcome, Written) else change.size
         own = OwnSize(size, decision.now, answered=not isinstance(outcome, TargetError))
-        decision = replace(decision, brake_memory=with_own(decision.brake_memory, own))
+        decision = replace(decision, brake_memory=with_own_write(decision.brake_memory, own))
     if isinstance(outcome, Written):
         return _written(decision, change, outcome)
     if isinstance(outcome, Proposed) and decision.shadow_memory is not None:
-        return _followed(decision, change, outcome, decision.shadow_memory)
-    decision = replace(decision, outcome=outcome, scale_event=None)  # what did not happen is not remembered
+        return _proposed(decision, change, outcome, decision.shadow_memory)
+    decision = replace(decision, outcome=outcome, scale_event=None)  # a rescale that did not happen is not remembered
     match outcome:
         case Proposed(size):
             step = Step(Reason.DRY_RUN, change.decided_from, size, "a dry run writes nothing")
@@ -74,20 +77,20 @@ def _written(decision: Decision, change: ScaleChange, outcome: Written) -> Decis
     return _rescaled(decision, change, outcome, f"the target's size was set to {outcome.size}", event)
 
 
-def _followed(decision: Decision, change: ScaleChange, outcome: Proposed, shadow: Shadow) -> Decision:
-    """A dry run's shadow takes the size that would have been written."""
+def _proposed(decision: Decision, change: ScaleChange, outcome: Proposed, shadow: Shadow) -> Decision:
+    """Give a dry run's shadow the size that the decision would have written."""
     size = outcome.size
     message = f"New size: {size}; reason: {change.reason}"
     event = Event(EventType.NORMAL, Reason.PROPOSED_RESCALE, message, _direction(change))
     step = Step(Reason.DRY_RUN, change.decided_from, size, "the shadow's size; a dry run writes nothing")
     made = _rescaled(decision, change, outcome, f"the shadow's size is {size} now; a dry run writes nothing", event)
-    return replace(made, trace=(*made.trace, step), shadow_memory=followed(shadow, size, decision.now))
+    return replace(made, trace=(*made.trace, step), shadow_memory=resized(shadow, size, decision.now))
 
 
 def _rescaled(
     decision: Decision, change: ScaleChange, outcome: Written | Proposed, message: str, event: Event
 ) -> Decision:
-    """The size is another one now, the target's or the shadow's: its scale event is remembered."""
+    """Record a rescale of the target or of its shadow, with its scale event."""
     conditions = Conditions(decision.conditions, decision.now)
     conditions.set(_ABLE, True, Reason.SUCCEEDED_RESCALE, message)
     if decision.scaled_to_zero is not None:

@@ -1,4 +1,4 @@
-"""The conditions while a decision is being made, and the messages that go with HPA's reasons."""
+"""The conditions of a decision in progress, and the messages of HPA's reasons."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -21,7 +21,7 @@ MESSAGES: Final[Mapping[str, str]] = {
 
 
 class Conditions:
-    """An autoscaler's conditions, changed in order. Private to one decision."""
+    """An autoscaler's conditions while one decision is being made."""
 
     __slots__ = ("_known", "_now", "_set")
 
@@ -31,28 +31,28 @@ class Conditions:
         self._now = now
 
     def set(self, kind: ConditionType, status: bool, reason: str, message: str) -> None:
-        """Replace one. A later stage may replace it again: the last word counts."""
+        """Set a condition. The last call for a type counts."""
         self._set[kind] = (status, reason, message)
 
     def forget(self, kind: ConditionType) -> None:
-        """What it says does not concern this autoscaler any more."""
+        """Remove a condition that no longer applies to this autoscaler."""
         self._known.pop(kind, None)
 
     def set_scaled_to_zero(self, *, zero: bool) -> None:
-        """A size was written: whether it is a zero that the autoscaler may leave again by itself."""
+        """Record whether the autoscaler itself wrote a size of 0, which it may leave again."""
         message = "scaled to zero by the autoscaler" if zero else "not scaled to zero by the autoscaler"
         reason = Reason.SCALED_TO_ZERO if zero else Reason.NOT_SCALED_TO_ZERO
         self.set(ConditionType.SCALED_TO_ZERO, zero, reason, message)
 
     def is_true(self, kind: ConditionType) -> bool:
-        """Whether it is true so far."""
+        """Return whether the condition is true at this point."""
         if kind in self._set:
             return self._set[kind][0]
         known = self._known.get(kind)
         return known is not None and known.status
 
     def frozen(self) -> tuple[Condition, ...]:
-        """All of them, in the order in which they were first set. A status that stays keeps its transition's time."""
+        """Return all conditions in the order they were first set. An unchanged status keeps its transition time."""
         conditions = self._known
         for kind, (status, reason, message) in self._set.items():
             known = conditions.get(kind)

@@ -1,8 +1,8 @@
 """The load model `conserved`: what a dry run's shadow reads in place of its target.
 
-The load is what it is, however many instances share it: the total of a per-instance metric stays and is spread over the
-instances that the shadow has ready, an Object or External `value` keeps its product with the ready units, and an
-`averageValue` keeps its value. A backlog is another matter (`backlog`).
+The load does not depend on the number of instances. The total of a per-instance metric is spread over the shadow's
+ready instances, an Object or External `value` keeps its product with the ready units, and an `averageValue` keeps its
+value. For a queue, see `backlog`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,11 +33,11 @@ from autoscaler.model import (
 from autoscaler.quantity import MAX_MILLI, sum_of
 
 _MOST: Final = 1000
-"""So many instances stand for the shadow's at most; of a larger size each has more weight."""
+"""Most instances that represent a shadow. A larger shadow gets instances of greater weight."""
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def as_seen(
+def observation_of_shadow(
     scaler: Autoscaler,
     observed: Observation,
     state: TargetState,
@@ -45,8 +45,8 @@ def as_seen(
     shadow: Shadow,
     now: datetime,
 ) -> Observation:
-    """The observation as it would be if the target were its shadow. `outcomes`: of the target itself."""
-    instances = (*_settled(shadow.size - sum([each.units for each in shadow.starting])), *_recent(shadow, now))
+    """Return the observation as if the target were its shadow. `outcomes` are those of the target itself."""
+    instances = (*_long_ready(shadow.size - sum([each.units for each in shadow.starting])), *_starting(shadow, now))
     view = _View(scaler, state, shadow, instances, now)
     readings = [
         view.reading(position, metric, reading, outcome)
@@ -62,19 +62,19 @@ def as_seen(
 
 
 class _View(NamedTuple):
-    """The target and its shadow side by side, in one cycle."""
+    """The target and its shadow in one cycle."""
 
     scaler: Autoscaler
     state: TargetState
     shadow: Shadow
     instances: tuple[Instance, ...]
-    """The shadow's."""
+    """The shadow's instances."""
     now: datetime
 
     def reading(
         self, position: int, metric: MetricSpec, reading: Reading | MetricError, outcome: MetricOutcome
     ) -> Reading | MetricError:
-        """What the shadow reads of a metric."""
+        """Return what the shadow reads for a metric."""
         if metric.kind is MetricKind.BACKLOG and isinstance(reading, ValueReading):
             return as_backlog(self.scaler, position, reading, self.shadow.backlogs)
         return self.conserved(metric, reading, outcome)
@@ -82,7 +82,7 @@ class _View(NamedTuple):
     def conserved(
         self, metric: MetricSpec, reading: Reading | MetricError, outcome: MetricOutcome | None
     ) -> Reading | MetricError:
-        """The same load on the shadow's ready instances; what failed for the target failed for its shadow."""
+        """Return the reading with the same load on the shadow's ready instances. Errors of the target stay errors."""
         if isinstance(reading, MetricError):
             return reading
         if outcome is None:
@@ -99,22 +99,22 @@ class _View(NamedTuple):
         return ValueReading((value if ready == own else min(value * max(1, ready) // max(1, own), MAX_MILLI),))
 
     def _spread(self, metric: MetricSpec, reading: InstanceReading) -> InstanceReading:
-        """The total of the instances that work, on as many as the shadow has ready, to the thousandth.
+        """Spread the total over the shadow's ready instances, exact to the thousandth.
 
-        An instance that works and has no sample is taken for as loaded as the others, and the same share of the
-        shadow's instances, at least one, has no sample either.
+        A working instance without a sample is assumed to be loaded like the others. The same share of the shadow's
+        instances, at least one, has no sample.
         """
         options = self.scaler.options
         groups = group(self.state.instances, reading.samples, options, self.now, is_cpu=is_cpu(metric))
         measured = [each for each in self.state.instances if each.name in groups.samples]
-        unseen = sum([each.weight for each in groups.missing if self._works(each)])
+        unsampled = sum([each.weight for each in groups.missing if self._works(each)])
         units = max(1, sum([each.weight for each in measured]))
-        working = units + unseen
+        working = units + unsampled
         ready = [each for each in self.instances if each.ready]
         own = sum([each.weight for each in ready])
         total = min(sum_of(groups.samples.values()) * working // units, MAX_MILLI)
         newest = max(reading.samples.values(), key=lambda sample: sample.timestamp)
-        without = 0 if own <= 1 else min(own - 1, -(-own * unseen // working))
+        without = 0 if own <= 1 else min(own - 1, -(-own * unsampled // working))
         samples = dict[str, Sample]()
         for each, value in zip(ready, _shares(total, ready), strict=True):
             own -= each.weight
@@ -123,38 +123,38 @@ class _View(NamedTuple):
         requests = dict[str, int]()
         if metric.target.type is TargetType.UTILIZATION:
             requested = sum([reading.requests[each.name] for each in measured if each.name in reading.requests])
-            everybody = sum([each.weight for each in self.instances])
-            shares = _shares(requested * everybody // units, self.instances)
+            all_units = sum([each.weight for each in self.instances])
+            shares = _shares(requested * all_units // units, self.instances)
             requests = {each.name: share for each, share in zip(self.instances, shares, strict=True)}
         return InstanceReading(samples, requests, reading.unmatched, reading.more_unmatched, reading.dropped)
 
     def _works(self, one: Instance) -> bool:
-        """Whether an instance without a sample has its part of the load: not while it starts."""
+        """Return whether an instance without a sample carries load. A starting instance does not."""
         if one.ready is False:
             return False
         return one.started_at is None or one.started_at + self.shadow.start_up <= self.now
 
 
 def _shares(total: int, among: Sequence[Instance]) -> list[int]:
-    """A total by weight, without losing a thousandth."""
+    """Divide a total by weight. The parts add up to the total."""
     units = sum([each.weight for each in among])
-    shares, before, given = [], 0, 0
+    shares, before, assigned = [], 0, 0
     for each in among:
         before += each.weight
         upto = total * before // units
-        shares.append(upto - given)
-        given = upto
+        shares.append(upto - assigned)
+        assigned = upto
     return shares
 
 
 @lru_cache(maxsize=64)
-def _settled(units: int) -> tuple[Instance, ...]:
-    """Instances that have been ready for long."""
+def _long_ready(units: int) -> tuple[Instance, ...]:
+    """Instances that have been ready for a long time."""
     return tuple(_instances("shadow", units, Phase.RUNNING, _LONG_AGO, _LONG_AGO))
 
 
-def _recent(shadow: Shadow, now: datetime) -> Iterator[Instance]:
-    """Those that have not."""
+def _starting(shadow: Shadow, now: datetime) -> Iterator[Instance]:
+    """Instances that are still starting, or started recently."""
     for number, each in enumerate(shadow.starting, 1):
         phase = Phase.PENDING if each.ready_at > now else Phase.RUNNING
         turned = each.started_at if phase is Phase.PENDING else each.ready_at

@@ -1,7 +1,7 @@
-"""Sorts a target's instances by what their samples are worth.
+"""Groups a target's instances by whether their samples count.
 
-Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", algorithm details: pods that are being deleted or
-have failed are set aside, pods that are not ready yet or have no sample are counted conservatively.
+Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", algorithm details: pods that are being deleted or have
+failed are set aside, pods that are not ready yet or have no sample are counted conservatively.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from autoscaler.model import ControllerOptions, Instance, Phase, Sample
 from autoscaler.quantity import format_duration
 
 SCRAPED_WITHIN: Final = timedelta(minutes=2)
-"""After its start: two scrapes, by the interval that Prometheus has by default."""
+"""Time after a start within which a sample may be missing: two scrapes at Prometheus' default interval."""
 NOT_SCRAPED_YET: Final = (
     f"the instances were started less than {format_duration(SCRAPED_WITHIN)} ago, and Prometheus may not have scraped "
     "them yet"
@@ -25,14 +25,14 @@ class Groups(NamedTuple):
     """One metric's instances, each in exactly one group."""
 
     samples: dict[str, int]
-    """Instance name -> value in thousandths, of the instances whose samples count."""
+    """Value in thousandths by instance name, for instances whose samples count."""
     ready: int
     """Units (sum of weights) of those instances."""
     not_ready: list[Instance]
     missing: list[Instance]
-    """Running, and without a sample."""
+    """Running instances without a sample."""
     ignored: list[Instance]
-    """Failed or on their way out."""
+    """Instances that failed or are being deleted."""
 
 
 def group(
@@ -43,7 +43,7 @@ def group(
     *,
     is_cpu: bool,
 ) -> Groups:
-    """Every instance in its group. Only a Resource metric named cpu (`is_cpu`) looks at readiness."""
+    """Put each instance in a group. Only a Resource metric named cpu (`is_cpu`) considers readiness."""
     values: dict[str, int] = {}
     ready = uncounted = 0
     not_ready: list[Instance] = []
@@ -71,7 +71,7 @@ def group(
 
 
 def _is_cpu_sample_usable(instance: Instance, sample: Sample, options: ControllerOptions, now: datetime) -> bool:
-    """Whether a cpu sample shows load, and not the work of starting up."""
+    """Return whether a cpu sample shows load rather than start-up work."""
     started, transition = instance.started_at, instance.ready_transition
     if instance.ready is None or started is None or transition is None:
         return False
@@ -81,11 +81,11 @@ def _is_cpu_sample_usable(instance: Instance, sample: Sample, options: Controlle
 
 
 def are_new(instances: Sequence[Instance], now: datetime) -> bool:
-    """Whether all that run were started so shortly before `now` that Prometheus may not have scraped them yet."""
+    """Return whether all running instances started so recently that Prometheus may not have scraped them."""
     starts = [each.started_at for each in instances if each.phase is Phase.RUNNING and not each.deleting]
     return bool(starts) and all(start is not None and now - start < SCRAPED_WITHIN for start in starts)
 
 
 def ready_units(instances: Sequence[Instance]) -> int:
-    """Units that run and are ready: what Object and External values are multiplied by."""
+    """Return the running and ready units, by which Object and External values are multiplied."""
     return sum([instance.weight for instance in instances if instance.ready and instance.phase is Phase.RUNNING])

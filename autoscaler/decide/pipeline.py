@@ -12,9 +12,9 @@ from autoscaler.decide.fallback import condition_of, events_of, failing_by_readi
 from autoscaler.decide.proposals import FAILURE_REASONS, WAKING_METRICS, describe, propose, tolerances_of
 from autoscaler.decide.remember import with_events
 from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
-from autoscaler.decide.shadow import see, without_shadow
+from autoscaler.decide.shadow import observe_shadow, without_shadow
 from autoscaler.decide.stabilization import stabilize, stabilize_down
-from autoscaler.decide.steering import ended, until_words
+from autoscaler.decide.steering import ended, format_until
 from autoscaler.errors import TargetError
 from autoscaler.model import (
     Autoscaler,
@@ -44,9 +44,9 @@ _FALLBACK: Final = ConditionType.METRIC_FALLBACK_ACTIVE
 
 
 def decide(scaler: Autoscaler, observed: Observation, history: History, now: datetime) -> Decision:
-    """One autoscaler's decision, not yet written. Every failure is a condition of it; none is raised.
+    """Return one autoscaler's decision, before the write. Failures become conditions; none is raised.
 
-    Source: the HorizontalPodAutoscaler controller of Kubernetes 1.36, to which tests/conformance holds it.
+    Source: the HorizontalPodAutoscaler controller of Kubernetes 1.36. tests/conformance compares the two.
     """
     if scaler.dry_run or history.shadow is not None:
         if scaler.dry_run and scaler.options.shadow:
@@ -56,10 +56,10 @@ def decide(scaler: Autoscaler, observed: Observation, history: History, now: dat
 
 
 def _decide_in_shadow(scaler: Autoscaler, observed: Observation, history: History, now: datetime) -> Decision:
-    """The decision that would follow if those before it had been written.
+    """Return the decision that would follow if all previous decisions had been written.
 
-    Brakes look at the target itself, where instances are lost or do not arrive. An unfinished write is the target's,
-    too; and who else sets its size does not concern the shadow.
+    Brakes watch the target itself, where instances fail or do not start. An unfinished write also belongs to the
+    target. Outside changes of the target's size do not affect the shadow.
     """
     state = observed.target
     if isinstance(state, TargetError):
@@ -68,32 +68,32 @@ def _decide_in_shadow(scaler: Autoscaler, observed: Observation, history: Histor
         return replace(made, shadow=size, shadow_memory=history.shadow)
     if scaler.brakes.outside_change is not None:
         scaler = dataclasses.replace(scaler, brakes=dataclasses.replace(scaler.brakes, outside_change=None))
-    seen = see(scaler, observed, state, history, now)
-    made = _decide(scaler, seen.observation, replace(history, unfinished=None), now, state)
+    shadow_observation = observe_shadow(scaler, observed, state, history, now)
+    made = _decide(scaler, shadow_observation.observation, replace(history, unfinished=None), now, state)
     return replace(
         made,
         current=state.replicas,
         ready=state.ready,
         status=replace(made.status, current=state.replicas),
-        shadow=seen.shadow.size,
-        shadow_memory=seen.shadow,
+        shadow=shadow_observation.shadow.size,
+        shadow_memory=shadow_observation.shadow,
     )
 
 
 def _decide(
-    scaler: Autoscaler, observed: Observation, history: History, now: datetime, behind: TargetState | None = None
+    scaler: Autoscaler, observed: Observation, history: History, now: datetime, real_target: TargetState | None = None
 ) -> Decision:
-    """The decision. `behind`: the target itself, where what was observed is its shadow."""
+    """Return the decision. `real_target` is the target itself if `observed` describes its shadow."""
     draft = _Draft(scaler, history, now)
     draft.follow_failures(observed)
     state = observed.target
     if isinstance(state, TargetError):
         return draft.unreadable(state)
-    draft.begin(state, behind)
+    draft.begin(state, real_target)
     bounds = draft.bound(state)
     current = state.replicas
     if bounds.minimum > bounds.maximum:
-        return draft.without_room(current, bounds)
+        return draft.bounds_conflict(current, bounds)
     if current == 0 and not draft.may_leave_zero():
         return draft.disabled(current)
     if current > bounds.maximum:
@@ -118,7 +118,7 @@ def _winner_name(winner: MetricOutcome) -> str:
 
 
 class _Draft:
-    """One decision in the making: the stages add to it in order. Lives as long as one call of `decide`."""
+    """One decision in progress. The stages add to it in order, within one call of `decide`."""
 
     __slots__ = (
         "bounds", "braking", "conditions", "error", "events", "failing", "has_fallback", "history", "metrics", "now",
@@ -146,33 +146,36 @@ class _Draft:
         self.braking = Braking()
 
     def follow_failures(self, observed: Observation) -> None:
-        """Which metrics with a fallback have no value, by their readings; where metrics are computed, these tell."""
+        """Find the metrics with a fallback that have no value, from the readings alone.
+
+        `measure` refines the result.
+        """
         if self.has_fallback:
             self.failing = failing_by_readings(self.scaler, observed, self.history.failing, self.now)
         else:
-            self.conditions.forget(_FALLBACK)  # its last one left the configuration
+            self.conditions.forget(_FALLBACK)  # the last metric with a fallback left the configuration
 
-    def begin(self, state: TargetState, behind: TargetState | None) -> None:
-        """The target was read: the first size is the first recommendation; an unfinished write is settled.
+    def begin(self, state: TargetState, real_target: TargetState | None) -> None:
+        """Record that the target was read, add its first recommendation, and settle an unfinished write.
 
-        `behind`: the target itself, where `state` is its shadow's.
+        `real_target` is the target itself if `state` describes its shadow.
         """
         size = f"the target's size is {state.replicas}"
-        if behind is not None:
-            size = f"the target's size is {behind.replicas}, its shadow's {state.replicas}"
+        if real_target is not None:
+            size = f"the target's size is {real_target.replicas}, its shadow's {state.replicas}"
         self.conditions.set(_ABLE, True, Reason.SUCCEEDED_GET_SCALE, size)
         self.warnings = state.warnings
         self.ready = state.ready
-        self.braking = brake(self.scaler, behind or state, self.history, self.now)
+        self.braking = brake(self.scaler, real_target or state, self.history, self.now)
         history, now = self.history, self.now
         if not history.recommendations:
             self.recommendations.append(Recommendation(state.replicas, now))
         latest = history.unfinished
-        open_ones = () if latest is None else latest.and_earlier
-        intent = next((each for each in open_ones if each.size == state.replicas), None)
-        if intent is not None:  # it was written, and nobody knew
+        open_writes = () if latest is None else latest.and_earlier
+        intent = next((each for each in open_writes if each.size == state.replicas), None)
+        if intent is not None:  # the write succeeded, but its answer was lost
             rise = intent.size > intent.decided_from
-            if self.scaler.behavior is not None:  # without one no events are kept
+            if self.scaler.behavior is not None:  # without a behavior no events are kept
                 event = ScaleEvent(abs(intent.size - intent.decided_from), min(intent.at, now))
                 (self.scale_ups if rise else self.scale_downs).append(event)
             if intent.scaled_to_zero is not None:
@@ -181,16 +184,17 @@ class _Draft:
                 Step(Reason.SETTLED, intent.decided_from, intent.size, f"written {intent.at.isoformat()}")
             )
         elif latest is not None and state.replicas == latest.decided_from == 0 and self.scaler.options.scale_to_zero:
-            # we leave no zero but our own: the cycle that saw it arrive may have died after it announced the next size
+            # The autoscaler leaves only a zero of its own. The cycle that saw it may have ended after announcing the
+            # next size.
             self.conditions.set_scaled_to_zero(zero=True)
 
     def bound(self, state: TargetState) -> Bounds:
-        """The bounds in force."""
+        """Return the bounds in force."""
         self.bounds = bounds_of(self.scaler, self.steering.override, state.limits)
         return self.bounds
 
     def may_leave_zero(self) -> bool:
-        """Whether a target of size 0 is one that was scaled to zero, and not one that an operator switched off."""
+        """Return whether the autoscaler scaled the target to zero. An operator's zero switches scaling off."""
         return (
             self.scaler.options.scale_to_zero
             and self.conditions.is_true(ConditionType.SCALED_TO_ZERO)
@@ -201,7 +205,7 @@ class _Draft:
         return any(metric.type in WAKING_METRICS for metric in self.scaler.metrics)
 
     def measure(self, observed: Observation, state: TargetState) -> MetricOutcome | None:
-        """The metric that asks for most, or None when the metrics that failed decide."""
+        """Return the metric with the largest proposal, or None if failed metrics prevent a decision."""
         scaler, tolerances = self.scaler, tolerances_of(self.scaler)
         self.metrics = tuple(
             [
@@ -215,7 +219,7 @@ class _Draft:
             )
         winner: MetricOutcome | None = None
         first_failed: MetricOutcome | None = None
-        without_proposal: MetricOutcome | None = None  # the first that failed and has no fallback in force
+        without_proposal: MetricOutcome | None = None  # the first failed metric without an active fallback
         failed = 0
         for outcome in self.metrics:
             if outcome.error is not None:
@@ -242,7 +246,7 @@ class _Draft:
         return winner
 
     def normalize(self, proposal: int, current: int, bounds: Bounds) -> int:
-        """Stabilization, then rates and bounds; each a step and a condition."""
+        """Apply stabilization, then rates and bounds. Each sets a condition and adds a step."""
         scaler, now, history = self.scaler, self.now, self.history
         behavior, default_window = scaler.behavior, scaler.options.downscale_stabilization
         known = (*history.recommendations, *self.recommendations)
@@ -272,15 +276,15 @@ class _Draft:
         return limited.after
 
     def unreadable(self, error: TargetError) -> Decision:
-        """The target could not be read: the last status stands."""
+        """Return the decision for a target that could not be read. The last status stays."""
         self.error = str(error)
         self._warn(Reason.FAILED_GET_SCALE, self.error)
         self.conditions.set(_ABLE, False, Reason.FAILED_GET_SCALE, self.error)
         self.braking = brake(self.scaler, None, self.history, self.now)
         return self._decision(None, None, self.history.status)
 
-    def without_room(self, current: int, bounds: Bounds) -> Decision:
-        """The autoscaler's bounds and the target's own have no size in common."""
+    def bounds_conflict(self, current: int, bounds: Bounds) -> Decision:
+        """Return the decision for bounds that have no size in common with the target's own."""
         self.error = (
             f"no size is allowed: {bounds.minimum_of} is {bounds.minimum} and {bounds.maximum_of} is {bounds.maximum}; "
             "change one of them"
@@ -290,25 +294,25 @@ class _Draft:
         return self._decision(current, None, Status(current, self.history.status.desired))
 
     def disabled(self, current: int) -> Decision:
-        """Somebody set the size to zero: that switches scaling off."""
+        """Return the decision for a target whose size an operator set to 0, which switches scaling off."""
         message = "the target's size is 0, which switches scaling off; set it to 1 or more to switch it on"
         self.conditions.set(_ACTIVE, False, Reason.SCALING_DISABLED, message)
         self.trace.append(Step(Reason.SCALING_DISABLED, current, current, "the size is 0"))
         return self.keep(current)
 
     def unmeasured(self, current: int) -> Decision:
-        """The metrics came to nothing: the size stays, the desired size of before stands."""
+        """Return the decision when metrics give no proposal. The size and the previous desired size stay."""
         self._warn(Reason.FAILED_COMPUTE_METRICS_REPLICAS, self.error or "")
         return self._decision(current, None, Status(current, self.history.status.desired, self.metrics))
 
     def keep(self, current: int) -> Decision:
-        """The size is right as it is."""
+        """Return the decision to keep the current size."""
         return self._decision(current, current, Status(current, current, self.metrics))
 
     def finish(
         self, observed: Observation, state: TargetState, desired: int, reason: str, *, braked: bool = True
     ) -> Decision:
-        """Another size was decided: what is to be written, unless something holds it; `braked`: brakes may, too."""
+        """Return the decision to change the size, unless something holds it. `braked`: brakes apply."""
         current = state.replicas
         held = self._holds(state, out=desired > current, braked=braked)
         if held:
@@ -325,12 +329,12 @@ class _Draft:
             victims=observed.victims if desired < current else (),
         )
         self.trace.append(Step(Reason.RESCALE, current, desired, reason))
-        if self.scaler.behavior is not None:  # without one no events are kept
+        if self.scaler.behavior is not None:  # without a behavior no events are kept
             self.scale_event = ScaleEvent(abs(desired - current), self.now)
         return self._decision(current, desired, Status(current, self.history.status.desired, self.metrics), change)
 
     def _holds(self, state: TargetState, *, out: bool, braked: bool) -> list[HoldReason]:
-        """All that keeps the size from changing in this direction; the first gives the condition's reason."""
+        """Return everything that prevents this change. The first entry gives the condition's reason."""
         target = state.hold.scale_out if out else state.hold.scale_in
         held = [each for each in (self._paused(out=out), target) if each is not None]
         return [*held, *holds(self.braking.active, out=out)] if braked else held
@@ -340,7 +344,7 @@ class _Draft:
         if pause is None or pause.direction is (Direction.IN if out else Direction.OUT):
             return None
         why = pause.reason or "no reason given"
-        return HoldReason(Reason.PAUSED, f"paused by {pause.by} {until_words(pause.until)}: {why}")
+        return HoldReason(Reason.PAUSED, f"paused by {pause.by} {format_until(pause.until)}: {why}")
 
     def _warn(self, reason: str, message: str) -> None:
         self.events.append(Event(EventType.WARNING, reason, message))

@@ -31,10 +31,10 @@ FAILURE_REASONS: Final[Mapping[MetricType, Reason]] = {
     MetricType.OBJECT: Reason.FAILED_GET_OBJECT_METRIC,
     MetricType.EXTERNAL: Reason.FAILED_GET_EXTERNAL_METRIC,
 }
-"""For the condition ScalingActive and for events."""
+"""Reasons of the condition ScalingActive and of events."""
 
 WAKING_METRICS: Final = (MetricType.OBJECT, MetricType.EXTERNAL)
-"""The types that have a value while nothing runs."""
+"""Metric types that have a value while nothing runs."""
 
 _WORDS: Final = {
     MetricType.RESOURCE: "resource",
@@ -46,7 +46,7 @@ _WORDS: Final = {
 
 
 def describe(metric: MetricOutcome | MetricSpec) -> str:
-    """A metric as messages name it: `cpu resource utilization (percentage of request)`, `pods metric inflight`."""
+    """Name a metric in messages: `cpu resource utilization (percentage of request)`, `pods metric inflight`."""
     words = _WORDS[metric.type]
     if metric.target.type is TargetType.UTILIZATION:
         return f"{metric.name} {words} utilization (percentage of request)"
@@ -54,12 +54,12 @@ def describe(metric: MetricOutcome | MetricSpec) -> str:
 
 
 _MOST_NAMED: Final = 3
-"""Samples that a message names."""
+"""Most samples that a message names."""
 _NO_INSTANCES: Final = "the target has no instances to measure; look at the target"
 
 
 def tolerances_of(scaler: Autoscaler) -> Tolerances:
-    """The tolerance of each direction: the behavior's, else the controller's."""
+    """Return the tolerance of each direction: the behavior's, or the controller's default."""
     default, behavior = scaler.options.tolerance, scaler.behavior
     if behavior is None:
         return Tolerances(default, default)
@@ -68,7 +68,7 @@ def tolerances_of(scaler: Autoscaler) -> Tolerances:
 
 
 def is_cpu(metric: MetricSpec) -> bool:
-    """Whether samples of an instance that starts are set aside: they show the work of starting."""
+    """Return whether samples of starting instances are set aside because they show start-up work."""
     return metric.name == "cpu" and metric.type is not MetricType.PODS
 
 
@@ -80,8 +80,8 @@ def propose(
     tolerances: Tolerances,
     now: datetime,
 ) -> MetricOutcome:
-    """What one metric asks for, or why it failed; never raises MetricError."""
-    if isinstance(reading, MetricError):  # raised, it would keep this frame, which keeps it, for the cyclic collector
+    """Return what one metric proposes, or why it failed. Never raises MetricError."""
+    if isinstance(reading, MetricError):  # raising it would create a reference cycle of error and frame
         return _failed(metric, reading, str(reading))
     try:
         if isinstance(reading, InstanceReading):
@@ -94,7 +94,7 @@ def propose(
 def _failed(metric: MetricSpec, reading: Reading | MetricError, error: str) -> MetricOutcome:
     if not isinstance(reading, InstanceReading):
         return MetricOutcome(metric.name, metric.type, metric.target, error=error)
-    unmatched = reading.unmatched if reading.samples else ()  # else the error is of them
+    unmatched = reading.unmatched if reading.samples else ()  # without samples, the error already names them
     for names, unnamed, what in (
         (unmatched, reading.more_unmatched, "samples belong to no instance"),
         (reading.dropped, 0, "samples are unusable"),
@@ -163,9 +163,9 @@ def _per_instance(
 
 
 def _mismatch(reading: InstanceReading, instances: Sequence[Instance], now: datetime) -> str:
-    """Both sides of a join that found nothing, with examples of each.
+    """Explain a join without matches, with examples from both sides.
 
-    Shortly after a start the samples may be those of instances that are gone, and the label is right.
+    Shortly after a start, the label may be right and the samples may be of instances that no longer exist.
     """
     known = next((one for one in instances if one.identities and not one.deleting), instances[0])
     found = _listed(reading.unmatched, reading.more_unmatched)
@@ -178,7 +178,7 @@ def _mismatch(reading: InstanceReading, instances: Sequence[Instance], now: date
 
 
 def _listed(names: Sequence[str], unnamed: int = 0) -> str:
-    """The first few, and how many more there are. `unnamed`: of which no name is known."""
+    """List the first few names and the number of others. `unnamed` counts those without a known name."""
     more = len(names[_MOST_NAMED:]) + unnamed
     return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more else "")
 

@@ -1,7 +1,7 @@
-"""From one cycle to the next: what is remembered of a decision, and for how long.
+"""What the daemon remembers of a decision for the next cycle, and for how long.
 
-Ages here are differences of wall clock times. Where that clock was set between two cycles, the history that the next
-one is given has been moved along with it (`History.moved`).
+Ages are differences of wall clock times. After a clock change, the caller moves the history by the same step first
+(`History.moved`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ from autoscaler.model import (
 
 
 def remember(scaler: Autoscaler, history: History, decision: Decision) -> History:
-    """What the next cycle remembers after a concluded decision about `scaler`."""
+    """Return what the next cycle remembers after a concluded decision."""
     behavior = scaler.behavior or Behavior()
     history = _of_next(history, decision)
     return History(
@@ -50,10 +50,10 @@ def remember(scaler: Autoscaler, history: History, decision: Decision) -> Histor
 
 
 def announced(scaler: Autoscaler, history: History, decision: Decision) -> History:
-    """What is remembered while the decision's change is written, which is committed before it.
+    """Return what is committed before the decision's change is written.
 
-    That is the write, and what the decision found: that an earlier one arrived, or may still arrive. A daemon that dies
-    before it records the decision leaves nothing else that tells of it.
+    That is the write itself, and the earlier writes that arrived or can still arrive. If the daemon dies before it
+    records the decision, only this remains.
     """
     behavior = scaler.behavior or Behavior()
     if decision.scale_ups or decision.scale_downs:
@@ -67,34 +67,34 @@ def announced(scaler: Autoscaler, history: History, decision: Decision) -> Histo
 
 
 def _of_next(history: History, decision: Decision) -> History:
-    """What the next cycle begins with: where the shadow has ended, what was its own is forgotten."""
+    """Return the history that the next cycle starts with. After the end of a shadow, its own entries are removed."""
     return without_shadow(history) if decision.shadow_memory is None else history
 
 
 def may_arrive(outcome: Outcome | None) -> bool:
-    """Whether a write had no answer and was sent: the request may still arrive at the target."""
+    """Return whether a write was sent without an answer, so that it can still arrive at the target."""
     return isinstance(outcome, TargetUnavailable)
 
 
 def _unfinished(history: History, decision: Decision) -> Intent | None:
-    """The write that may still arrive at the target, if there is one, with those before it that may.
+    """Return the write that can still arrive at the target, with those before it.
 
-    A request without an answer (TargetUnavailable, or the daemon died) may arrive cycles later; one that was certainly
-    not done (TargetNotWritten) cannot. It is open until the target shows its size, a later write of ours ends with a
-    known size, or so long that no policy's period would count it.
+    A request without an answer (TargetUnavailable, or the daemon died) can arrive cycles later. One that was not sent
+    (TargetNotWritten) cannot. The write stays open until the target shows its size, a later write ends with a known
+    size, or it is older than every policy's period.
     """
     outcome, intent = decision.outcome, history.unfinished
     if may_arrive(outcome):
         return _with_own(history, decision)
     if intent is None or isinstance(outcome, Written | Unchanged):
         return None
-    if intent.at == decision.now and outcome is not None:  # announced in this cycle, and certainly not written
+    if intent.at == decision.now and outcome is not None:  # announced in this cycle and not sent
         intent = intent.earlier
     return _open(intent, decision)
 
 
 def _with_own(history: History, decision: Decision) -> Intent | None:
-    """The write that the decision announces, on top of those that may still arrive."""
+    """Return the write that the decision announces, with the earlier writes that can still arrive."""
     change = decision.change
     if change is None:
         return history.unfinished
@@ -103,9 +103,9 @@ def _with_own(history: History, decision: Decision) -> Intent | None:
 
 
 def _open(intent: Intent | None, decision: Decision) -> Intent | None:
-    """What of it, and of those before it, may still arrive after what the decision saw.
+    """Return the writes that can still arrive, given the size that the decision observed.
 
-    Back ends carry out one absolute size after the other: what was announced before one that arrived has been replaced.
+    Back ends apply absolute sizes in order, so a write that arrived supersedes those before it.
     """
     if intent is None or decision.current == intent.size or decision.now - intent.at >= LONGEST_PERIOD:
         return None
@@ -113,7 +113,7 @@ def _open(intent: Intent | None, decision: Decision) -> Intent | None:
 
 
 def _without(intent: Intent | None, size: int) -> Intent | None:
-    """Those of another size than this."""
+    """Return the writes of sizes other than `size`."""
     if intent is None:
         return None
     earlier = _without(intent.earlier, size)
@@ -123,16 +123,14 @@ def _without(intent: Intent | None, size: int) -> Intent | None:
 def with_recommendations(
     known: tuple[Recommendation, ...], new: Sequence[Recommendation], default_window: timedelta
 ) -> tuple[Recommendation, ...]:
-    """The recommendations with new ones at the end, without those that no window can be decided by any more.
+    """Add new recommendations, and drop those that can no longer decide any window.
 
-    A window reaches from some time up to now and asks for its highest or its lowest recommendation. One that a later
-    one equals or exceeds is never the highest that counts; one that a later one equals or undercuts is never the
-    lowest. So what stays is what is higher, or lower, than everything after it: a handful, where a load swings for an
-    hour, and one where it is constant (with the time of the last).
+    A window ends now and asks for its highest or lowest recommendation. A recommendation cannot be the highest if a
+    later one is at least as high, nor the lowest if a later one is at most as high. So only those above or below
+    everything after them are kept.
 
-    What is older than every window that can be configured leaves, too: an hour, or the controller's own
-    `default_window` where that is longer. The newest always stays, as an autoscaler without any takes the size it
-    finds for its first.
+    Recommendations older than the longest possible window (an hour, or the controller's `default_window` if longer) are
+    dropped too. The newest one always stays, because an autoscaler without any starts with the current size.
     """
     if not new:
         return known
@@ -158,12 +156,11 @@ def with_recommendations(
 def with_events(
     known: tuple[ScaleEvent, ...], new: Iterable[ScaleEvent], rules: ScalingRules
 ) -> tuple[ScaleEvent, ...]:
-    """The scale events of one direction with new ones; `rules` are that direction's.
+    """Add new scale events of one direction. `rules` are that direction's rules.
 
-    As in the HPA controller a new event replaces the last in the list that is older than every policy's period, in
-    its place. A policy of the other direction with a longer period no longer counts what was replaced, so both this
-    rule and the list's order decide sizes. It bounds the list as well: it only grows while all of it is younger than
-    the longest period.
+    As in the HPA controller, a new event replaces the last outdated event in the list, at its place. An event is
+    outdated if it is older than every policy's period. Policies of the other direction no longer count a replaced
+    event, so this rule and the list's order affect sizes. The rule also bounds the list.
     """
     for event in new:
         cutoff = event.at - max((policy.period for policy in rules.policies), default=timedelta(0))

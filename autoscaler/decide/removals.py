@@ -1,4 +1,4 @@
-"""What a scale-in is counted as under its connection's removal budget: before it is written, and after."""
+"""Counts a scale-in against its connection's removal budget, before and after the write."""
 
 from typing import NamedTuple
 
@@ -7,25 +7,25 @@ from autoscaler.model import Decision, Intent, Written
 
 
 class Counted(NamedTuple):
-    """What a scale-in that is to be written is counted as, in units of size."""
+    """What a scale-in counts as, in units of size."""
 
     instances: int
     before: int
-    """What of it an unfinished one before it was, whose place it takes."""
+    """The part that an earlier unfinished scale-in, which this one replaces, already counted as."""
 
 
 def already_counted(current: int, unfinished: Intent | None, counted: int) -> int:
-    """How much of a scale-in from this size is counted already: `counted`, what its unfinished one is, or nothing.
+    """Return how much of a scale-in from `current` is already counted, given what its unfinished one counts as.
 
-    Where both were decided from one size, no more leaves by both together than by the one that removes more.
+    Two scale-ins decided from the same size remove no more together than the larger one.
     """
     return counted if unfinished is not None and unfinished.decided_from == current else 0
 
 
 def count(made: Decision, unfinished: Intent | None, counted: int) -> Counted | None:
-    """What a decision is counted as when it is intended; None: it is no scale-in to be written.
+    """Return what an intended decision counts as, or None if it writes no scale-in.
 
-    `unfinished`: the write that may still arrive; `counted`: what that one is counted as within the period.
+    `unfinished` is the write that can still arrive, and `counted` what it counts as within the period.
     """
     change = made.change
     if made.dry_run or change is None or change.size >= change.decided_from:
@@ -35,9 +35,9 @@ def count(made: Decision, unfinished: Intent | None, counted: int) -> Counted | 
 
 
 def settle(made: Decision, counted: Counted) -> Counted:
-    """What a concluded decision stays counted as, and what the unfinished one before it is again, at its own time.
+    """Return what a concluded decision counts as, and what the unfinished one before it counts as again.
 
-    What was not written is given back. A write without an answer may still arrive.
+    Instances that were not removed return to the budget. A write without an answer still counts.
     """
     change, outcome = made.change, made.outcome
     if isinstance(outcome, Written) and change is not None:

@@ -1,10 +1,10 @@
-"""From usage to replicas: the ratio, the tolerance and the conservative second look.
+"""Calculates replicas from usage: the ratio, the tolerance, and HPA's conservative second calculation.
 
-Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", algorithm details. All values are thousandths;
-averages truncate to whole thousandths and utilization to whole percents before the ratio is taken.
+Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", algorithm details. All values are thousandths. Averages
+truncate to thousandths and utilization to whole percents before the ratio is calculated.
 
-Proposals and utilization are int32 and values 63 bits, as in pkg/controller/podautoscaler/replica_calculator.go. What
-is beyond that counts as the largest there is: the controller's casts would make it small, or negative.
+Proposals and utilization are int32 and values are 63 bits, as in pkg/controller/podautoscaler/replica_calculator.go.
+Larger results become the maximum; the controller's casts would make them small or negative.
 """
 
 import math
@@ -26,16 +26,16 @@ class Tolerances(NamedTuple):
     up: float
 
     def holds(self, ratio: float) -> bool:
-        """Whether a usage ratio is close enough to 1. NaN is not."""
+        """Return whether a usage ratio is close enough to 1. NaN is not."""
         return 1.0 - self.down <= ratio <= 1.0 + self.up
 
 
 class Usage(NamedTuple):
-    """What a set of samples comes to against the target."""
+    """A set of samples compared with the target."""
 
     ratio: float
     average: Milli | None
-    """Per unit; None: there is no unit to share it."""
+    """Average per unit; None without units."""
     utilization: int | None = None
     """Whole percents of the requests."""
 
@@ -45,13 +45,13 @@ class Proposal(NamedTuple):
 
     replicas: int
     usage: Usage
-    """As measured, before missing and unready instances were assumed."""
+    """The measured usage, before assumptions about missing and unready instances."""
     detail: str
-    """The arithmetic, in words: "ratio x 3 ready"."""
+    """The arithmetic in words: "ratio x 3 ready"."""
 
 
 def usage_of_average(weights: Mapping[str, int], target: Milli) -> Callable[[Mapping[str, int]], Usage]:
-    """Usage against an average value per unit. `weights`: instances that weigh more than 1."""
+    """Compare usage with an average value per unit. `weights`: instances that weigh more than 1."""
 
     def usage(values: Mapping[str, int]) -> Usage:
         average = sum_of(values.values()) // _units(values, weights)
@@ -63,7 +63,7 @@ def usage_of_average(weights: Mapping[str, int], target: Milli) -> Callable[[Map
 def usage_of_requests(
     requests: Mapping[str, Milli], weights: Mapping[str, int], target_percent: int
 ) -> Callable[[Mapping[str, int]], Usage]:
-    """Usage against a percentage of the requests. Its function raises MetricError when all requests are zero."""
+    """Compare usage with a percentage of the requests. Raises MetricError if all requests are zero."""
 
     def usage(values: Mapping[str, int]) -> Usage:
         measured = [name for name in values if name in requests]
@@ -82,7 +82,7 @@ def _units(names: Collection[str], weights: Mapping[str, int]) -> int:
 
 
 def _replicas(exact: float) -> int:
-    """Rounded up."""
+    """Round up."""
     return min(math.ceil(exact), MAX_SIZE)
 
 
@@ -94,11 +94,11 @@ def per_instance(
     assumption: Callable[[Instance], Milli],
     tolerances: Tolerances,
 ) -> Proposal:
-    """Replicas for a metric with one sample per instance.
+    """Return the proposal of a metric with one sample per instance.
 
-    Missing instances are assumed at `assumption` when the others say scale in and at 0 when they say scale out;
-    unready ones at 0 when they say scale out. When those assumptions turn the direction, nothing changes.
-    Raises MetricError when no sample counts.
+    Missing instances count as `assumption` if the others indicate a scale-in, and as 0 if they indicate a scale-out.
+    Unready instances count as 0 for a scale-out. If these assumptions reverse the direction, the size stays. Raises
+    MetricError if no sample counts.
     """
     if not groups.samples:
         raise MetricError("no sample of a ready instance; look at the instances' readiness and at the query")
@@ -109,7 +109,7 @@ def per_instance(
         if tolerances.holds(ratio):
             return Proposal(current, usage, WITHIN_TOLERANCE)
         return Proposal(_replicas(ratio * groups.ready), usage, f"ratio x {groups.ready} ready")
-    if ratio == 1.0:  # then nothing is assumed
+    if ratio == 1.0:  # no assumptions are made
         return Proposal(current, usage, WITHIN_TOLERANCE)
 
     values = dict(groups.samples)
@@ -130,13 +130,13 @@ def per_instance(
 
 
 def _assumed(ratio: float, missing: int, unready: int) -> str:
-    """As `with 1 without a sample and 2 not ready counted as 0`."""
+    """Format, for example, `with 1 without a sample and 2 not ready counted as 0`."""
     who = [f"{missing} without a sample"] * (missing > 0) + [f"{unready} not ready"] * (unready > 0)
     return f"with {' and '.join(who)} counted {'in full' if ratio < 1.0 else 'as 0'}"
 
 
 def whole_value(current: int, value: Milli, target: Milli, ready: int, tolerances: Tolerances) -> Proposal:
-    """Replicas for one value against `value`: it is multiplied by the ready units, except from zero."""
+    """Return the proposal for one value against `value`, multiplied by the ready units unless the size is 0."""
     ratio = value / target
     usage = Usage(ratio, value)
     if current == 0:
@@ -147,7 +147,7 @@ def whole_value(current: int, value: Milli, target: Milli, ready: int, tolerance
 
 
 def shared_value(status_replicas: int, value: Milli, target: Milli, tolerances: Tolerances) -> Proposal:
-    """Replicas for one value against `averageValue`: it is divided by the replicas that exist."""
+    """Return the proposal for one value against `averageValue`, divided by the existing replicas."""
     if status_replicas == 0:
         ratio = math.inf if value else math.nan
         return Proposal(_replicas(value / target), Usage(ratio, None), "value / target, from zero")

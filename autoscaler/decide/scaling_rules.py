@@ -1,4 +1,4 @@
-"""Bounds and rates: how far one step may go.
+"""Bounds, and how far one step may change the size.
 
 Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", scaling policies; autoscaling/v2 HPAScalingRules.
 """
@@ -23,29 +23,29 @@ from autoscaler.model import (
 
 
 class Bounds(NamedTuple):
-    """The sizes allowed: where the autoscaler's own bounds and the target's meet. Empty when minimum > maximum."""
+    """Sizes that both the autoscaler and the target allow. Empty if minimum > maximum."""
 
     minimum: int
     maximum: int
     minimum_of: str
-    """Whose the minimum is, for messages."""
+    """What sets the minimum, for messages."""
     maximum_of: str
 
     def too_few(self, desired: int) -> Step:
-        """Raised to the minimum."""
+        """Return the step that raises the size to the minimum."""
         return Step(Reason.TOO_FEW_REPLICAS, desired, self.minimum, f"{self.minimum_of} is {self.minimum}")
 
     def too_many(self, desired: int) -> Step:
-        """Cut to the maximum."""
+        """Return the step that lowers the size to the maximum."""
         return Step(Reason.TOO_MANY_REPLICAS, desired, self.maximum, f"{self.maximum_of} is {self.maximum}")
 
     def within(self, desired: int) -> Step:
-        """Left alone."""
+        """Return the step that keeps the size."""
         return Step(Reason.DESIRED_WITHIN_RANGE, desired, desired, f"{self.minimum} to {self.maximum} is allowed")
 
 
 def bounds_of(scaler: Autoscaler, override: Override | None, limits: Limits) -> Bounds:
-    """The bounds in force for an autoscaler, perhaps with others for a time, on a target with limits of its own."""
+    """Return the bounds in force, given an override and the target's own limits."""
     minimum, maximum = scaler.min_replicas, scaler.max_replicas
     minimum_of, maximum_of = "minReplicas", "maxReplicas"
     if override is not None and override.minimum is not None:
@@ -60,7 +60,7 @@ def bounds_of(scaler: Autoscaler, override: Override | None, limits: Limits) -> 
 
 
 def limit_without_behavior(desired: int, current: int, bounds: Bounds) -> Step:
-    """The algorithm without `behavior`: a rise to at most max(2 x current, 4) a step."""
+    """Apply the limits without `behavior`: one step rises to at most max(2 x current, 4)."""
     if desired < bounds.minimum:
         return bounds.too_few(desired)
     rise = max(2 * current, 4)
@@ -78,7 +78,7 @@ def limit(
     downs: Sequence[ScaleEvent],
     now: datetime,
 ) -> Step:
-    """The algorithm with `behavior`: bounds, and what the policies still allow in their periods."""
+    """Apply the limits with `behavior`: the bounds, and what the policies still allow in their periods."""
     if desired > current:
         allowed = max(current, _scale_up_limit(current, behavior.scale_up, ups, downs, now))
         if allowed < bounds.maximum and desired > allowed:
@@ -104,7 +104,7 @@ def _scale_up_limit(
         start = _period_start(current, ups, downs, now - policy.period)
         if policy.type is PolicyType.PODS:
             limits.append(start + policy.value)
-        else:  # in floating point, as Kubernetes computes it: 1.1 x 10 rounds up to 12
+        else:  # in floating point, as in Kubernetes: 1.1 x 10 rounds up to 12
             limits.append(math.ceil(start * (1 + policy.value / 100)))
     return min(limits) if rules.select_policy is SelectPolicy.MIN else max(limits)
 
@@ -119,14 +119,14 @@ def _scale_down_limit(
         start = _period_start(current, ups, downs, now - policy.period)
         if policy.type is PolicyType.PODS:
             limits.append(start - policy.value)
-        else:  # truncated, as Kubernetes does: 7.2 of 72 replicas leave as 8
+        else:  # truncated, as in Kubernetes: 7.2 becomes 7
             limits.append(int(start * (1 - policy.value / 100)))
-    # Max is the policy with the most change: the lowest size
+    # Max selects the largest change, so the lowest size.
     return max(limits) if rules.select_policy is SelectPolicy.MIN else min(limits)
 
 
 def _period_start(current: int, ups: Sequence[ScaleEvent], downs: Sequence[ScaleEvent], cutoff: datetime) -> int:
-    """The size when the period began, from what was changed since."""
+    """Return the size at the start of the period, from the changes since."""
     start = current
     for event in ups:
         if event.at > cutoff:

@@ -1,7 +1,7 @@
-"""The shadow of a dry run: the size that its decisions would have made of the target.
+"""The shadow of a dry run: the size that the target would have if its decisions were written.
 
-`decide` asks `see` what the shadow sees, and `conclude` lets it follow (`followed`): who calls these two and `remember`
-with a dry run, in the daemon or over the past, has a shadow without more ado.
+`decide` observes the shadow, `conclude` resizes it. A caller of `decide`, `conclude` and `remember` with a dry run
+needs nothing else, in the daemon or in a replay.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from autoscaler.decide.backlog import known_backlogs, next_backlogs, service_rate
-from autoscaler.decide.conserved import as_seen
+from autoscaler.decide.conserved import observation_of_shadow
 from autoscaler.decide.proposals import describe, propose, tolerances_of
 from autoscaler.decide.scaling_rules import bounds_of
 from autoscaler.model import (
@@ -27,36 +27,41 @@ from autoscaler.model import (
 )
 
 LONGEST_START_UP: Final = timedelta(minutes=15)
-"""An instance that turned ready later than this after its start has been unready since: nothing is learnt of it."""
+"""An instance that took longer to become ready was unready in between, and its time is ignored."""
 
 
-class Seen(NamedTuple):
-    """One cycle as the shadow sees it."""
+class ShadowObservation(NamedTuple):
+    """One cycle as the shadow observes it."""
 
     observation: Observation
     shadow: Shadow
-    """At the cycle's `now`, before its decision."""
+    """The shadow at `now`, before the decision."""
 
 
 class UnknownBacklog(NamedTuple):
-    """A queue of which nobody knows how long it would be under the shadow."""
+    """A queue whose length under the shadow is unknown."""
 
     metric: str
     has_rate: bool
-    """Whether its service rate is known: then it is the target's own queue that tells too little."""
+    """Whether its service rate is known. If so, the target's own queue does not show enough."""
     message: str
-    """Why, in a sentence."""
+    """The reason, as a sentence."""
 
 
-def see(scaler: Autoscaler, observed: Observation, state: TargetState, history: History, now: datetime) -> Seen:
-    """What the shadow sees in place of `observed`, whose target is `state`. One that has not begun begins."""
+def observe_shadow(
+    scaler: Autoscaler, observed: Observation, state: TargetState, history: History, now: datetime
+) -> ShadowObservation:
+    """Return what the shadow observes instead of `observed`, whose target is `state`.
+
+    Starts a shadow if there is none.
+    """
     outcomes = _of_target(scaler, observed, state, now)
     before = history.shadow
     if before is None:
-        before = begun(scaler, state, history.conditions, now)
+        before = new_shadow(scaler, state, history.conditions, now)
     elif _was_switched_on(before, state, history.conditions):
-        anew = begun(scaler, state, (), now)
-        before = replace(before, size=anew.size, starting=anew.starting, backlogs=())
+        restarted = new_shadow(scaler, state, (), now)
+        before = replace(before, size=restarted.size, starting=restarted.starting, backlogs=())
     ready = before.ready(now)
     shadow = replace(
         _learned(before, scaler, state),
@@ -64,16 +69,16 @@ def see(scaler: Autoscaler, observed: Observation, state: TargetState, history: 
         backlogs=next_backlogs(scaler, observed, _ready_of(state), ready, before.backlogs, now),
     )
     above = [metric for metric, outcome in zip(scaler.metrics, outcomes, strict=True) if is_above(scaler, outcome)]
-    hiding = next((describe(metric) for metric in above if metric.kind is None), None)  # a backlog waits, and shows
+    hiding = next((describe(metric) for metric in above if metric.kind is None), None)  # a backlog is visible: it waits
     reason = None if hiding is None else _saturation(scaler, state, history, ready, now)
     doubts = [] if reason is None else [f"{reason}, and {hiding} is above target: more may be asked for than shows"]
     doubts += [each.message for each in unknown_backlogs(scaler, state, shadow, ready)]
     shadow = replace(shadow, above=bool(above), saturated=reason is not None, doubts=tuple(doubts))
-    return Seen(as_seen(scaler, observed, state, outcomes, shadow, now), shadow)
+    return ShadowObservation(observation_of_shadow(scaler, observed, state, outcomes, shadow, now), shadow)
 
 
-def begun(scaler: Autoscaler, state: TargetState, conditions: Sequence[Condition], now: datetime) -> Shadow:
-    """A shadow of the target's size. `conditions`: the target's, while it was not a dry run."""
+def new_shadow(scaler: Autoscaler, state: TargetState, conditions: Sequence[Condition], now: datetime) -> Shadow:
+    """Return a shadow of the target's size. `conditions` are the target's from before the dry run."""
     start_up = scaler.options.start_up
     waiting = state.replicas - min(_ready_of(state), state.replicas)
     return Shadow(
@@ -85,8 +90,8 @@ def begun(scaler: Autoscaler, state: TargetState, conditions: Sequence[Condition
     )
 
 
-def followed(shadow: Shadow, size: int, now: datetime) -> Shadow:
-    """The shadow after a decision: it has this size at once. What leaves first is what started last."""
+def resized(shadow: Shadow, size: int, now: datetime) -> Shadow:
+    """Return the shadow with a decision's size, which it has at once. The instances that started last leave first."""
     starting, grown = shadow.starting, size - shadow.size
     if grown > 0:
         starting = (*starting, Starting(grown, now, now + shadow.start_up))
@@ -100,7 +105,7 @@ def followed(shadow: Shadow, size: int, now: datetime) -> Shadow:
 
 
 def without_shadow(history: History) -> History:
-    """What stays when there is no shadow any more: recommendations are proposals, all else was the shadow's own."""
+    """Return the history without its shadow. Recommendations stay, because they are proposals."""
     shadow = history.shadow
     if shadow is None:
         return history
@@ -109,14 +114,14 @@ def without_shadow(history: History) -> History:
 
 
 def unknown_backlogs(scaler: Autoscaler, state: TargetState, shadow: Shadow, ready: int) -> Iterator[UnknownBacklog]:
-    """The queues that nobody knows in this cycle. `ready`: units of the shadow that are."""
+    """Yield the queues with an unknown length in this cycle. `ready`: the shadow's ready units."""
     for metric, backlog in known_backlogs(scaler, shadow.backlogs):
         if _ready_of(state) == ready and backlog.length == backlog.seen:
             continue
         what = describe(metric)
         if service_rate(metric, backlog) is None:
             message = (
-                f"nobody knows how long {what} would be with the shadow's {ready} ready: it has never fallen; give the "
+                f"the length of {what} with the shadow's {ready} ready is unknown: it has never fallen; give the "
                 "metric a serviceRate"
             )
             yield UnknownBacklog(what, has_rate=False, message=message)
@@ -126,7 +131,7 @@ def unknown_backlogs(scaler: Autoscaler, state: TargetState, shadow: Shadow, rea
 
 
 def _within(starting: Sequence[Starting], size: int) -> tuple[Starting, ...]:
-    """As many of them as there is room for; of those that are ready the oldest leave first."""
+    """Keep as many as `size` has room for. Among ready instances, the oldest leave first."""
     kept = list[Starting]()
     for each in reversed(starting):
         units = min(each.units, size)
@@ -137,28 +142,28 @@ def _within(starting: Sequence[Starting], size: int) -> tuple[Starting, ...]:
 
 
 def _was_switched_on(shadow: Shadow, state: TargetState, conditions: Sequence[Condition]) -> bool:
-    """Whether an operator has ended a size of 0 that the shadow, too, cannot leave by itself."""
+    """Return whether an operator ended a size of 0 that the shadow cannot leave by itself."""
     if shadow.size or not state.replicas:
         return False
     return not any(each.status for each in conditions if each.type is ConditionType.SCALED_TO_ZERO)
 
 
 def _ready_of(state: TargetState) -> int:
-    """Units of the target that work; all that exist where the back end lists no instances."""
+    """Return the target's ready units, or all existing units if the back end lists no instances."""
     ready = state.ready
     return state.status_replicas if ready is None else ready
 
 
 def _matters(one: Starting, scaler: Autoscaler, now: datetime) -> bool:
-    """Whether its times still decide what its samples are worth."""
+    """Return whether the instance's times still affect the weight of its samples."""
     return one.ready_at > now or one.started_at + scaler.options.cpu_initialization_period > now
 
 
 def _learned(shadow: Shadow, scaler: Autoscaler, state: TargetState) -> Shadow:
-    """The shadow with the start-up time that the target's instances show.
+    """Return the shadow with the start-up time that the target's instances show.
 
-    What has started since the shadow began counts before what was there: of that, a time that the back end does not
-    know is when the daemon first saw it, which may be long after it happened.
+    Instances that started under the shadow take precedence. For older ones, the daemon may have seen a transition long
+    after it happened.
     """
     since, fresh, old = shadow.since, list[timedelta](), list[timedelta]()
     for each in state.instances:
@@ -177,12 +182,12 @@ def _learned(shadow: Shadow, scaler: Autoscaler, state: TargetState) -> Shadow:
 
 
 def _median(times: Sequence[timedelta]) -> timedelta:
-    """The one in the middle, of an even number the longer."""
+    """Return the middle value; the longer of the two for an even number."""
     return sorted(times)[len(times) // 2]
 
 
 def _of_target(scaler: Autoscaler, observed: Observation, state: TargetState, now: datetime) -> list[MetricOutcome]:
-    """What the metrics come to for the target itself."""
+    """Return the metrics' outcomes for the target itself."""
     tolerances = tolerances_of(scaler)
     return [
         propose(metric, reading, state, scaler.options, tolerances, now)
@@ -191,12 +196,12 @@ def _of_target(scaler: Autoscaler, observed: Observation, state: TargetState, no
 
 
 def is_above(scaler: Autoscaler, outcome: MetricOutcome) -> bool:
-    """Whether a metric is above its target by more than the tolerance."""
+    """Return whether a metric exceeds its target by more than the tolerance."""
     return outcome.ratio is not None and outcome.ratio > 1.0 + tolerances_of(scaler).up
 
 
 def _saturation(scaler: Autoscaler, state: TargetState, history: History, ready: int, now: datetime) -> str | None:
-    """Why the target cannot take more than it does; None: it could grow, and is no smaller than its shadow."""
+    """Return why the target cannot take more load, or None if it can grow and is as large as its shadow."""
     if state.replicas >= bounds_of(scaler, history.steering.at(now).override, state.limits).maximum:
         return f"the target is at its maximum of {state.replicas}"
     if _ready_of(state) < ready:

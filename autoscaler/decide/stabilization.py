@@ -1,4 +1,4 @@
-"""Stabilization: recent recommendations keep the size from flapping.
+"""Stabilization keeps the size from flapping, by recent recommendations.
 
 Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", stabilization window.
 """
@@ -11,7 +11,7 @@ from autoscaler.quantity import format_duration
 
 
 def stabilize_down(desired: int, recommendations: Sequence[Recommendation], window: timedelta, now: datetime) -> Step:
-    """The algorithm without `behavior`: the highest recommendation of the window."""
+    """Apply the algorithm without `behavior`: the highest recommendation in the window."""
     cutoff = now - window
     highest = desired
     for recommendation in recommendations:
@@ -31,10 +31,10 @@ def stabilize(
     down_window: timedelta,
     now: datetime,
 ) -> Step:
-    """The algorithm with `behavior`.
+    """Apply the algorithm with `behavior`.
 
-    The size moves up only as far as the lowest recommendation of the scale-up window and down only as far as the
-    highest of the scale-down window.
+    The size rises at most to the lowest recommendation in the scale-up window, and falls at most to the highest one in
+    the scale-down window.
     """
     up_cutoff, down_cutoff = now - up_window, now - down_window
     lowest = highest = desired

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from autoscaler.decide.shadow import see
+from autoscaler.decide.shadow import observe_shadow
 from autoscaler.model import Proposed, TargetState, Written
 
 if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
@@ -22,6 +22,6 @@ def in_place_of_target(record: "Record") -> "Record":
         record,
         scaler=dataclasses.replace(record.scaler, dry_run=False),
         decision=replace(made, current=made.shadow, outcome=outcome, shadow=None, shadow_memory=None),
-        observation=see(record.scaler, observed, observed.target, before, made.now).observation,
+        observation=observe_shadow(record.scaler, observed, observed.target, before, made.now).observation,
         history=replace(before, shadow=None, unfinished=None),
     )

@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from autoscaler.decide import share
+from autoscaler.decide import apply_limits
 from autoscaler.errors import StateError
 from autoscaler.model import (
     CONNECTION_LIMITS,
@@ -71,7 +71,7 @@ class Limits:
             return {}
         wait_for(connection, Lock.LIMITS, self._name)
         standing = self.standing(connection, moment, busy)
-        again = {made.name: made for made in share(decisions, history, standing, decisions[0].now).decisions}
+        again = {made.name: made for made in apply_limits(decisions, history, standing, decisions[0].now).decisions}
         late = {
             made.name: StateError(
                 f"nothing was written, for others were faster: {_why_cut(again[made.name])}; the next cycle tries again"

@@ -10,7 +10,7 @@ from msgspec import Struct
 from sqlalchemy import Connection, Table, insert
 
 from autoscaler.decide import changed, remember
-from autoscaler.decide.sharing import size_of
+from autoscaler.decide.connection_limits import counted_size
 from autoscaler.isolation import each
 from autoscaler.model import Autoscaler, Decision, Event, History, Observation, ShardName, TargetState
 from autoscaler.moment import Moment
@@ -74,7 +74,7 @@ class Recording:
         if columns is None or whole:
             columns = self.all_columns()
         history = remember(self.scaler, entry.given, self.decision)
-        counted = size_of(self.decision, history.unfinished)
+        counted = counted_size(self.decision, history.unfinished)
         counted = entry.counted if counted is None else in_64_bits(counted)  # what cannot be read stays what it was
         row = Row(
             number,

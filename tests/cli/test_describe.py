@@ -114,7 +114,7 @@ def test_a_fallback_that_stands_in_is_shown(online: ServedScene) -> None:
         out,
         re.M,
     )
-    assert re.search(r"Warning +MetricFallbackStarted .*its fallback stands in for it", out)
+    assert re.search(r"Warning +MetricFallbackStarted .*its fallback is in effect", out)
 
 
 def braked(online: ServedScene, wanted: int) -> str:
@@ -132,17 +132,17 @@ def test_a_brake_that_prevents_a_change_is_shown_as_other_holds_are(online: Serv
     """In the decision, among the conditions and as an event."""
     out = " ".join(braked(online, 9).split())
     assert "State: held" in out
-    assert "Decision: stays at 5, although 9 is wanted: somebody else set the size from 3 to 5" in out
-    assert "Limited by: somebody else set the size from 3 to 5" in out
-    assert re.search(r"AbleToScale False [-\d: ]+ \(\w+\) OutsideChange somebody else set the size from 3 to 5", out)
-    assert re.search(r"Warning OutsideChange \d+s autoscaler somebody else set the size from 3 to 5", out)
+    assert "Decision: stays at 5, although 9 is wanted: something else set the size from 3 to 5" in out
+    assert "Limited by: something else set the size from 3 to 5" in out
+    assert re.search(r"AbleToScale False [-\d: ]+ \(\w+\) OutsideChange something else set the size from 3 to 5", out)
+    assert re.search(r"Warning OutsideChange \d+s autoscaler something else set the size from 3 to 5", out)
     assert "Brake on:" not in out
 
 
 def test_a_brake_that_prevents_nothing_yet_is_shown_too(online: ServedScene) -> None:
     """Whoever looks must know why nothing will happen when the load changes."""
     out = " ".join(braked(online, 5).split())
-    assert "Brake on: outsideChange: somebody else set the size from 3 to 5" in out
+    assert "Brake on: outsideChange: something else set the size from 3 to 5" in out
     assert "AbleToScale True" in out
 
 

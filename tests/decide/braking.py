@@ -1,4 +1,4 @@
-"""An autoscaler with brakes, on a virtual clock, at a target that does as a test says."""
+"""An autoscaler with brakes on a virtual clock, with a target that the test controls."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -33,7 +33,7 @@ ALL = Brakes(UnfulfilledBrake(), LossBrake(), OutsideChangeBrake())
 
 
 def braked(brakes: Brakes, minimum: int = 1, maximum: int = 100) -> Autoscaler:
-    """It follows a queue at once, 15 for each instance, but for its brakes."""
+    """Return an autoscaler that follows a queue at once, 15 for each instance, unless a brake holds it."""
     return replace(scaler(QUEUE_15, minimum=minimum, maximum=maximum, behavior=CALM), brakes=brakes)
 
 
@@ -44,8 +44,8 @@ def workers(running: int, pending: int = 0, weight: int = 1) -> tuple[Instance, 
     )
 
 
-class Braked:
-    """Cycles of 60 s. `size` is what the target is asked for; what runs follows it, unless a test says otherwise."""
+class BrakedAutoscaler:
+    """Runs cycles of 60 s. `size` is the requested size; as many instances run unless a test says otherwise."""
 
     def __init__(self, autoscaler: Autoscaler, size: int) -> None:
         self.autoscaler, self.size, self.now = autoscaler, size, NOW
@@ -64,10 +64,10 @@ class Braked:
         outcome: Outcome | None = None,
         arrives: bool = True,
     ) -> Decision:
-        """One, in which the queue asks for `wanted`.
+        """Run a cycle in which the queue asks for `wanted`.
 
-        `running`, `pending`: instances, each of this `weight`. `outcome`: of a write, if not Written; `arrives`:
-        whether a written size is the target's at once.
+        `running`, `pending`: instances, each of this `weight`. `outcome`: of a write, if not Written. `arrives`:
+        whether the target has a written size at once.
         """
         self.now += timedelta(seconds=after)
         one = workers(self.size // weight if running is None else running, pending, weight)
@@ -83,7 +83,7 @@ class Braked:
         return made
 
     def dies_while_writing(self, wanted: int) -> int:
-        """A cycle whose intent was committed and whose outcome never was: the size that it wrote."""
+        """Run a cycle that commits its intent and never its outcome, and return the size that it wrote."""
         self.now += timedelta(seconds=60)
         observed = Observation(TargetState(self.size, self.size, workers(self.size)), (value(15_000 * wanted),))
         self.history = announced(
@@ -98,5 +98,5 @@ def active(made: Decision) -> list[Brake]:
 
 
 def holding(made: Decision) -> Sequence[str]:
-    """The reasons of what kept a size from being written, in order."""
+    """Return the reasons that kept a size from being written, in order."""
     return [step.reason for step in made.trace if step.after == made.current and step.before == made.desired]

@@ -1,4 +1,4 @@
-"""Short ways to say the values that decisions are made from."""
+"""Short constructors for the values that decisions are made from."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -80,7 +80,7 @@ def proposals(decision: Decision) -> list[int | None]:
 
 
 class Life:
-    """An autoscaler on a virtual clock whose every write succeeds at once."""
+    """An autoscaler on a virtual clock. Every write succeeds at once."""
 
     def __init__(self, autoscaler: Autoscaler, size: int) -> None:
         self.autoscaler, self.size, self.now = autoscaler, size, NOW
@@ -93,7 +93,7 @@ class Life:
         fallbacks: Sequence[Reading | MetricError | None] = (),
         unreadable: TargetError | None = None,
     ) -> Decision:
-        """One cycle `after` seconds later.
+        """Run one cycle `after` seconds later.
 
         `fallbacks`: what the fallbacks' queries read; `unreadable`: why the target could not be read.
         """

@@ -1,11 +1,11 @@
-"""Autoscalers of one connection on a virtual clock, and what its limits count: as the ledgers of its shards do it."""
+"""Autoscalers of one connection on a virtual clock, with limits counted as the ledgers of its shards count them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from autoscaler.decide import Shared, conclude, decide, remember, share
+from autoscaler.decide import LimitedDecisions, apply_limits, conclude, decide, remember
+from autoscaler.decide.connection_limits import counted_size
 from autoscaler.decide.removals import Counted, count, settle
-from autoscaler.decide.sharing import size_of
 from autoscaler.errors import TargetDeferred, TargetError, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
@@ -44,7 +44,7 @@ def limits(instances: int | None = None, seconds: int = 60, total: int | None = 
 
 
 class Fleet:
-    """Each wants as many instances as its load; what it writes is so at once, unless its outcome says otherwise."""
+    """Each autoscaler wants as many instances as its load. A write takes effect at once unless its outcome differs."""
 
     def __init__(self, limited: ConnectionLimits, sizes: Mapping[str, int], shards: int = 1, minimum: int = 1) -> None:
         self.limits, self.shards, self.now = limited, shards, NOW
@@ -57,11 +57,11 @@ class Fleet:
         self.histories = {name: History() for name in sizes}
         self.counted: dict[tuple[str, datetime], int] = {}
         self.left: list[tuple[datetime, int]] = []
-        """When how many instances left."""
-        self.shared: Shared
+        """Times and numbers of removed instances."""
+        self.limited_decisions: LimitedDecisions
 
     def standing(self, shard: int = 0, busy: Collection[str] = ()) -> Standing:
-        """As one shard finds it. `busy`: whose earlier write is under way."""
+        """Return the limits as one shard reads them. `busy`: autoscalers with an earlier write under way."""
         removals = tuple(
             Removal(name, at, units) for (name, at), units in sorted(self.counted.items(), key=lambda row: row[0][1])
         )
@@ -80,17 +80,19 @@ class Fleet:
         standing: Standing | None = None,
         busy: Collection[str] = (),
     ) -> dict[str, Decision]:
-        """One of these, `after` seconds later; an error as a load: the target cannot be read.
+        """Run a cycle for these autoscalers, `after` seconds later. An error as a load means an unreadable target.
 
-        `outcomes`: where a write does not succeed. `arrives`: whether one without an answer has been done all the same.
-        `standing`: what was read of the limits before others used them; such a decision may be too late, and is none.
-        `busy`: whose earlier write is under way: nothing is sent to it.
+        `outcomes`: of writes that do not succeed. `arrives`: whether a write without an answer takes effect.
+        `standing`: the limits as read before others used them; a decision that is too late is dropped. `busy`:
+        autoscalers with an earlier write under way, which are sent nothing.
         """
         self.now += timedelta(seconds=after)
         made = [self._decide(name, load) for name, load in loads.items()]
-        self.shared = share(made, self.histories, standing or self.standing(shard, busy), self.now)
-        again = share(self.shared.decisions, self.histories, self.standing(shard, busy), self.now).decisions
-        pairs = zip(self.shared.decisions, again, strict=True)
+        self.limited_decisions = apply_limits(made, self.histories, standing or self.standing(shard, busy), self.now)
+        again = apply_limits(
+            self.limited_decisions.decisions, self.histories, self.standing(shard, busy), self.now
+        ).decisions
+        pairs = zip(self.limited_decisions.decisions, again, strict=True)
         intended = [one for one, cut in pairs if one.dry_run or one.change == cut.change]
         sent = [one for one in intended if one.name not in busy]
         counted = {one.name: known for one in sent if (known := self._count(one)) is not None}
@@ -107,13 +109,13 @@ class Fleet:
                     self.counted[one.name, before.at] = settled.before
             history = remember(self.scalers[one.name], self.histories[one.name], concluded)
             self.histories[one.name] = history
-            size = size_of(concluded, history.unfinished)
+            size = counted_size(concluded, history.unfinished)
             self.known[one.name] = self.known[one.name] if size is None else size
             done[one.name] = concluded
         return done
 
     def within(self, period: timedelta, counts: Sequence[tuple[datetime, int]]) -> int:
-        """The most that counts in any period."""
+        """Return the largest sum of counts in any period."""
         return max((sum(n for at, n in counts if until - period < at <= until) for until, _ in counts), default=0)
 
     def _decide(self, name: str, load: int | TargetError) -> Decision:

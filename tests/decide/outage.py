@@ -34,13 +34,13 @@ CALM = Behavior(
 
 
 def with_fallback(spec: MetricSpec = QUEUE_15, seconds: int = 180, **keys: object) -> MetricSpec:
-    """The metric with a fallback of 10 replicas, or of what `keys` say."""
+    """Return the metric with a fallback of 10 replicas, or of `keys`."""
     given = keys or {"replicas": 10}
     return replace(spec, fallback=Fallback(timedelta(seconds=seconds), **given))  # type: ignore[arg-type]  # by name
 
 
 class Outage(Life):
-    """A life in cycles of 60 s, from a size of 3."""
+    """An autoscaler in cycles of 60 s, starting with a size of 3."""
 
     def __init__(self, autoscaler: Autoscaler, size: int = 3, history: History | None = None) -> None:
         super().__init__(autoscaler, size)
@@ -53,13 +53,13 @@ class Outage(Life):
         fallbacks: Sequence[Reading | MetricError] = (),
         unreadable: TargetError | None = None,
     ) -> Decision:
-        """One, `after` so many seconds."""
+        """Run one cycle."""
         return self.step(*readings, after=after, fallbacks=fallbacks, unreadable=unreadable)
 
     def until_fallback(
         self, *readings: Reading | MetricError, fallbacks: Sequence[Reading | MetricError] = ()
     ) -> Decision:
-        """The first cycle in which 180 s without a value have passed."""
+        """Run to the first cycle in which 180 s without a value have passed."""
         for _ in range(3):
             assert not condition(self.cycle(*readings, fallbacks=fallbacks)).status
         return self.cycle(*readings, fallbacks=fallbacks)
@@ -74,7 +74,7 @@ def event_reasons(decision: Decision) -> list[str]:
 
 
 def remembered(autoscaler: Autoscaler, size: int, failing_for: float = 180) -> History:
-    """What is remembered when its first metric has failed for so long."""
+    """Return the history of an autoscaler whose first metric has failed for `failing_for` seconds."""
     before = NOW - timedelta(seconds=failing_for)
     others = [value(0)] * (len(autoscaler.metrics) - 1)
     observed = Observation(state(size), (DOWN, *others))

@@ -1,4 +1,4 @@
-"""A target under a load, and an autoscaler of it on a virtual clock: live, or as a dry run."""
+"""A target under load, and its autoscaler on a virtual clock: live, or as a dry run."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -30,39 +30,39 @@ START_UP = timedelta(seconds=40)
 WINDOW = timedelta(seconds=10)
 
 
-class World:
-    """Instances share the load evenly as soon as they are ready, START_UP after they were started."""
+class SimulatedTarget:
+    """Instances share the load evenly once they are ready, START_UP after their start."""
 
     def __init__(self, scaler: Autoscaler, size: int, *, dry: bool = True) -> None:
         options = replace(scaler.options, start_up=START_UP)
         self.scaler = replace(scaler, dry_run=dry, options=options)
         self.now, self.history, self.named = NOW, History(), 0
         self.before = self.history
-        """What the last cycle was decided from."""
+        """The history that the last cycle was decided from."""
         self.observed: Observation | None = None
         self.started = dict[str, timedelta]()
-        """Instance -> when it was started, since NOW; the last to be started last."""
+        """Start of each instance, relative to NOW, in order of start."""
         self.resize(size)
         self.started = dict.fromkeys(self.started, LONG_AGO - NOW)
 
     @property
     def size(self) -> int:
-        """The target's."""
+        """The target's size."""
         return len(self.started)
 
     @property
     def shadow(self) -> Shadow:
-        """Of a dry run that has begun."""
+        """The shadow of a dry run that has started."""
         assert self.history.shadow is not None
         return self.history.shadow
 
     @property
     def decided(self) -> int:
-        """The size that the decisions have made: the shadow's, or the target's."""
+        """The size that the decisions lead to: the shadow's, or the target's."""
         return self.size if self.history.shadow is None else self.history.shadow.size
 
     def resize(self, size: int) -> None:
-        """Of those that leave, what has not become ready goes first, then the oldest."""
+        """Change the target's size. Instances that are not ready leave first, then the oldest."""
         while self.size > size:
             starting = [name for name in self.started if not self.is_ready(name)]
             del self.started[starting[-1] if starting else next(iter(self.started))]
@@ -71,11 +71,11 @@ class World:
             self.started[f"i-{self.named}"] = self.now - NOW
 
     def is_ready(self, name: str) -> bool:
-        """Whether it has its part of the load."""
+        """Return whether an instance carries load."""
         return NOW + self.started[name] + START_UP <= self.now
 
     def state(self) -> TargetState:
-        """The target's."""
+        """Return the target's state."""
         found = []
         for name, since in self.started.items():
             ready, started = self.is_ready(name), NOW + since
@@ -85,7 +85,7 @@ class World:
         return TargetState(self.size, self.size, tuple(found))
 
     def readings(self, load: int) -> tuple[Reading, ...]:
-        """What each metric reads under a load, in thousandths: its total, or for a `value` that of one instance."""
+        """Return the readings under a load in thousandths: a total, or one instance's share for a `value`."""
         ready = [name for name in self.started if self.is_ready(name)]
         found = list[Reading]()
         for metric in self.scaler.metrics:
@@ -107,7 +107,7 @@ class World:
         after: float = 15,
         unreadable: TargetError | None = None,
     ) -> Decision:
-        """One cycle, `after` seconds after the last. `load`: in thousandths, or the readings by their place."""
+        """Run one cycle, `after` seconds after the last. `load`: in thousandths, or the readings by position."""
         self.now += timedelta(seconds=after)
         readings = self.readings(load) if isinstance(load, int) else tuple(load.values())
         self.observed, self.before = Observation(unreadable or self.state(), readings), self.history
@@ -121,7 +121,7 @@ class World:
         return made
 
 
-def world(scaler: Autoscaler, size: int, *, dry: bool = True) -> World:
-    """Of the autoscaler `web`."""
+def simulated(scaler: Autoscaler, size: int, *, dry: bool = True) -> SimulatedTarget:
+    """Return a simulation of the autoscaler `web`."""
     assert scaler.target == TARGET
-    return World(scaler, size, dry=dry)
+    return SimulatedTarget(scaler, size, dry=dry)

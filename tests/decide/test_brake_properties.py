@@ -1,4 +1,4 @@
-"""What must hold of brakes for every load, every target and everybody who meddles with it."""
+"""Properties of brakes for every load, every target and every outside change."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -42,13 +42,13 @@ brakes = st.builds(
 
 
 class Turn(NamedTuple):
-    """One cycle, 15 s after the one before."""
+    """One cycle, 15 s after the previous one."""
 
     reading: Reading | MetricError
     running: int
     """Percent of the size that runs."""
     meddler: int | None
-    """The size that somebody else sets before it."""
+    """The size that another client sets before the cycle."""
     hold: Hold
     error: TargetError | None
 
@@ -69,7 +69,7 @@ turns = st.lists(
 
 
 def lived(autoscaler: Autoscaler, size: int, life: Sequence[Turn]) -> list[tuple[Decision, Decision, Decision]]:
-    """Each cycle's decision, the same one without brakes, and the first again once it is concluded."""
+    """Return each cycle's decision, the same one without brakes, and the first one after its write."""
     history, now, found = History(), NOW, []
     without = replace(autoscaler, brakes=NO_BRAKES)
     for turn in life:
@@ -88,10 +88,10 @@ def lived(autoscaler: Autoscaler, size: int, life: Sequence[Turn]) -> list[tuple
 
 
 @given(bounds, behaviors, brakes, turns, st.integers(0, 60))
-def test_a_brake_only_ever_prevents_a_change(
+def test_a_brake_only_prevents_changes(
     limits: tuple[int, int], behavior: Behavior | None, rules: Brakes, life: list[Turn], size: int
 ) -> None:
-    """What is written with brakes would have been written without them; all else of the decision is the same."""
+    """A write with brakes is also a write without them. The rest of the decision is the same."""
     autoscaler = replace(scaler(QUEUE, minimum=limits[0], maximum=limits[1], behavior=behavior), brakes=rules)
     for made, plain, _ in lived(autoscaler, size, life):
         assert made.change is None or made.change == plain.change
@@ -105,7 +105,7 @@ def test_a_brake_only_ever_prevents_a_change(
 def test_no_brake_keeps_a_size_outside_the_bounds(
     limits: tuple[int, int], behavior: Behavior | None, rules: Brakes, life: list[Turn], size: int
 ) -> None:
-    """It goes back inside at once, but for what the target itself holds; and no size beyond them is ever written."""
+    """The size returns at once unless the target holds it, and no size beyond the bounds is written."""
     minimum, maximum = limits
     autoscaler = replace(scaler(QUEUE, minimum=minimum, maximum=maximum, behavior=behavior), brakes=rules)
     for made, _, concluded in lived(autoscaler, size, life):
@@ -117,8 +117,8 @@ def test_no_brake_keeps_a_size_outside_the_bounds(
 
 
 @given(brakes, turns, st.integers(0, 60))
-def test_brakes_remember_nothing_that_they_do_not_need(rules: Brakes, life: list[Turn], size: int) -> None:
-    """A memory of hundreds of thousands of autoscalers is in the state."""
+def test_brakes_remember_only_what_they_need(rules: Brakes, life: list[Turn], size: int) -> None:
+    """The state holds the memory of hundreds of thousands of autoscalers."""
     for _, _, made in lived(replace(scaler(QUEUE), brakes=rules), size, life):
         memory = made.brake_memory
         assert (memory is None) == (rules == NO_BRAKES)

@@ -1,4 +1,4 @@
-"""What a dry run's shadow reads in place of its target: the same load, on as many instances as it has."""
+"""What a dry run's shadow reads in place of its target: the same load on the shadow's instances."""
 
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ from autoscaler.model import (
     TargetType,
 )
 from tests.decide.build import CPU_60, QUEUE_15, metric, scaler, value
-from tests.decide.shadowing import World
+from tests.decide.shadowing import SimulatedTarget
 from tests.replaced import replace
 
 INFLIGHT_10 = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 10_000, "inflight")
@@ -22,103 +22,105 @@ LATENCY_2 = metric(MetricType.OBJECT, TargetType.VALUE, 2_000, "latency")
 WHOLE_2 = metric(MetricType.EXTERNAL, TargetType.VALUE, 2_000, "level")
 
 
-def test_the_total_is_spread_over_what_is_ready_to_the_thousandth() -> None:
-    world = World(scaler(INFLIGHT_10), 3)
-    world.cycle(50_004)
-    made = world.cycle(50_004, after=60)
+def test_the_total_is_spread_over_ready_instances_to_the_thousandth() -> None:
+    simulated = SimulatedTarget(scaler(INFLIGHT_10), 3)
+    simulated.cycle(50_004)
+    made = simulated.cycle(50_004, after=60)
     (outcome,) = made.metrics
     assert made.shadow == 6
     assert (outcome.ready, outcome.average_value) == (6, 8_334)
 
 
-def test_what_starts_counts_as_an_instance_that_is_not_ready() -> None:
-    """HPA's rule for unready instances then damps the next step, as it does live."""
-    world = World(scaler(CPU_60), 2)
-    world.cycle(2_400)
-    (outcome,) = world.cycle(2_400).metrics
+def test_a_starting_instance_is_not_ready() -> None:
+    """HPA's rule for unready instances then damps the next step, as with a live autoscaler."""
+    simulated = SimulatedTarget(scaler(CPU_60), 2)
+    simulated.cycle(2_400)
+    (outcome,) = simulated.cycle(2_400).metrics
     assert outcome.average_utilization == 120
     assert outcome.not_ready == ("shadow 1-1", "shadow 1-2")
 
 
-def test_utilization_is_set_against_the_requests_of_as_many_instances() -> None:
-    world = World(scaler(CPU_60), 2)
-    world.cycle(2_400)
-    (outcome,) = world.cycle(2_400, after=60).metrics
+def test_utilization_uses_the_requests_of_as_many_instances() -> None:
+    simulated = SimulatedTarget(scaler(CPU_60), 2)
+    simulated.cycle(2_400)
+    (outcome,) = simulated.cycle(2_400, after=60).metrics
     assert (outcome.ready, outcome.average_utilization) == (4, 60)
 
 
 def test_a_value_keeps_its_product_with_the_ready_units() -> None:
-    world = World(scaler(LATENCY_2), 2)
-    world.cycle({0: value(4_000)})
-    (outcome,) = world.cycle({0: value(4_000)}, after=60).metrics
-    assert world.shadow.size == 4
+    simulated = SimulatedTarget(scaler(LATENCY_2), 2)
+    simulated.cycle({0: value(4_000)})
+    (outcome,) = simulated.cycle({0: value(4_000)}, after=60).metrics
+    assert simulated.shadow.size == 4
     assert (outcome.value, outcome.proposal) == (2_000, 4)
 
 
 def test_the_values_of_an_external_metric_are_summed_first() -> None:
-    world = World(scaler(WHOLE_2), 2)
-    world.cycle({0: value(1_000, 3_000)})
-    (outcome,) = world.cycle({0: value(1_000, 3_000)}, after=60).metrics
+    simulated = SimulatedTarget(scaler(WHOLE_2), 2)
+    simulated.cycle({0: value(1_000, 3_000)})
+    (outcome,) = simulated.cycle({0: value(1_000, 3_000)}, after=60).metrics
     assert outcome.value == 2_000
 
 
 def test_an_average_value_keeps_its_value() -> None:
-    world = World(scaler(QUEUE_15), 2)
-    world.cycle(60_000)
-    (outcome,) = world.cycle(60_000).metrics
+    simulated = SimulatedTarget(scaler(QUEUE_15), 2)
+    simulated.cycle(60_000)
+    (outcome,) = simulated.cycle(60_000).metrics
     assert (outcome.average_value, outcome.proposal) == (15_000, 4)
 
 
-def test_what_failed_for_the_target_failed_for_its_shadow() -> None:
-    world = World(scaler(INFLIGHT_10), 2)
-    made = world.cycle({0: MetricError("no answer")})
+def test_a_metric_that_fails_for_the_target_fails_for_its_shadow() -> None:
+    simulated = SimulatedTarget(scaler(INFLIGHT_10), 2)
+    made = simulated.cycle({0: MetricError("no answer")})
     assert [each.error for each in made.metrics] == ["no answer"]
-    assert world.shadow.size == 2
+    assert simulated.shadow.size == 2
 
 
 def test_an_outage_of_all_samples_is_not_zero_load() -> None:
-    world = World(scaler(INFLIGHT_10), 4)
-    made = world.cycle({0: InstanceReading({}, {}, unmatched=('instance="x"',))})
+    simulated = SimulatedTarget(scaler(INFLIGHT_10), 4)
+    made = simulated.cycle({0: InstanceReading({}, {}, unmatched=('instance="x"',))})
     assert "no sample matches an instance" in str(made.metrics[0].error)
     assert "i-1" in str(made.metrics[0].error)
     assert made.desired is None
 
 
-def test_an_instance_without_a_sample_is_taken_for_as_loaded_as_the_others() -> None:
-    """One of ten goes unseen: the load has not fallen by a tenth, and one in ten of the shadow's is unseen as well."""
-    world = World(scaler(INFLIGHT_10), 10)
-    reading = world.readings(100_000)[0]
+def test_an_instance_without_a_sample_counts_as_loaded_as_the_others() -> None:
+    """One of ten has no sample: the load is unchanged, and one in ten of the shadow's instances has none either."""
+    simulated = SimulatedTarget(scaler(INFLIGHT_10), 10)
+    reading = simulated.readings(100_000)[0]
     assert isinstance(reading, InstanceReading)
     seen = replace(reading, samples={name: each for name, each in reading.samples.items() if name != "i-3"})
-    (outcome,) = world.cycle({0: seen}).metrics
+    (outcome,) = simulated.cycle({0: seen}).metrics
     assert (outcome.ready, outcome.average_value, len(outcome.missing)) == (9, 10_000, 1)
 
 
-def test_an_instance_that_starts_and_has_no_sample_has_no_load() -> None:
-    world = World(scaler(INFLIGHT_10), 2)
-    world.cycle(20_000)
-    reading = world.readings(20_000)[0]
-    young = Instance("new", Phase.RUNNING, True, ready_transition=world.now, started_at=world.now)
-    grown = replace(world.state(), replicas=3, status_replicas=3, instances=(*world.state().instances, young))
-    made = decide(world.scaler, Observation(grown, (reading,)), world.history, world.now + timedelta(seconds=15))
+def test_a_starting_instance_without_a_sample_has_no_load() -> None:
+    simulated = SimulatedTarget(scaler(INFLIGHT_10), 2)
+    simulated.cycle(20_000)
+    reading = simulated.readings(20_000)[0]
+    young = Instance("new", Phase.RUNNING, True, ready_transition=simulated.now, started_at=simulated.now)
+    grown = replace(simulated.state(), replicas=3, status_replicas=3, instances=(*simulated.state().instances, young))
+    made = decide(
+        simulated.scaler, Observation(grown, (reading,)), simulated.history, simulated.now + timedelta(seconds=15)
+    )
     assert (made.metrics[0].average_value, made.metrics[0].missing) == (10_000, ())
 
 
-def test_a_large_size_costs_no_more_than_a_thousand_instances() -> None:
-    """Sizes may be in the millions; an average in thousandths is exact all the same."""
-    world = World(scaler(QUEUE_15, INFLIGHT_10, maximum=2_000_000), 2)
-    world.scaler = replace(world.scaler, min_replicas=1_000_001)
-    world.cycle(20_000)
-    made = world.cycle(20_000, after=60)
+def test_a_large_shadow_has_at_most_a_thousand_instances() -> None:
+    """Sizes can be in the millions, and an average in thousandths stays exact."""
+    simulated = SimulatedTarget(scaler(QUEUE_15, INFLIGHT_10, maximum=2_000_000), 2)
+    simulated.scaler = replace(simulated.scaler, min_replicas=1_000_001)
+    simulated.cycle(20_000)
+    made = simulated.cycle(20_000, after=60)
     assert (made.shadow, made.metrics[1].ready, made.metrics[1].average_value) == (1_000_001, 1_000_001, 0)
 
 
 def test_a_samples_age_is_the_targets() -> None:
-    """The rule for cpu samples looks at their times."""
-    world = World(scaler(CPU_60), 1)
-    old = world.now - timedelta(seconds=20)
+    """The rule for cpu samples uses their times."""
+    simulated = SimulatedTarget(scaler(CPU_60), 1)
+    old = simulated.now - timedelta(seconds=20)
     reading = InstanceReading({"i-1": Sample(600, old, timedelta(seconds=30))}, {"i-1": 1000})
-    made = world.cycle(
+    made = simulated.cycle(
         {
             0: reading,
         },

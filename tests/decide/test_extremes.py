@@ -1,4 +1,4 @@
-"""Sizes are int32 and values 63 bits: what is beyond counts as the largest there is, and never as something else."""
+"""Sizes are int32 and values 63 bits. Anything larger counts as the maximum."""
 
 from datetime import timedelta
 
@@ -67,7 +67,7 @@ sizes = st.integers(0, MAX_SIZE) | st.sampled_from([0, 1, MAX_SIZE])
 
 @st.composite
 def observations(draw: st.DrawFn) -> Observation:
-    """Of three metrics, at the edges of what comes in."""
+    """Draw observations of three metrics at the edges of the allowed values."""
     members = tuple(
         Instance(str(n), draw(st.sampled_from(Phase)), draw(st.booleans()), LONG_AGO, LONG_AGO, weight=draw(sizes) or 1)
         for n in range(draw(st.integers(0, 4)))
@@ -84,10 +84,10 @@ def observations(draw: st.DrawFn) -> Observation:
 
 
 @given(observations(), st.integers(1, MAX_MILLI), st.integers(1, MAX_SIZE), st.sampled_from([1, 10, MAX_SIZE]))
-def test_whatever_comes_in_is_decided_and_can_be_kept(
+def test_every_input_is_decided_and_can_be_stored(
     observed: Observation, target: int, percent: int, maximum: int
 ) -> None:
-    """In numbers that the state, the metrics and every back end hold."""
+    """Every number fits into the state, the metrics and each back end."""
     one = scaler(
         metric(MetricType.EXTERNAL, TargetType.AVERAGE_VALUE, target),
         metric(MetricType.RESOURCE, TargetType.UTILIZATION, percent),
@@ -103,4 +103,4 @@ def test_whatever_comes_in_is_decided_and_can_be_kept(
     concluded = made if made.change is None else conclude(made, Written(made.change.size))
     columns = columns_of(observed, concluded)[DECISION]
     kept = decision_from(columns, to_micros(NOW), made.name, made.target)
-    assert decision_columns(kept) == columns  # by their bytes: a ratio may be NaN, which equals nothing
+    assert decision_columns(kept) == columns  # compares bytes, because NaN does not equal itself

@@ -1,4 +1,4 @@
-"""What stands in for a metric that has had no value for long, and what it must never do."""
+"""When a fallback replaces a metric without a value, and what it must never do."""
 
 from datetime import datetime, timedelta
 
@@ -27,18 +27,18 @@ from tests.decide.outage import CALM, DOWN, Outage, condition, event_reasons, re
 from tests.replaced import replace
 
 
-def test_before_the_failure_duration_nothing_stands_in() -> None:
+def test_before_the_failure_duration_the_fallback_has_no_effect() -> None:
     """A failed scrape or two is no outage.
 
-    KEDA scaled to the fallback at the first failure, whatever `failureThreshold` said, where the source could not be
-    reached at all (kedacore/keda 6053).
+    KEDA scaled to the fallback at the first failure, whatever `failureThreshold` said, if the source was unreachable
+    (kedacore/keda 6053).
     """
     life = Outage(scaler(with_fallback()))
     for seconds in (0, 60, 119, 0.9):
         decision = life.cycle(DOWN, after=seconds)
         assert (decision.current, decision.desired, decision.change) == (3, None, None)
         assert (condition(decision).status, condition(decision).reason) == (False, "FallbackPending")
-    assert "no value since 2026-01-01T12:00:00+00:00; its fallback stands in from 2026-01-01T12:03:00" in (
+    assert "no value since 2026-01-01T12:00:00+00:00; its fallback takes effect at 2026-01-01T12:03:00" in (
         condition(decision).message
     )
 
@@ -52,12 +52,12 @@ def test_after_the_failure_duration_the_metric_proposes_the_replicas() -> None:
     active = condition(decision)
     assert (active.status, active.reason) == (True, "MetricUnavailable")
     assert active.message == (
-        "external metric queue has had no value since 2026-01-01T12:01:00+00:00; its fallback stands in for it"
+        "external metric queue has had no value since 2026-01-01T12:01:00+00:00; its fallback is in effect"
     )
 
 
 def test_the_metric_still_counts_as_failed() -> None:
-    """Otherwise an outage that a fallback bridges would be noticed by nobody."""
+    """Otherwise operators would not notice an outage that a fallback hides."""
     decision = Outage(scaler(with_fallback())).until_fallback(DOWN)
     assert decision.error == "1 of 1 metrics failed, first external metric queue: connection refused"
     assert decision.metrics[0].failed
@@ -65,7 +65,7 @@ def test_the_metric_still_counts_as_failed() -> None:
     assert event_reasons(decision) == ["FailedGetExternalMetric", "MetricFallbackStarted", "SuccessfulRescale"]
 
 
-def test_a_value_between_failures_begins_the_time_anew() -> None:
+def test_a_value_between_failures_restarts_the_duration() -> None:
     """The duration is that of one failure, not the sum of several."""
     life = Outage(scaler(with_fallback(), behavior=CALM))
     for _ in range(3):
@@ -76,7 +76,7 @@ def test_a_value_between_failures_begins_the_time_anew() -> None:
     assert condition(life.cycle(DOWN, after=1)).status
 
 
-def test_with_the_first_value_the_fallback_ends() -> None:
+def test_the_first_value_ends_the_fallback() -> None:
     life = Outage(scaler(with_fallback(), behavior=CALM))
     life.until_fallback(DOWN)
     decision = life.cycle(value(60_000))
@@ -103,9 +103,9 @@ EITHER = (
 def test_the_fallback_is_one_proposal_among_the_metrics(
     other: Reading, size: int, replicas: int, allow: bool, wanted: int
 ) -> None:
-    """The largest wins, and a fallback is below the current size only where that is allowed.
+    """The largest proposal wins, and a fallback below the current size needs allowScaleIn.
 
-    KEDA set the size to exactly the fallback's replicas, though cpu was read and asked for more (kedacore/keda 6659).
+    KEDA set the size to the fallback's replicas although cpu was read and asked for more (kedacore/keda 6659).
     """
     healthy = replace(QUEUE_15, name="healthy")
     specs = (with_fallback(replicas=replicas, allow_scale_in=allow), healthy)
@@ -119,14 +119,14 @@ def test_the_fallback_is_one_proposal_among_the_metrics(
 
 
 def test_the_larger_of_two_fallbacks_wins() -> None:
-    """As KEP-5679 has it for several metrics that are away at once."""
+    """KEP-5679 says so for several metrics that fail together."""
     second = replace(with_fallback(replicas=5), name="second")
     decision = Outage(scaler(with_fallback(), second)).until_fallback(DOWN, DOWN)
     assert [each.proposal for each in decision.metrics] == [10, 5]
     assert decision.trace[0].after == 10
 
 
-def test_two_metrics_of_one_name_each_have_a_time_of_their_own() -> None:
+def test_two_metrics_of_one_name_each_have_their_own_duration() -> None:
     twins = (with_fallback(replicas=6), with_fallback(replicas=9))
     life = Outage(scaler(*twins))
     life.cycle(DOWN, value(0))
@@ -136,7 +136,7 @@ def test_two_metrics_of_one_name_each_have_a_time_of_their_own() -> None:
 
 
 def test_a_metric_without_a_fallback_still_keeps_the_size() -> None:
-    """One that failed and proposes nothing might ask for more than the fallback does: nothing is scaled in."""
+    """A failed metric without a proposal might ask for more than the fallback, so the target does not scale in."""
     specs = (with_fallback(allow_scale_in=True, replicas=2), replace(QUEUE_15, name="other"))
     life = Outage(scaler(*specs), size=5)
     for _ in range(4):
@@ -174,14 +174,14 @@ def test_policies_and_windows_hold() -> None:
     "kind",
     [MetricType.RESOURCE, MetricType.CONTAINER_RESOURCE, MetricType.PODS, MetricType.OBJECT, MetricType.EXTERNAL],
 )
-def test_every_type_of_metric_may_have_one(kind: MetricType) -> None:
-    """In Kubernetes External metrics alone may; there the others come from the cluster itself."""
+def test_every_type_of_metric_may_have_a_fallback(kind: MetricType) -> None:
+    """Kubernetes allows fallbacks for External metrics only, because the cluster provides the others."""
     spec = with_fallback(metric(kind, TargetType.AVERAGE_VALUE, 1000))
     assert Outage(scaler(spec)).until_fallback(DOWN).metrics[0].proposal == 10
 
 
-def test_a_metric_whose_samples_belong_to_no_instance_has_no_value() -> None:
-    """Prometheus answers, and what it says cannot be used: for the size that is the same."""
+def test_a_metric_whose_samples_match_no_instance_has_no_value() -> None:
+    """Prometheus answers, but no sample can be used."""
     spec = with_fallback(CPU_60)
     decision = Outage(scaler(spec)).until_fallback(samples({}))
     assert decision.metrics[0].proposal == 10
@@ -191,8 +191,8 @@ def by_query(*, allow_scale_in: bool = False) -> MetricSpec:
     return with_fallback(query=Query("crude"), allow_scale_in=allow_scale_in)
 
 
-def test_another_query_gives_the_value() -> None:
-    """Its value is set against the metric's own target: 105 / 15."""
+def test_the_fallbacks_query_gives_the_value() -> None:
+    """The fallback's value is compared with the metric's own target: 105 / 15."""
     life = Outage(scaler(by_query()))
     decision = life.until_fallback(DOWN, fallbacks=[value(105_000)])
     assert decision.metrics[0].proposal == 7
@@ -201,12 +201,12 @@ def test_another_query_gives_the_value() -> None:
     assert decision.error is not None
 
 
-def test_before_the_failure_duration_the_other_query_decides_nothing() -> None:
+def test_before_the_failure_duration_the_fallbacks_query_decides_nothing() -> None:
     decision = Outage(scaler(by_query())).cycle(DOWN, fallbacks=[value(105_000)])
     assert decision.metrics[0].proposal is None
 
 
-def test_another_query_is_joined_to_instances_as_the_metric_is() -> None:
+def test_the_fallbacks_query_is_joined_to_instances_like_the_metric() -> None:
     spec = with_fallback(CPU_60, query=Query("crude"))
     decision = Outage(scaler(spec)).until_fallback(DOWN, fallbacks=[samples([1000] * 3)])
     assert decision.metrics[0].proposal == 5
@@ -214,17 +214,17 @@ def test_another_query_is_joined_to_instances_as_the_metric_is() -> None:
 
 
 @pytest.mark.parametrize(("allow", "proposal"), [(False, 3), (True, 1)])
-def test_another_query_scales_in_only_where_that_is_allowed(allow: bool, proposal: int) -> None:
+def test_the_fallbacks_query_scales_in_only_with_allow_scale_in(allow: bool, proposal: int) -> None:
     life = Outage(scaler(by_query(allow_scale_in=allow)))
     assert life.until_fallback(DOWN, fallbacks=[value(15_000)]).metrics[0].proposal == proposal
 
 
-def test_where_the_other_query_fails_too_nothing_stands_in() -> None:
-    """Then it is as without a fallback: the size stays, and both reasons are said."""
+def test_a_fallback_whose_query_fails_has_no_effect() -> None:
+    """The size stays as without a fallback, and the decision gives both errors."""
     life = Outage(scaler(by_query()))
     decision = life.until_fallback(DOWN, fallbacks=[MetricError("no such series")])
     assert (decision.desired, decision.change) == (None, None)
-    assert decision.metrics[0].error == "connection refused; the query of its fallback failed, too: no such series"
+    assert decision.metrics[0].error == "connection refused; the query of its fallback failed too: no such series"
     assert (condition(decision).status, condition(decision).reason) == (False, "FallbackQueryFailed")
     assert condition(life.cycle(DOWN, fallbacks=[value(105_000)])).status
     ended = life.cycle(DOWN, fallbacks=[MetricError("no such series")])
@@ -239,10 +239,8 @@ def reading(load: int | None) -> Reading | MetricError:
 
 
 @given(loads, st.integers(1, 60), st.integers(1, 40))
-def test_a_fallback_never_lowers_what_would_be_wanted_without_it(
-    load: list[tuple[int | None, int]], replicas: int, size: int
-) -> None:
-    """While its metric is away the size does not fall, and is at least what HPA would make it without a fallback."""
+def test_a_fallback_never_lowers_the_desired_size(load: list[tuple[int | None, int]], replicas: int, size: int) -> None:
+    """While the metric has no value, the size is at least what HPA would set without a fallback."""
     healthy = replace(QUEUE_15, name="healthy")
     life = Outage(scaler(with_fallback(replicas=replicas), healthy, behavior=CALM), size)
     for failing, other in load:
@@ -260,8 +258,8 @@ def seen(size: int, *loads: int | None) -> Observation:
     return Observation(state(size), tuple(map(reading, loads)))
 
 
-def test_of_time_alone_the_cycle_s_own_counts() -> None:
-    """No clock is read: the same arguments give the same decision."""
+def test_only_the_cycles_own_time_counts() -> None:
+    """The decision reads no clock: the same arguments give the same decision."""
     autoscaler, now = scaler(with_fallback()), datetime.fromisoformat("2030-01-01T00:00:00+00:00")
     history = remembered(autoscaler, 3)
     observed = Observation(state(3), (DOWN,))

@@ -1,4 +1,4 @@
-"""A fallback beside zero, restarts, clocks, operators and dry runs."""
+"""Fallbacks with a size of 0, restarts, clock changes, operators and dry runs."""
 
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ from tests.replaced import replace
 
 
 def asleep(*specs: MetricSpec) -> Outage:
-    """Scaled to zero by itself."""
+    """A target that the autoscaler scaled to zero."""
     life = Outage(scaler(*specs, minimum=0, behavior=CALM), size=1)
     readings = [value(0) if spec.type is MetricType.EXTERNAL else samples([0]) for spec in specs]
     life.cycle(*readings)
@@ -32,18 +32,14 @@ def asleep(*specs: MetricSpec) -> Outage:
 
 
 def test_from_zero_the_fallback_scales_out() -> None:
-    """While nobody knows whether there is work, somebody should look.
-
-    KEDA stayed at 0 although its fallback was in force, for a trigger that fails counts as inactive there
-    (kedacore/keda 7239).
-    """
+    """KEDA stayed at 0 with a fallback in effect: a failed trigger counted as inactive (kedacore/keda 7239)."""
     life = asleep(with_fallback(replicas=2))
     decision = life.until_fallback(DOWN)
     assert (decision.current, decision.written) == (0, 2)
 
 
 def test_an_instance_metric_without_instances_is_no_failure() -> None:
-    """At size 0 it has no samples. A fallback that took that for an outage would wake every sleeper."""
+    """At size 0 there are no samples. Treating that as an outage would wake every target scaled to zero."""
     life = asleep(with_fallback(CPU_60), QUEUE_15)
     for _ in range(10):
         decision = life.cycle(DOWN, value(0))
@@ -51,7 +47,7 @@ def test_an_instance_metric_without_instances_is_no_failure() -> None:
     assert condition(decision).reason == "MetricsAvailable"
 
 
-def test_a_target_that_somebody_switched_off_stays_off() -> None:
+def test_a_target_that_an_operator_switched_off_stays_off() -> None:
     life = Outage(scaler(with_fallback(), minimum=0), size=0)
     for _ in range(5):
         decision = life.cycle(DOWN)
@@ -59,8 +55,8 @@ def test_a_target_that_somebody_switched_off_stays_off() -> None:
     assert condition(decision, ConditionType.SCALING_ACTIVE).reason == "ScalingDisabled"
 
 
-def test_a_cycle_without_a_target_neither_ends_nor_restarts_the_time() -> None:
-    """Both Prometheus and the back end may be away, and the back end comes back first."""
+def test_an_unreadable_target_keeps_the_duration_running() -> None:
+    """Prometheus and the back end may both fail, and the back end may recover first."""
     life = Outage(scaler(with_fallback()))
     life.cycle(DOWN)
     life.cycle(DOWN, unreadable=TargetUnavailable("down"))
@@ -68,16 +64,16 @@ def test_a_cycle_without_a_target_neither_ends_nor_restarts_the_time() -> None:
     assert condition(life.cycle(DOWN)).status
 
 
-def test_an_answer_ends_the_failure_where_the_target_is_not_read() -> None:
-    """Else a failure hours later would count from the first one, and its fallback come at once."""
+def test_an_answer_ends_the_failure_while_the_target_is_unreadable() -> None:
+    """Otherwise a failure hours later would count from the first one and use its fallback at once."""
     life = Outage(scaler(with_fallback()))
     life.cycle(DOWN)
     life.cycle(value(0), unreadable=TargetUnavailable("down"))
     assert condition(life.cycle(DOWN, after=7200)).reason == "FallbackPending"
 
 
-def test_the_time_survives_a_clock_that_is_set() -> None:
-    """It keeps its age, as everything that is remembered does."""
+def test_the_duration_survives_a_clock_change() -> None:
+    """The failure keeps its age, as everything in the history does."""
     life = Outage(scaler(with_fallback()))
     life.cycle(DOWN)
     hour = timedelta(hours=1)
@@ -86,7 +82,7 @@ def test_the_time_survives_a_clock_that_is_set() -> None:
     assert condition(life.cycle(DOWN, after=1)).status
 
 
-def test_a_fallback_that_leaves_the_configuration_takes_its_condition_along() -> None:
+def test_a_removed_fallback_removes_its_condition() -> None:
     life = Outage(scaler(with_fallback()))
     life.until_fallback(DOWN)
     life.autoscaler = scaler(QUEUE_15)
@@ -95,29 +91,29 @@ def test_a_fallback_that_leaves_the_configuration_takes_its_condition_along() ->
     assert decision.failing == ()
 
 
-def test_without_a_fallback_nothing_is_remembered_of_failures() -> None:
-    """And the decision says nothing of fallbacks: it is HPA's."""
+def test_without_a_fallback_failures_are_not_remembered() -> None:
+    """The decision does not mention fallbacks and equals HPA's."""
     decision = Outage(scaler(QUEUE_15)).cycle(DOWN)
     assert decision.failing == ()
     assert all(each.type is not ConditionType.METRIC_FALLBACK_ACTIVE for each in decision.conditions)
 
 
-def test_a_pause_holds_it() -> None:
+def test_a_pause_holds_a_fallback() -> None:
     pause = Pause(Direction.OUT, "ann", "", NOW, None)
     life = Outage(scaler(with_fallback()), history=History(steering=Steering(pause)))
     decision = life.until_fallback(DOWN)
-    assert (decision.desired, decision.change) == (6, None)  # no more than twice as many at a time
+    assert (decision.desired, decision.change) == (6, None)  # at most twice as many at a time
     assert condition(decision, ConditionType.ABLE_TO_SCALE).reason == "Paused"
     assert condition(decision).status
 
 
-def test_an_operators_bounds_hold() -> None:
+def test_an_operators_bounds_apply_to_a_fallback() -> None:
     override = Override(None, 5, "ann", "", NOW, None)
     life = Outage(scaler(with_fallback()), history=History(steering=Steering(None, override)))
     assert life.until_fallback(DOWN).desired == 5
 
 
-def test_a_dry_run_counts_the_time_and_proposes() -> None:
+def test_a_dry_run_counts_the_duration_and_proposes() -> None:
     autoscaler = replace(scaler(with_fallback()), dry_run=True)
     history, now = History(), NOW
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""What a write came to, and what is remembered of it."""
+"""The outcomes of writes, and what is remembered of them."""
 
 from datetime import timedelta
 
@@ -37,7 +37,7 @@ DEPLOYING = HoldReason("DeploymentActive", "a deployment is under way")
 
 
 def rising() -> Decision:
-    """2 -> 4, about to be written."""
+    """A decision 2 -> 4 before its write."""
     decision = first_decision(UP, state(2), value(60_000))
     assert decision.change is not None
     return decision
@@ -59,7 +59,7 @@ def test_a_written_size_is_a_scale_event_and_a_condition() -> None:
     "outcome", [Unchanged(), Held(DEPLOYING), Conflict("changed"), Proposed(4), TargetUnavailable("down")]
 )
 def test_what_was_not_written_starts_no_cooldown(outcome: Outcome) -> None:
-    """Only a size that was really changed counts against the policies; the recommendation stays either way."""
+    """Only a size that changed counts against the policies. The recommendation stays either way."""
     remembered = remember(UP, History(), conclude(rising(), outcome))
     assert remembered.scale_ups == ()
     assert [known.replicas for known in remembered.recommendations] == [2, 4]
@@ -88,7 +88,7 @@ def test_a_held_write_gives_its_own_reason_and_no_error() -> None:
     assert decision.events == ()
 
 
-def test_a_held_direction_is_not_even_written() -> None:
+def test_a_held_direction_is_not_written() -> None:
     held = replace(state(2), hold=Hold(scale_out=DEPLOYING))
     decision = first_decision(UP, held, value(60_000))
     assert decision.change is None
@@ -96,7 +96,7 @@ def test_a_held_direction_is_not_even_written() -> None:
     assert condition(decision, ConditionType.ABLE_TO_SCALE) == (False, "DeploymentActive")
 
 
-def test_a_hold_leaves_the_other_direction_free() -> None:
+def test_a_hold_does_not_affect_the_other_direction() -> None:
     held = replace(state(2), hold=Hold(scale_in=DEPLOYING))
     assert first_decision(UP, held, value(60_000)).change is not None
 
@@ -132,7 +132,7 @@ def test_bounds_without_a_size_in_common_are_a_condition() -> None:
 
 
 def test_a_write_cut_off_by_a_crash_still_counts_against_the_policies() -> None:
-    """The daemon died between the write and its record: the size it finds tells that the write arrived."""
+    """The daemon died between the write and its record. The size of the target shows that the write arrived."""
     intent = Intent(size=4, decided_from=2, at=NOW - timedelta(seconds=5))
     observed = Observation(state(4), (value(600_000),))
     settled = decide(UP, observed, History(unfinished=intent), NOW)
@@ -157,8 +157,8 @@ def test_an_unfinished_write_stays_so_while_the_target_cannot_be_read() -> None:
     assert remember(UP, history, decision).unfinished == history.unfinished
 
 
-def test_scaling_to_zero_and_back_is_remembered_as_ours() -> None:
-    """A size of 0 that we wrote is left again when there is load; one that somebody else wrote is not."""
+def test_an_own_scale_to_zero_is_remembered_and_left_again() -> None:
+    """The autoscaler leaves its own size of 0 when there is load, but not a 0 that an operator set."""
     life = Life(scaler(QUEUE_15, minimum=0, behavior=Behavior()), 1)
     life.step(value(0))
     slept = life.step(value(0), after=600)
@@ -169,8 +169,8 @@ def test_scaling_to_zero_and_back_is_remembered_as_ours() -> None:
     assert condition(woken, ConditionType.SCALED_TO_ZERO) == (False, "NotScaledToZero")
 
 
-def test_a_write_of_zero_without_an_answer_is_left_again_once_it_shows() -> None:
-    """Else a target that we put to sleep would count as switched off, and never wake."""
+def test_an_unanswered_write_of_zero_is_left_again_once_it_shows() -> None:
+    """Otherwise a target that the autoscaler scaled to zero would count as switched off."""
     sleeper = scaler(QUEUE_15, minimum=0, behavior=Behavior())
     history = History(unfinished=Intent(0, 1, NOW, scaled_to_zero=True), at=NOW)
     woken = decide(sleeper, Observation(state(0), (value(30_000),)), history, NOW + timedelta(seconds=15))
@@ -178,8 +178,8 @@ def test_a_write_of_zero_without_an_answer_is_left_again_once_it_shows() -> None
     assert condition(woken, ConditionType.SCALED_TO_ZERO) == (True, "ScaledToZero")
 
 
-def test_a_zero_that_an_unfinished_write_was_to_leave_is_ours() -> None:
-    """Two daemons died in a row: one after it had written 0, the next one after it had announced to leave it."""
+def test_a_zero_that_an_unfinished_write_starts_from_is_an_own_zero() -> None:
+    """Two daemons died in a row: the first after writing 0, the second after announcing the next size."""
     sleeper = scaler(QUEUE_15, minimum=0, behavior=Behavior())
     history = History(unfinished=Intent(2, 0, NOW, scaled_to_zero=False), at=NOW - timedelta(seconds=15))
     woken = decide(sleeper, Observation(state(0), (value(30_000),)), history, NOW + timedelta(seconds=15))
@@ -187,14 +187,14 @@ def test_a_zero_that_an_unfinished_write_was_to_leave_is_ours() -> None:
     assert condition(woken, ConditionType.SCALED_TO_ZERO) == (True, "ScaledToZero")
 
 
-def test_a_size_of_zero_that_somebody_else_wrote_switches_scaling_off() -> None:
+def test_a_zero_written_by_another_client_switches_scaling_off() -> None:
     decision = first_decision(scaler(QUEUE_15, minimum=0), state(0), value(30_000))
     assert decision.change is None
     assert condition(decision, ConditionType.SCALING_ACTIVE) == (False, "ScalingDisabled")
 
 
-def test_a_raised_minimum_wakes_what_we_put_to_sleep() -> None:
-    """MinReplicas 0 -> 2 while the size is ours and 0: the bounds put it back (KEP-2021)."""
+def test_a_raised_minimum_ends_an_own_zero() -> None:
+    """MinReplicas 0 -> 2 while the autoscaler keeps the size at 0: the bounds raise it (KEP-2021)."""
     life = Life(scaler(QUEUE_15, minimum=0, behavior=Behavior()), 1)
     life.step(value(0))
     life.step(value(0), after=600)
@@ -227,7 +227,7 @@ def test_a_pause_ends_by_itself() -> None:
     assert decide(UP, observed, history, NOW + timedelta(hours=2)).change is not None
 
 
-def test_overridden_bounds_take_the_place_of_the_configured_ones() -> None:
+def test_overridden_bounds_replace_the_configured_ones() -> None:
     steering = Steering(override=Override(5, 6, "ann", "sale", NOW, None))
     decision = decide(UP, Observation(state(2), (value(0),)), History(steering=steering), NOW)
     assert decision.desired == 5
@@ -238,7 +238,7 @@ def test_overridden_bounds_take_the_place_of_the_configured_ones() -> None:
 
 
 def test_a_write_without_an_answer_counts_once_the_size_shows_that_it_arrived() -> None:
-    """A time-out may hide a write that took effect; forgetting it would let a policy be exceeded."""
+    """A time-out may hide a write that took effect. Forgetting it would let a policy be exceeded."""
     unknown = remember(UP, History(), conclude(rising(), TargetUnavailable("no answer in time")))
     assert unknown.unfinished == Intent(4, 2, NOW, scaled_to_zero=False)
     later = NOW + timedelta(seconds=5)
@@ -254,7 +254,7 @@ LOST = Intent(4, 2, NOW, scaled_to_zero=False)
 
 
 def seen(size: int, seconds: float = 15, load: int = 30_000) -> Decision:
-    """The decision of a later cycle, which found `size`, with LOST unfinished; not yet written."""
+    """Return a later cycle's decision, before its write, that found `size` while LOST is unfinished."""
     later = NOW + timedelta(seconds=seconds)
     return decide(UP, Observation(state(size), (value(load),)), History(unfinished=LOST, at=NOW), later)
 
@@ -263,8 +263,8 @@ def unfinished_after(decision: Decision) -> Intent | None:
     return remember(UP, History(unfinished=LOST, at=NOW), decision).unfinished
 
 
-def test_a_request_that_arrives_two_cycles_later_counts_with_its_own_time() -> None:
-    """A slow back end may carry out what it never answered: a policy would be exceeded if nobody looked again."""
+def test_a_request_that_arrives_two_cycles_later_counts_from_its_own_time() -> None:
+    """A slow back end may apply a request that it never answered; missing it would exceed a policy."""
     history = remember(UP, History(), conclude(rising(), TargetUnavailable("no answer in time")))
     for cycle in (1, 2):
         found = Observation(state(2), (value(30_000),))
@@ -289,7 +289,7 @@ def test_a_write_is_finished_once_the_target_shows_its_size() -> None:
 
 @pytest.mark.parametrize("outcome", [Written(6), Unchanged()])
 def test_a_write_is_given_up_when_a_later_one_ends_with_a_known_size(outcome: Outcome) -> None:
-    """Back ends carry out one absolute size after the other: what we know to stand has replaced the older request."""
+    """Back ends apply absolute sizes in order, so a known later size supersedes the older request."""
     assert unfinished_after(conclude(seen(2, load=600_000), outcome)) is None
 
 
@@ -308,7 +308,7 @@ def test_a_later_write_without_an_answer_leaves_the_older_one_open_as_well() -> 
 
 
 def test_a_later_write_that_was_announced_leaves_the_older_one_open_as_well() -> None:
-    """A daemon that dies before it records the later one would leave nothing else that tells of the older."""
+    """If the daemon dies before recording the later one, nothing else remembers the older one."""
     assert announced(UP, History(unfinished=LOST, at=NOW), LATER).unfinished == BOTH
 
 
@@ -320,10 +320,10 @@ def test_a_later_write_that_was_announced_leaves_the_older_one_open_as_well() ->
         (2, (), BOTH),
     ],
 )
-def test_of_two_open_writes_the_one_that_the_target_shows_counts(
+def test_the_open_write_that_the_target_shows_counts(
     size: int, events: tuple[ScaleEvent, ...], left: Intent | None
 ) -> None:
-    """The older one may be carried out first; once the later one has been, the older one was replaced."""
+    """The back end may apply the older one first. Once it applies the later one, the older one is superseded."""
     history = History(unfinished=BOTH, at=LATER.now)
     later = LATER.now + timedelta(seconds=15)
     made = decide(UP, Observation(state(size), (value(30_000),)), history, later)
@@ -337,7 +337,7 @@ def test_a_write_that_is_announced_again_with_the_same_size_is_open_once() -> No
 
 
 def test_an_announced_write_that_was_refused_is_finished() -> None:
-    """The ledger announces each change before it is written: its own outcome settles it."""
+    """The ledger announces each change before the write, and the write's own outcome settles it."""
     refused = conclude(rising(), TargetRefused("too large"))
     assert remember(UP, History(unfinished=LOST), refused).unfinished is None
 
@@ -348,12 +348,12 @@ def test_a_write_is_given_up_when_no_policy_could_count_it() -> None:
     assert unfinished_after(seen(2, seconds=1800)) is None
 
 
-def test_a_refused_write_certainly_changed_nothing() -> None:
+def test_a_refused_write_changed_nothing() -> None:
     assert remember(UP, History(), conclude(rising(), TargetRefused("too large"))).unfinished is None
 
 
 def test_a_write_that_was_never_sent_leaves_nothing_open() -> None:
-    """It cannot arrive later, and an open one would be taken for whoever sets that size next."""
+    """It cannot arrive later. An open one would match another client's equal size."""
     decision = conclude(decide(UP, Observation(state(2), (value(60_000),)), History(), NOW), TargetDeferred("no time"))
     assert decision.change is not None
     assert remember(UP, History(), decision).unfinished is None

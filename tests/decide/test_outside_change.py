@@ -1,24 +1,24 @@
-"""The brake outsideChange: who set a size, and that another's is respected."""
+"""The brake outsideChange: who set a size, and that sizes set by others are kept."""
 
 import pytest
 
 from autoscaler.errors import TargetDeferred, TargetNotWritten, TargetUnavailable
 from autoscaler.model import Brake, ConditionType, Conflict, EventType, Outcome, Reason, Unchanged
-from tests.decide.braking import OUTSIDE, Braked, active, braked
+from tests.decide.braking import OUTSIDE, BrakedAutoscaler, active, braked
 from tests.decide.outage import condition, event_reasons
 from tests.replaced import replace
 
 
-def life(size: int = 10) -> Braked:
-    """One cycle old."""
-    begun = Braked(braked(OUTSIDE), size)
+def life(size: int = 10) -> BrakedAutoscaler:
+    """An autoscaler after one cycle."""
+    begun = BrakedAutoscaler(braked(OUTSIDE), size)
     begun.cycle(size)
     return begun
 
 
 @pytest.mark.parametrize("wanted", [5, 20])
-def test_a_size_that_somebody_else_set_is_left_in_both_directions(wanted: int) -> None:
-    """Somebody who sets a size by hand at three in the morning knows something that no metric does."""
+def test_an_outside_size_is_kept_in_both_directions(wanted: int) -> None:
+    """An operator who sets a size by hand at three in the morning knows something that no metric shows."""
     one = life()
     one.size = 13
     made = one.cycle(wanted)
@@ -54,8 +54,8 @@ def test_a_size_outside_the_bounds_goes_back_and_is_then_left() -> None:
     assert (made.change, event_reasons(made)) == (None, [])
 
 
-def test_a_zero_is_recorded_as_somebodys() -> None:
-    """It switches scaling off, as ever; and so is the size that switches it on again."""
+def test_an_outside_zero_is_recorded() -> None:
+    """It switches scaling off, and the size that switches it on again is recorded too."""
     one = life()
     one.size = 0
     assert condition(one.cycle(5), ConditionType.SCALING_ACTIVE).reason == Reason.SCALING_DISABLED
@@ -65,19 +65,19 @@ def test_a_zero_is_recorded_as_somebodys() -> None:
     assert made.change is None
 
 
-def test_the_first_size_is_nobodys_change() -> None:
-    assert Braked(braked(OUTSIDE), 10).cycle(10).brakes == ()
+def test_the_first_size_is_no_outside_change() -> None:
+    assert BrakedAutoscaler(braked(OUTSIDE), 10).cycle(10).brakes == ()
 
 
-def test_our_own_write_is_not_outside() -> None:
+def test_an_own_write_is_no_outside_change() -> None:
     one = life()
     assert one.cycle(12).written == 12
     assert one.cycle(14).written == 14
     assert one.cycle(14).brakes == ()
 
 
-def test_an_own_write_that_is_seen_late_is_not_outside() -> None:
-    """AWS's reads lag its writes, by cycles where these are short."""
+def test_an_own_write_seen_late_is_no_outside_change() -> None:
+    """AWS's reads lag behind its writes, by several cycles if these are short."""
     one = life()
     assert one.cycle(12, arrives=False).written == 12
     assert one.cycle(13, arrives=False).written == 13
@@ -86,8 +86,8 @@ def test_an_own_write_that_is_seen_late_is_not_outside() -> None:
         assert one.cycle(size).brakes == ()
 
 
-def test_a_size_of_ours_that_was_seen_and_left_may_be_set_by_others() -> None:
-    """That we once wrote it does not make it ours for ever."""
+def test_an_earlier_own_size_can_be_an_outside_change() -> None:
+    """A size that the autoscaler wrote earlier can be set by another client later."""
     one = life()
     one.cycle(12)
     one.cycle(12)
@@ -98,7 +98,7 @@ def test_a_size_of_ours_that_was_seen_and_left_may_be_set_by_others() -> None:
     assert active(one.cycle(12)) == [Brake.OUTSIDE_CHANGE]
 
 
-def test_a_write_without_an_answer_is_ours_when_it_arrives() -> None:
+def test_an_unanswered_write_that_arrives_is_an_own_write() -> None:
     one = life()
     one.cycle(12, outcome=TargetUnavailable("timeout"))
     one.cycle(10)
@@ -107,8 +107,8 @@ def test_a_write_without_an_answer_is_ours_when_it_arrives() -> None:
     assert (made.brakes, made.trace[0].reason) == ((), Reason.SETTLED)
 
 
-def test_a_write_without_an_answer_is_ours_also_after_a_later_one_was_answered() -> None:
-    """AWS has no compare-and-set: the request of before may overtake."""
+def test_an_unanswered_write_is_own_also_after_a_later_answered_one() -> None:
+    """AWS has no compare-and-set, so an earlier request may arrive last."""
     one = life()
     one.cycle(12, outcome=TargetUnavailable("timeout"))
     assert one.cycle(14).written == 14
@@ -117,15 +117,15 @@ def test_a_write_without_an_answer_is_ours_also_after_a_later_one_was_answered()
     assert one.cycle(12).brakes == ()
 
 
-def test_after_a_crash_between_intent_and_outcome_the_size_is_ours() -> None:
+def test_after_a_crash_before_the_outcome_the_size_is_own() -> None:
     one = life()
     one.size = one.dies_while_writing(12)
     made = one.cycle(12)
     assert (one.size, made.brakes) == (12, ())
 
 
-def test_after_a_takeover_what_the_one_before_still_writes_is_ours() -> None:
-    """The hanging thread's request arrives after its successor has decided otherwise."""
+def test_after_a_takeover_a_predecessors_late_write_is_own() -> None:
+    """The hanging thread's request arrives after its successor made another decision."""
     one = life()
     late = one.dies_while_writing(12)
     assert one.cycle(14).written == 14
@@ -137,15 +137,15 @@ def test_after_a_takeover_what_the_one_before_still_writes_is_ours() -> None:
 @pytest.mark.parametrize(
     "outcome", [TargetDeferred("its turn never came"), TargetNotWritten("throttled"), Conflict("somebody changed it")]
 )
-def test_a_write_that_was_certainly_not_made_is_nobodys_alibi(outcome: Outcome) -> None:
+def test_a_write_that_was_not_sent_does_not_explain_a_size(outcome: Outcome) -> None:
     one = life()
     one.cycle(12, outcome=outcome)
     one.size = 12
     assert active(one.cycle(12)) == [Brake.OUTSIDE_CHANGE]
 
 
-def test_a_size_that_the_target_had_already_when_we_wrote_it_is_ours_too() -> None:
-    """Both wanted the same: there is nothing to respect."""
+def test_a_size_that_the_target_already_had_is_own() -> None:
+    """Both wanted the same size, so there is no outside change to keep."""
     one = life()
     one.size = 10
     one.cycle(12, outcome=Unchanged())
@@ -162,8 +162,8 @@ def test_a_write_that_never_arrives_is_forgotten_after_half_an_hour() -> None:
     assert active(one.cycle(12)) == [Brake.OUTSIDE_CHANGE]
 
 
-def test_what_is_remembered_of_own_writes_stays_small() -> None:
-    """Somebody who sets 10 again after each of our writes must not fill the memory."""
+def test_the_memory_of_own_writes_is_bounded() -> None:
+    """A client that sets 10 again after each write must not fill the memory."""
     one = life()
     for _ in range(200):
         one.cycle(12, arrives=False, after=1)
@@ -188,7 +188,7 @@ def test_the_hold_ends_while_the_target_cannot_be_read() -> None:
     assert Reason.BRAKE_ENDED in event_reasons(made)
 
 
-def test_a_dry_run_without_a_shadow_writes_nothing_so_every_change_is_somebody_elses() -> None:
+def test_a_dry_run_without_a_shadow_sees_every_change_as_outside() -> None:
     one = life()
     without = replace(one.autoscaler.options, shadow=False)
     one.autoscaler = replace(one.autoscaler, dry_run=True, options=without)
@@ -196,7 +196,7 @@ def test_a_dry_run_without_a_shadow_writes_nothing_so_every_change_is_somebody_e
     assert active(one.cycle(14)) == [Brake.OUTSIDE_CHANGE]
 
 
-def test_nobody_else_sets_the_size_of_a_shadow() -> None:
+def test_a_shadow_has_no_outside_changes() -> None:
     one = life()
     one.autoscaler = replace(one.autoscaler, dry_run=True)
     one.size = 14

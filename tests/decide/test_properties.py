@@ -1,4 +1,4 @@
-"""What must hold for every configuration and every load."""
+"""Properties of every configuration and every load."""
 
 from datetime import timedelta
 
@@ -73,7 +73,7 @@ def test_a_disabled_direction_never_moves(
 
 @given(loads, st.integers(1, 10), st.integers(1, 10))
 def test_no_step_exceeds_its_policy(load: list[Reading | MetricError], up: int, down: int) -> None:
-    """A policy of n Pods a minute: no rise ends more than n above the size of a minute before, no fall below."""
+    """A policy of n Pods a minute: no size is more than n above or below the size of a minute before."""
     behavior = Behavior(
         ScalingRules(timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, up, PERIOD),)),
         ScalingRules(timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, down, PERIOD),)),
@@ -99,7 +99,7 @@ def test_no_step_exceeds_its_policy(load: list[Reading | MetricError], up: int, 
 )
 @settings(max_examples=300)
 def test_more_load_never_means_fewer_replicas(loads: tuple[list[int], list[int]], tolerance: float) -> None:
-    """Where every instance is ready and measured, the proposal grows with the load."""
+    """If every instance is ready and has a sample, the proposal grows with the load."""
     less = [min(pair) for pair in zip(*loads, strict=True)]
     more = [max(pair) for pair in zip(*loads, strict=True)]
     size = len(less)

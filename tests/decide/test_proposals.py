@@ -1,4 +1,4 @@
-"""What one metric asks for: the numbers that anybody can check by hand."""
+"""What one metric asks for, with numbers that can be checked by hand."""
 
 from datetime import timedelta
 
@@ -43,7 +43,7 @@ def test_50m_against_100m_halves() -> None:
 
 
 def test_the_largest_of_several_proposals_wins() -> None:
-    """Cpu wants 5 and the queue 3: 5 it is, and the decision names cpu."""
+    """Cpu asks for 5 and the queue for 3. The decision is 5 and names cpu."""
     decision = first_decision(scaler(CPU_60, QUEUE_15), state(3), samples([1000] * 3), value(40_000))
     assert proposals(decision) == [5, 3]
     assert decision.desired == 5
@@ -52,7 +52,7 @@ def test_the_largest_of_several_proposals_wins() -> None:
 
 
 def test_a_missing_request_changes_nothing_and_says_which() -> None:
-    """Utilization of an unknown capacity is not a number: the size stays and the operator reads what to set."""
+    """Without a request there is no utilization. The size stays, and the error names what to set."""
     reading = samples([1000] * 3)
     decision = first_decision(scaler(CPU_60), state(3), replace(reading, requests={"i-0": 1000, "i-2": 1000}))
     assert decision.change is None
@@ -83,7 +83,7 @@ def test_the_first_of_equal_proposals_is_named() -> None:
 
 
 def test_missing_instances_are_assumed_busy_when_the_others_say_scale_in() -> None:
-    """Two of four report 30 % against 60; with the other two at 100 % nobody leaves."""
+    """Two of four report 30 % against 60. With the other two at 100 % the size stays."""
     reading = samples({"i-0": 300, "i-1": 300})
     reading = replace(reading, requests={f"i-{n}": 1000 for n in range(4)})
     decision = first_decision(scaler(CPU_60), state(4), reading)
@@ -93,7 +93,7 @@ def test_missing_instances_are_assumed_busy_when_the_others_say_scale_in() -> No
 
 
 def test_a_starting_instance_counts_as_idle_when_the_others_say_scale_out() -> None:
-    """Three at 100 % against 60 ask for 5; with a fourth on its way in, 3 x 100 / 4 = 75 % still asks for 5."""
+    """Three at 100 % against 60 ask for 5. With a fourth one starting, 3 x 100 / 4 = 75 % still asks for 5."""
     starting = Instance("i-3", Phase.PENDING, ready=False)
     decision = first_decision(scaler(CPU_60), state(4, [*instances(3), starting]), samples([1000] * 4))
     assert decision.metrics[0].not_ready == ("i-3",)
@@ -101,23 +101,23 @@ def test_a_starting_instance_counts_as_idle_when_the_others_say_scale_out() -> N
     assert decision.metrics[0].detail == "ratio 1.250 with 1 not ready counted as 0, x 4"
 
 
-def test_who_is_assumed_idle_is_named_by_what_it_lacks() -> None:
-    """One without a sample and one on its way in are two reasons for the same zero."""
+def test_instances_assumed_idle_are_named_with_the_reason() -> None:
+    """A missing sample and a starting instance are two reasons for the same zero."""
     starting = Instance("i-3", Phase.PENDING, ready=False)
     decision = first_decision(scaler(PODS_100M), state(4, [*instances(3), starting]), samples([200, 200]))
     assert proposals(decision) == [4]
     assert decision.metrics[0].detail == ("ratio 1.000 with 1 without a sample and 1 not ready counted as 0: no change")
 
 
-def test_on_the_target_nothing_is_assumed() -> None:
-    """There is no direction that missing instances could speak against."""
+def test_at_the_target_nothing_is_assumed() -> None:
+    """At a ratio of 1 no assumption can reverse the direction."""
     decision = first_decision(scaler(PODS_100M), state(3), samples([100, 100]))
     assert proposals(decision) == [3]
     assert decision.metrics[0].detail == "ratio within tolerance"
 
 
-def test_a_busy_instance_that_only_just_started_is_not_load() -> None:
-    """Cpu burnt by starting up within the initialization period is left out; other metrics count at once."""
+def test_cpu_of_a_starting_instance_is_not_load() -> None:
+    """Cpu used for starting up within the initialization period is left out. Other metrics count at once."""
     young = Instance("i-0", Phase.RUNNING, ready=False, ready_transition=NOW, started_at=NOW)
     workers = [young, *instances(3)[1:]]
     cpu = first_decision(scaler(CPU_60), state(3, workers), samples([1000, 600, 600]))
@@ -126,7 +126,7 @@ def test_a_busy_instance_that_only_just_started_is_not_load() -> None:
     assert memory.metrics[0].not_ready == ()
 
 
-def test_an_instance_on_its_way_out_is_ignored() -> None:
+def test_an_instance_being_deleted_is_ignored() -> None:
     leaving = replace(instances(1)[0], name="i-9", deleting=True)
     reading = samples({"i-0": 600, "i-1": 600, "i-9": 1000})
     decision = first_decision(scaler(CPU_60), state(2, [*instances(2), leaving]), reading)
@@ -134,7 +134,7 @@ def test_an_instance_on_its_way_out_is_ignored() -> None:
     assert decision.metrics[0].average_utilization == 60
 
 
-def test_a_container_resource_is_set_against_the_readiness_of_its_instance() -> None:
+def test_a_container_resource_follows_the_readiness_of_its_instance() -> None:
     """ContainerResource cpu follows the cpu readiness rule, as Resource cpu does."""
     young = Instance("i-0", Phase.RUNNING, ready=True, ready_transition=NOW, started_at=NOW)
     container = replace(CPU_60, type=MetricType.CONTAINER_RESOURCE, container="web")
@@ -153,14 +153,14 @@ def test_weighted_instances_count_units() -> None:
 
 
 def test_readiness_without_any_transition_time_is_not_trusted_for_cpu() -> None:
-    """HPA cannot tell start-up from load without the times; `observe` fills them in for back ends without."""
+    """HPA cannot tell start-up from load without the times. `observe` adds them for back ends without any."""
     unknown = Instance("i-0", Phase.RUNNING, ready=True, ready_transition=None, started_at=LONG_AGO)
     decision = first_decision(scaler(CPU_60), state(1, [unknown]), samples([1000]))
     assert decision.metrics[0].failed
 
 
-def test_a_metric_whose_samples_match_nothing_says_which_they_are() -> None:
-    """The commonest mistake of a new set-up: the label does not name the instance."""
+def test_a_metric_without_matches_lists_its_samples() -> None:
+    """The most common mistake in a new setup: the label does not name the instance."""
     reading = replace(samples({}), unmatched=('instance="a"', 'instance="b"'))
     decision = first_decision(scaler(PODS_100M), state(2), reading)
     assert decision.metrics[0].error == (
@@ -169,8 +169,8 @@ def test_a_metric_whose_samples_match_nothing_says_which_they_are() -> None:
     )
 
 
-def test_shortly_after_a_start_samples_that_match_nothing_are_those_of_others() -> None:
-    """The label is right, and Prometheus has not scraped the new instances: nobody must change the configuration."""
+def test_shortly_after_a_start_unmatched_samples_are_not_a_wrong_label() -> None:
+    """The label is right, but Prometheus has not scraped the new instances; the configuration is correct."""
     reading = replace(samples({}), unmatched=('instance_id="web-1"',))
     started = NOW - timedelta(seconds=119)
     new = [replace(each, started_at=started) for each in instances(2)]
@@ -185,8 +185,8 @@ def test_shortly_after_a_start_samples_that_match_nothing_are_those_of_others() 
     assert error.endswith("name that label by `instanceLabel`")
 
 
-def test_a_metric_whose_samples_match_nothing_counts_those_that_it_does_not_name() -> None:
-    """A shared query may hold a whole fleet's samples: three names and the number tell which fleet."""
+def test_a_metric_without_matches_counts_the_samples_it_does_not_list() -> None:
+    """A shared query may return a whole fleet's samples. Three names and the number identify the fleet."""
     names = tuple(f'instance="{number:02}"' for number in range(20))
     decision = first_decision(scaler(PODS_100M), state(2), replace(samples({}), unmatched=names, more_unmatched=480))
     assert decision.metrics[0].error is not None
@@ -194,10 +194,11 @@ def test_a_metric_whose_samples_match_nothing_counts_those_that_it_does_not_name
     assert (decision.metrics[0].unmatched, decision.metrics[0].more_unmatched) == (names, 480)
 
 
-def test_a_reading_that_failed_keeps_no_frame_of_the_decision() -> None:
-    """An error that is raised refers to the frames that it passed, which refer to it.
+def test_a_failed_reading_references_no_frame() -> None:
+    """A raised error and its frames refer to each other.
 
-    A fleet whose Prometheus is away would leave hundreds of thousands of objects a cycle to the cyclic collector.
+    While Prometheus is down, a large fleet would leave hundreds of thousands of objects to the cyclic collector each
+    cycle.
     """
     error = MetricError("down")
     first_decision(scaler(CPU_60), state(3), error)

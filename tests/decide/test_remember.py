@@ -1,4 +1,4 @@
-"""What is kept between cycles: no more than is needed, and all that is."""
+"""What the daemon keeps between cycles: everything it needs, and nothing else."""
 
 from datetime import timedelta
 
@@ -32,12 +32,12 @@ few_seconds = st.sampled_from([0, 1, 15, 60, 299, 300, 301, 3600]).map(lambda co
 
 
 def recommendations(*pairs: tuple[int, float]) -> list[Recommendation]:
-    """Each (replicas, seconds after NOW)."""
+    """Return recommendations from pairs of replicas and seconds after NOW."""
     return [Recommendation(replicas, NOW + timedelta(seconds=after)) for replicas, after in pairs]
 
 
 def kept(*pairs: tuple[int, float]) -> list[tuple[int, float]]:
-    """What is left of recommendations that came one after another."""
+    """Return what is kept of successive recommendations."""
     known: tuple[Recommendation, ...] = ()
     for one in recommendations(*pairs):
         known = with_recommendations(known, [one], FIVE_MINUTES)
@@ -45,10 +45,10 @@ def kept(*pairs: tuple[int, float]) -> list[tuple[int, float]]:
 
 
 @given(st.lists(st.tuples(few_seconds, st.integers(1, 6), st.integers(1, 6), seconds, seconds), max_size=40))
-def test_what_is_not_kept_never_mattered_to_any_window(
+def test_dropped_recommendations_never_affect_a_window(
     cycles: list[tuple[timedelta, int, int, timedelta, timedelta]],
 ) -> None:
-    """Every cycle may have other windows, as after a reload: the answers are those of the whole list."""
+    """A reload can change the windows in any cycle. The answers are those of the whole list."""
     whole: list[Recommendation] = []
     few: tuple[Recommendation, ...] = ()
     now = NOW
@@ -62,17 +62,17 @@ def test_what_is_not_kept_never_mattered_to_any_window(
         few = with_recommendations(few, whole[-1:], FIVE_MINUTES)
 
 
-def test_equal_recommendations_are_one_with_the_time_of_the_last() -> None:
-    """A window holds some of them exactly when it holds the last: a constant load takes one entry, not one a cycle."""
+def test_equal_recommendations_become_one_with_the_last_time() -> None:
+    """A window that contains any of them contains the last, so a constant load takes one entry."""
     assert kept((5, 0), (5, 15), (5, 30)) == [(5, 30)]
 
 
-def test_a_load_that_swings_between_two_sizes_takes_two_entries() -> None:
+def test_a_load_between_two_sizes_takes_two_entries() -> None:
     assert kept(*[(5 + cycle % 2, 15 * cycle) for cycle in range(240)]) == [(5, 238 * 15), (6, 239 * 15)]
 
 
-def test_a_recommendation_outlives_its_window_for_as_long_as_a_window_can_be() -> None:
-    """A reload may lengthen the window to an hour: it then looks at what was recommended before the reload."""
+def test_recommendations_are_kept_for_the_longest_possible_window() -> None:
+    """A reload may lengthen the window to an hour. It then covers recommendations from before the reload."""
     assert kept((9, 0), (1, 3600)) == [(9, 0), (1, 3600)]
     assert kept((9, 0), (1, 3601)) == [(1, 3601)]
 
@@ -84,8 +84,8 @@ def test_a_controller_may_stabilize_for_longer_than_an_hour() -> None:
     assert len(with_recommendations(known, new, 2 * LONGEST_WINDOW)) == 2
 
 
-def test_the_newest_recommendation_is_kept_however_long_nothing_can_be_measured() -> None:
-    """Without any, the size that is found would count as the first recommendation, as it does for a new autoscaler."""
+def test_the_newest_recommendation_is_always_kept() -> None:
+    """Without any, the current size would count as the first recommendation, as for a new autoscaler."""
     life = Life(scaler(QUEUE_15), 4)
     life.step(value(60_000))
     life.now += timedelta(days=1)
@@ -100,11 +100,11 @@ def allowing(pods: int, period: float) -> ScalingRules:
     )
 
 
-def test_a_replaced_scale_event_counts_for_the_other_direction_no_more() -> None:
-    """The HPA controller reuses the place of an event outside its own direction's periods, and so do we.
+def test_a_replaced_scale_event_no_longer_counts_for_the_other_direction() -> None:
+    """The HPA controller reuses the place of an event that its own direction's periods no longer cover.
 
-    Rises of 2 and 2 lie within the 600 s of scaleDown's period, but the first left scaleUp's 15 s before the second
-    came: only the second is taken off the size at the period's start, 14 - 2 = 12, of which 10 % may leave.
+    Rises of 2 and 2 lie within the 600 s of scaleDown's period. The first left scaleUp's 15 s before the second came,
+    so only the second is subtracted: the period starts at 14 - 2 = 12, of which 10 % may be removed.
     """
     tenth = ScalingRules(
         timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PERCENT, 10, timedelta(seconds=600)),)
@@ -117,7 +117,7 @@ def test_a_replaced_scale_event_counts_for_the_other_direction_no_more() -> None
 
 
 def test_a_scale_event_replaces_the_last_outdated_one_in_its_place() -> None:
-    """Order is not time: which of two outdated events goes next decides what the other direction counts."""
+    """The list is not ordered by time: the place of a replaced event decides what the other direction counts."""
     rules = allowing(4, 60)
 
     def event(change: int, after: float) -> ScaleEvent:
@@ -132,10 +132,10 @@ def test_a_scale_event_replaces_the_last_outdated_one_in_its_place() -> None:
     st.sampled_from([None, Behavior(), Behavior(allowing(2, 600), allowing(1, 45))]),
     st.integers(-(10**6), 10**6).map(lambda count: timedelta(seconds=count)),
 )
-def test_a_history_that_moved_along_with_the_clock_decides_as_if_nobody_had_set_it(
+def test_a_history_moved_with_the_clock_decides_as_before(
     cycles: list[tuple[ValueReading, bool]], behavior: Behavior | None, step: timedelta
 ) -> None:
-    """Forward and backward: nothing freezes, nothing is over too soon, and conditions keep their age."""
+    """In both directions of the step, conditions keep their age and nothing ends too early or too late."""
     autoscaler = scaler(QUEUE_15, maximum=40, behavior=behavior)
     unset, stepped = Life(autoscaler, 10), Life(autoscaler, 10)
     moved = timedelta(0)
@@ -150,8 +150,8 @@ def test_a_history_that_moved_along_with_the_clock_decides_as_if_nobody_had_set_
         assert later(stepped.history, -moved) == unset.history
 
 
-def test_an_unfinished_write_moves_along_with_the_clock() -> None:
-    """It is waited for as long as without the step."""
+def test_an_unfinished_write_moves_with_the_clock() -> None:
+    """The daemon waits as long as without the clock change."""
     intent = Intent(8, 5, NOW)
     assert later(History(unfinished=intent), timedelta(hours=1)) == History(
         unfinished=Intent(8, 5, NOW + timedelta(hours=1))

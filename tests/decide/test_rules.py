@@ -29,7 +29,7 @@ PER_ONE = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 1000, "load")
 
 
 def test_80_falling_to_10_leaves_by_the_larger_of_4_pods_and_10_percent() -> None:
-    """The example of the HPA documentation: 10 % of 80 are 8, 7.2 is rounded up to 8; below 40 it is 4 at a time."""
+    """The example of the HPA documentation: 10 % of 80 is 8, and 7.2 is rounded up to 8. Below 40 it is 4 at a time."""
     down = rules(0, (PolicyType.PODS, 4, 60), (PolicyType.PERCENT, 10, 60))
     life = Life(scaler(QUEUE_15, maximum=100, behavior=Behavior(DEFAULT_SCALE_UP, down)), 80)
     sizes: list[int] = []
@@ -47,7 +47,7 @@ def seed_behavior() -> Behavior:
 
 
 def test_900_percent_takes_1_to_10_at_once_and_to_13_after_the_period() -> None:
-    """One rise uses the whole allowance of 300 s: what is left of the load waits for the period's end."""
+    """One rise uses the whole allowance of 300 s. The rest of the load waits for the period's end."""
     life = Life(scaler(PER_ONE, maximum=15, behavior=seed_behavior()), 1)
     sizes: list[tuple[int, int]] = []
     for second in range(302):
@@ -59,7 +59,10 @@ def test_900_percent_takes_1_to_10_at_once_and_to_13_after_the_period() -> None:
 
 
 def test_13_fall_to_1_one_at_a_time_every_10_seconds_after_the_window() -> None:
-    """The scale-down window holds the size for 60 s, then one leaves every 10 s; the events tell each step."""
+    """The scale-down window holds the size for 60 s.
+
+    Then one instance is removed every 10 s, with an event for each step.
+    """
     life = Life(scaler(PER_ONE, maximum=15, behavior=seed_behavior()), 13)
     life.step(samples([1000] * 13, life.now), after=0)
     leaves: list[tuple[int, int]] = []
@@ -92,8 +95,8 @@ def test_a_disabled_direction_never_moves() -> None:
     assert decisions[-1].trace[-1].reason == "ScaleDownLimit"
 
 
-def test_a_brief_dip_is_stabilized_away() -> None:
-    """The highest recommendation of five minutes stands against one low reading."""
+def test_stabilization_ignores_a_brief_dip() -> None:
+    """One low reading does not lower the highest recommendation of five minutes."""
     life = Life(scaler(QUEUE_15, maximum=100), 10)
     life.step(value(150_000))
     dip = life.step(value(15_000), after=15)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from autoscaler.model import Behavior, MetricType, TargetType
 from tests.decide.build import CPU_60, QUEUE_15, metric, scaler
-from tests.decide.shadowing import World
+from tests.decide.shadowing import SimulatedTarget
 from tests.decide.test_properties import behaviors
 
 INFLIGHT_10 = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 10_000, "inflight")
@@ -18,9 +18,9 @@ loads = st.lists(st.tuples(st.integers(0, 400_000), st.sampled_from([1, 15, 60, 
 def test_a_dry_run_decides_what_a_live_one_decides(
     load: list[tuple[int, int]], behavior: Behavior | None, size: int, metrics: tuple[object, ...]
 ) -> None:
-    """Bit for bit, however often the size changes: the load that is conserved is the load that there is."""
+    """Both agree exactly, however often the size changes, because the model conserves the load."""
     one = scaler(*metrics, minimum=1, maximum=40, behavior=behavior)  # type: ignore[arg-type]  # metrics
-    live, dry = World(one, size, dry=False), World(one, size)
+    live, dry = SimulatedTarget(one, size, dry=False), SimulatedTarget(one, size)
     for drawn, after in load:
         total = drawn // 40 if metrics == (CPU_60,) else drawn
         expected, found = live.cycle(total, after=after), dry.cycle(total, after=after)
@@ -36,13 +36,13 @@ def test_a_dry_run_decides_what_a_live_one_decides(
 def test_a_shadow_is_never_impossible(
     load: list[tuple[int, int]], behavior: Behavior | None, size: int, others: list[int]
 ) -> None:
-    """Whatever somebody else makes of the target meanwhile."""
-    world = World(scaler(QUEUE_15, INFLIGHT_10, minimum=0, maximum=40, behavior=behavior), size)
+    """Whatever size other clients give the target meanwhile."""
+    simulated = SimulatedTarget(scaler(QUEUE_15, INFLIGHT_10, minimum=0, maximum=40, behavior=behavior), size)
     for (total, after), other in zip(load, others, strict=False):
-        made = world.cycle(total, after=after)
-        shadow = world.shadow
+        made = simulated.cycle(total, after=after)
+        shadow = simulated.shadow
         assert sum(each.units for each in shadow.starting) <= shadow.size
-        assert 0 <= shadow.ready(world.now) <= shadow.size
+        assert 0 <= shadow.ready(simulated.now) <= shadow.size
         assert shadow.start_up > timedelta(0)
-        assert made.current == world.size
-        world.resize(other)
+        assert made.current == simulated.size
+        simulated.resize(other)

@@ -1,4 +1,4 @@
-"""Events of what operators ask."""
+"""Events of pauses and overrides."""
 
 from datetime import timedelta
 
@@ -15,7 +15,7 @@ OVERRIDE = Override(5, 8, "bob", "sale", NOW, END)
 
 
 def decided(steering: Steering, last: timedelta | None, now: timedelta) -> Decision:
-    """A cycle `now` after the end; the one before it was `last` after the end."""
+    """Run a cycle `now` after the end. The previous one ran `last` after the end."""
     history = History(steering=steering, at=None if last is None else END + last)
     return decide(scaler(QUEUE_15), Observation(state(3), (value(45_000),)), history, END + now)
 
@@ -31,8 +31,8 @@ def decided(steering: Steering, last: timedelta | None, now: timedelta) -> Decis
         ),
     ],
 )
-def test_an_ending_is_an_event_of_the_first_cycle_after_it(steering: Steering, reason: str, message: str) -> None:
-    """Also where the daemon was down meanwhile; once, and not before."""
+def test_an_expiry_is_an_event_of_the_next_cycle(steering: Steering, reason: str, message: str) -> None:
+    """Exactly once, also if the daemon was down at the time."""
     second = timedelta(seconds=1)
     (event,) = decided(steering, -5 * second, second).events
     assert (event.type, event.reason, event.message) == ("Normal", reason, message)
@@ -41,15 +41,15 @@ def test_an_ending_is_an_event_of_the_first_cycle_after_it(steering: Steering, r
     assert decided(steering, 0 * second, 5 * second).events == ()
 
 
-def test_what_has_no_end_does_not_end_by_itself() -> None:
-    """And an autoscaler that has never decided has held nothing."""
+def test_a_pause_without_end_does_not_expire() -> None:
+    """An autoscaler without decisions has nothing to end."""
     endless = Steering(Pause(Direction.BOTH, "ann", "", NOW, None))
     assert decided(endless, -timedelta(days=1), timedelta(days=1)).events == ()
     assert decided(Steering(pause=PAUSE), None, timedelta(days=1)).events == ()
 
 
-def test_an_event_says_who_what_why_and_until_when() -> None:
-    """It is read weeks later, by somebody else."""
+def test_an_event_names_operator_change_reason_and_end() -> None:
+    """Other operators read it weeks later."""
     endless = Pause(Direction.BOTH, "ann", "", NOW, None)
     both, one = Steering(PAUSE, OVERRIDE), Steering(None, OVERRIDE)
     ends = [resumed(both, Steering(), "eve", "done"), resumed(both, one, "eve", "")]
@@ -63,5 +63,5 @@ def test_an_event_says_who_what_why_and_until_when() -> None:
 
 
 def test_a_resume_of_nothing_is_no_event() -> None:
-    """The command may be typed twice."""
+    """An operator may run the command twice."""
     assert resumed(Steering(), Steering(), "eve", "") is None

@@ -51,7 +51,7 @@ def test_what_a_brake_prevents_is_a_step_and_a_hurdle() -> None:
     assert [step.reason for step in told.trace][-1] == Reason.OUTSIDE_CHANGE
     assert told.if_unchanged is not None
     assert (told.if_unchanged.size, told.if_unchanged.in_seconds) == (4, 3 * MINUTE)
-    assert any("In the way: somebody else set the size from 10 to 12" in line for line in told.lines)
+    assert any("In the way: something else set the size from 10 to 12" in line for line in told.lines)
 
 
 def test_all_that_holds_is_listed_in_order() -> None:
@@ -70,7 +70,9 @@ def test_a_brake_that_prevents_nothing_is_told_once() -> None:
     diary.cycle(10)
     told = diary.cycle(10, running=5)
     (line,) = [line for line in told.lines if "brake" in line]
-    assert line.startswith("The brake loss was on, and nothing was wanted that it prevents: 5 of 10 that ran were gone")
+    assert line.startswith(
+        "The brake loss was on, and nothing was wanted that it prevents: 5 of 10 running units were gone"
+    )
 
 
 def test_it_can_be_sent_as_json_and_read_back() -> None:

@@ -1,6 +1,6 @@
 """A limit that a connection's autoscalers share, as it is shown of one of them."""
 
-from autoscaler.decide import decide, share
+from autoscaler.decide import apply_limits, decide
 from autoscaler.documents.conclusion import conclusion
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.level import Level
@@ -24,7 +24,7 @@ def held(limited: ConnectionLimits, size: int, wanted: int, behavior: Behavior |
     history, size = fleet.histories["web"], fleet.sizes["web"]
     observed = Observation(state(size), (value(1000 * wanted),))
     standing: Standing = fleet.standing(0)
-    made = share([decide(scaler, observed, history, fleet.now)], {"web": history}, standing, fleet.now)
+    made = apply_limits([decide(scaler, observed, history, fleet.now)], {"web": history}, standing, fleet.now)
     return Record(scaler, made.decisions[0], observed, history)
 
 

@@ -17,32 +17,32 @@ from autoscaler.model import Direction, MetricType, Pause, Steering, TargetType
 from autoscaler.record import Record, SeriesRow
 from autoscaler.web.page.words import meaning
 from tests.decide.build import NOW, metric, scaler
-from tests.decide.shadowing import World
+from tests.decide.shadowing import SimulatedTarget
 from tests.replaced import replace
 
 INFLIGHT_10 = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 10_000, "inflight")
 
 
-def world() -> World:
-    return World(scaler(INFLIGHT_10, maximum=20), 2)
+def simulated() -> SimulatedTarget:
+    return SimulatedTarget(scaler(INFLIGHT_10, maximum=20), 2)
 
 
-def record(one: World, load: int, after: float = 15) -> Record:
+def record(one: SimulatedTarget, load: int, after: float = 15) -> Record:
     made = one.cycle(load, after=after)
     return Record(one.scaler, made, one.observed, one.before)
 
 
-def told(one: World, load: int, after: float = 15) -> Explanation:
+def told(one: SimulatedTarget, load: int, after: float = 15) -> Explanation:
     return explanation(record(one, load, after))
 
 
-def summed(one: World, load: int, after: float = 15) -> Summary:
+def summed(one: SimulatedTarget, load: int, after: float = 15) -> Summary:
     made = one.cycle(load, after=after)
     return summary("web", one.scaler, made, Steering(), configured=True)
 
 
 def test_the_headline_says_what_the_shadow_did() -> None:
-    one = world()
+    one = simulated()
     assert conclusion(record(one, 60_000)) == (
         "would go from 2 to 4, but a dry run writes nothing: pods metric inflight above target"
     )
@@ -55,21 +55,21 @@ def test_the_headline_says_what_the_shadow_did() -> None:
 
 
 def test_the_headline_of_a_pause_does_not_say_that_the_shadow_followed() -> None:
-    one = world()
+    one = simulated()
     one.history = replace(one.history, steering=Steering(Pause(Direction.OUT, "ann", "sale", NOW, None)))
     said = conclusion(record(one, 60_000))
     assert said.startswith("the target's size is 2; its shadow stays at 2, although 4 is wanted: paused by ann")
 
 
 def test_the_first_sentence_has_both_sizes() -> None:
-    one = world()
+    one = simulated()
     assert told(one, 60_000).lines[0] == "The target's size is 2; its shadow's was 2 and is 4 now. (dry run)"
     one.cycle(60_000)
     assert told(one, 60_000, after=60).lines[0] == "The target's size is 2; its shadow's is 6 and stays. (dry run)"
 
 
 def test_a_failed_metric_keeps_the_shadow() -> None:
-    one = world()
+    one = simulated()
     made = one.cycle({0: MetricError("no answer")})
     first, *_ = explanation(Record(one.scaler, made, one.observed, one.before)).lines
     assert first == "The target's size is 2; its shadow's is 2 and stays, as its metric has no value. (dry run)"
@@ -77,7 +77,7 @@ def test_a_failed_metric_keeps_the_shadow() -> None:
 
 def test_thresholds_are_those_of_the_shadows_size() -> None:
     """An average of 11 on four instances, and not of two."""
-    one = world()
+    one = simulated()
     one.cycle(40_000)
     document = told(one, 40_000, after=60)
     (found,) = document.metrics
@@ -88,21 +88,21 @@ def test_thresholds_are_those_of_the_shadows_size() -> None:
 
 def test_what_would_move_it_is_told_as_of_a_live_one() -> None:
     """`A dry run writes nothing` was true of the target, and the shadow moves."""
-    one = world()
+    one = simulated()
     one.cycle(40_000)
     out, _ = told(one, 40_000, after=60).ways
     assert out.text == "To scale out it takes average inflight above 11; at the earliest to 5 in 15s."
 
 
 def test_samples_that_were_read_are_the_targets() -> None:
-    one = world()
+    one = simulated()
     one.cycle(40_000)
     (found,) = told(one, 40_000, after=60).metrics
     assert (found.samples.read, found.samples.ready) == (2, 4)
 
 
 def test_the_list_has_both_sizes_marked() -> None:
-    one = world()
+    one = simulated()
     one.cycle(40_000)
     found = summed(one, 40_000, after=60)
     assert (found.current, found.shadow, found.desired, found.direction) == (2, 4, 4, None)
@@ -111,14 +111,14 @@ def test_the_list_has_both_sizes_marked() -> None:
 
 def test_the_direction_is_the_shadows() -> None:
     """The target is larger; what was decided is more than the shadow had."""
-    one = world()
+    one = simulated()
     one.cycle(60_000)
     one.resize(9)
     assert summed(one, 90_000).direction is Direction.OUT
 
 
 def test_without_a_shadow_nothing_is_said_of_one() -> None:
-    one = world()
+    one = simulated()
     one.scaler = replace(one.scaler, options=replace(one.scaler.options, shadow=False))
     found = summed(one, 60_000)
     assert (found.shadow, found.saturated) == (None, False)
@@ -126,12 +126,12 @@ def test_without_a_shadow_nothing_is_said_of_one() -> None:
 
 
 def test_a_dry_run_does_not_say_that_it_has_just_changed_the_size() -> None:
-    found = summed(world(), 60_000)
+    found = summed(simulated(), 60_000)
     assert meaning(found) == "It would have changed the size just now; a dry run writes nothing"
 
 
 def test_a_target_that_may_hide_demand_is_marked() -> None:
-    one = world()
+    one = simulated()
     one.cycle(60_000)
     found = summed(one, 60_000, after=60)
     assert found.saturated
@@ -139,7 +139,7 @@ def test_a_target_that_may_hide_demand_is_marked() -> None:
 
 
 def test_a_would_be_rescale_has_its_direction() -> None:
-    (happened,) = world().cycle(60_000).events
+    (happened,) = simulated().cycle(60_000).events
     assert happened.direction is Direction.OUT
 
 
@@ -168,7 +168,7 @@ def test_a_thinned_chart_keeps_the_turns_of_the_shadow() -> None:
 
 
 def test_a_shadow_that_moves_is_news_for_the_log() -> None:
-    one = world()
+    one = simulated()
     before = one.cycle(20_000)
     assert not differs(before, one.cycle(20_000))
     assert differs(before, replace(before, shadow=7))

@@ -95,7 +95,7 @@ def test_brakes_hold_what_somebody_set_and_what_a_node_lost_through_a_crash(tmp_
             daemon.wait_for("decision", current=5, desired=5)
             engine.scale("web", 8)
             line = daemon.wait_for("decision", current=8, desired=5, written=None, reason="OutsideChange")
-            assert line["message"].startswith("somebody else set the size from 5 to 8")
+            assert line["message"].startswith("something else set the size from 5 to 8")
             daemon.stop(signal.SIGKILL)
         engine.wait_running("web", 8)
         with running_daemon(config) as daemon:

@@ -9,7 +9,7 @@ from autoscaler.foresee.shadow_comparison import ShadowComparison, comparison
 from autoscaler.model import MetricKind, MetricType, TargetType
 from autoscaler.record import Record
 from tests.decide.build import metric, scaler
-from tests.decide.shadowing import World
+from tests.decide.shadowing import SimulatedTarget
 from tests.replaced import replace
 
 INFLIGHT_10 = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 10_000, "inflight")
@@ -20,14 +20,14 @@ class Diary:
     """The cycles of a target of two instances: a dry run, unless it is said to be none."""
 
     def __init__(self, *, dry: bool = True) -> None:
-        self.world = World(scaler(INFLIGHT_10, maximum=6), 2, dry=dry)
+        self.simulated = SimulatedTarget(scaler(INFLIGHT_10, maximum=6), 2, dry=dry)
         self.records: list[Record] = []
 
     def cycle(self, load: int, after: float = 15, *, unreadable: bool = False) -> None:
         problem = TargetUnavailable("no answer") if unreadable else None
-        made = self.world.cycle(load, after=after, unreadable=problem)
-        assert self.world.observed is not None
-        self.records.append(Record(self.world.scaler, made, self.world.observed, self.world.before))
+        made = self.simulated.cycle(load, after=after, unreadable=problem)
+        assert self.simulated.observed is not None
+        self.records.append(Record(self.simulated.scaler, made, self.simulated.observed, self.simulated.before))
 
     def compared(self) -> ShadowComparison:
         found = comparison(self.records)
@@ -61,7 +61,7 @@ def test_the_time_in_which_a_queue_is_a_guess_is_told(rate: int | None, guessed:
     """It has never fallen, so nobody knows what the shadow's instances would have made of it."""
     queue = metric(MetricType.EXTERNAL, TargetType.AVERAGE_VALUE, 10_000, "jobs")
     diary = Diary()
-    diary.world = World(scaler(replace(queue, kind=MetricKind.BACKLOG, service_rate=rate), maximum=6), 2)
+    diary.simulated = SimulatedTarget(scaler(replace(queue, kind=MetricKind.BACKLOG, service_rate=rate), maximum=6), 2)
     for length in (40_000, 50_000, 60_000, 60_000, 60_000):
         diary.cycle(length)
     assert diary.compared().guessed_seconds == guessed
@@ -91,7 +91,7 @@ def test_changes_and_changes_of_direction_are_counted() -> None:
         diary.cycle(load, after=60)
     for _ in range(10):
         diary.cycle(10_000, after=60)
-    diary.world.resize(5)
+    diary.simulated.resize(5)
     diary.cycle(10_000)
     found = diary.compared()
     assert (found.target.changes, found.target.changes_of_direction) == (1, 0)

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import conclude, share
+from autoscaler.decide import apply_limits, conclude
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     CONNECTION_LIMITS,
@@ -72,7 +72,7 @@ def cycles(ledger: Ledger, scalers: Sequence[Autoscaler], targets: Targets, seed
         now = at(15 * cycle)
         history = ledger.recall(scalers)
         made = [wanting(cycle, one.name, targets.sizes[one.name], dice.choice((1, 9, 9))) for one in scalers]
-        decisions = share(made, history, ledger.standing(now), now).decisions
+        decisions = apply_limits(made, history, ledger.standing(now), now).decisions
         targets.felt |= any(step.reason in CONNECTION_LIMITS for one in decisions for step in one.trace)
         broken = ledger.intend(decisions)
         intended = [one for one in decisions if one.name not in broken]

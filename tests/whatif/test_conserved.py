@@ -126,9 +126,7 @@ def test_a_queue_that_nobody_knows_is_told_once_with_its_cycles() -> None:
         life.see(Observation(state(2), (value(length * 1_000),)))
     found = compared(life.moments, Candidate("more", replace(life.scaler, max_replicas=9), start_up=AT_ONCE))
     (told,) = [each for each in found.findings if each.kind is FindingKind.UNKNOWN]
-    assert told.message.startswith(
-        "in 3 cycles: nobody knows how long external metric queue would be with the shadow's 3"
-    )
+    assert told.message.startswith("in 3 cycles: the length of external metric queue with the shadow's 3")
     assert (told.begin, told.end) == (life.moments[1].at, life.moments[3].at)
     rated = replace(life.scaler, max_replicas=9, metrics=(replace(queue, service_rate=1_000),))
     known = compared(life.moments, Candidate("rated", rated, start_up=AT_ONCE))

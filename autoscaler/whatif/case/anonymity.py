@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.decide.sharing import cut_as_recorded
+from autoscaler.decide.connection_limits import limit_as_recorded
 from autoscaler.errors import AutoscalerError
 from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, MetricType, Steering
 from autoscaler.whatif.past.past import Moment
@@ -96,9 +96,9 @@ class Anonymizer:
         other = self._configuration(scaler)
         history = self._history(before)
         observed = self._scrub(moment.observation)
-        again = cut_as_recorded(decide(other, observed, history, moment.at), history, self._with_plain_cut(recorded))
+        again = limit_as_recorded(decide(other, observed, history, moment.at), history, self._with_plain_cut(recorded))
         made = conclude(again, self._scrub(recorded.outcome))
-        as_it_was = cut_as_recorded(decide(scaler, moment.observation, before, moment.at), before, recorded)
+        as_it_was = limit_as_recorded(decide(scaler, moment.observation, before, moment.at), before, recorded)
         as_it_was = conclude(as_it_was, recorded.outcome)
         if not same_decision(as_it_was, recorded):  # what the case is about, perhaps: it stays different
             made = self._differing(made, as_it_was, recorded)

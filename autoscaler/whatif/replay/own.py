@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.decide.sharing import cut_as_recorded
+from autoscaler.decide.connection_limits import limit_as_recorded
 from autoscaler.errors import TargetError
 from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, Intent, Outcome, later
 from autoscaler.whatif.past.past import Finding, FindingKind, Moment, span
@@ -59,7 +59,7 @@ class Repeated:
             history = replace(before.follows, steering=recorded.steering)
         elif before is not None:
             history = self._continued(before, history, moment.at)
-        made = cut_as_recorded(decide(scaler, moment.observation, history, moment.at), history, recorded)
+        made = limit_as_recorded(decide(scaler, moment.observation, history, moment.at), history, recorded)
         made = conclude(made, recorded.outcome)
         self._compare(recorded, made)
         self._before = _Before(moment.at, scaler, remember(scaler, history, recorded))

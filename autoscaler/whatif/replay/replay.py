@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.decide.brakes import with_own
+from autoscaler.decide.brakes import with_own_write
+from autoscaler.decide.connection_limits import apply_limits
 from autoscaler.decide.remember import with_events
 from autoscaler.decide.shadow import unknown_backlogs, without_shadow
-from autoscaler.decide.sharing import share
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -176,7 +176,7 @@ class _Candidate:
             return made
         standing = Standing(self._scaler.target.adapter, self._limits, self._removals)
         live = replace(made, current=made.shadow, shadow=None, dry_run=False)  # its shadow in its target's place
-        (cut,) = share([live], {made.name: history}, standing, made.now).decisions
+        (cut,) = apply_limits([live], {made.name: history}, standing, made.now).decisions
         cut = replace(cut, current=made.current, shadow=made.shadow, dry_run=made.dry_run)
         if cut.change is not None and cut.change.size < cut.change.decided_from:
             removal = Removal(made.name, made.now, cut.change.decided_from - cut.change.size)
@@ -220,7 +220,7 @@ class _Candidate:
         if own is not None and own.now == before.at and own.written == now.replicas:
             return history  # its own, remembered already
         if before.decision is None or before.decision.written == now.replicas:  # not an operator's
-            memory = with_own(history.brakes, OwnSize(now.replicas, before.at, answered=True))
+            memory = with_own_write(history.brakes, OwnSize(now.replicas, before.at, answered=True))
             history = replace(history, brakes=memory)
         if self._scaler.behavior is None:
             return history

@@ -107,10 +107,10 @@ def test_a_brake_that_is_on_is_shown_with_what_it_prevents(tmp_path: Path) -> No
             idle = site.get("/autoscalers/web").text
             life.queue(150)
             holding = site.get("/autoscalers/web").text
-    assert "The brake outsideChange is on: somebody else set the size from 3 to 5" in idle
+    assert "The brake outsideChange is on: something else set the size from 3 to 5" in idle
     assert "<dt>Brake outsideChange</dt><dd>a size that somebody else set is left for 10m</dd>" in idle
     assert "The brake outsideChange is on" not in holding
-    assert "Limited: somebody else set the size from 3 to 5" in holding
+    assert "Limited: something else set the size from 3 to 5" in holding
 
 
 @pytest.mark.parametrize("path", ["/", "/autoscalers/web"])

@@ -4,7 +4,7 @@ import gzip
 from datetime import timedelta
 from pathlib import Path
 
-from autoscaler.decide import conclude, decide, share
+from autoscaler.decide import apply_limits, conclude, decide
 from autoscaler.model import (
     Autoscaler,
     ConnectionLimits,
@@ -135,7 +135,7 @@ def test_what_the_connections_limits_cut_stays_cut() -> None:
     seen = life.seen(10)
     standing = Standing("acme-fleet", ConnectionLimits(RemovalBudget(2, timedelta(minutes=5))))
     made = decide(life.scaler, seen, life.history, life.now)
-    (cut,) = share([made], {"web": life.history}, standing, life.now).decisions
+    (cut,) = apply_limits([made], {"web": life.history}, standing, life.now).decisions
     life.moments.append(Moment(life.now, seen, conclude(cut, Written(6)), life.history, life.scaler))
     renamed = anonymized(life.moments)
     found = compare(Listed(renamed), [], NOW, life.now)

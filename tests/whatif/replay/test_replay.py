@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import conclude, decide, remember, share
+from autoscaler.decide import apply_limits, conclude, decide, remember
 from autoscaler.errors import MetricError, TargetNotFound, TargetUnavailable
 from autoscaler.model import (
     Behavior,
@@ -187,7 +187,7 @@ def test_a_decision_that_the_connections_limits_cut_comes_out_again() -> None:
     seen = life.seen(10)
     cut = decide(life.scaler, seen, life.history, life.now)
     standing = Standing("fleet", ConnectionLimits(RemovalBudget(2, timedelta(minutes=5))))
-    (cut,) = share([cut], {"web": life.history}, standing, life.now).decisions
+    (cut,) = apply_limits([cut], {"web": life.history}, standing, life.now).decisions
     assert cut.change is not None
     assert cut.change.size == 6
     cut = conclude(cut, Written(6))

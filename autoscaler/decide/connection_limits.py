@@ -1,7 +1,7 @@
-"""`share`: what the decisions of one cycle may come to together, under their connection's limits.
+"""Applies a connection's limits to the decisions of one cycle.
 
-A limit only ever prevents a change, and as little of it as it must: a scale-in that is too much for the removal budget
-takes what is left of it, a scale-out that is too much for `maxTotal` takes the room that there is.
+A limit only prevents changes, and no more of a change than necessary. A scale-in takes what is left of the removal
+budget. A scale-out takes the room that is left under `maxTotal`.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from autoscaler.decide.allotment import Want, allot
+from autoscaler.decide.allocation import SizeRequest, allocate
 from autoscaler.decide.conditions import MESSAGES
 from autoscaler.decide.removals import already_counted
 from autoscaler.model import (
@@ -36,30 +36,32 @@ from autoscaler.quantity import format_duration
 _LIMITED: Final = ConditionType.SCALING_LIMITED
 
 
-class Shared(NamedTuple):
-    """What the limits made of a cycle's decisions."""
+class LimitedDecisions(NamedTuple):
+    """The decisions of a cycle after the limits."""
 
     decisions: Sequence[Decision]
-    """In their order."""
+    """In the order given."""
     removals_left: int | None = None
-    """What may still leave after them; None: there is no removal budget."""
+    """Instances that may still be removed afterwards; None without a removal budget."""
     total: int | None = None
-    """What all sizes sum to before them; None: there is no limit of it."""
+    """Sum of all sizes beforehand; None without `maxTotal`."""
 
 
-class _Claim(NamedTuple):
-    """A decision and what it needs of a limit."""
+class _LimitedChange(NamedTuple):
+    """A decision and what it asks of a limit."""
 
     decision: Decision
-    want: Want
-    """From the size up to which nothing needs to be asked for."""
+    request: SizeRequest
+    """The size starts where the limit starts to count."""
 
 
-def share(decisions: Sequence[Decision], history: Mapping[str, History], standing: Standing, now: datetime) -> Shared:
-    """The decisions as far as the connection's limits allow them. `history`: by the autoscaler's name.
+def apply_limits(
+    decisions: Sequence[Decision], history: Mapping[str, History], standing: Standing, now: datetime
+) -> LimitedDecisions:
+    """Return the decisions as far as the connection's limits allow. `history` is by autoscaler name.
 
-    What a dry run decides takes nothing from the others, and is cut as if it did. A decision that cannot be written,
-    since an earlier write to its target is under way, takes nothing either: what that write may come to is counted.
+    A dry run's decision uses none of the limits, and is limited as if it did. A decision that cannot be written because
+    an earlier write to its target is running uses none either; the running write is counted.
     """
     limits, left, total = standing.limits, None, None
     if limits.removal_budget is not None:
@@ -67,29 +69,28 @@ def share(decisions: Sequence[Decision], history: Mapping[str, History], standin
     if limits.max_total is not None:
         decisions, total = _within_total(decisions, history, standing, limits.max_total)
     if left is not None or total is not None:
-        decisions = [_without_old_word(made, history[made.name]) for made in decisions]
-    return Shared(decisions, left, total)
+        decisions = [_without_past_limit(made, history[made.name]) for made in decisions]
+    return LimitedDecisions(decisions, left, total)
 
 
-def cut_as_recorded(made: Decision, history: History, recorded: Decision) -> Decision:
-    """A decision as its connection's limits left it when it was recorded; `made`: not concluded.
+def limit_as_recorded(made: Decision, history: History, recorded: Decision) -> Decision:
+    """Apply the limits to a decision as they applied when it was recorded. `made` is not concluded.
 
-    What the others had used of the limits then is not recorded with it. That it was cut, and to what, is: a step of its
-    trace says so.
+    The usage of the other autoscalers is not recorded. A step of the recorded trace has the limited size.
     """
     step = next((each for each in recorded.trace if each.reason in CONNECTION_LIMITS), None)
     if step is not None:
         return _cut(made, history, step.after, Reason(step.reason), step.detail)
     said = _limited(recorded.conditions)
-    if said is not None and said.reason in CONNECTION_LIMITS:  # there was no limit any more to say otherwise
+    if said is not None and said.reason in CONNECTION_LIMITS:  # the limit was removed from the configuration
         return made
-    return _without_old_word(made, history)
+    return _without_past_limit(made, history)
 
 
-def size_of(made: Decision, unfinished: Intent | None) -> int | None:
-    """What an autoscaler counts as under `maxTotal`; None: its target could not be read.
+def counted_size(made: Decision, unfinished: Intent | None) -> int | None:
+    """Return the size that counts under `maxTotal`, or None if the target could not be read.
 
-    That is its size; or what was asked for and may still arrive; or what its minimum is about to make of it.
+    That is the largest of the current size, the sizes of writes that can still arrive, and the minimum about to be set.
     """
     if made.current is None:
         return None
@@ -108,26 +109,28 @@ def _within_budget(
     budget: RemovalBudget,
     now: datetime,
 ) -> tuple[Sequence[Decision], int]:
-    """The decisions, scale-ins cut to what may leave, and what is left then."""
+    """Return the decisions with scale-ins reduced to the budget, and what is left of the budget."""
     recent = [one for one in standing.removals if now - one.at < budget.period]
     left = max(0, budget.instances - sum([one.instances for one in recent]))
     counted = {(one.name, one.at): one.instances for one in recent}
-    claims = []
+    changes = []
     for made in decisions:
         change = _to_write(made, standing)
         if change is not None and change.size < change.decided_from:
             known = history[made.name].unfinished
             before = 0 if known is None else counted.get((made.name, known.at), 0)
             free = already_counted(change.decided_from, known, before)
-            claims.append(_Claim(made, Want(made.name, max(change.size, change.decided_from - free), change.size)))
-    allowed = _allowed(claims, lambda _: left)
+            changes.append(
+                _LimitedChange(made, SizeRequest(made.name, max(change.size, change.decided_from - free), change.size))
+            )
+    allowed = _allowed(changes, lambda _: left)
     detail = (
         f"{standing.connection}'s removalBudget is {budget.instances} instances in {format_duration(budget.period)}, "
         f"of which {left} {'was' if left == 1 else 'were'} left"
     )
     if recent:
         detail += f"; more from {(recent[0].at + budget.period).isoformat(timespec='seconds')}"
-    used = sum([one.want.size - allowed[one.decision.name] for one in claims if not one.decision.dry_run])
+    used = sum([one.request.size - allowed[one.decision.name] for one in changes if not one.decision.dry_run])
     cut = _cut_all(decisions, history, allowed, Reason.REMOVAL_BUDGET_LIMIT, detail)
     return cut, left - used
 
@@ -135,41 +138,41 @@ def _within_budget(
 def _within_total(
     decisions: Sequence[Decision], history: Mapping[str, History], standing: Standing, limit: int
 ) -> tuple[Sequence[Decision], int]:
-    """The decisions, scale-outs cut to the room there is, and what all sizes sum to before them."""
+    """Return the decisions with scale-outs reduced to the room left, and the sum of all sizes beforehand."""
     sizes = dict(standing.sizes)
     for made in decisions:
-        size = size_of(made, history[made.name].unfinished)
+        size = counted_size(made, history[made.name].unfinished)
         if size is not None:
             sizes[made.name] = size
     total = sum(sizes.values()) + standing.others
-    claims = []
-    proposed = dict[str, int]()  # what a dry run wants up to its minimum: nobody else pays for it
+    changes = []
+    proposed = dict[str, int]()  # what a dry run needs to reach its minimum, which no other autoscaler pays for
     for made in decisions:
         change = _to_write(made, standing)
         if change is not None and change.size > change.decided_from:
             counted = sizes[made.name]
             own = counted if made.shadow is None else made.shadow
             base = min(change.size, max(own, made.minimum or 0))
-            # a shadow counts in its target's place for itself, and for nobody else
+            # a shadow replaces its target in the total only for itself
             proposed[made.name] = max(0, base - counted) if made.shadow is None else base - counted
-            claims.append(_Claim(made, Want(made.name, base, change.size)))
-    allowed = _allowed(claims, lambda some: limit - total - sum([proposed[one.decision.name] for one in some]))
+            changes.append(_LimitedChange(made, SizeRequest(made.name, base, change.size)))
+    allowed = _allowed(changes, lambda some: limit - total - sum([proposed[one.decision.name] for one in some]))
     detail = f"{standing.connection}'s maxTotal is {limit}, of which {total} are in use"
     return _cut_all(decisions, history, allowed, Reason.MAX_TOTAL_LIMIT, detail), total
 
 
 def _to_write(made: Decision, standing: Standing) -> ScaleChange | None:
-    """What it is to write in this cycle, if anything; of a dry run what it proposes."""
+    """Return the change to write in this cycle, or a dry run's proposal; None if there is none."""
     return None if made.target in standing.busy and not made.dry_run else made.change
 
 
-def _allowed(claims: Sequence[_Claim], units: Callable[[Sequence[_Claim]], int]) -> Mapping[str, int]:
-    """The size that each may go to, by the autoscaler's name. `units`: how far some may go together."""
-    live = [one for one in claims if not one.decision.dry_run]
-    allowed = dict(allot([one.want for one in live], units(live)))
-    if len(live) < len(claims):
-        all_of_them = allot([one.want for one in claims], units(claims))
-        allowed |= {one.decision.name: all_of_them[one.decision.name] for one in claims if one.decision.dry_run}
+def _allowed(changes: Sequence[_LimitedChange], units: Callable[[Sequence[_LimitedChange]], int]) -> Mapping[str, int]:
+    """Return the size granted to each autoscaler, by name. `units` returns how far some may change together."""
+    live = [one for one in changes if not one.decision.dry_run]
+    allowed = dict(allocate([one.request for one in live], units(live)))
+    if len(live) < len(changes):
+        all_of_them = allocate([one.request for one in changes], units(changes))
+        allowed |= {one.decision.name: all_of_them[one.decision.name] for one in changes if one.decision.dry_run}
     return allowed
 
 
@@ -185,13 +188,13 @@ def _cut_all(
 
 
 def _cut(made: Decision, before: History, size: int, reason: Reason, why: str) -> Decision:
-    """The decision with another size to write, or none where that is the present one; and why."""
+    """Return the decision with the size `size`, or without a change if that is the current size, and the reason."""
     change = made.change
     if change is None:
         return made
     present, stays = change.decided_from, size == change.decided_from
     known = _limited(before.conditions)
-    kind = EventType.WARNING if reason is Reason.MAX_TOTAL_LIMIT else EventType.NORMAL  # the budget lets go by itself
+    kind = EventType.WARNING if reason is Reason.MAX_TOTAL_LIMIT else EventType.NORMAL  # the budget frees itself
     event = Event(kind, reason, f"New size: {size} instead of {change.size}; reason: {why}")
     begins = known is None or not known.status or known.reason != reason
     trace = [step for step in made.trace if step.reason != Reason.RESCALE]
@@ -211,8 +214,8 @@ def _cut(made: Decision, before: History, size: int, reason: Reason, why: str) -
     )
 
 
-def _without_old_word(made: Decision, before: History) -> Decision:
-    """A decision that did not come to the limits says so, where none of HPA's own stages has said anything."""
+def _without_past_limit(made: Decision, before: History) -> Decision:
+    """Clear a limit's ScalingLimited from an earlier cycle if the limit did not apply to this decision."""
     said = _limited(made.conditions)
     if said is None or said.reason not in CONNECTION_LIMITS or made.desired is None:
         return made
@@ -230,7 +233,7 @@ def _limited(conditions: Sequence[Condition]) -> Condition | None:
 def _with_limited(
     made: Decision, known: Condition | None, status: bool, reason: Reason, message: str
 ) -> tuple[Condition, ...]:
-    """The decision's conditions with another ScalingLimited, whose status is as old as it was in the last cycle."""
+    """Return the decision's conditions with this ScalingLimited. An unchanged status keeps its transition time."""
     since = known.last_transition if known is not None and known.status == status else made.now
     limited = Condition(_LIMITED, status, reason, message, since)
     if _limited(made.conditions) is None:

@@ -1,4 +1,4 @@
-"""What a connection's autoscalers may do together: a removal budget, and what their sizes may sum to."""
+"""The limits of a connection: its removal budget, and the sum of all sizes."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaler.decide import share
+from autoscaler.decide import apply_limits
 from autoscaler.errors import TargetDeferred, TargetNotFound, TargetNotWritten, TargetUnavailable
 from autoscaler.model import (
     WITHOUT_LIMITS,
@@ -57,7 +57,7 @@ cycles = st.lists(
 
 
 def sizes(made: Mapping[str, Decision]) -> dict[str, int | None]:
-    """What is to be written; None: nothing is."""
+    """Return the sizes to write, None where no write follows."""
     return {name: None if one.change is None else one.change.size for name, one in made.items()}
 
 
@@ -66,9 +66,9 @@ def limited(made: Decision) -> Condition:
 
 
 def run(fleet: Fleet, schedule: Any) -> Any:
-    """Each cycle of a schedule: what was there before, and what was decided.
+    """Run a schedule and return each cycle's state before it, and its decisions.
 
-    All shards read at the same moment what is left, and then use it one after another.
+    All shards read what is left at the same moment, and then use it one after another.
     """
     for loads, failures, arrives, after in schedule:
         fleet.now += timedelta(seconds=after)
@@ -80,10 +80,8 @@ def run(fleet: Fleet, schedule: Any) -> Any:
 
 
 @given(cycles, st.integers(1, 8), st.integers(1, 90), st.sampled_from([1, 2, 3]))
-def test_no_more_leaves_within_a_period_than_the_budget_has(
-    schedule: Any, instances: int, seconds: int, shards: int
-) -> None:
-    """Whatever is wanted, and whatever comes of the writes: also when their answers are lost."""
+def test_no_period_removes_more_than_the_budget(schedule: Any, instances: int, seconds: int, shards: int) -> None:
+    """Whatever autoscalers want and whatever the outcomes are, including lost answers."""
     fleet = Fleet(limits(instances, seconds), dict.fromkeys(NAMES, 20), shards)
     for _ in run(fleet, schedule):
         period = timedelta(seconds=seconds)
@@ -92,10 +90,8 @@ def test_no_more_leaves_within_a_period_than_the_budget_has(
 
 
 @given(cycles, st.integers(1, 60), st.integers(0, 5), st.sampled_from([1, 2, 3]), st.integers(0, 15))
-def test_sizes_never_grow_beyond_the_sum_that_is_allowed(
-    schedule: Any, total: int, minimum: int, shards: int, begin: int
-) -> None:
-    """Unless the minimums or the sizes that are there already are beyond it by themselves."""
+def test_sizes_never_grow_beyond_the_total(schedule: Any, total: int, minimum: int, shards: int, begin: int) -> None:
+    """Except when minimums or existing sizes already exceed the sum."""
     fleet = Fleet(limits(total=total), dict.fromkeys(NAMES, begin), shards, minimum)
     for before, _ in run(fleet, schedule):
         unavoidable = sum(max(size, minimum) for size in before.values())
@@ -103,8 +99,8 @@ def test_sizes_never_grow_beyond_the_sum_that_is_allowed(
 
 
 @given(cycles, st.integers(1, 8), st.integers(1, 60), st.integers(0, 5))
-def test_a_limit_only_ever_prevents_a_change(schedule: Any, instances: int, total: int, minimum: int) -> None:
-    """What it leaves lies between the present size and the one that the autoscaler alone wants, within its bounds."""
+def test_a_limit_only_prevents_changes(schedule: Any, instances: int, total: int, minimum: int) -> None:
+    """The limited size lies between the current size and the one that the autoscaler wants, within its bounds."""
     fleet = Fleet(limits(instances, total=total), dict.fromkeys(NAMES, 10), minimum=minimum)
     for loads, failures, arrives, after in schedule:
         fleet.now += timedelta(seconds=after)
@@ -121,64 +117,64 @@ def test_a_limit_only_ever_prevents_a_change(schedule: Any, instances: int, tota
 
 
 @given(cycles)
-def test_an_autoscaler_alone_with_enough_decides_as_without_limits(schedule: Any) -> None:
-    """A limit that does not bind is not felt: the same decision, field by field."""
+def test_an_autoscaler_within_its_limits_decides_as_without(schedule: Any) -> None:
+    """A limit that does not bind has no effect: the decision is the same, field by field."""
     fleet = Fleet(limits(10_000, total=10_000), {"a": 10})
     for loads, failures, arrives, after in schedule:
         fleet.now += timedelta(seconds=after)
         alone = fleet._decide("a", loads.get("a", 3))
-        assert share([alone], fleet.histories, fleet.standing(), fleet.now).decisions == [alone]
+        assert apply_limits([alone], fleet.histories, fleet.standing(), fleet.now).decisions == [alone]
         fleet.cycle({"a": loads.get("a", 3)}, failures, arrives=arrives)
 
 
 def test_without_limits_every_decision_stays_as_it_is() -> None:
-    """They are off unless they are configured."""
+    """Limits are off unless configured."""
     fleet = Fleet(limits(), {"a": 10, "b": 10})
     made = [fleet._decide("a", 2), fleet._decide("b", 90)]
-    assert share(made, fleet.histories, WITHOUT_LIMITS, NOW) == (made, None, None)
+    assert apply_limits(made, fleet.histories, WITHOUT_LIMITS, NOW) == (made, None, None)
 
 
-def test_a_scale_in_that_wants_more_takes_what_is_left() -> None:
-    """And the rest when the period has gone by."""
+def test_a_larger_scale_in_takes_what_is_left() -> None:
+    """The rest follows after the period."""
     fleet = Fleet(limits(5), {"a": 20})
     assert sizes(fleet.cycle({"a": 12})) == {"a": 15}
-    assert fleet.shared.removals_left == 0
+    assert fleet.limited_decisions.removals_left == 0
     assert sizes(fleet.cycle({"a": 12}, after=59)) == {"a": None}
     assert sizes(fleet.cycle({"a": 12}, after=1)) == {"a": 12}
-    assert fleet.shared.removals_left == 2
+    assert fleet.limited_decisions.removals_left == 2
 
 
-def test_the_budget_is_spent_where_most_is_too_much() -> None:
-    """Ten times what is needed wastes more than a tenth too much of anything."""
+def test_the_most_oversized_service_gets_the_budget() -> None:
+    """Ten times the needed size wastes more than a tenth too much."""
     fleet = Fleet(limits(8), {"idle": 10, "large": 44})
     assert sizes(fleet.cycle({"idle": 1, "large": 40})) == {"idle": 2, "large": None}
 
 
-def test_room_goes_to_whoever_is_most_overloaded() -> None:
+def test_the_most_overloaded_service_gets_the_room() -> None:
     """Two instances with the load of six come before a hundred with the load of a hundred and ten."""
     fleet = Fleet(limits(total=56), {"small": 2, "large": 50})
     assert sizes(fleet.cycle({"small": 6, "large": 55})) == {"small": 6, "large": None}
-    assert fleet.shared.total == 52
+    assert fleet.limited_decisions.total == 52
 
 
 def test_the_minimum_is_never_withheld() -> None:
-    """Somebody wrote it to be there whatever happens; the others get less room."""
+    """The value of minReplicas takes precedence over maxTotal; the other autoscalers get less room."""
     fleet = Fleet(limits(total=10), {"new": 0, "busy": 7}, minimum=4)
     fleet.sizes["new"] = fleet.known["new"] = 1
     assert sizes(fleet.cycle({"new": 1, "busy": 20})) == {"new": 4, "busy": None}
     assert sum(fleet.sizes.values()) == 11
 
 
-def test_what_a_minimum_is_about_to_take_is_kept_free_for_it() -> None:
-    """It is held just now; when it goes up, the sum would else be exceeded."""
+def test_room_is_reserved_for_a_minimum() -> None:
+    """The scale-out to the minimum is held. Without the reservation, the sum would be exceeded once it proceeds."""
     fleet = Fleet(limits(total=10), {"new": 0, "busy": 5}, minimum=4)
     fleet.sizes["new"] = fleet.known["new"] = 1
     fleet.cycle({"new": 1}, {"new": Held(HoldReason("Rollout", "wait"))})
     assert sizes(fleet.cycle({"busy": 20}, after=15)) == {"busy": 6}
 
 
-def test_sizes_beyond_the_sum_stay_and_may_shrink() -> None:
-    """It prevents growth; it takes nothing away."""
+def test_sizes_beyond_the_total_stay_and_may_shrink() -> None:
+    """The limit prevents growth and forces no scale-in."""
     fleet = Fleet(limits(total=10), {"a": 12, "b": 8})
     assert sizes(fleet.cycle({"a": 12, "b": 9})) == {"a": None, "b": None}
     assert sizes(fleet.cycle({"a": 3, "b": 9}, after=15)) == {"a": 3, "b": None}
@@ -188,14 +184,14 @@ def test_sizes_beyond_the_sum_stay_and_may_shrink() -> None:
 
 
 def test_a_target_that_cannot_be_read_counts_with_its_last_known_size() -> None:
-    """Its instances are still there, as far as anybody knows: an outage of the back end is no room."""
+    """Its instances still exist as far as the daemon knows, so an outage of the back end frees no room."""
     fleet = Fleet(limits(total=20), {"a": 12, "b": 2})
     fleet.cycle({"a": 14, "b": 2})
     assert sizes(fleet.cycle({"a": GONE, "b": 9}, after=15)) == {"a": None, "b": 6}
 
 
-def test_one_that_is_not_in_this_cycle_counts_too() -> None:
-    """Another sync period makes no other connection."""
+def test_an_autoscaler_outside_this_cycle_counts_too() -> None:
+    """A different sync period does not change the connection."""
     fleet = Fleet(limits(5, total=20), {"a": 12, "b": 2})
     assert sizes(fleet.cycle({"a": 9})) == {"a": 9}
     assert sizes(fleet.cycle({"b": 30})) == {"b": 11}
@@ -203,14 +199,14 @@ def test_one_that_is_not_in_this_cycle_counts_too() -> None:
 
 
 def test_growth_that_may_still_arrive_counts() -> None:
-    """A request without an answer may be carried out late."""
+    """The back end may apply a request that it did not answer."""
     fleet = Fleet(limits(total=20), {"a": 5, "b": 5})
     fleet.cycle({"a": 12, "b": 5}, {"a": GONE}, arrives=False)
     assert sizes(fleet.cycle({"a": 5, "b": 20}, after=15)) == {"a": None, "b": 8}
 
 
-def test_what_was_not_written_is_given_back() -> None:
-    """It is still there, and the next cycle may want it of somebody else."""
+def test_instances_not_removed_return_to_the_budget() -> None:
+    """The instance still exists, and the next cycle may remove a different one."""
     throttled = TargetNotWritten("throttled")
     for outcome in (
         Conflict("it changed"),
@@ -224,15 +220,15 @@ def test_what_was_not_written_is_given_back() -> None:
         assert sizes(fleet.cycle({"a": 20, "b": 10}, after=15)) == {"a": None, "b": 15}, outcome
 
 
-def test_what_may_have_been_written_stays_counted() -> None:
-    """It may arrive later: then these instances leave within the same period."""
+def test_an_unanswered_write_stays_counted() -> None:
+    """The write may arrive later and remove these instances within the same period."""
     fleet = Fleet(limits(5), {"a": 20, "b": 20})
     fleet.cycle({"a": 10, "b": 20}, {"a": GONE}, arrives=False)
     assert sizes(fleet.cycle({"a": 20, "b": 10}, after=15)) == {"a": None, "b": None}
 
 
-def test_a_scale_in_that_is_tried_again_is_not_counted_twice() -> None:
-    """Sizes are absolute: if both requests arrive no more leaves than by one of them."""
+def test_a_retried_scale_in_counts_once() -> None:
+    """Sizes are absolute, so both requests together remove no more than one of them."""
     fleet = Fleet(limits(5), {"a": 20})
     fleet.cycle({"a": 10}, {"a": GONE}, arrives=False)
     assert sizes(fleet.cycle({"a": 10}, {"a": Conflict("it changed")}, after=15)) == {"a": 15}
@@ -242,21 +238,21 @@ def test_a_scale_in_that_is_tried_again_is_not_counted_twice() -> None:
     assert sizes(fleet.cycle({"a": 10}, after=1)) == {"a": 10}
 
 
-def test_a_dry_run_takes_nothing_and_is_cut_as_if_it_did() -> None:
-    """It shows what would happen, and costs those that scale nothing."""
+def test_a_dry_run_uses_nothing_and_is_limited_like_a_live_one() -> None:
+    """A dry run shows what would happen, and uses nothing that live autoscalers need."""
     fleet = Fleet(limits(6, total=40), {"dry": 20, "live": 20})
     fleet.scalers["dry"] = replace(fleet.scalers["dry"], dry_run=True)
     made = fleet.cycle({"dry": 10, "live": 10}, {"dry": Proposed(17)})
     assert sizes(made) == {"dry": 17, "live": 14}
-    assert fleet.shared.removals_left == 0
+    assert fleet.limited_decisions.removals_left == 0
     assert fleet.counted == {("live", NOW): 6}
     fleet.sizes["dry"] = 17
     assert sizes(fleet.cycle({"dry": 37, "live": 34}, {"dry": Proposed(30)}, after=60)) == {"dry": 21, "live": 23}
 
 
 @pytest.mark.parametrize(("target", "wanted"), [(10, 30), (28, 30), (2, 30), (35, 30)])
-def test_a_shadow_has_the_room_that_it_would_have_in_its_targets_place(target: int, wanted: int) -> None:
-    """Its target may have been made smaller or larger by somebody else; the shadow is at 25, the live one at 10."""
+def test_a_shadow_replaces_its_target_in_the_total(target: int, wanted: int) -> None:
+    """Another client may have resized its target; the shadow is at 25, the live one at 10."""
     fleet = Fleet(limits(total=40), {"dry": 10, "live": 10})
     fleet.scalers["dry"] = replace(fleet.scalers["dry"], dry_run=True)
     fleet.cycle({"dry": 25, "live": 10}, {"dry": Proposed(25)})
@@ -266,7 +262,7 @@ def test_a_shadow_has_the_room_that_it_would_have_in_its_targets_place(target: i
     assert (made["dry"].current, made["dry"].shadow, made["dry"].status.current) == (target, 25, target)
 
 
-def test_a_scale_in_of_a_shadow_is_cut_by_the_budget_from_its_own_size() -> None:
+def test_the_budget_limits_a_shadow_from_its_own_size() -> None:
     fleet = Fleet(limits(6), {"dry": 10, "live": 10})
     fleet.scalers["dry"] = replace(fleet.scalers["dry"], dry_run=True)
     fleet.cycle({"dry": 25}, {"dry": Proposed(25)})
@@ -274,8 +270,8 @@ def test_a_scale_in_of_a_shadow_is_cut_by_the_budget_from_its_own_size() -> None
     assert fleet.counted == {}
 
 
-def test_shards_use_what_is_left_in_the_order_in_which_they_come() -> None:
-    """No shard has a part that the others cannot use."""
+def test_shards_use_what_is_left_in_order_of_arrival() -> None:
+    """The budget is not divided among shards."""
     fleet = Fleet(limits(5), {"a": 20, "b": 20}, shards=2)
     assert sizes(fleet.cycle({"a": 16}, shard=0)) == {"a": 16}
     assert sizes(fleet.cycle({"b": 10}, shard=1)) == {"b": 19}
@@ -283,8 +279,8 @@ def test_shards_use_what_is_left_in_the_order_in_which_they_come() -> None:
     assert sizes(fleet.cycle({"b": 20}, shard=1)) == {"b": 10}
 
 
-def test_who_comes_too_late_writes_nothing_and_tries_again() -> None:
-    """Two shards have read that there is enough; the first to intend has it."""
+def test_a_late_shard_writes_nothing_and_retries() -> None:
+    """Two shards read that enough is left. The first to record its intent gets it."""
     fleet = Fleet(limits(5, total=40), {"a": 20, "b": 20}, shards=2)
     standing = fleet.standing(1)
     assert sizes(fleet.cycle({"a": 16}, shard=0)) == {"a": 16}
@@ -296,21 +292,21 @@ def test_who_comes_too_late_writes_nothing_and_tries_again() -> None:
     assert sizes(fleet.cycle({"b": 24}, shard=1)) == {"b": 20}
 
 
-def test_a_decision_that_cannot_be_sent_uses_nothing() -> None:
-    """An earlier write to its target hangs: what that may come to is counted, and no more."""
+def test_a_decision_that_cannot_be_written_uses_nothing() -> None:
+    """An earlier write to its target hangs, and only what that write can come to is counted."""
     fleet = Fleet(limits(6), {"a": 20, "b": 20})
     fleet.cycle({"a": 18, "b": 20}, {"a": GONE}, arrives=False)
     made = fleet.cycle({"a": 10, "b": 10}, after=15, busy=["a"])
     assert (made["a"].outcome, made["b"].outcome) == (UNDER_WAY, Written(16))
-    assert fleet.shared.removals_left == 0
+    assert fleet.limited_decisions.removals_left == 0
     fleet = Fleet(limits(total=40), {"a": 10, "b": 10})
     fleet.cycle({"a": 20, "b": 10}, {"a": GONE}, arrives=False)
     made = fleet.cycle({"a": 90, "b": 30}, after=15, busy=["a"])
     assert (made["a"].outcome, made["b"].outcome) == (UNDER_WAY, Written(20))
 
 
-def test_a_removal_budget_that_holds_says_so() -> None:
-    """The condition of a rate that is limited, with a reason of its own; each step and its numbers."""
+def test_a_binding_removal_budget_sets_its_condition() -> None:
+    """ScalingLimited has a reason of its own, and each step has its numbers."""
     fleet = Fleet(limits(5), {"a": 20})
     made = fleet.cycle({"a": 12})["a"]
     why = "fleet's removalBudget is 5 instances in 1m, of which 5 were left"
@@ -335,8 +331,8 @@ def test_a_removal_budget_that_holds_says_so() -> None:
     assert limited(held).last_transition == NOW
 
 
-def test_a_sum_that_holds_is_a_warning() -> None:
-    """A service does not get what its load asks for until somebody acts."""
+def test_a_binding_total_is_a_warning() -> None:
+    """A service does not get what its load asks for until an operator acts."""
     fleet = Fleet(limits(total=30), {"a": 20, "b": 10}, shards=2)
     made = fleet.cycle({"a": 24}, shard=0)["a"]
     why = "fleet's maxTotal is 30, of which 30 are in use"
@@ -346,8 +342,8 @@ def test_a_sum_that_holds_is_a_warning() -> None:
     assert [(event.type, event.reason) for event in made.events] == [(EventType.WARNING, "MaxTotalLimit")]
 
 
-def test_its_word_ends_with_it_where_no_other_stage_speaks() -> None:
-    """Above the maximum no rate is asked: the condition of an earlier cycle would stand for ever."""
+def test_a_limits_condition_ends_with_the_limit() -> None:
+    """Above the maximum no rate is checked, so the condition of an earlier cycle would otherwise stay."""
     fleet = Fleet(limits(5), {"a": 20})
     fleet.scalers["a"] = replace(fleet.scalers["a"], max_replicas=14)
     assert limited(fleet.cycle({"a": 12})["a"]).reason == "RemovalBudgetLimit"
@@ -356,8 +352,8 @@ def test_its_word_ends_with_it_where_no_other_stage_speaks() -> None:
     assert (limited(made).status, limited(made).reason) == (False, "DesiredWithinRange")
 
 
-def test_a_scale_to_zero_that_is_cut_is_none() -> None:
-    """The condition says that the autoscaler may leave zero again by itself: only of a size of zero."""
+def test_a_limited_scale_to_zero_is_not_recorded_as_zero() -> None:
+    """The condition lets the autoscaler leave zero again, which applies to a size of 0 only."""
     fleet = Fleet(limits(5), {"a": 7}, minimum=0)
     made = fleet.cycle({"a": 0})["a"]
     assert (made.outcome, made.scaled_to_zero) == (Written(2), False)
