@@ -1,10 +1,14 @@
 """What every document has in common: frozen, typed, camelCase in JSON, described for OpenAPI by its docstrings."""
 
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
+
+_mirrored: dict[tuple[type, type], Sequence[str]] = {}
+"""Of a document and a type of the model: the fields that both have."""
 
 
 class Document(BaseModel):
@@ -21,7 +25,16 @@ class Document(BaseModel):
         serialize_by_alias=True,
         use_attribute_docstrings=True,
         json_schema_serialization_defaults_required=True,
+        from_attributes=True,
     )
+
+    @classmethod
+    def of(cls, value: object, /, **others: Any) -> Self:
+        """The document of a value of the model: its fields of the same names, and `others`."""
+        names = _mirrored.get((cls, type(value)))
+        if names is None:
+            names = _mirrored[cls, type(value)] = tuple(name for name in cls.model_fields if hasattr(value, name))
+        return cls(**({name: getattr(value, name) for name in names if name not in others} | others))
 
 
 Seconds: TypeAlias = Annotated[

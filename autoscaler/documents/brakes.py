@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from autoscaler.documents.base import Document, Seconds
-from autoscaler.model import ActiveBrake, Brake, Brakes
+from autoscaler.model import Brake, Brakes
 from autoscaler.quantity import format_duration
 
 
@@ -48,8 +48,3 @@ def _configured(brakes: Brakes) -> Iterator[BrakeDocument]:
     if outside is not None:
         text = f"a size that somebody else set is left for {format_duration(outside.hold)}"
         yield BrakeDocument(brake=Brake.OUTSIDE_CHANGE, percent=None, duration_seconds=outside.hold, text=text)
-
-
-def active(brakes: tuple[ActiveBrake, ...]) -> tuple[ActiveBrakeDocument, ...]:
-    """Those that are on in a decision."""
-    return tuple([ActiveBrakeDocument(brake=each.brake, reason=each.reason, message=each.message) for each in brakes])

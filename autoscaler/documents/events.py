@@ -37,14 +37,4 @@ class EventList(Document):
 
 def event(row: "EventRow") -> EventDocument:
     """The document of equal events."""
-    return EventDocument(
-        autoscaler=row.name,
-        type=row.type,
-        reason=row.reason,
-        message=row.message,
-        count=row.count,
-        first=row.first,
-        last=row.last,
-        dry_run=row.dry_run,
-        direction=row.direction,
-    )
+    return EventDocument.of(row, autoscaler=row.name)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from autoscaler.decide import remember
 from autoscaler.decide.scaling_rules import bounds_of
-from autoscaler.documents.brakes import active
+from autoscaler.documents.brakes import ActiveBrakeDocument
 from autoscaler.documents.explanation import (
     Allowance,
     BoundsDocument,
@@ -27,7 +27,7 @@ from autoscaler.documents.last_value import LastValue, MetricKey
 from autoscaler.documents.metric import decimal, metric, number, scale_of, text
 from autoscaler.documents.rules import QueryDocument, query_document
 from autoscaler.documents.sentences import sentences, way_text
-from autoscaler.documents.steering import steering_document
+from autoscaler.documents.steering import SteeringDocument
 from autoscaler.documents.summary import conditions
 from autoscaler.errors import MetricError
 from autoscaler.foresee import outlook
@@ -66,25 +66,19 @@ def explanation(
     """
     decision, scaler, observed, before = record.decision, record.scaler, record.observation, record.history
     case = _case(in_place_of_target(record))
-    document = Explanation(
-        name=decision.name,
+    document = Explanation.of(
+        decision,
         reference=str(decision.target),
         at=decision.now,
-        dry_run=decision.dry_run,
-        current=decision.current,
-        shadow=decision.shadow,
-        desired=decision.desired,
-        written=decision.written,
         outcome=None if decision.outcome is None else type(decision.outcome).__name__,
-        error=decision.error,
         metrics=_metrics(record, case, sources, last),
         trace=_steps(decision.trace),
         conditions=conditions(decision),
         bounds=None if observed is None else _bounds(scaler, decision, observed),
         stabilization=None if before is None else _stabilization(decision, before, scaler),
         policies=() if case is None else case.policies(),
-        steering=steering_document(decision.steering),
-        brakes=active(decision.brakes),
+        steering=SteeringDocument.of(decision.steering),
+        brakes=tuple(map(ActiveBrakeDocument.of, decision.brakes)),
         if_unchanged=None if case is None else case.if_unchanged(),
         ways=() if case is None else tuple([_with_text(way, decision) for way in case.ways()]),
         detailed=case is not None,
@@ -319,15 +313,7 @@ def _metric(
         wins=wins,
         query=query,
         last=last,
-        samples=Samples(
-            read=_read(reading),
-            ready=outcome.ready,
-            missing=outcome.missing,
-            not_ready=outcome.not_ready,
-            ignored=outcome.ignored,
-            unmatched=_unmatched(outcome),
-            dropped=outcome.dropped,
-        ),
+        samples=Samples.of(outcome, read=_read(reading), unmatched=_unmatched(outcome)),
         thresholds=None
         if limits is None
         else ThresholdDocument(
@@ -352,9 +338,7 @@ def _read(reading: Reading | MetricError | None) -> int | None:
 
 
 def _steps(trace: Sequence[Step]) -> tuple[StepDocument, ...]:
-    return tuple(
-        [StepDocument(reason=step.reason, before=step.before, after=step.after, detail=step.detail) for step in trace]
-    )
+    return tuple(map(StepDocument.of, trace))
 
 
 def _bounds(scaler: Autoscaler, decision: Decision, observed: Observation) -> BoundsDocument | None:
@@ -362,9 +346,7 @@ def _bounds(scaler: Autoscaler, decision: Decision, observed: Observation) -> Bo
     if not isinstance(state, TargetState):
         return None
     found = bounds_of(scaler, decision.steering.override, state.limits)
-    return BoundsDocument(
-        minimum=found.minimum, maximum=found.maximum, minimum_of=found.minimum_of, maximum_of=found.maximum_of
-    )
+    return BoundsDocument.of(found)
 
 
 def _stabilization(decision: Decision, before: History, scaler: Autoscaler) -> Stabilization | None:

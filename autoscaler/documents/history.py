@@ -89,16 +89,7 @@ def _sizes(row: "SeriesRow") -> tuple[int | None, ...]:
 
 
 def _point(row: "SeriesRow") -> Point:
-    return Point(
-        at=row.at,
-        current=row.current,
-        desired=row.desired,
-        minimum=row.minimum,
-        maximum=row.maximum,
-        dry_run=row.dry_run,
-        metrics=tuple([_metric(each) for each in row.metrics]),
-        shadow=row.shadow,
-    )
+    return Point.of(row, metrics=tuple(map(_metric, row.metrics)))
 
 
 def _metric(point: "MetricPoint") -> PointMetric:

@@ -83,13 +83,9 @@ def instances(record: "Record") -> InstanceList | None:
 
 
 def _instance(instance: Instance, readings: Iterable[tuple[MetricSpec, InstanceReading]]) -> InstanceDocument:
-    return InstanceDocument(
-        name=instance.name,
-        phase=instance.phase,
+    return InstanceDocument.of(
+        instance,
         ready=instance.phase is Phase.RUNNING and instance.ready is not False and not instance.deleting,
-        deleting=instance.deleting,
-        started_at=instance.started_at,
-        detail=instance.detail,
         values=tuple([_value(instance.name, metric, reading) for metric, reading in readings]),
     )
 

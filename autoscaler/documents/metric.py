@@ -36,18 +36,15 @@ class MetricDocument(Document):
 
 def metric(outcome: MetricOutcome) -> MetricDocument:
     """The document of one outcome."""
-    return MetricDocument(
-        name=outcome.name,
-        type=outcome.type,
+    return MetricDocument.of(
+        outcome,
         target_type=outcome.target.type,
         current=notation.value(outcome),
         target=notation.target(outcome.target),
         text=notation.metric(outcome),
         value=number(outcome.current, outcome.target.type),
         target_value=outcome.target.value / scale_of(outcome.target.type),
-        error=outcome.error,
         missing=len(outcome.missing),
-        on_fallback=outcome.on_fallback,
     )
 
 

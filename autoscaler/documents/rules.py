@@ -18,7 +18,6 @@ from autoscaler.model import (
     MetricType,
     PolicyType,
     Query,
-    ScalingPolicy,
     ScalingRules,
     SelectPolicy,
     TargetType,
@@ -125,13 +124,12 @@ def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = Mapping
         maximum=scaler.max_replicas,
         metrics=tuple([_metric(each, sources) for each in scaler.metrics]),
         behavior=_behavior(scaler),
-        options=OptionsDocument(
+        options=OptionsDocument.of(
+            options,
             sync_period_seconds=scaler.sync_period,
-            tolerance=options.tolerance,
             downscale_stabilization_seconds=options.downscale_stabilization,
             cpu_initialization_period_seconds=options.cpu_initialization_period,
             initial_readiness_delay_seconds=options.initial_readiness_delay,
-            shadow=options.shadow,
             start_up_seconds=options.start_up,
         ),
         brakes=configured(scaler.brakes),
@@ -149,23 +147,18 @@ def _behavior(scaler: Autoscaler) -> BehaviorDocument | None:
 
 
 def _rules(rules: ScalingRules, window: timedelta, default_tolerance: float) -> RulesDocument:
-    return RulesDocument(
+    return RulesDocument.of(
+        rules,
         stabilization_window_seconds=window,
-        select_policy=rules.select_policy,
-        policies=tuple([_policy(each) for each in rules.policies]),
+        policies=tuple([PolicyDocument.of(each, period_seconds=each.period) for each in rules.policies]),
         tolerance=default_tolerance if rules.tolerance is None else rules.tolerance,
     )
 
 
-def _policy(policy: ScalingPolicy) -> PolicyDocument:
-    return PolicyDocument(type=policy.type, value=policy.value, period_seconds=policy.period)
-
-
 def _metric(metric: MetricSpec, sources: "Mapping[str, PrometheusSource]") -> MetricSpecDocument:
     request = metric.request
-    return MetricSpecDocument(
-        name=metric.name,
-        type=metric.type,
+    return MetricSpecDocument.of(
+        metric,
         target_type=metric.target.type,
         target=notation.target(metric.target),
         query=query_document(metric.query, sources),
@@ -174,28 +167,19 @@ def _metric(metric: MetricSpec, sources: "Mapping[str, PrometheusSource]") -> Me
         else None
         if request is None
         else format_quantity(request),
-        container=metric.container,
-        described_object=metric.described_object,
         fallback=None if metric.fallback is None else _fallback(metric.fallback, sources),
-        kind=metric.kind,
         service_rate=None if metric.service_rate is None else format_quantity(metric.service_rate),
     )
 
 
 def _fallback(fallback: Fallback, sources: "Mapping[str, PrometheusSource]") -> FallbackDocument:
-    return FallbackDocument(
+    return FallbackDocument.of(
+        fallback,
         failure_duration_seconds=fallback.failure_duration,
-        replicas=fallback.replicas,
         query=None if fallback.query is None else query_document(fallback.query, sources),
-        allow_scale_in=fallback.allow_scale_in,
     )
 
 
 def query_document(query: Query, sources: "Mapping[str, PrometheusSource]") -> QueryDocument:
     """The document of a query. `sources`: the configuration's, for the link to it."""
-    return QueryDocument(
-        expr=query.expr,
-        prometheus=query.prometheus,
-        match=dict(query.match),
-        link=query_address(query, sources),
-    )
+    return QueryDocument.of(query, match=dict(query.match), link=query_address(query, sources))

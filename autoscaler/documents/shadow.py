@@ -44,10 +44,9 @@ class ShadowDocument(Document):
 
 def shadow_document(name: str, found: "ShadowComparison") -> ShadowDocument:
     """Its document."""
-    return ShadowDocument(
+    return ShadowDocument.of(
+        found,
         name=name,
-        since=found.since,
-        until=found.until,
         covered_seconds=timedelta(seconds=found.covered_seconds),
         decisions=found.cycles,
         target=_side(found.target),
@@ -58,12 +57,10 @@ def shadow_document(name: str, found: "ShadowComparison") -> ShadowDocument:
 
 
 def _side(side: "Side") -> SideDocument:
-    return SideDocument(
+    return SideDocument.of(
+        side,
         instance_hours=round(side.instance_hours, 4),
         above_target_seconds=timedelta(seconds=side.seconds_above_target),
         at_maximum_seconds=timedelta(seconds=side.seconds_at_maximum),
-        changes=side.changes,
         direction_changes=side.changes_of_direction,
-        smallest=side.smallest,
-        largest=side.largest,
     )

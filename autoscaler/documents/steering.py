@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from autoscaler.documents.base import Document
-from autoscaler.model import Direction, Steering
+from autoscaler.model import Direction
 
 
 class PauseDocument(Document):
@@ -33,25 +33,3 @@ class SteeringDocument(Document):
 
     pause: PauseDocument | None
     override: OverrideDocument | None
-
-
-def steering_document(steering: Steering) -> SteeringDocument:
-    """Its document."""
-    pause, override = steering.pause, steering.override
-    return SteeringDocument(
-        pause=None
-        if pause is None
-        else PauseDocument(
-            direction=pause.direction, by=pause.by, reason=pause.reason, since=pause.since, until=pause.until
-        ),
-        override=None
-        if override is None
-        else OverrideDocument(
-            minimum=override.minimum,
-            maximum=override.maximum,
-            by=override.by,
-            reason=override.reason,
-            since=override.since,
-            until=override.until,
-        ),
-    )

@@ -10,12 +10,12 @@ from pydantic import Field
 
 from autoscaler.documents import notation
 from autoscaler.documents.base import Document
-from autoscaler.documents.brakes import ActiveBrakeDocument, active
+from autoscaler.documents.brakes import ActiveBrakeDocument
 from autoscaler.documents.headline import failed, headline
 from autoscaler.documents.level import Level, level_of_condition, wants_more_than_allowed
 from autoscaler.documents.metric import MetricDocument, metrics, unmeasured, unread
 from autoscaler.documents.status import ReloadStatus
-from autoscaler.documents.steering import PauseDocument, SteeringDocument, steering_document
+from autoscaler.documents.steering import PauseDocument, SteeringDocument
 from autoscaler.errors import bug
 from autoscaler.model import (
     CONNECTION_LIMITS,
@@ -213,13 +213,13 @@ def _summary(
         metrics=metrics(outcomes, specs),
         conditions=() if decision is None else conditions(decision),
         limited_by=None if decision is None else limited_by(decision),
-        steering=steering_document(steering),
+        steering=SteeringDocument.of(steering),
         dry_run=scaler.dry_run if scaler is not None else decision is not None and decision.dry_run,
         configured=configured,
         first_seen=first_seen,
         last_decision=None if decision is None else decision.now,
         error=None if decision is None else decision.error,
-        brakes=() if decision is None else active(decision.brakes),
+        brakes=() if decision is None else tuple(map(ActiveBrakeDocument.of, decision.brakes)),
         held_by=None if held is None else held.by,
         unheld=unheld,
         shadow=None if decision is None else decision.shadow,
@@ -351,16 +351,4 @@ def limited_by(decision: Decision) -> str | None:
 
 def conditions(decision: Decision) -> tuple[ConditionDocument, ...]:
     """The documents of its conditions."""
-    return tuple(
-        [
-            ConditionDocument(
-                type=each.type,
-                status=each.status,
-                reason=each.reason,
-                message=each.message,
-                last_transition=each.last_transition,
-                level=level_of_condition(each, decision),
-            )
-            for each in decision.conditions
-        ]
-    )
+    return tuple([ConditionDocument.of(each, level=level_of_condition(each, decision)) for each in decision.conditions])

@@ -162,13 +162,11 @@ class Health:
         with self._lock:
             known = self._sources.get(name, _NOTHING)
         mine = [each for each in alone if each.question.prometheus == name]
-        return SourceStatus(
+        return SourceStatus.of(
+            known,
             name=name,
             url=settings.prometheus[name].browser_url,
             level=Level.ERROR if self._is_failing(known, settings) else Level.NORMAL,
-            last_success=known.last_success,
-            last_failure=known.last_failure,
-            error=known.error,
             queries_alone=len(mine),
             asked_alone=tuple([_alone(each) for each in mine[:_MOST_ALONE]]),
         )
@@ -181,7 +179,8 @@ class Health:
         section = settings.adapters[name]
         limits, used = settings.limits.get(name, ConnectionLimits()), self._limits.used(name)
         failing = hung >= section.shards or self._is_failing(known, settings)
-        return ConnectionStatus(
+        return ConnectionStatus.of(
+            known,
             name=name,
             type=section.type,
             level=Level.ERROR if failing else Level.WARNING if hung else Level.NORMAL,
@@ -194,9 +193,6 @@ class Health:
             max_total=limits.max_total,
             total_size=used.total,
             last_cycle=self._cycles.get(name),
-            last_success=known.last_success,
-            last_failure=known.last_failure,
-            error=known.error,
         )
 
     def _is_failing(self, known: Answers, settings: Settings) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from autoscaler.decide.steering import overridden, paused, resumed
-from autoscaler.documents.steering import SteeringDocument, steering_document
+from autoscaler.documents.steering import PauseDocument, SteeringDocument
 from autoscaler.documents.summary import SteeredList
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, Event, MetricType, Override, Pause, Steering
@@ -50,7 +50,7 @@ class SteeringChanges:
         pause = Pause(body.direction, by, body.reason, now, _end(body, now))
         self._change_all(names, lambda before: replace(before.at(now), pause=pause), _always(paused(pause)), now)
         self._logger.info("paused", autoscalers=len(names), which=which, names=names, **_told(pause))
-        document = steering_document(Steering(pause)).pause
+        document = PauseDocument.of(pause)
         return SteeredList(autoscalers=names, total=len(names), pause=document)
 
     def override(self, name: str, body: OverrideBody, by: str) -> SteeringDocument:
@@ -136,7 +136,7 @@ class SteeringChanges:
     def _change(
         self, name: str, change: Callable[[Steering], Steering], event: SteeringEvent, now: datetime
     ) -> SteeringDocument:
-        return steering_document(self._change_all([name], change, event, now)[name])
+        return SteeringDocument.of(self._change_all([name], change, event, now)[name])
 
     def _change_all(
         self, names: Collection[str], change: Callable[[Steering], Steering], event: SteeringEvent, now: datetime

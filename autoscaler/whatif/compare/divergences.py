@@ -6,7 +6,8 @@ from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from autoscaler.documents.base import Document
-from autoscaler.model import Decision, Proposed, Step, Written
+from autoscaler.documents.explanation import StepDocument
+from autoscaler.model import Decision, Proposed, Written
 from autoscaler.whatif.replay.course import size_of
 from autoscaler.whatif.replay.replay import Replayed
 
@@ -18,20 +19,8 @@ class Sizes(NamedTuple):
     other: int
 
 
-class Cause(Document):
+class Cause(StepDocument):
     """A step of a decision."""
-
-    reason: str
-    before: int
-    after: int
-    detail: str
-
-    @classmethod
-    def of(cls, step: Step | None) -> "Cause | None":
-        """Of a step; None: there is none."""
-        if step is None:
-            return None
-        return cls(reason=step.reason, before=step.before, after=step.after, detail=step.detail)
 
     def __str__(self) -> str:
         change = f"stays {self.after}" if self.before == self.after else f"{self.before} -> {self.after}"
@@ -118,5 +107,5 @@ def _causes(one: Decision, other: Decision) -> tuple[Cause | None, Cause | None]
         return None
     for mine, theirs in zip_longest(one.trace, other.trace):
         if mine is None or theirs is None or mine.after != theirs.after:
-            return Cause.of(mine), Cause.of(theirs)
+            return Cause.of(mine) if mine else None, Cause.of(theirs) if theirs else None
     return None, None

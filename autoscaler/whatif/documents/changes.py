@@ -47,16 +47,6 @@ def diff_document(
         before=before,
         after=after,
         sections=None if sections is None else tuple(sections),
-        autoscalers=tuple([_document(each, replays.get(each.name)) for each in changes]),
+        autoscalers=tuple([AutoscalerChangesDocument.of(each, replay=replays.get(each.name)) for each in changes]),
         unchanged=unchanged,
-    )
-
-
-def _document(found: AutoscalerChanges, replay: ReplayDocument | None) -> AutoscalerChangesDocument:
-    return AutoscalerChangesDocument(
-        name=found.name,
-        kind=found.kind,
-        changes=found.changes,
-        decides_otherwise=found.decides_otherwise,
-        replay=replay,
     )

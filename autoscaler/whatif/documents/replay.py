@@ -120,23 +120,16 @@ class ReplayList(Document):
 def replay_document(found: Comparison, most: int = MOST_POINTS) -> ReplayDocument:
     """The document of one comparison, with a series of about `most` times."""
     demand = found.demand
-    return ReplayDocument(
-        name=found.name,
-        since=found.since,
-        until=found.until,
+    return ReplayDocument.of(
+        found,
         load=found.candidates[0].load if found.candidates else None,
-        cycles=found.cycles,
         parts=tuple(found.parts),
-        same=found.same,
-        compared=found.compared,
         reference=found.candidates[0].label if found.candidates else None,
         candidates=tuple([_candidate(course, found) for course in found.courses]),
-        termination=found.termination,
         findings=tuple(found.findings[:MOST_FINDINGS]),
         more_findings=max(0, len(found.findings) - MOST_FINDINGS),
         divergences=tuple(found.divergences[:MOST_PARTINGS]),
         more_divergences=max(0, len(found.divergences) - MOST_PARTINGS),
-        agreement=found.agreement,
         series=_series(demand, found.courses, most),
     )
 
@@ -155,14 +148,7 @@ def _candidate(course: Course, found: Comparison) -> CandidateDocument:
         label=course.label,
         measures=measures(course, found.demand, found.termination.seconds),
         start_up=start_up,
-        changes=tuple(
-            [
-                ChangeDocument(
-                    at=each.at, before=each.before, after=each.after, reason=each.reason, message=each.message
-                )
-                for each in course.changes[:MOST_CHANGES]
-            ]
-        ),
+        changes=tuple(map(ChangeDocument.of, course.changes[:MOST_CHANGES])),
     )
 
 

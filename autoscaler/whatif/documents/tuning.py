@@ -107,18 +107,16 @@ def tuning_document(
     demand = setup.parts.searched
     begin, end = (datetime.fromtimestamp(at, UTC) for at in (demand.at[0], demand.at[-1]))
     blocks = zip(setup.parts.blocks, found.in_force.blocks, found.best.blocks, strict=True)
-    return TuningDocument(
+    return TuningDocument.of(
+        found,
         name=setup.scaler.name,
         origin=origin,
-        limit=found.limit,
         seed=seed,
         tried=tuple([_score(each.score) for each in found.tried]),
         combinations=prod(found.choices.space.sizes),
         front=tuple([_candidate(setup, found, each) for each in found.front]),
         choice=choice,
-        keeps_limit=found.keeps_limit,
         keeps_limit_held_back=found.best.held_back.score.unserved <= found.limit,
-        refuted=found.refuted,
         searched=_part(begin, end, found.in_force.searched, found.best.searched),
         held_back=_part(
             setup.parts.blocks[0].since, setup.parts.blocks[-1].until, found.in_force.held_back, found.best.held_back
