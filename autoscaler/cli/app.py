@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "override": "Set other bounds for a while.",
     "backup": "Write the daemon's whole state into one file.",
     "restore": "Make the daemon's state what a backup holds.",
+    "forget": "Delete what the state knows of an autoscaler.",
     "create": "Print the configuration of a new autoscaler.",
     "import": "Print the configuration for HorizontalPodAutoscaler manifests.",
     "completion": "Print the script that completes commands in bash, zsh or fish.",

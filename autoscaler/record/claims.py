@@ -12,7 +12,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, select
 
 from autoscaler.model import ShardName, TargetRef
 from autoscaler.record import schema
-from autoscaler.record.entries import target_text
+from autoscaler.record.entries import target_from, target_text
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.shards import columns_of, fence_off
 from autoscaler.record.shared import Shared
@@ -106,6 +106,8 @@ class Claims:
             connection.execute(delete(_TABLE).where(this), gone)
         new = [{"kind": kind, "key": key, **self._owner()} for kind, key in sorted(kept - self._mine)]
         schema.upsert(connection, _TABLE, new)
+        came = {name: both[1] for name, both in self._wanted.items() if not self._mine.issuperset(both)}
+        _forget_former(connection, self._name.adapter, {name: came[name] for name in came.keys() - unheld.keys()})
         self.unheld = unheld
         return kept
 
@@ -161,6 +163,21 @@ def _read_others(connection: Connection, claims: Collection[Claim], mine: frozen
             name = None if row.connection is None else ShardName(row.connection, row.shard, row.shards)
             found[kind, row.key] = _Other(name, row.epoch, row.holder, row.place)
     return found
+
+
+def _forget_former(connection: Connection, adapter: str, came: Mapping[str, Claim]) -> None:
+    """Delete what other connections' adapters keep of targets of these autoscalers that are called so there, too.
+
+    A connection that was renamed, and gets its former name back, would believe what it wrote before the other wrote.
+    """
+    owner, memory = schema.autoscaler.c, schema.adapter_memory
+    names = sorted(came)
+    for start in range(0, len(names), _AT_ONCE):
+        some = owner.name.in_(names[start : start + _AT_ONCE]) & (owner.connection != adapter)
+        for row in connection.execute(select(owner.name, owner.connection, owner.target).where(some)).all():
+            if target_from(row.target).name == target_from(came[row.name][1]).name:
+                this = (memory.c.connection == row.connection) & (memory.c.target == row.target)
+                connection.execute(delete(memory).where(this))
 
 
 def _by_kind(claims: Collection[Claim], mine: frozenset[Claim]) -> Iterator[tuple[str, Sequence[str]]]:

@@ -196,7 +196,7 @@ class Intended(NamedTuple):
     def of(cls, entry: Entry, history: History, now: datetime, moment: Moment) -> "Intended":
         """`history`: with the unfinished write. Raises OverflowError for a size that is too large."""
         assert history.unfinished is not None  # noqa: S101 - for mypy: it is what is announced
-        size, before = in_64_bits(history.unfinished.size), in_64_bits(history.unfinished.decided_from)
+        sizes = [history.unfinished.decided_from, *[each.size for each in history.unfinished.and_earlier]]
         return cls(
             entry,
             history,
@@ -206,7 +206,7 @@ class Intended(NamedTuple):
                 "number": entry.number,
                 **taken(moment, now),
                 "body": memory_body(history, now, _columns_of(entry.latest, history), entry.spec, entry.spec_mark),
-                "counted": max(size, before if entry.counted is None else entry.counted),
+                "counted": max(map(in_64_bits, sizes)),
             },
         )
 

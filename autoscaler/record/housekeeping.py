@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, Table, bindparam, delete, func, select, text, union_all
 
@@ -152,9 +152,15 @@ def _forget(connection: Connection, before: int, configured: Collection[Key]) ->
         .limit(_ROWS_AT_ONCE + len(configured))
     )
     gone = [row for row in connection.execute(query) if (row.name, row.target) not in configured][:_ROWS_AT_ONCE]
+    delete_all_of(connection, gone)
+    return [(row.name, row.target) for row in gone]
+
+
+def delete_all_of(connection: Connection, gone: Sequence[Any]) -> None:
+    """Delete everything that is known of these autoscalers. `gone`: their rows, with id and target."""
     if not gone:
-        return ()
-    ids = [{"owner_id": row.id} for row in gone]
+        return
+    owner, ids = schema.autoscaler, [{"owner_id": row.id} for row in gone]
     for table in schema.metadata.sorted_tables:
         if "autoscaler_id" in table.c:
             connection.execute(delete(table).where(table.c.autoscaler_id == bindparam("owner_id")), ids)
@@ -163,7 +169,6 @@ def _forget(connection: Connection, before: int, configured: Collection[Key]) ->
         used = select(owner.c.id).where(owner.c.target == table.c.target).exists()
         targets = [{"owner_target": row.target} for row in gone]
         connection.execute(delete(table).where(table.c.target == bindparam("owner_target"), ~used), targets)
-    return [(row.name, row.target) for row in gone]
 
 
 def _delete_unused_specs(connection: Connection) -> None:

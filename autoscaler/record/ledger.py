@@ -279,11 +279,16 @@ class Ledger:
         return {**broken, **recorded.broken}
 
     def adapter_memory(self) -> Mapping[TargetRef, AdapterValues]:
-        """What this shard's adapter keeps, by target; without what is damaged. From any thread. Raises StateError."""
-        table = schema.adapter_memory
+        """What this shard's adapter keeps, by target; without what is damaged. From any thread. Raises StateError.
+
+        Nor of what another shard scales now: by the time that this one does, it would be out of date.
+        """
+        table, unheld = schema.adapter_memory, self._claims.unheld
+        others = {target for name, target in self._followed or () if name in unheld}
         with self._reading() as connection:
             rows = connection.execute(select(table).where(table.c.connection == self.connection)).all()
-        mine = [row for row in rows if shard_of(target_from(row.target), self.name.of).number == self.name.number]
+        of_shard = [row for row in rows if shard_of(target_from(row.target), self.name.of).number == self.name.number]
+        mine = [row for row in of_shard if row.target not in others]
         found = by_target(mine, _ADAPTER_VALUES, "what the adapter keeps of its target", self._forgotten)
         return {target_from(target): values for target, values in found.items()}
 

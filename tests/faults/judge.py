@@ -21,6 +21,7 @@ from autoscaler.model import (
     PolicyType,
     ScaleEvent,
     ScalingRules,
+    later,
 )
 from autoscaler.record import Record
 
@@ -49,13 +50,18 @@ class Asked(NamedTuple):
 
 
 def decided_otherwise(records: Sequence[Record]) -> Iterator[str]:
-    """Decisions that `decide` does not give from everything committed before them, as `remember` keeps it."""
+    """Decisions that `decide` does not give from everything committed before them, as `remember` keeps it.
+
+    What is remembered has ages: where a clock was set, all its times are set with it.
+    """
     known = History()
     for record in records:
         made, given = record.decision, record.history
         if given is None or record.observation is None:
             yield f"{_named(made)}: what it was made from is no longer known"
             return
+        if given.at is not None and known.at is not None:
+            known = later(known, given.at - known.at)
         if given.unfinished != known.unfinished and not _is_new(given.unfinished, known):
             yield f"{_named(made)}: the unfinished write was {given.unfinished}, expected {known.unfinished}"
         expected = _with_unrecorded(record.scaler, known, given)

@@ -24,6 +24,7 @@ from autoscaler.model import (
     TargetType,
     ValueReading,
     Written,
+    later,
 )
 from autoscaler.record import Record
 from tests.faults import judge
@@ -65,17 +66,25 @@ def lived(
     forgets_at: Iterable[int] = (),
     forget: Callable[[History], History] = forget_all,
     dies_at: int | None = None,
+    set_at: int | None = None,
 ) -> tuple[list[Record], list[Asked]]:
-    """A cycle a second and what it wrote, starting with a size of 2; before some it forgets, one is not recorded."""
-    records, asked, size, known = [], list[Asked](), 2, History()
+    """A cycle a second and what it wrote, starting with a size of 2; before some it forgets, one is not recorded.
+
+    Before one the clock is set forward.
+    """
+    records, asked, size, known, ahead = [], list[Asked](), 2, History(), timedelta(0)
     for second, load in enumerate(loads):
         if second in set(forgets_at):
             known = forget(known)
+        if second == set_at:
+            ahead = timedelta(minutes=10)
+            known = later(known, ahead)
+        now = at(second) + ahead
         seen = Observation(TargetState(size, size, ()), (ValueReading((load * 1000,)),))
-        made = decide(SCALER, seen, known, at(second))
+        made = decide(SCALER, seen, known, now)
         if made.change is not None:
             size = made.change.size
-            asked.append(Asked(made.change.id, at(second), size, accepted=True))
+            asked.append(Asked(made.change.id, now, size, accepted=True))
             made = conclude(made, Written(size))
         if second != dies_at:
             records.append(Record(SCALER, made, seen, known))
@@ -100,6 +109,12 @@ def test_a_sound_life_is_one() -> None:
     assert [write.size for write in asked] == [6, 9, 6, 3]
     assert not any(found(records, asked).values())
     assert judge.changes_of(records) == judge.changes_of(records, asked), "found by cycles as well as accepted"
+
+
+def test_a_clock_that_was_set_changes_no_decision() -> None:
+    """All that is remembered is set with it; a window that ends by that is found."""
+    assert not found(*lived(set_at=11))["decided otherwise"]
+    assert found(*lived(set_at=11, forgets_at=[11], forget=forget_window))["decided otherwise"]
 
 
 def test_a_window_that_was_forgotten_is_found() -> None:

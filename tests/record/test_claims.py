@@ -158,6 +158,37 @@ def test_what_was_scaled_elsewhere_is_read_again(opener: Opener) -> None:
     assert first.recall([scaler()])["web"].at == decision(15).now
 
 
+def test_what_an_adapter_keeps_is_not_believed_after_another_one_wrote(opener: Opener) -> None:
+    """A connection is renamed and gets its name back: sizes that it wrote before are out of date."""
+    state = opener.state()
+    first = state.ledger(FLEET)
+    mine, neighbour, renamed = scaler(), scaler("fine", "fine"), on(OTHER, "web", "web-asg")
+    serve(first, mine, neighbour)
+    save(first, decision(0), decision(0, "fine", "fine"))
+    for each in (mine, neighbour):
+        first.save_adapter_memory(each.target, {"size": 5})
+    second = state.ledger(OTHER)
+    assert serve(second, renamed).keys() == {"web"}
+    assert first.adapter_memory().keys() == {mine.target, neighbour.target}
+    serve(first, neighbour)
+    assert serve(second, renamed) == {}
+    second.save_adapter_memory(renamed.target, {"size": 6})
+    assert first.adapter_memory().keys() == {neighbour.target}
+    assert serve(first, mine, neighbour).keys() == {"web"}
+    assert second.adapter_memory().keys() == {renamed.target}
+
+
+def test_what_another_shard_keeps_is_not_read_before_it_lets_go(opener: Opener) -> None:
+    """An adapter reads it once."""
+    state = opener.state()
+    first, second = state.ledger(FLEET, 1, 1), state.ledger(OTHER)
+    serve(first, scaler())
+    first.save_adapter_memory(scaler().target, {"size": 5})
+    assert serve(second, on(OTHER, "x", "y"), x=scaler().target).keys() == {"x"}
+    second.save_adapter_memory(TargetRef(OTHER, "y"), {"size": 1})
+    assert second.adapter_memory() == {}
+
+
 NONSENSE: list[dict[str, object]] = [
     {"connection": "\x00", "shards": 0, "shard": -1, "epoch": -(2**63)},
     {"epoch": 2**63 - 1},

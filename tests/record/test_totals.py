@@ -2,7 +2,7 @@
 
 from autoscaler.decide import conclude
 from autoscaler.errors import TargetUnavailable
-from autoscaler.model import Decision, Outcome, Status, TargetRef, Written, shard_of
+from autoscaler.model import Decision, Outcome, ScaleChange, Status, TargetRef, Written, shard_of
 from autoscaler.record import Ledger, Retention, State
 from tests.decide.fleet import limits
 from tests.record.conftest import Opener
@@ -63,6 +63,21 @@ def test_what_was_written_and_what_may_still_arrive_count(opener: Opener) -> Non
     assert sizes(ledger) == known
     opener.close()
     assert sizes(shard(opener.state())) == known
+
+
+def test_a_size_that_somebody_has_set_counts_while_it_is_changed(opener: Opener) -> None:
+    """Not the one that was recorded before: others would use room that is taken, or leave room that is free."""
+    ledger = shard(opener.state())
+    keep(ledger, decision(0, "s0", "s0"), decision(0, "s1", "s1"))
+    ledger.recall([scaler("s0", "s0"), scaler("s1", "s1")])
+    ledger.intend([changing("s0", 12, 8), changing("s1", 3, 2)])
+    assert (sizes(ledger)["s0"], sizes(ledger)["s1"]) == (12, 3)
+
+
+def changing(name: str, before: int, after: int) -> Decision:
+    """From the size that was read in this cycle."""
+    change = ScaleChange(f"{name}-15", after, before, None, "cpu off target")
+    return replace(decision(15, name, name, size=after), current=before, change=change)
 
 
 def test_a_target_that_cannot_be_read_keeps_its_last_known_size(opener: Opener) -> None:

@@ -1,4 +1,4 @@
-"""What is committed, noted by the database itself in the same transaction: who held a shard when, who intended what.
+"""What is committed, noted by the database itself in the same transaction: who claimed what when, who intended what.
 
 The rehearsals judge by this and not by what a daemon says of itself. Of the tables of the state, those that are named
 here are all that the rehearsals know of. Times are the machine's own, also where the daemons' are stepped.
@@ -24,9 +24,7 @@ _COMMITTER: Final = f"""(
 _INSTALL: Final = f"""
 CREATE SCHEMA audit;
 CREATE TABLE audit.member (id text, place text, at bigint);
-CREATE TABLE audit.place
-    (name text, target text, connection text, shards int, shard int, UNIQUE (name, target, shards));
-CREATE TABLE audit.hold (connection text, shards int, shard int, holder text, at bigint);
+CREATE TABLE audit.hold (target text, holder text, at bigint);
 CREATE TABLE audit.memory (name text, target text, body bytea, holder text, at bigint);
 CREATE TABLE audit.cycle (name text, number bigint, at bigint, PRIMARY KEY (name, number));
 
@@ -37,21 +35,14 @@ BEGIN
 END $$;
 CREATE TRIGGER audit AFTER INSERT ON member FOR EACH ROW EXECUTE FUNCTION audit.note_member();
 
-CREATE FUNCTION audit.note_place() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO audit.place VALUES (NEW.name, NEW.target, NEW.connection, NEW.shards, NEW.shard) ON CONFLICT DO NOTHING;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER audit AFTER INSERT OR UPDATE ON follows FOR EACH ROW EXECUTE FUNCTION audit.note_place();
-
 CREATE FUNCTION audit.note_hold() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO audit.hold VALUES (NEW.connection, NEW.shards, NEW.shard, NEW.holder, {_NOW});
+    INSERT INTO audit.hold SELECT NEW.key, holder, {_NOW} FROM shard
+        WHERE connection = NEW.connection AND shards = NEW.shards AND shard = NEW.shard;
     RETURN NULL;
 END $$;
-CREATE TRIGGER audit AFTER INSERT ON shard FOR EACH ROW EXECUTE FUNCTION audit.note_hold();
-CREATE TRIGGER audit_change AFTER UPDATE ON shard FOR EACH ROW
-    WHEN (OLD.holder IS DISTINCT FROM NEW.holder) EXECUTE FUNCTION audit.note_hold();
+CREATE TRIGGER audit AFTER INSERT OR UPDATE ON serves FOR EACH ROW
+    WHEN (NEW.kind = 'target') EXECUTE FUNCTION audit.note_hold();
 
 CREATE FUNCTION audit.note_memory() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -63,13 +54,10 @@ BEGIN
 END $$;
 CREATE TRIGGER audit AFTER INSERT OR UPDATE ON memory FOR EACH ROW EXECUTE FUNCTION audit.note_memory();
 """
-_HELD: Final = """
-SELECT DISTINCT target, holder, at FROM audit.hold JOIN audit.place USING (connection, shards, shard)
-WHERE holder IS NOT NULL
-"""
+_HELD: Final = "SELECT target, holder, at FROM audit.hold"
 _HOLDERS: Final = """
-SELECT name, holder FROM follows JOIN shard USING (connection, shards, shard) JOIN member ON holder = member.id
-WHERE follows.member = holder
+SELECT key, holder FROM serves JOIN shard USING (connection, shards, shard, epoch) JOIN member ON holder = member.id
+WHERE kind = 'name'
 """
 _SHARES: Final = "SELECT holder, count(*) FROM shard JOIN member ON holder = member.id GROUP BY holder"
 _MEMBERS: Final = "SELECT id, place, at FROM audit.member"
@@ -78,10 +66,10 @@ _NEWEST: Final = "SELECT name, max(at) FROM audit.cycle GROUP BY name"
 
 
 class Hold(NamedTuple):
-    """From `at` on a target was this member's to scale."""
+    """From `at` on a target was this member's to scale: a shard of it had claimed it."""
 
     target: str
-    """As the state names it: connection and name."""
+    """As `Order.target` names it."""
     holder: str
     at: int
 
@@ -148,6 +136,11 @@ class Audit:
     def newest(self) -> Mapping[str, int]:
         """Autoscaler -> when its newest cycle was recorded."""
         return dict(self._rows(_NEWEST))
+
+    def cycles(self, name: str) -> Sequence[int]:
+        """When each cycle of the autoscaler was recorded, in their order."""
+        rows = self._rows("SELECT name, number, at FROM audit.cycle WHERE number > 0 ORDER BY number")
+        return [at for of, _, at in rows if of == name]
 
     def shares(self) -> Mapping[str, int]:
         """Living member -> how many of what is shared out it holds; those that hold none have no entry."""

@@ -70,8 +70,8 @@ class Host:
         assert self.process is None
         self.clock.boot(uuid.UUID(int=chance.getrandbits(128)).hex, chance.uniform(1, _UP_SECONDS))
 
-    def start(self) -> None:
-        """Start a daemon. It runs none now."""
+    def start(self) -> int:
+        """Start a daemon. It runs none now. When that was."""
         assert self.process is None
         planted = {} if self.planted is None else {launched.PLANTED: self.planted}
         at = now_micros()
@@ -83,15 +83,20 @@ class Host:
                 env=environment(self.folder / "state", **self.clock.env, **self.env, **planted),
             )
         self.daemons.append((at, self.process.pid))
+        return at
 
-    def reload(self, change: Callable[[dict[str, Any]], None]) -> None:
-        """Have its daemon follow the first configuration with this change."""
-        assert self.process is not None
+    def configure(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Its daemon is to follow the first configuration with this change from its next start on."""
         if not self._first:
             self._first = self.config.read_text()
         wanted = yaml.safe_load(self._first)
         change(wanted)
         self.config.write_text(yaml.safe_dump(wanted))
+
+    def reload(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Have its daemon follow the first configuration with this change."""
+        assert self.process is not None
+        self.configure(change)
         reloaded = self.log.read_text().count(_RELOADED)
         self.process.send_signal(signal.SIGHUP)
         wait_until(lambda: self.log.read_text().count(_RELOADED) > reloaded, f"a reload of host {self.number}")

@@ -2,19 +2,23 @@
 
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from autoscaler.model import later
 from autoscaler.record import Record
-from autoscaler.record.times import from_micros
+from autoscaler.record.times import from_micros, to_micros
 from tests.faults import judge
 from tests.faults.hosts.reconfigured import RECONFIGURED
-from tests.faults.hosts.scenarios import PROMOTED, SCENARIOS, Takeover
+from tests.faults.hosts.scenarios import CLOCKS, PROMOTED, SCENARIOS, Takeover
 from tests.faults.hosts.verdict import Decided, Judged, judge_writes
 from tests.faults.hosts.world import LEASE_SECONDS, World, running_world
 
+_MINUTE: Final = 60_000_000
 _ALL: Final = {**SCENARIOS, **RECONFIGURED}
 _LEASE_SECONDS: Final = {PROMOTED: 5 * LEASE_SECONDS}
 """Where it is not as usual: a promotion has to fit into one."""
@@ -85,25 +89,44 @@ def judged(
     with closing(world.archive()) as archive:
         for name in world.names:
             if records := list(archive.records(name)):
-                _judge_decisions(found, records, written[name])
+                cycles = world.audit.cycles(name) if kind in CLOCKS else None
+                _judge_decisions(found, records, written[name], cycles)
     return found
 
 
-def _judge_decisions(found: Outcome, records: Sequence[Record], written: Sequence[Decided]) -> None:
-    """Of one autoscaler."""
+def _judge_decisions(
+    found: Outcome, records: Sequence[Record], written: Sequence[Decided], cycles: Sequence[int] | None
+) -> None:
+    """Of one autoscaler. `cycles`: when each was recorded; None: all clocks were right."""
     found.decisions += len(records)
     if found.kind != PROMOTED:  # what a daemon remembers is more than the standby has
         found.decided_otherwise += judge.decided_otherwise(records)
     asked = [_asked(each) for each in written]
-    changes = [judge.Change(from_micros(one.decided), one.start, one.size) for _, one in written]
+    changes = [judge.Change(_righted(one.decided, one.at), one.start, one.size) for _, one in written]
     found.changes += len(changes)
     found.exceeded += judge.exceeded_policies(records, changes)
-    found.exceeded += judge.forgotten_windows(records, changes)
+    found.exceeded += judge.forgotten_windows(records if cycles is None else _righted_all(records, cycles), changes)
+    if found.kind in CLOCKS:  # what is remembered keeps its age, and so has other times than when it was written
+        return
     recorded = {record.decision.now for record in records}
     unrecorded = [each for each in asked if each.at not in recorded and each.at < records[-1].decision.now]
     found.unrecorded += len(unrecorded)
     found.unsettled += judge.unknown_writes(records, unrecorded)
     found.unsettled += judge.invented_changes(records, asked)
+
+
+def _righted(decided: int, committed: int) -> datetime:
+    """When it was decided, whatever its host's clock showed: that is wrong by minutes, and a commit takes seconds."""
+    return from_micros(decided - round((decided - committed) / _MINUTE) * _MINUTE)
+
+
+def _righted_all(records: Sequence[Record], cycles: Sequence[int]) -> Sequence[Record]:
+    """With all times of the decisions as right clocks would have shown them."""
+    return [
+        replace(record, decision=later(made, _righted(to_micros(made.now), at) - made.now))
+        for record, at in zip(records, cycles, strict=True)
+        if (made := record.decision)
+    ]
 
 
 def _asked(each: Decided) -> judge.Asked:

@@ -56,6 +56,22 @@ def _no_commit_before_a_size() -> None:
     Writes.asking = lambda _, __: None  # type: ignore[method-assign, assignment]
 
 
+def _no_claim() -> None:
+    """What another shard has claimed is scaled all the same."""
+    from sqlalchemy import Connection
+
+    from autoscaler.record.claims import Claim, Claims
+
+    change = Claims.change
+
+    def heedless(self: Claims, connection: Connection) -> frozenset[Claim]:
+        kept = change(self, connection)
+        self.unheld = {}
+        return kept
+
+    Claims.change = heedless  # type: ignore[method-assign]
+
+
 def _age_lost() -> None:
     """What an autoscaler remembers is an hour older to a daemon that takes it over."""
     from msgspec.structs import replace
@@ -99,6 +115,7 @@ PLANTS: Final[Mapping[str, Callable[[], None]]] = {
     "no lease check": _no_lease_check,
     "no check before the second request": _no_second_check,
     "a belief that settles": _belief_settles,
+    "no claim": _no_claim,
     "no seq": _no_seq,
     "an age lost at a hand-over": _age_lost,
 }

@@ -12,19 +12,20 @@ from tests.faults.hosts.recorder import now_micros
 from tests.faults.hosts.scenarios import Scenario, Takeover, all_decided
 from tests.faults.hosts.world import World
 
+RENAMED: Final = "connection renamed"
 _SHARDS: Final = 3
-_RENAMED: Final = "aws-2"
+_NAME: Final = "aws-2"
 Change: TypeAlias = Callable[[dict[str, Any]], None]
 """Of a configuration, in its place."""
 
 
-def _rename(configuration: dict[str, Any]) -> None:
+def rename(configuration: dict[str, Any]) -> None:
     """The connection to AWS has another name."""
     adapters = configuration["adapters"]
-    adapters[_RENAMED] = adapters.pop("aws")
+    adapters[_NAME] = adapters.pop("aws")
     for scaler in configuration["autoscalers"]:
         if scaler["scaleTargetRef"]["adapter"] == "aws":
-            scaler["scaleTargetRef"]["adapter"] = _RENAMED
+            scaler["scaleTargetRef"]["adapter"] = _NAME
 
 
 def _cut_into_shards(configuration: dict[str, Any]) -> None:
@@ -56,7 +57,7 @@ def _rolled_out(change: Change) -> Scenario:
 
 
 RECONFIGURED: Final[Mapping[str, Scenario]] = {
-    "connection renamed": _rolled_out(_rename),
+    RENAMED: _rolled_out(rename),
     "shards changed": _rolled_out(_cut_into_shards),
     "targets swapped": _rolled_out(_swap),
 }

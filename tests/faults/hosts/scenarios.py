@@ -152,6 +152,7 @@ def promote(world: World, run: int) -> Takeover | None:
 
 
 PROMOTED: Final = "standby promoted"
+CLOCKS: Final = ("clock 10 min off", "database's clock set")
 SCENARIOS: Final[Mapping[str, Scenario]] = {
     "kill -9": kill,
     "kill -9 before AWS hears": kill_unsent,

@@ -87,6 +87,12 @@ def test_a_write_that_nobody_announced_is_found() -> None:
     assert "no commit of its daemon announced it" in said
 
 
+def test_a_write_to_what_another_daemon_had_claimed_is_found() -> None:
+    """Its connection has another name there. Sizes and checks may be in order, by chance."""
+    (said,) = judged([write(4, 115)], [announced(110, 2, 4)], [TAKEN]).broken
+    assert "its daemon had not claimed the target" in said
+
+
 def test_a_decision_that_was_written_twice_is_found() -> None:
     found = judged([write(4, 15), write(4, 25)], [announced(10, 2, 4)]).broken
     assert any("the same decision was written before" in each for each in found)

@@ -74,10 +74,10 @@ def judge_writes(noted: Noted, *, compares: bool) -> tuple[Judged, Sequence[Deci
     """Also returns the accepted writes but the late ones, in the order in which they took effect.
 
     `compares`: the back end compares and sets, so that a late request does no harm. Every request, whatever became of
-    it, was announced, by the daemon that sent it, and checked while its decision was its target's newest and no other
-    daemon had taken over. What was accepted is linearizable. There is one excuse where the back end does not compare:
-    a request that was checked in time and arrived later sets its size whatever the size is; and so does a write
-    between whose last look at the target and whose effect the late one took its own.
+    it, was announced by the daemon that sent it, which had claimed the target, and checked while its decision was its
+    target's newest and no other daemon had taken over. What was accepted is linearizable. There is one excuse where the
+    back end does not compare: a request that was checked in time and arrived later sets its size whatever the size is;
+    and so does a write between whose last look at the target and whose effect the late one took its own.
     """
     found: list[Decided] = []
     late: list[Decided] = []
@@ -89,6 +89,8 @@ def judge_writes(noted: Noted, *, compares: bool) -> tuple[Judged, Sequence[Deci
         if announced is None:
             broken.append(f"{told(write)}: no commit of its daemon announced it")
             continue
+        if not _is_held(announced, part):
+            broken.append(f"{told(write)}: its daemon had not claimed the target, or another one had since")
         each, overtaken = Decided(write, announced), _overtaken(announced, part)
         if write.checked is None or not announced.at <= write.checked <= overtaken:
             broken.append(f"{told(write)}: sent without a check since it was announced and before it was overtaken")
@@ -136,6 +138,12 @@ def _announcement(write: Write, announced: Sequence[Announced]) -> Announced | N
         ):
             return each
     return None
+
+
+def _is_held(of: Announced, noted: Noted) -> bool:
+    """Whether the daemon that announced it was the last one before to claim its target."""
+    before = [one.holder for one in noted.holds if one.at <= of.at]
+    return bool(before) and before[-1] == of.holder
 
 
 def _overtaken(of: Announced, noted: Noted) -> float:

@@ -30,6 +30,7 @@ from tests.record.postgresql import Server, running_server
 from tests.servers.aws import AwsServer, running_aws
 from tests.servers.aws.server import REGION
 from tests.servers.exporter import running_exporter
+from tests.servers.faults import running_faults
 from tests.servers.nomad import NomadServer, running_nomad, service
 from tests.servers.prometheus import running_prometheus, static
 from tests.servers.stepped_clock import SteppedClock
@@ -237,13 +238,13 @@ def running_world(
             recorders = {"aws": stack.enter_context(running_recorder(number, aws.url, read_aws))}
             if nomad is not None:
                 recorders["nomad"] = stack.enter_context(running_recorder(number, nomad.url, read_nomad))
+            clock = SteppedClock(home)
+            seen = stack.enter_context(running_faults(prometheus.url, clock))  # a Prometheus that goes by this clock
             own = f"postgresql://postgres@127.0.0.1:{database.way.port}/postgres"
             urls = {name: recorder.url for name, recorder in recorders.items()}
             config = home / "autoscaler.yaml"
-            config.write_text(
-                yaml.safe_dump(_configuration(prometheus.url, own, urls, [*jobs, *groups], lease_seconds))
-            )
-            host = Host(number, home, config, database, recorders, SteppedClock(home), env=_KEYS)
+            config.write_text(yaml.safe_dump(_configuration(seen.url, own, urls, [*jobs, *groups], lease_seconds)))
+            host = Host(number, home, config, database, recorders, clock, env=_KEYS)
             host.boot(chance)
             stack.callback(_end, host)
             found.append(host)

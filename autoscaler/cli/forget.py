@@ -1,0 +1,27 @@
+"""`autoscaler forget`: delete what the state knows of an autoscaler."""
+
+from typing import Annotated
+
+import typer
+
+from autoscaler.cli.options import StateConfigFile
+from autoscaler.cli.output import exit_on_error
+from autoscaler.cli.source import state_place
+from autoscaler.text import clean
+
+
+def forget(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The autoscaler.")],
+    *,
+    config_file: StateConfigFile = None,
+) -> None:
+    """Delete all that the state knows of an autoscaler: what it remembers, its decisions and its events.
+
+    Refused while a daemon serves it. A pause or an override stays.
+    """
+    with exit_on_error():
+        from autoscaler.record import forgetting  # noqa: PLC0415 - slow
+
+        url, folder, _ = state_place(config_file)
+        targets = forgetting.forget(url, folder, name)
+    typer.echo(f"{clean(name)}: forgotten, with {', '.join(clean(str(target)) for target in targets)}")

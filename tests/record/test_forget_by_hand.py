@@ -1,0 +1,76 @@
+"""`forget`: what the state knows of one autoscaler goes, unless a live daemon serves it."""
+
+import pytest
+
+from autoscaler.errors import StateError
+from autoscaler.record import Archive
+from autoscaler.record.forgetting import forget
+from tests.record.conftest import Opener
+from tests.record.hosts import SECONDS, WEB, Hosts
+from tests.record.samples import decision, save, scaler
+from tests.record.test_claims import again, serve
+
+BOTH = [scaler("web"), scaler("fine", "fine")]
+
+
+def decided(opener: Opener) -> None:
+    """By a daemon that has ended: of two autoscalers, one of which had another target before."""
+    ledger = opener.ledger()
+    for seconds, web in enumerate((scaler("web", "old"), scaler("web"))):
+        scalers = [web, scaler("fine", "fine")]
+        assert serve(ledger, *scalers) == {}
+        save(ledger, *(decision(15 * seconds, each.name, each.target.name) for each in scalers))
+    opener.close()
+
+
+def names_in(archive: Archive) -> set[str]:
+    return set(archive.latest())
+
+
+def test_all_that_is_known_of_it_goes_and_nothing_of_another(opener: Opener) -> None:
+    """Its former targets, too. It begins anew when it is served again."""
+    decided(opener)
+    gone = forget(opener.url, opener.folder, "web")
+    assert sorted(map(str, gone)) == ["fleet/old", "fleet/web-asg"]
+    assert names_in(opener.archive()) == {"fine"}
+    ledger = opener.ledger()
+    assert serve(ledger, *BOTH) == {}
+    found = ledger.recall(BOTH)
+    assert found["web"].at is None
+    assert found["fine"].at == decision(15).now
+
+
+def test_what_a_live_daemon_serves_is_not_forgotten(opener: Opener) -> None:
+    """Else the daemon would write it anew, or fail. What it does not serve any more is."""
+    decided(opener)
+    ledger = opener.ledger()
+    assert serve(ledger, *BOTH) == {}
+    with pytest.raises(StateError, match=r"'web' is served by shard fleet of .*, or stop that daemon"):
+        forget(opener.url, opener.folder, "web")
+    assert again(ledger, *BOTH) == {}
+    assert serve(ledger, BOTH[1]) == {}
+    assert len(forget(opener.url, opener.folder, "web")) == 2
+    save(ledger, decision(30, "fine", "fine"))
+    assert serve(ledger, *BOTH) == {}
+    assert ledger.recall(BOTH)["web"].at is None
+
+
+def test_one_that_is_not_known_is_an_error(opener: Opener) -> None:
+    """A name that is misspelt."""
+    decided(opener)
+    with pytest.raises(StateError, match="knows nothing of an autoscaler 'wbe'"):
+        forget(opener.url, opener.folder, "wbe")
+    assert names_in(opener.archive()) == {"web", "fine"}
+
+
+@pytest.mark.slow
+def test_a_daemon_whose_lease_is_over_serves_nothing(hosts: Hosts) -> None:
+    """It was killed, and no other one has taken its place."""
+    (host,) = hosts.joined(1)
+    ledger = host.ledger(WEB)
+    assert serve(ledger, scaler()) == {}
+    save(ledger, decision(0))
+    with pytest.raises(StateError, match=", pid "):
+        forget(hosts.url, hosts._folder, "web")
+    hosts.advance(SECONDS)
+    assert [str(each) for each in forget(hosts.url, hosts._folder, "web")] == ["fleet/web-asg"]
