@@ -9,8 +9,8 @@ from typing import Final
 from autoscaler.decide import decide
 from autoscaler.decide.proposals import propose, tolerances_of
 from autoscaler.documents import notation
-from autoscaler.documents.headline import headline
 from autoscaler.documents.metric import current_decimal, metric, target_decimal
+from autoscaler.documents.verdict import headline
 from autoscaler.errors import MetricError, TargetError
 from autoscaler.model import (
     Autoscaler,

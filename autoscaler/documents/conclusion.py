@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
-from autoscaler.documents.headline import headline
+from autoscaler.documents.verdict import headline
 from autoscaler.foresee.outlook import down_window, stabilizing_recommendation, up_window
 from autoscaler.model import CONNECTION_LIMITS, ConditionType, Decision, Proposed, Reason, Step
 from autoscaler.quantity import format_age

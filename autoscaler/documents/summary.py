@@ -3,52 +3,25 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
-from typing import Final
 
 from pydantic import Field
 
 from autoscaler.documents import notation
 from autoscaler.documents.base import Document
 from autoscaler.documents.brakes import ActiveBrakeDocument
-from autoscaler.documents.headline import failed, headline
-from autoscaler.documents.level import Level, level_of_condition, wants_more_than_allowed
+from autoscaler.documents.level import Level, level_of_condition
 from autoscaler.documents.metric import MetricDocument, metrics, unmeasured, unread
 from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.steering import PauseDocument, SteeringDocument
+from autoscaler.documents.verdict import AutoscalerState, verdict, with_pause
 from autoscaler.errors import bug
 from autoscaler.model import (
-    CONNECTION_LIMITS,
     Autoscaler,
     ConditionType,
     Decision,
     Direction,
-    Proposed,
-    Reason,
     Steering,
 )
-
-
-class AutoscalerState(StrEnum):
-    """An autoscaler in one word, the most urgent that applies."""
-
-    UNKNOWN = "unknown"
-    """No decision yet."""
-    FAILING = "failing"
-    """A metric, the target or a write failed."""
-    PAUSED = "paused"
-    """An operator's pause is in force."""
-    HELD = "held"
-    """It wants another size, and the target, a brake or what failed before keeps it from it."""
-    DISABLED = "disabled"
-    """Somebody set the target's size to 0."""
-    LIMITED = "limited"
-    """Bounds or policies keep it from the size that the metrics ask for."""
-    STABILIZING = "stabilizing"
-    """A stabilization window does."""
-    SCALING = "scaling"
-    """It has just written another size, or would have in a dry run."""
-    STEADY = "steady"
 
 
 class ConditionDocument(Document):
@@ -190,20 +163,19 @@ def _summary(
 ) -> Summary:
     unheld = held is not None and held.by is None and configured
     specs = () if scaler is None else scaler.metrics
-    condition = None if decision is None else headline(decision)
+    told = verdict(decision, steering)
     outcomes = decision.metrics if decision is not None else ()
     low, high = _bounds(scaler, decision)
     target = scaler.target if scaler is not None else decision.target if decision is not None else None
-    found = state(decision, steering)
     return Summary(
         name=name,
         reference=str(target) if target is not None else "",
         labels={} if scaler is None else dict(scaler.labels),
-        state=found,
-        level=_at_least_warning(level(found, decision)) if unheld else level(found, decision),
-        direction=_direction(decision),
-        reason=None if condition is None else condition.reason,
-        message=None if condition is None else condition.message,
+        state=told.state,
+        level=Level.WARNING if unheld and told.level is not Level.ERROR else told.level,
+        direction=told.direction,
+        reason=told.condition and told.condition.reason,
+        message=told.condition and told.condition.message,
         current=None if decision is None else decision.current,
         ready=None if decision is None else decision.ready,
         desired=None if decision is None else decision.desired,
@@ -212,7 +184,7 @@ def _summary(
         targets=notation.metrics(outcomes or tuple(map(unread, specs))),
         metrics=metrics(outcomes, specs),
         conditions=() if decision is None else conditions(decision),
-        limited_by=None if decision is None else limited_by(decision),
+        limited_by=told.limited_by,
         steering=SteeringDocument.of(steering),
         dry_run=scaler.dry_run if scaler is not None else decision is not None and decision.dry_run,
         configured=configured,
@@ -258,95 +230,6 @@ def _bounds(scaler: Autoscaler | None, decision: Decision | None) -> tuple[int |
     if decision is not None and decision.minimum is not None:
         return decision.minimum, decision.maximum
     return (None, None) if scaler is None else (scaler.min_replicas, scaler.max_replicas)
-
-
-def state(decision: Decision | None, steering: Steering) -> AutoscalerState:
-    """The one word for it."""
-    if decision is None:
-        return AutoscalerState.UNKNOWN
-    found = {condition.type: condition for condition in decision.conditions}
-    active, limited = found.get(ConditionType.SCALING_ACTIVE), found.get(ConditionType.SCALING_LIMITED)
-    if failed(decision):
-        return AutoscalerState.FAILING
-    if steering.pause is not None:
-        return AutoscalerState.PAUSED
-    able = found.get(ConditionType.ABLE_TO_SCALE)
-    if able is not None and not able.status:
-        return AutoscalerState.HELD
-    if active is not None and active.reason == Reason.SCALING_DISABLED:
-        return AutoscalerState.DISABLED
-    if decision.written is not None or isinstance(decision.outcome, Proposed):
-        return AutoscalerState.SCALING
-    if limited is not None and limited.status:
-        return AutoscalerState.LIMITED
-    if able is not None and able.reason in (Reason.SCALE_DOWN_STABILIZED, Reason.SCALE_UP_STABILIZED):
-        return AutoscalerState.STABILIZING
-    return AutoscalerState.STEADY
-
-
-def with_pause(state: AutoscalerState, *, paused: bool) -> tuple[AutoscalerState, ...]:
-    """The state, and PAUSED beside a more urgent one: an operator who repairs a failure has to know of it."""
-    return (state, AutoscalerState.PAUSED) if paused and state is not AutoscalerState.PAUSED else (state,)
-
-
-_LEVELS: Final[Mapping[AutoscalerState, Level]] = {
-    AutoscalerState.FAILING: Level.ERROR,
-    AutoscalerState.PAUSED: Level.WARNING,
-    AutoscalerState.HELD: Level.WARNING,
-    AutoscalerState.DISABLED: Level.WARNING,
-    AutoscalerState.SCALING: Level.ACTIVE,
-}
-"""Those of the states that always have the same; NORMAL where none stands here."""
-
-
-def level(state: AutoscalerState, decision: Decision | None) -> Level:
-    """How much attention the state of `decision` deserves.
-
-    `limited` is a warning only where a metric asks for more than the maximum, or the connection has no room for it.
-    What the target itself warns of, such as workers that cannot start, is one in any state, and so is what makes a dry
-    run's shadow doubtful, a brake that is on, and a metric that most of the instances have no sample of.
-    """
-    found = _LEVELS.get(state, Level.NORMAL)
-    if found is Level.ERROR or decision is None:
-        return found
-    capped = state is AutoscalerState.LIMITED and wants_more_than_allowed(decision)
-    unmeasured = any(metric.mostly_missing for metric in decision.metrics)
-    return Level.WARNING if capped or decision.doubts or decision.brakes or unmeasured else found
-
-
-def _at_least_warning(level: Level) -> Level:
-    return level if level is Level.ERROR else Level.WARNING
-
-
-def _direction(decision: Decision | None) -> Direction | None:
-    if decision is None or decision.current is None:
-        return None
-    size, desired = decision.decided_from, decision.desired
-    if size is None or desired is None or desired == size:
-        return None
-    return Direction.OUT if desired > size else Direction.IN
-
-
-_LIMITS = frozenset(
-    {
-        Reason.SCALE_DOWN_STABILIZED,
-        Reason.SCALE_UP_STABILIZED,
-        Reason.SCALE_UP_LIMIT,
-        Reason.SCALE_DOWN_LIMIT,
-        Reason.TOO_FEW_REPLICAS,
-        Reason.TOO_MANY_REPLICAS,
-        *CONNECTION_LIMITS,
-    }
-)
-
-
-def limited_by(decision: Decision) -> str | None:
-    """What changed the number after the metrics, or kept it from being written; None: nothing did."""
-    limits = [step.detail for step in decision.trace if step.reason in _LIMITS]
-    able = next((each for each in decision.conditions if each.type is ConditionType.ABLE_TO_SCALE), None)
-    if able is not None and not able.status:
-        limits.append(able.message)
-    return "; ".join(limits) or None
 
 
 def conditions(decision: Decision) -> tuple[ConditionDocument, ...]:

@@ -15,7 +15,7 @@ from zlib import crc32
 from autoscaler.bucket import TokenBucket
 from autoscaler.clock import Clock
 from autoscaler.decide import differs
-from autoscaler.documents.headline import failed, headline
+from autoscaler.documents.verdict import headline
 from autoscaler.isolation import each
 from autoscaler.log import line
 from autoscaler.logger import Logger
@@ -106,7 +106,7 @@ class DecisionLog:
         known.repeated += 1
         if now >= known.due:
             return _Kind.DUE
-        return _Kind.FAILURE if failed(made) else _Kind.NOTHING
+        return _Kind.FAILURE if made.error is not None else _Kind.NOTHING
 
     def _write(self, made: Decision, now: float) -> None:
         known = self._known.get(made.name)
@@ -118,7 +118,7 @@ class DecisionLog:
 
     def _summarize(self, decisions: Sequence[Decision], odd: dict[str, Exception]) -> None:
         """One line about many."""
-        told = each(decisions, lambda made: (headline(made), failed(made)), odd)
+        told = each(decisions, lambda made: (headline(made), made.error is not None), odd)
         failures = sum(has_failed for _, has_failed in told)
         known = [(condition, has_failed) for condition, has_failed in told if condition is not None]
         messages = Counter([condition.message for condition, has_failed in known if has_failed])

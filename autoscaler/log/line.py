@@ -3,7 +3,7 @@
 from typing import Any
 
 from autoscaler.documents import notation
-from autoscaler.documents.headline import failed, headline
+from autoscaler.documents.verdict import headline
 from autoscaler.logger import Logger
 from autoscaler.model import Decision
 
@@ -49,7 +49,7 @@ def log(logger: Logger, decision: Decision, repeated: int | None = None) -> None
     was so since the autoscaler's last line; None: it is news.
     """
     told = keys(decision) if repeated is None else keys(decision) | {"repeated": repeated}
-    if failed(decision):
+    if decision.error is not None:
         logger.warning(EVENT, **told)
     elif decision.written is not None:
         logger.warning(EVENT, level="info", **told)

@@ -5,7 +5,6 @@ from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.cycle import Batch
-from autoscaler.documents.headline import failed
 from autoscaler.errors import Problem, bug
 from autoscaler.isolation import each
 from autoscaler.log.decisions import DecisionLog
@@ -66,7 +65,7 @@ class Reporter:
         for event in decision.events:
             if event.reason in _ENDED:
                 self._logger.info(_ENDED[event.reason], autoscaler=decision.name, message=event.message)
-        if failed(decision):
+        if decision.error is not None:
             self._failed.add(decision.name)
         else:
             self._failed.discard(decision.name)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.level import Level
-from autoscaler.documents.summary import AutoscalerState, summary
+from autoscaler.documents.summary import summary
+from autoscaler.documents.verdict import AutoscalerState
 from autoscaler.model import (
     Brakes,
     Instance,

@@ -4,7 +4,8 @@ from autoscaler.decide import apply_limits, decide
 from autoscaler.documents.conclusion import conclusion
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.level import Level
-from autoscaler.documents.summary import Summary, limited_by, summary
+from autoscaler.documents.summary import Summary, summary
+from autoscaler.documents.verdict import verdict
 from autoscaler.model import Behavior, ConnectionLimits, Direction, Observation, Standing, Steering
 from autoscaler.record import Record
 from tests.decide.build import state, value
@@ -36,7 +37,7 @@ def test_a_removal_budget_is_named_and_is_no_warning() -> None:
     """It lets go by itself, as policies do."""
     record = held(limits(5), 25, 3)
     assert conclusion(record).startswith(f"stays at 20: {BUDGET}")
-    assert (limited_by(record.decision) or "").startswith(BUDGET)
+    assert (verdict(record.decision, Steering()).limited_by or "").startswith(BUDGET)
     assert (shown(record).state, shown(record).level) == ("limited", Level.NORMAL)
 
 
@@ -44,7 +45,7 @@ def test_a_sum_that_is_reached_is_named_and_a_warning() -> None:
     """Nobody gets what the load asks for until somebody raises it."""
     record = held(limits(total=12), 12, 20)
     assert conclusion(record) == f"stays at 12: {TOTAL}"
-    assert limited_by(record.decision) == TOTAL
+    assert verdict(record.decision, Steering()).limited_by == TOTAL
     assert (shown(record).state, shown(record).level) == ("limited", Level.WARNING)
 
 

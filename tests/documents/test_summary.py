@@ -7,7 +7,8 @@ import pytest
 
 from autoscaler.cli.tables.listing import state_words
 from autoscaler.documents.level import Level
-from autoscaler.documents.summary import AutoscalerList, AutoscalerState, Summary, summaries, summary
+from autoscaler.documents.summary import AutoscalerList, Summary, summaries, summary
+from autoscaler.documents.verdict import AutoscalerState
 from autoscaler.model import (
     Condition,
     ConditionType,

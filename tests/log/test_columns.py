@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from autoscaler.documents.headline import failed
 from autoscaler.errors import TargetUnavailable
 from autoscaler.log import line
 from autoscaler.log.columns import Columns
@@ -20,7 +19,7 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rendered(columns: Columns, made: Decision) -> str:
-    level = "warning" if failed(made) else "info"
+    level = "warning" if made.error is not None else "info"
     return shown(columns, line.EVENT, level, **line.keys(made))
 
 

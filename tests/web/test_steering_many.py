@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from autoscaler.documents.summary import AutoscalerState
+from autoscaler.documents.verdict import AutoscalerState
 from autoscaler.errors import StateError
 from autoscaler.model import Direction, Override, Pause, Steering
 from autoscaler.record import schema

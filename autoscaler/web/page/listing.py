@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
-from autoscaler.documents.summary import AutoscalerState, with_pause
-from autoscaler.documents.summary import state as state_of
+from autoscaler.documents.verdict import AutoscalerState, with_pause
+from autoscaler.documents.verdict import state as state_of
 from autoscaler.errors import SelectorError
 from autoscaler.labels import LONGEST_SELECTOR, Selector
 from autoscaler.model import Autoscaler, Decision, Steering

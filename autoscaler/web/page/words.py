@@ -11,7 +11,8 @@ from autoscaler.documents.level import Level
 from autoscaler.documents.metric import MetricDocument, average_words, current_decimal, target_decimal
 from autoscaler.documents.sentences import without_value
 from autoscaler.documents.steering import PauseDocument
-from autoscaler.documents.summary import AutoscalerState, ConditionDocument, Summary
+from autoscaler.documents.summary import ConditionDocument, Summary
+from autoscaler.documents.verdict import AutoscalerState
 from autoscaler.model import ConditionType, Direction, EventType, Phase
 from autoscaler.quantity import format_age, format_decimal, format_seconds
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from autoscaler.documents.summary import AutoscalerState
+from autoscaler.documents.verdict import AutoscalerState
 from autoscaler.model import Decision, Direction, Pause, Steering
 from autoscaler.web.page.listing import PAGE_ROWS, Entry, ListQuery, Order, entries, listing
 from tests.decide.build import CPU_60, scaler

@@ -1,0 +1,21 @@
+"""What a decision comes to, in a word."""
+
+from autoscaler.documents.level import Level
+from autoscaler.documents.verdict import AutoscalerState, Verdict, verdict
+from autoscaler.errors import TargetNotFound
+from autoscaler.model import Held, HoldReason, Steering
+from tests.decisions import decision, rescale
+
+
+def test_what_failed_is_failing_and_a_hold_is_not() -> None:
+    """What `--once` exits with, and what is red."""
+    failed = verdict(decision(error="target not found", outcome=TargetNotFound("gone")), Steering())
+    assert (failed.state, failed.level) == (AutoscalerState.FAILING, Level.ERROR)
+    held = verdict(rescale(outcome=Held(HoldReason("Deploying", "a deployment runs"))), Steering())
+    assert held.level is not Level.ERROR
+    assert verdict(decision(), Steering()).level is Level.NORMAL
+
+
+def test_without_a_decision_nothing_is_known() -> None:
+    """An autoscaler that was configured just now is no failure."""
+    assert verdict(None, Steering()) == Verdict(AutoscalerState.UNKNOWN, Level.NORMAL)
