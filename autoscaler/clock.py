@@ -1,4 +1,4 @@
-"""Time, handed in: the protocol that everybody takes, and the only place that reads time."""
+"""The clock protocol, and the only code that reads the system's clocks."""
 
 import os
 import time
@@ -11,22 +11,22 @@ from autoscaler.moment import Moment
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _VARIABLE: Final = "AUTOSCALER_BOOT_ID"
-"""Where systemd says it to a unit that may not read the file (`%b`)."""
-_APART_SECONDS: Final = 0.1
-"""How far apart two looks may be to count as one."""
+"""Where systemd passes the boot id (`%b`) to a unit that cannot read the file."""
+_LONGEST_READING_SECONDS: Final = 0.1
+"""Longest interval between two readings that count as one."""
 
 
 class Clock(Protocol):
-    """What time it is, for whoever is handed one."""
+    """Provides the time."""
 
     def now(self) -> datetime:
-        """The wall clock, aware, UTC."""
+        """Return the wall clock, aware, UTC."""
 
     def monotonic(self) -> float:
-        """Seconds on a scale that never steps, times of sleep included; only differences mean anything."""
+        """Return seconds on a scale that never steps and includes sleep. Only differences have a meaning."""
 
     def moment(self) -> Moment:
-        """The wall clock and, at the same time, how long ago the machine was started."""
+        """Return the wall clock and the time since boot, read together."""
 
 
 class SystemClock:
@@ -36,27 +36,27 @@ class SystemClock:
         self._boot = _boot_id()
 
     def now(self) -> datetime:
-        """The wall clock, aware, UTC."""
+        """Return the wall clock, aware, UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """CLOCK_BOOTTIME in seconds: a deadline that has passed while the machine slept has passed."""
+        """Return CLOCK_BOOTTIME in seconds, so that deadlines pass while the machine sleeps."""
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def moment(self) -> Moment:
-        """The wall clock and CLOCK_BOOTTIME, which goes on while the machine sleeps (clock_gettime(2))."""
+        """Return the wall clock and CLOCK_BOOTTIME, which includes sleep (clock_gettime(2))."""
         while True:
             before = time.clock_gettime(time.CLOCK_BOOTTIME)
             now = self.now()
             after = time.clock_gettime(time.CLOCK_BOOTTIME)
-            if after - before < _APART_SECONDS:  # else this process was held between the two looks
+            if after - before < _LONGEST_READING_SECONDS:  # otherwise the process was suspended in between
                 return Moment(now, self._boot, timedelta(seconds=before))
 
 
 def _boot_id() -> str:
-    """The same for every process between two starts of the machine; where nothing says it, this process' own."""
+    """Return the same id for every process of one boot, or one for this process if the boot id is unknown."""
     try:
-        given = _BOOT_ID.read_text()
+        boot_id = _BOOT_ID.read_text()
     except OSError:
-        given = os.environ.get(_VARIABLE) or uuid.uuid4().hex
-    return given.strip().replace("-", "").lower()
+        boot_id = os.environ.get(_VARIABLE) or uuid.uuid4().hex
+    return boot_id.strip().replace("-", "").lower()

@@ -1,6 +1,6 @@
 """One reconcile cycle, on one screen. Each stage takes frozen values and returns frozen values.
 
-A stage that fails for one autoscaler leaves that one out of what follows; the others go on.
+An autoscaler that fails in a stage is left out of the later stages. The others continue.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,44 +14,44 @@ from autoscaler.model import Autoscaler, Call, Decision, History, Observed, Outc
 
 
 class Ports(Protocol):
-    """What the cycle needs of the world. Mappings are keyed by the autoscaler's name."""
+    """What the cycle needs from the rest of the daemon. Mappings have the autoscaler's name as key."""
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
-        """One batch: every distinct query once, every target once. A failure is a value in an observation.
+        """Observe one batch: every distinct query once, every target once. A failure is a value in an observation.
 
-        Raises StateError where what is known of the targets cannot be recalled, and LateError where what was seen says
-        nothing about now.
+        Raises StateError if sightings cannot be read, and LateError if the observation is too old.
         """
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
-        """What each remembers. Raises StateError; looking up one whose record is damaged raises its own."""
+        """Return each autoscaler's history. Raises StateError. Access to a damaged history raises its own error."""
 
     def standing(self, now: datetime) -> Standing:
-        """How far the limits that the connection's autoscalers share are used. Raises StateError.
+        """Return how far the connection's limited limits are used. Raises StateError.
 
-        With it the targets to which an earlier write is under way: nothing is written to them in this cycle.
+        The result includes the targets with an earlier write under way, to which this cycle writes nothing.
         """
 
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
-        """Commit what is about to be written, in one transaction. Raises StateError: then nothing is written.
+        """Commit what is about to be written, in one transaction. Raises StateError; then nothing is written.
 
-        Returns whose could not be committed, and why: those are not written. So are those that found the limits used by
-        others since `standing`.
+        Returns the autoscalers whose intent could not be committed, with the reason. They are not written. The same
+        applies if others used up the limits since `standing`.
         """
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
-        """Write each decision that has a change, or in a dry run propose it. Keys: those with a change."""
+        """Write each decision that has a change, or propose it in a dry run. Returns an outcome for each change."""
 
     def record(
         self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
     ) -> Mapping[str, Exception]:
-        """Commit what came of it, in one transaction. Raises StateError.
+        """Commit the result, in one transaction. Raises StateError.
 
-        Returns whose could not be committed, and why: what was intended for them stays an unfinished write.
+        Returns the autoscalers whose result could not be committed, with the reason. Their intents stay unfinished
+        writes.
         """
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
-        """Tell the back ends that keep a record of decisions what was not written. Nothing depends on it."""
+        """Report decisions without a write to back ends that record decisions. Nothing depends on it."""
 
 
 _NO_SHARD: Final = ShardName("")
@@ -59,42 +59,43 @@ _NO_SHARD: Final = ShardName("")
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one cycle came to."""
+    """The result of one cycle."""
 
     decisions: Sequence[Decision] = ()
     """Concluded and recorded, in the order of the autoscalers."""
     broken: Mapping[str, Exception] = field(default_factory=dict)
-    """Autoscaler's name -> what was raised for it: it has no decision."""
+    """Autoscaler's name -> the exception that left it without a decision."""
     unrecorded: Mapping[str, Outcome] = field(default_factory=dict)
-    """Of those, what a write came to that is not recorded."""
+    """Outcomes of those autoscalers' writes that are not recorded."""
     removals_left: int | None = None
-    """What may still leave under the connection's removal budget; None: it has none."""
+    """Instances that the removal budget still allows; None without a budget."""
     total: int | None = None
-    """What the sizes of the connection's autoscalers sum to; None: the connection has no limit of it."""
+    """Sum of the sizes of the connection's autoscalers; None without `maxTotal`."""
     observing_seconds: float = 0.0
-    """Until every metric and target had been read."""
+    """Time until every metric and target was read."""
     shard: ShardName = _NO_SHARD
-    """Whose cycle it was; this and what follows is added by the shard."""
+    """The shard of the cycle. The shard sets this and the following fields."""
     late_seconds: float = 0.0
-    """From when it was due to its beginning."""
+    """Time from when the cycle was due to its start."""
     seconds: float = 0.0
-    """From its beginning to its end."""
+    """Time from its start to its end."""
 
 
 def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Batch:
-    """One cycle of `scalers`. Raises StateError, and what a port itself raised: that concerns them all."""
+    """Run one cycle. Raises StateError, and what a port raises for the whole batch."""
     broken = dict[str, Exception]()
     observed = ports.observe(scalers, call)
     history = ports.recall(scalers)
     seen = observed.observations
     decisions = each(scalers, lambda one: decide(one, seen[one.name], history[one.name], call.now), broken)
-    shared = apply_limits(decisions, history, ports.standing(call.now), call.now)  # what all of them together may do
-    broken |= ports.intend(shared.decisions)  # committed before the first write
-    intended = without(shared.decisions, broken)
+    # the connection's limits apply to all decisions together
+    limited = apply_limits(decisions, history, ports.standing(call.now), call.now)
+    broken |= ports.intend(limited.decisions)  # committed before the first write
+    intended = without(limited.decisions, broken)
     outcomes = ports.act(intended, call)
     concluded = each(intended, lambda made: conclude(made, outcomes.get(made.name)), broken)
     broken |= ports.record(scalers, observed, concluded)
     recorded = without(concluded, broken)
     ports.announce(recorded, call)
     unrecorded = {name: outcomes[name] for name in broken if name in outcomes}
-    return Batch(recorded, broken, unrecorded, shared.removals_left, shared.total, observed.seconds)
+    return Batch(recorded, broken, unrecorded, limited.removals_left, limited.total, observed.seconds)

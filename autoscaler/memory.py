@@ -1,26 +1,27 @@
-"""What the process frees of memory goes back to the system, and the cyclic collector looks at little."""
+"""Settings of the allocator and the garbage collector that keep memory and pauses small."""
 
 import ctypes
 import gc
 from typing import Final
 
 _BLOCK: Final = 2**20
-"""Bytes. Larger blocks are mapped one by one, and of each arena's end no more than this is kept."""
+"""Bytes. Larger blocks are mapped separately, and at most this much is kept at the end of an arena."""
 _COLLECTOR: Final = (10_000, 10, 100)
-"""Of the collector's three generations. By itself it looks at the young ones after 700 and 7,000 new objects, and at
-all whenever a quarter came anew: with 10,000 autoscalers that is several times a cycle, which makes nearly everything
-anew and nearly no garbage."""
+"""Thresholds of the collector's three generations.
+
+With the defaults, a cycle of 10,000 autoscalers triggers several full collections and frees almost nothing.
+"""
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
-"""As malloc.h has them."""
+"""As in malloc.h."""
 
 
 def return_freed() -> None:
-    """From now on, glibc returns large blocks as they are freed, and threads share one arena for the others.
+    """Make glibc return large blocks as soon as they are freed, and use one arena for all threads.
 
-    By itself it raises both thresholds with the blocks that it meets, up to 64 MiB, and then keeps as much in each of
-    its arenas, 16 of them on two processors. Other C libraries do not, and nothing is done there.
+    By default it raises both thresholds up to 64 MiB with the blocks that it frees, and keeps as much in each arena, 16
+    of them on two processors. No effect with other C libraries.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -30,9 +31,9 @@ def return_freed() -> None:
 
 
 def trim() -> None:
-    """Have glibc return the pages that are free now between others, too: of 10,000 autoscalers' cycle 80 MiB.
+    """Make glibc return free pages between used ones too: 80 MiB after a cycle of 10,000 autoscalers.
 
-    It takes some milliseconds, in which other threads go on.
+    It takes some milliseconds, during which other threads run.
     """
     malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if malloc_trim is not None:
@@ -40,9 +41,10 @@ def trim() -> None:
 
 
 def freeze() -> None:
-    """From now on, the cyclic collector looks at nothing that is there now, and at the rest less often.
+    """Exclude all current objects from garbage collection, and collect less often.
 
-    For after a start: modules and settings stay, and what of them goes is for the most part freed without it.
+    For use after the start: modules and settings stay, and most of what is replaced later is freed without the
+    collector.
     """
     gc.set_threshold(*_COLLECTOR)
     gc.collect()
@@ -50,9 +52,9 @@ def freeze() -> None:
 
 
 def collect() -> None:
-    """Free what refers to itself and is used no more, of before `freeze` too. By itself the collector seldom looks.
+    """Collect reference cycles, including those from before `freeze`.
 
-    For after shards have ended: each leaves up to a megabyte of such behind. It holds every thread for up to a second.
+    For use after shards end, each of which leaves up to a megabyte. It stops every thread for up to a second.
     """
     gc.unfreeze()
     gc.collect()

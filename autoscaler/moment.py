@@ -1,6 +1,6 @@
-"""A moment as two clocks show it: the wall clock, which anybody may set, and the one that counts since the boot.
+"""A moment on two clocks: the wall clock, which can be set, and the time since boot.
 
-Memory is kept in times of the wall clock, since people read it; how old something is says the other clock.
+The state has wall clock times, which people can read. Ages are measured on the other clock.
 """
 
 from dataclasses import dataclass
@@ -8,31 +8,31 @@ from datetime import datetime, timedelta
 from typing import Final
 
 STEP: Final = timedelta(seconds=1)
-"""The wall clock was set if it moves further than this against the other one. Slewing by NTP moves both alike."""
+"""The wall clock was set if the two clocks differ by more than this. NTP slews both alike."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One look at both clocks."""
+    """One reading of both clocks."""
 
     now: datetime
     """The wall clock, aware, UTC."""
     boot: str
-    """Which start of the machine it was: the other clock counts from there."""
+    """Identifies the boot from which `elapsed` counts."""
     elapsed: timedelta
-    """Since that start, times of sleep included: nobody can set it."""
+    """Time since boot, including sleep. It cannot be set."""
 
     @property
     def booted(self) -> datetime:
-        """When the machine was started, as the wall clock would have it now: it moves when that clock is set."""
+        """The time of the boot by the current wall clock. It changes when that clock is set."""
         return self.now - self.elapsed
 
     def at(self, now: datetime) -> "Moment":
-        """The one at which the wall clock shows this, unless it is set in between."""
+        """Return the moment at which the wall clock shows `now`, unless it is set in between."""
         return Moment(now, self.boot, self.elapsed + (now - self.now))
 
     def since(self, earlier: "Moment") -> timedelta:
-        """How long after `earlier` it is, at least zero. Between two starts of the machine the wall clock says it."""
+        """Return the time since `earlier`, at least zero. Across boots the wall clock is used."""
         if self.boot == earlier.boot:
             return max(self.elapsed - earlier.elapsed, timedelta(0))
         return max(self.now - earlier.now, timedelta(0))

@@ -1,7 +1,7 @@
 """Kubernetes quantities and Prometheus durations.
 
-All metric values are whole thousandths ("milli"), as Kubernetes' metrics adapters make them.
-Source: k8s.io/apimachinery `resource.Quantity`; prometheus.io/docs, "Time durations".
+All metric values are whole thousandths ("milli"), as in Kubernetes' metrics adapters. Source: k8s.io/apimachinery
+`resource.Quantity`; prometheus.io/docs, "Time durations".
 """
 
 import math
@@ -17,7 +17,7 @@ Milli: TypeAlias = int
 """A value in whole thousandths of its unit: `Milli(1500)` is 1.5."""
 
 MAX_MILLI: Final = 2**63 - 1
-"""Kubernetes keeps a quantity's thousandths in 63 bits."""
+"""Kubernetes stores a quantity's thousandths in 63 bits."""
 
 _SUFFIXES: Final[dict[str, tuple[int, int]]] = {  # suffix -> numerator, denominator of its multiplier
     "n": (1, 10**9),
@@ -39,7 +39,7 @@ _SUFFIXES: Final[dict[str, tuple[int, int]]] = {  # suffix -> numerator, denomin
 }
 _QUANTITY: Final = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,3})|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?")
 _MOST_CHARACTERS: Final = 1_000
-"""Of a quantity: Python turns no more than 4,300 digits into a number, and Kubernetes' have nineteen at most."""
+"""Longest quantity. Python rejects numbers of more than 4,300 digits, and Kubernetes' have at most nineteen."""
 _TOO_LARGE: Final = "its thousandths do not fit 63 bits; use a smaller unit"
 _FORM: Final = 'expected a quantity such as 2, 0.5, "500m" or "1Gi"'
 
@@ -51,9 +51,9 @@ _DURATION_FORM: Final = "write numbers with units (y, w, d, h, m, s, ms), the la
 
 
 def parse_quantity(text: str | int | float) -> Milli:
-    """Thousandths of a Kubernetes quantity, rounded up as Kubernetes rounds what is finer.
+    """Return the thousandths of a Kubernetes quantity, rounded up as in Kubernetes.
 
-    Raises QuantityError for another form, or when the thousandths do not fit 63 bits.
+    Raises QuantityError for another form, or if the thousandths do not fit 63 bits.
     """
     exact = parse_exact(text)
     milli = math.ceil(abs(exact) * 1000)
@@ -61,7 +61,7 @@ def parse_quantity(text: str | int | float) -> Milli:
 
 
 def parse_exact(text: str | int | float) -> Fraction:
-    """A Kubernetes quantity at full precision. Raises QuantityError as `parse_quantity` does."""
+    """Return a Kubernetes quantity at full precision. Raises QuantityError as `parse_quantity` does."""
     if isinstance(text, int) and abs(text) > MAX_MILLI:
         raise QuantityError(f"a number this large is not a valid quantity: {_TOO_LARGE}")
     source = repr(text) if isinstance(text, float) else str(text)
@@ -79,22 +79,22 @@ def parse_exact(text: str | int | float) -> Fraction:
 
 
 def format_quantity(milli: Milli) -> str:
-    """The quantity as kubectl writes it: `37500m`, or `63` when it is whole."""
+    """Format a quantity as kubectl does: `37500m`, or `63` if it is whole."""
     whole, rest = divmod(milli, 1000)
     return str(whole) if rest == 0 else f"{milli}m"
 
 
 def format_decimal(milli: Milli) -> str:
-    """The quantity for reading, to two decimals: `8.33`, `37.5`; `0.005` where two would leave little of it."""
+    """Format a quantity for readers, with two decimals: `8.33`, `37.5`; small values with three: `0.005`."""
     decimals = 2 if abs(milli) >= 100 else 3
     text = f"{milli / 1000:.{decimals}f}"
     return text.rstrip("0").rstrip(".")
 
 
 def milli_from_float(value: float) -> Milli:
-    """A sample's value in thousandths, truncated toward zero as Kubernetes' metrics adapters do.
+    """Return a sample's value in thousandths, truncated toward zero as in Kubernetes' metrics adapters.
 
-    Raises QuantityError for NaN, infinities and what does not fit 63 bits.
+    Raises QuantityError for NaN, infinities and values that do not fit 63 bits.
     """
     if not math.isfinite(value):
         raise QuantityError(f"{value} is not a number that can be scaled on; expected a finite value")
@@ -105,12 +105,12 @@ def milli_from_float(value: float) -> Milli:
 
 
 def sum_of(values: Iterable[Milli]) -> Milli:
-    """Their sum, or the largest quantity there is where that is less."""
+    """Return the sum, or the largest quantity if the sum is larger."""
     return min(sum(values), MAX_MILLI)
 
 
 def parse_duration(text: str) -> timedelta:
-    """A duration as Prometheus writes it (`1h30m`, `500ms`, `0`). Raises QuantityError for another form."""
+    """Parse a duration in Prometheus' format (`1h30m`, `500ms`, `0`). Raises QuantityError for another form."""
     match = _DURATION.fullmatch(text)
     if text == "0":
         return timedelta(0)
@@ -124,13 +124,13 @@ def parse_duration(text: str) -> timedelta:
 
 
 def format_duration(duration: timedelta) -> str:
-    """The shortest Prometheus form that parses back to it, to the millisecond: `1m30s`."""
+    """Format a duration in the shortest Prometheus form, to the millisecond: `1m30s`."""
     rest = round(duration / timedelta(milliseconds=1))
     if rest == 0:
         return "0s"
     text = ""
     for name, unit in zip(("y", "w", "d", "h", "m", "s", "ms"), _DURATION_UNITS_MS, strict=True):
-        if name in ("y", "w"):  # years and weeks read worse than days
+        if name in ("y", "w"):  # days are easier to read than years and weeks
             continue
         count, rest = divmod(rest, unit)
         text += f"{count}{name}" if count else ""
@@ -138,7 +138,7 @@ def format_duration(duration: timedelta) -> str:
 
 
 def format_seconds(duration: timedelta | float) -> str:
-    """A duration, or its seconds, as `format_duration` writes it, to the second."""
+    """Format a duration, or seconds, as `format_duration` does, to the second."""
     seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
     return format_duration(timedelta(seconds=round(seconds)))
 
@@ -155,13 +155,13 @@ _AGES: Final = (
     (8 * 365 * 86_400, "y", "d"),
     (math.inf, "y", ""),
 )
-"""Below how many seconds an age has which units. The page's times.js has the same."""
+"""The units of an age below each number of seconds. The page's times.js has the same table."""
 
 
 def format_age(span: timedelta) -> str:
-    """A span as kubectl writes it, in at most two units: `45s`, `4m10s`, `3h`, `5d`.
+    """Format a time span as kubectl does, in at most two units: `45s`, `4m10s`, `3h`, `5d`.
 
-    Source: k8s.io/apimachinery/pkg/util/duration, `HumanDuration`, which truncates; this rounds, for cycles are
+    Source: k8s.io/apimachinery/pkg/util/duration, `HumanDuration`, which truncates. This rounds, because cycles are
     milliseconds early or late.
     """
     seconds = max(round(span.total_seconds()), 0)
@@ -176,7 +176,7 @@ _SIZE_FORM: Final = 'write it with a unit, as in "512MB" or "5GB" (B, KB, MB, GB
 
 
 def parse_size(text: str) -> int:
-    """Bytes of a size as Prometheus' --storage.tsdb.retention.size takes it: `512MB`, where 1KB is 1024B.
+    """Parse a size in the format of Prometheus' --storage.tsdb.retention.size: `512MB`, where 1KB is 1024B.
 
     Raises QuantityError for another form.
     """
@@ -187,7 +187,7 @@ def parse_size(text: str) -> int:
 
 
 def format_size(size: int) -> str:
-    """The shortest form that parses back to it: `5GB`."""
+    """Format a size in the shortest form: `5GB`."""
     power = 0
     while size and size % 1024 == 0 and power < 6:
         size, power = size // 1024, power + 1

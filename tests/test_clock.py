@@ -16,11 +16,11 @@ BOOTED = datetime(2026, 5, 4, tzinfo=UTC)
 
 
 def moment(wall: float, elapsed: float, boot: str = "one") -> Moment:
-    """Seconds of both clocks after the machine was started."""
+    """Return a moment with these seconds on both clocks after the boot."""
     return Moment(BOOTED + timedelta(seconds=wall), boot, timedelta(seconds=elapsed))
 
 
-def test_a_moment_is_one_look_at_both_clocks() -> None:
+def test_a_moment_is_one_reading_of_both_clocks() -> None:
     before = time.clock_gettime(time.CLOCK_BOOTTIME)
     seen = SystemClock().moment()
     after = time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -29,13 +29,13 @@ def test_a_moment_is_one_look_at_both_clocks() -> None:
 
 
 def test_deadlines_pass_while_the_machine_sleeps() -> None:
-    """CLOCK_MONOTONIC stands still then, and a write that was decided before would be sent after."""
+    """CLOCK_MONOTONIC would stop, and an old decision would be written after the sleep."""
     clock = SystemClock()
     assert clock.monotonic() == pytest.approx(clock.moment().elapsed.total_seconds(), abs=5)
 
 
-def test_a_process_that_was_held_between_the_two_looks_looks_again() -> None:
-    """Else it would take the time that it was held for a step of the clock."""
+def test_a_process_suspended_between_two_readings_reads_again() -> None:
+    """Otherwise the delay would look like a step of the clock."""
 
     class Held(SystemClock):
         looks = 0
@@ -50,15 +50,15 @@ def test_a_process_that_was_held_between_the_two_looks_looks_again() -> None:
     assert clock.looks == 2
 
 
-def test_two_processes_know_that_it_is_the_same_start_of_the_machine() -> None:
-    """The next daemon must know whether it may go on counting."""
+def test_two_processes_have_the_same_boot_id() -> None:
+    """The next daemon must know whether elapsed times still count."""
     words = "from autoscaler.clock import SystemClock; print(SystemClock().moment().boot)"
     other = subprocess.run([sys.executable, "-c", words], check=True, capture_output=True, text=True, timeout=30)
     assert other.stdout.strip() == SystemClock().moment().boot
 
 
-def test_a_unit_that_may_not_read_proc_is_told_by_systemd(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ProcSubset=pid hides the file; `%b` is the same id, written without dashes."""
+def test_a_unit_without_proc_gets_the_boot_id_from_systemd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ProcSubset=pid hides the file. `%b` is the same id without dashes."""
     known = SystemClock().moment().boot
     monkeypatch.setattr(clocks, "_BOOT_ID", Path("/nowhere"))
     monkeypatch.setenv("AUTOSCALER_BOOT_ID", known)
@@ -78,5 +78,5 @@ def test_a_unit_that_may_not_read_proc_is_told_by_systemd(monkeypatch: pytest.Mo
     ],
     ids=["nobody set it", "forward", "back", "another start", "another start, an earlier clock"],
 )
-def test_how_long_it_was_does_not_depend_on_who_set_the_clock(later: Moment, seconds: float) -> None:
+def test_elapsed_time_does_not_depend_on_clock_changes(later: Moment, seconds: float) -> None:
     assert later.since(moment(0, 0)).total_seconds() == seconds

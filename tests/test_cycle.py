@@ -1,4 +1,4 @@
-"""A failing autoscaler never stops another."""
+"""A failing autoscaler does not affect the others."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def run(ports: FakePorts) -> cycle.Batch:
 
 
 def test_a_sound_batch_is_one_cycle() -> None:
-    """Each port is asked once, in the cycle's order."""
+    """Each port is called once, in the cycle's order."""
     ports = FakePorts()
     result = run(ports)
     assert [made.name for made in result.decisions] == ["a", "b", "c"]
@@ -26,8 +26,8 @@ def test_a_sound_batch_is_one_cycle() -> None:
     assert ports.calls == ["observe", "recall", "standing", "intend", "act", "record", "announce"]
 
 
-def test_an_autoscaler_whose_decision_raises_costs_the_others_nothing() -> None:
-    """A bug in the arithmetic of one: the rest are decided on the same observation, and written once."""
+def test_an_exception_in_a_decision_does_not_affect_the_others() -> None:
+    """The others are decided from the same observation, and written once."""
     ports = FakePorts()
     ports.broken = {"b"}
     result = run(ports)
@@ -38,10 +38,10 @@ def test_an_autoscaler_whose_decision_raises_costs_the_others_nothing() -> None:
     assert ports.recorded == ["a", "c"]
 
 
-def test_one_that_breaks_after_the_write_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What its write came to is said: nothing else knows of it."""
+def test_an_autoscaler_that_fails_after_the_write_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The batch has the outcome of its write, which nothing else knows."""
 
-    def breaking(decision, outcome):  # type: ignore[no-untyped-def]  # stands in for conclude alone
+    def breaking(decision, outcome):  # type: ignore[no-untyped-def] # replaces conclude
         if decision.name == "b":
             raise ArithmeticError
         return conclude(decision, outcome)
@@ -57,8 +57,8 @@ def test_one_that_breaks_after_the_write_is_not_written_again(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("verb", ["recall", "intend", "record"])
-def test_one_that_a_stage_fails_for_is_left_out_of_what_follows(verb: str) -> None:
-    """A damaged memory is not taken for an empty one, nothing is written that was not intended, and the rest go on."""
+def test_an_autoscaler_that_fails_in_a_stage_is_left_out_of_later_stages(verb: str) -> None:
+    """A damaged history is not treated as empty, nothing is written without an intent, and the others continue."""
     ports = FakePorts()
     ports.fails_for[verb] = {"b": StateError("its row is damaged")}
     result = run(ports)
@@ -72,7 +72,7 @@ def test_one_that_a_stage_fails_for_is_left_out_of_what_follows(verb: str) -> No
 
 @pytest.mark.parametrize("verb", ["recall", "standing", "intend", "record"])
 def test_without_its_state_the_batch_fails_as_one(verb: str) -> None:
-    """Nothing may be scaled without it; after `intend` failed nothing was."""
+    """Nothing may be scaled without the state, and nothing was written after `intend` failed."""
     ports = FakePorts()
     ports.fails[verb] = StateError("the disk is full")
     with pytest.raises(StateError, match="disk is full"):
@@ -81,8 +81,8 @@ def test_without_its_state_the_batch_fails_as_one(verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["observe", "recall", "standing", "act", "record"])
-def test_a_port_that_breaks_is_nobodys_fault_among_the_autoscalers(verb: str) -> None:
-    """The bug comes out as itself, and no port is asked twice."""
+def test_a_failing_port_fails_the_batch(verb: str) -> None:
+    """The port's own exception is raised, and no port is called twice."""
     ports = FakePorts()
     ports.fails[verb] = ZeroDivisionError()
     with pytest.raises(ZeroDivisionError):

@@ -1,4 +1,4 @@
-"""What is freed goes back to the system."""
+"""Freed memory returns to the system."""
 
 import subprocess
 import sys
@@ -34,8 +34,8 @@ def kept(*, asked: bool) -> int:
     return int(done.stdout)
 
 
-def test_memory_of_a_large_answer_goes_back() -> None:
-    """It stayed with each thread's arena: after one bad answer the daemon was as large for good."""
+def test_memory_of_a_large_answer_is_returned() -> None:
+    """It stayed in each thread's arena, so one bad answer made the daemon large permanently."""
     if kept(asked=False) < 2**24:
         pytest.skip("this C library returns what is freed by itself")
     assert kept(asked=True) < 2**22
@@ -53,8 +53,8 @@ print(sum(id(each) in looked_at for each in kept), sum(id(each) in looked_at for
 """
 
 
-def test_the_collector_looks_at_nothing_that_was_there_before() -> None:
-    """Of a large configuration it would look at every object again, with each cycle, and never find garbage."""
+def test_the_collector_skips_earlier_objects() -> None:
+    """Otherwise each cycle would scan all objects of a large configuration without finding garbage."""
     done = subprocess.run([sys.executable, "-c", LEFT_ALONE], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "100"]
 
@@ -76,8 +76,8 @@ print(before - resident())
 """
 
 
-def test_what_is_free_below_something_in_use_goes_back_too() -> None:
-    """After a cycle of a large fleet little is in use, and all over the place."""
+def test_free_pages_between_used_ones_are_returned() -> None:
+    """After a cycle of a large fleet, few blocks are in use, but they are scattered."""
     done = subprocess.run([sys.executable, "-c", BETWEEN], capture_output=True, text=True, check=True)
     if kept(asked=False) < 2**24:
         pytest.skip("this C library returns what is freed by itself")
@@ -106,7 +106,7 @@ print(gc.get_freeze_count() > 0)
 """
 
 
-def test_what_refers_to_itself_is_freed_when_it_is_asked_for() -> None:
-    """Shards do; each that a reload replaced left up to a megabyte behind for good."""
+def test_reference_cycles_are_freed_on_request() -> None:
+    """Each shard replaced by a reload left up to a megabyte."""
     done = subprocess.run([sys.executable, "-c", LEFT_BEHIND], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False", "True", "True", "True"]

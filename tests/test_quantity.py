@@ -1,4 +1,4 @@
-"""Numbers as texts, for programs and for readers."""
+"""Formatting of numbers for programs and readers."""
 
 from datetime import timedelta
 
@@ -22,7 +22,7 @@ from autoscaler.quantity import format_age, format_decimal, format_quantity, par
     ],
 )
 def test_a_quantity_for_reading_has_two_decimals_at_most(milli: int, text: str) -> None:
-    """An average of 25 over 3 instances is 8.33 to an operator; `8334m` is for programs."""
+    """An average of 25 over 3 instances is 8.33 to an operator. `8334m` is for programs."""
     assert format_decimal(milli) == text
 
 
@@ -30,7 +30,7 @@ def test_a_quantity_for_programs_is_what_kubectl_writes() -> None:
     assert [format_quantity(milli) for milli in (8334, 63_000)] == ["8334m", "63"]
 
 
-def test_what_is_not_a_quantity_or_a_duration_says_what_was_expected() -> None:
+def test_an_invalid_quantity_or_duration_names_the_expected_form() -> None:
     with pytest.raises(QuantityError, match=r"^\'3x\' is not a valid quantity; expected a quantity such as 2, 0\.5"):
         parse_quantity("3x")
     with pytest.raises(QuantityError, match=r"^'soon' is not a valid duration; write numbers with units"):
@@ -39,7 +39,7 @@ def test_what_is_not_a_quantity_or_a_duration_says_what_was_expected() -> None:
 
 @pytest.mark.parametrize("text", ["1" * 5000, f"0.{'1' * 5000}", 10**5000, -(10**5000)], ids=range(4))
 def test_thousands_of_digits_are_not_a_quantity(text: str | int) -> None:
-    """Python refuses to turn more than 4,300 digits into a number, or back, by an error of its own."""
+    """Python raises an error of its own for more than 4,300 digits."""
     with pytest.raises(QuantityError, match="is not a valid quantity"):
         parse_exact(text)
 
@@ -71,5 +71,5 @@ AGES = [
 
 @pytest.mark.parametrize(("seconds", "text"), AGES)
 def test_ages_are_written_as_kubectl_writes_them(seconds: float, text: str) -> None:
-    """Two units at most, and as many digits as matter."""
+    """At most two units, and only significant digits."""
     assert format_age(timedelta(seconds=seconds)) == text

@@ -1,4 +1,4 @@
-"""What is under way when the process is to stop is given up, and only then."""
+"""Work in progress is abandoned when the process stops, and only then."""
 
 import threading
 import time
@@ -8,14 +8,14 @@ import pytest
 from autoscaler.threads import NoThread, Stop, Stopping
 
 
-def test_what_ends_by_itself_is_as_if_nothing_was_between() -> None:
+def test_work_that_ends_returns_its_result() -> None:
     assert Stop().run_interruptibly(lambda: 3) == 3
     with pytest.raises(ValueError, match="web"):
         Stop().run_interruptibly(lambda: int("web"))
 
 
-def test_what_hangs_is_left_behind_once_stopping_is_asked_for() -> None:
-    """It may end later, and only an exit that waits for no thread is right until then."""
+def test_hanging_work_is_abandoned_after_a_stop_request() -> None:
+    """It may end later, and until then only an exit that waits for no thread is correct."""
     stop, release = Stop(), threading.Event()
     threading.Timer(0.05, stop.ask).start()
     with pytest.raises(Stopping):
@@ -28,8 +28,8 @@ def test_what_hangs_is_left_behind_once_stopping_is_asked_for() -> None:
     assert not stop.left_behind()
 
 
-def test_nothing_begins_any_more_once_stopping_is_asked_for() -> None:
-    """A signal may have come before."""
+def test_no_work_starts_after_a_stop_request() -> None:
+    """The signal may have come before."""
     stop, begun = Stop(), []
     stop.ask()
     with pytest.raises(Stopping):
@@ -37,8 +37,8 @@ def test_nothing_begins_any_more_once_stopping_is_asked_for() -> None:
     assert begun == []
 
 
-def test_a_process_without_threads_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The main thread goes on: what it wanted comes again in a few seconds, or is asked for again."""
+def test_a_process_without_threads_raises_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The main thread continues and tries again later."""
 
     def start(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")

@@ -1,4 +1,4 @@
-"""The only place that writes: live, or in a dry run not at all."""
+"""The only place that writes to targets."""
 
 from autoscaler.act.actuator import Actuator
 

@@ -1,4 +1,4 @@
-"""Carries decisions out through the adapter, as many at a time as it takes, until the batch's deadline."""
+"""Applies decisions through the adapter, several at a time if it allows that, until the batch's deadline."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,9 +16,9 @@ from autoscaler.target.answers import WrongAnswer, checked_error, checked_outcom
 
 
 class Actuator:
-    """Stands behind `cycle.Ports.act` and `announce`. Whatever an adapter does, each change has one outcome.
+    """Implements `cycle.Ports.act` and `announce` for one shard. Each change has exactly one outcome.
 
-    It serves one shard as long as that lives, for it remembers whose write has waited and which one hangs.
+    It lives as long as its shard, because it remembers which writes waited and which one hangs.
     """
 
     def __init__(
@@ -29,9 +29,9 @@ class Actuator:
         is_current: Callable[[], bool] = lambda: True,
         shards: int = 1,
     ) -> None:
-        """`is_current`: whether this shard may still write, or another one has taken over. From any thread.
+        """`is_current`: whether this shard may still write; callable from any thread.
 
-        `shards`: so many divide what the adapter takes at once.
+        `shards`: number of shards that divide the adapter's concurrent writes.
         """
         self._adapter = adapter
         self._clock = clock
@@ -39,31 +39,31 @@ class Actuator:
         self._is_current = is_current
         self._turns = Turns()
         self.busy = frozenset[TargetRef]()
-        """As `begin` found them in this cycle."""
+        """The result of `begin` in this cycle."""
         self._writers = Writers(max(1, concurrent_writes(adapter) // shards), clock)
 
     def writing(self) -> bool:
-        """Whether a write is under way in a thread of its own."""
+        """Return whether a write is running in a thread of its own."""
         return self._writers.writing()
 
     def begin(self) -> frozenset[TargetRef]:
-        """Targets to which an earlier write is under way: nothing is to be intended for them, and `act` writes nothing.
+        """Return the targets with an earlier write under way. `act` writes nothing to them in this cycle.
 
-        To be called before this cycle's intents are committed: an intent in place of the earlier write's would forget
-        that this one may yet arrive.
+        Call it before this cycle's intents are committed. An intent would replace the earlier write's, which can still
+        arrive.
         """
         self.busy = self._writers.targets()
         return self.busy
 
     def overdue_seconds(self) -> float:
-        """For how long a write hangs past its deadline, in a thread of its own; 0: none does."""
+        """Return for how long a write in its own thread is past its deadline; 0 if none is."""
         return self._writers.overdue_seconds()
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
-        """Autoscaler's name -> what its write came to, for each decision that has a change; in a dry run `Proposed`.
+        """Return the outcome of each decision with a change, by autoscaler name; `Proposed` in a dry run.
 
-        Failures are values. What the deadline leaves no time for is not written and comes back as TargetDeferred.
-        Raises StaleLedger, before the next write, when another shard has taken over.
+        Failures are values. A change that the deadline leaves no time for is TargetDeferred. Raises StaleLedger, before
+        the next write, if another shard has taken over.
         """
         writes = [Write(decision, decision.change) for decision in decisions if decision.change is not None]
         live = self._turns.order([write for write in writes if not write.decision.dry_run])
@@ -74,35 +74,37 @@ class Actuator:
         return {one.name: Proposed(change.size) if one.dry_run else written[one.name] for one, change in writes}
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
-        """Tell an adapter that keeps a record of decisions which concluded ones were not written: failures, proposals.
+        """Report concluded decisions without a write (failures, proposals) to an adapter that records decisions.
 
-        Never raises; what the deadline leaves no time for is left out.
+        Never raises. Skips reports that the deadline leaves no time for.
         """
         for decision in decisions:
             if isinstance(decision.outcome, Proposed | TargetError):
                 self._announce(decision, call)
 
     def _write(self, write: Write, call: Call) -> Outcome:
-        """What one write comes to. Raises StaleLedger."""
+        """Return the outcome of one write. Raises StaleLedger."""
         change, target = write.change, write.decision.target
         if self._clock.monotonic() >= call.deadline:
             return TargetDeferred(
-                f"{target}: the cycle's deadline passed before size {change.size} was written, "
-                "so nothing was; the next cycle decides anew"
+                f"{target}: the cycle's deadline passed before size {change.size} was written; "
+                "nothing was written, and the next cycle decides again"
             )
         if not self._is_current():
             raise StaleLedger(f"{target}: another shard has taken over; size {change.size} was not written")
-        call = replace(call, is_current=self._is_current)  # asked again before each request
+        call = replace(call, is_current=self._is_current)  # checked again before each request
         try:
             return checked_outcome(self._adapter.scale(target, change, call))
         except TargetError as error:
             return checked_error(error)
         except WrongAnswer as error:
-            broke = f"broke its contract when it wrote size {change.size}: {error}; report it to the adapter's author"
-        except BaseException as error:  # noqa: BLE001 - foreign code: whatever it raises must cost this target alone
-            broke = f"failed with {named(error)} while it wrote size {change.size}"
+            problem = (
+                f"problem its contract when it wrote size {change.size}: {error}; report it to the adapter's author"
+            )
+        except BaseException as error:  # noqa: BLE001 - foreign code must only affect its own target
+            problem = f"failed with {named(error)} while it wrote size {change.size}"
         return TargetUnavailable(
-            f"{target}: the adapter {broke}; whether it was written is unknown until the next cycle"
+            f"{target}: the adapter {problem}; whether it was written is unknown until the next cycle"
         )
 
     def _announce(self, decision: Decision, call: Call) -> None:

@@ -1,4 +1,4 @@
-"""Who is written first, where a cycle may not have time for all."""
+"""The order of writes, for cycles without time for all of them."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -7,30 +7,29 @@ from autoscaler.errors import TargetDeferred
 from autoscaler.model import Decision, Outcome, ScaleChange
 
 _PATIENT_CYCLES: Final = 4
-"""After so many cycles without time for it, a scale-in goes among the scale-outs: load that never rests must not
-put it off for ever."""
+"""After this many cycles without time, a scale-in has a scale-out's priority, so that it is not delayed forever."""
 
 
 class Write(NamedTuple):
-    """A decision that is to be written."""
+    """A decision to write."""
 
     decision: Decision
     change: ScaleChange
 
 
 class Turns:
-    """How long each autoscaler's write has waited. Of one shard; used on its thread alone."""
+    """Tracks how long each autoscaler's write has waited. Used on one shard's thread."""
 
     def __init__(self) -> None:
         self._waited: dict[str, int] = {}
-        """Autoscaler's name -> cycles, one after another, that had no time for its write."""
+        """Autoscaler's name -> consecutive cycles without time for its write."""
 
     def order(self, writes: Sequence[Write]) -> Sequence[Write]:
-        """Scale-outs first, for load waits for them; then those that waited longest; else as they came."""
+        """Sort scale-outs first, then by waiting time, then in the order given."""
         return sorted(writes, key=self._rank)
 
     def note(self, decision: Decision, outcome: Outcome | None) -> None:
-        """What came of a decision in this cycle; None: there was nothing to write."""
+        """Record a decision's outcome in this cycle; None if there was nothing to write."""
         if isinstance(outcome, TargetDeferred):
             self._waited[decision.name] = self._waited.get(decision.name, 0) + 1
         else:

@@ -1,4 +1,4 @@
-"""Threads that write for one shard, as many as its adapter takes, and what becomes of a write that hangs."""
+"""Runs one shard's writes in threads, as many as its adapter allows, and keeps track of hanging writes."""
 
 import threading
 from collections import deque
@@ -13,79 +13,79 @@ from autoscaler.model import Call, Outcome, TargetRef
 from autoscaler.threads import NoThread, spawn
 
 _GRACE_SECONDS: Final = 0.2
-"""How long past the deadline an answer is waited for: one that timed out at the deadline has to be put into words."""
+"""Time after the deadline for an answer: an adapter that times out at the deadline still has to report it."""
 
 
 class Job(NamedTuple):
     """One write."""
 
     name: str
-    """The autoscaler's."""
+    """The autoscaler's name."""
     target: TargetRef
     write: Callable[[], Outcome]
-    """Does it. Raises nothing but what must stop all further ones."""
+    """Does the write. It only raises what must prevent all further writes."""
 
 
 @dataclass(slots=True)
-class _Round:
+class _CycleWrites:
     """The writes of one cycle."""
 
     waiting: deque[Job]
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     begun: list[Job] = field(default_factory=list)
     writers: int = 0
-    """Threads that are at it."""
+    """Number of running threads."""
     failure: BaseException | None = None
-    """What stopped it."""
+    """The exception that stopped the writes."""
     over: bool = False
-    """Nobody waits for it any more."""
+    """Whether the shard has stopped waiting."""
 
 
 class Writers:
-    """Used by the shard's thread; the numbers by any.
+    """Used by the shard's thread. Any thread may read the numbers.
 
-    An adapter that takes one write at a time is called on the shard's own thread: while a write hangs, the shard does.
-    One that takes more is called in threads of their own, and a write that hangs past the deadline is left behind: the
-    shard goes on with its other targets, and nothing is written to that one before it has ended.
+    An adapter that allows one write at a time is called on the shard's own thread, so a hanging write stops the shard.
+    Otherwise each write runs in a thread of its own. A write that hangs past the deadline is left behind: the shard
+    continues with its other targets, and writes nothing to that target until the write ends.
     """
 
     def __init__(self, most: int, clock: Clock) -> None:
-        """`most`: how many writes at a time, of all daemons."""
+        """`most`: concurrent writes of all daemons together."""
         self._alone = most == 1
         self._allowed = most
         self._clock = clock
         self._changed = threading.Condition()
         self._hanging: dict[TargetRef, float] = {}
-        """Target -> the deadline of the write that is under way."""
+        """Target -> the deadline of its running write."""
 
     def writing(self) -> bool:
-        """Whether a write is under way in a thread of its own."""
+        """Return whether a write is running in a thread of its own."""
         return bool(self._hanging)
 
     def targets(self) -> frozenset[TargetRef]:
-        """Those of the writes that are under way in threads of their own."""
+        """Return the targets with a write running in a thread of its own."""
         with self._changed:
             return frozenset(self._hanging)
 
     def overdue_seconds(self) -> float:
-        """For how long the write that hangs longest is past its deadline; 0: none is."""
+        """Return for how long the longest hanging write is past its deadline; 0 if none is."""
         with self._changed:
             deadline = min(self._hanging.values(), default=None)
         return 0.0 if deadline is None else max(0.0, self._clock.monotonic() - deadline)
 
     def run(self, jobs: Sequence[Job], call: Call, busy: frozenset[TargetRef] = frozenset()) -> Mapping[str, Outcome]:
-        """Autoscaler's name -> what its write came to, for each; begun in their order, over soon after the deadline.
+        """Run the writes in order and return their outcomes by autoscaler name, soon after the deadline at the latest.
 
-        The call's daemons divide how many are written at a time; each has at least one. `busy`: targets to which
-        nothing is written, although an earlier write to them may have ended by now. Raises what a job raised; then none
-        is begun any more.
+        The call's daemons divide the number of concurrent writes; each has at least one. Nothing is written to `busy`
+        targets, even if their earlier write has ended since. Raises what a write raised, and starts no further write
+        then.
         """
         if self._alone:
             return {job.name: job.write() for job in jobs}
         most = max(1, self._allowed // call.members)
         with self._changed:
             busy |= self._hanging.keys()
-            cycle = _Round(deque(job for job in jobs if job.target not in busy))
+            cycle = _CycleWrites(deque(job for job in jobs if job.target not in busy))
             cycle.outcomes.update({job.name: _still_under_way(job) for job in jobs if job.target in busy})
             wanted = min(len(cycle.waiting), most - len(self._hanging))
         for _ in range(wanted):
@@ -97,10 +97,10 @@ class Writers:
             if cycle.failure is not None:
                 raise cycle.failure
             late = {job.name: _late(job) for job in cycle.begun}
-            crowded = {job.name: _crowded_out(job, len(self._hanging)) for job in cycle.waiting}
+            crowded = {job.name: _no_free_thread(job, len(self._hanging)) for job in cycle.waiting}
             return late | crowded | cycle.outcomes
 
-    def _spawn(self, cycle: _Round, deadline: float) -> None:
+    def _spawn(self, cycle: _CycleWrites, deadline: float) -> None:
         with self._changed:
             cycle.writers += 1
         try:
@@ -109,7 +109,7 @@ class Writers:
             with self._changed:
                 cycle.writers -= 1
 
-    def _write(self, cycle: _Round, deadline: float) -> None:
+    def _write(self, cycle: _CycleWrites, deadline: float) -> None:
         while (job := self._next(cycle, deadline)) is not None:
             outcome, failure = None, None
             try:
@@ -122,7 +122,7 @@ class Writers:
                 if outcome is not None:
                     cycle.outcomes[job.name] = outcome
 
-    def _next(self, cycle: _Round, deadline: float) -> Job | None:
+    def _next(self, cycle: _CycleWrites, deadline: float) -> Job | None:
         with self._changed:
             if cycle.over or cycle.failure is not None or not cycle.waiting:
                 cycle.writers -= 1
@@ -134,22 +134,21 @@ class Writers:
             return job
 
 
-def _crowded_out(job: Job, hanging: int) -> Outcome:
+def _no_free_thread(job: Job, hanging: int) -> Outcome:
     return TargetDeferred(
-        f"{job.target}: nothing was written, for no thread was free: {hanging} earlier writes hang; "
+        f"{job.target}: nothing was written because {hanging} earlier writes hang and use all threads; "
         "it goes first in the next cycle"
     )
 
 
 def _late(job: Job) -> Outcome:
     return TargetUnavailable(
-        f"{job.target}: the write had no answer by the cycle's deadline; whether it was carried out is unknown until "
-        "the next cycle"
+        f"{job.target}: the write had no answer by the cycle's deadline; its effect is unknown until the next cycle"
     )
 
 
 def _still_under_way(job: Job) -> Outcome:
     return TargetDeferred(
-        f"{job.target}: nothing was written, for an earlier write hangs past its deadline; it is tried again in the "
-        "cycle after that one has ended"
+        f"{job.target}: nothing was written because an earlier write hangs past its deadline; the daemon tries again "
+        "in the cycle after it ends"
     )

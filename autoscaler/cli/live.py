@@ -29,13 +29,13 @@ from autoscaler.model import (
 )
 from autoscaler.observe import Connection, Observer
 from autoscaler.observe.answers import Results
-from autoscaler.observe.ask import ask
 from autoscaler.observe.causes import Causes
 from autoscaler.observe.failure import NoSample
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import alone
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
+from autoscaler.observe.run_queries import run_queries
 from autoscaler.record.folder import state_folder
 from autoscaler.target import Adapter, AdapterContext, Closes, Examines, load
 from autoscaler.threads import spawn
@@ -199,7 +199,7 @@ def _ask(questions: Sequence[Question], settings: Settings, tally: _Tally, clock
     sources = {name: Prometheus(name, settings.prometheus[name], clock) for name in names}
     call = Call(clock.now(), clock.monotonic() + _CYCLE_SECONDS)
     answers: dict[Question, QueryResult | MetricError] = {}
-    ask([alone(question) for question in dict.fromkeys(questions)], sources, call, clock, tally, answers.update)
+    run_queries([alone(question) for question in dict.fromkeys(questions)], sources, call, clock, tally, answers.update)
     for source in sources.values():
         source.close()
     return answers

@@ -66,7 +66,7 @@ def conclude(decision: Decision, outcome: Outcome | None) -> Decision:
                 status=replace(decision.status, desired=change.size),
             )
         case Conflict(message):
-            return _failed(decision, change, f"{message}; the next cycle decides anew")
+            return _failed(decision, change, f"{message}; the next cycle decides again")
         case TargetError():
             return _failed(decision, change, str(outcome))
 

@@ -1,4 +1,4 @@
-"""The HTTP API's answer to a query, decoded into what it promises; anything else is refused where it begins.
+"""Decodes and validates the HTTP API's answer to a query.
 
 Source: prometheus.io/docs/prometheus/latest/querying/api, "Format overview", "Instant queries" and "Expression query
 result formats"; values are written by Prometheus' util/jsonutil, MarshalFloat.
@@ -18,34 +18,33 @@ from autoscaler.observe.result import Point, QueryResult, ResultType
 from autoscaler.text import plain
 
 _INFO: Final = "PromQL info:"
-"""Prometheus' remarks on an expression that is answered in full all the same."""
+"""Prefix of remarks that do not affect the result."""
 _WARNING: Final = "PromQL warning:"
-"""Its warnings that speak of the expression and its samples; any other is of what stands behind it."""
+"""Prefix of warnings about the expression and its samples. Other warnings concern the server's storage."""
 _MOST_WARNINGS: Final = 3
-"""That are shown."""
+"""Most warnings shown."""
 FARTHEST_SECONDS: Final = 60.0
-"""Between the time asked for and that of a sample, which are the same but for what a server rounds off; and between
-two clocks.
-"""
+"""Largest difference between the requested time and a sample's, and between two clocks."""
 MORE_ROOM: Final = "aggregate in the expression, or raise its maxAnswer"
-"""What to do about an answer that is too large."""
+"""The remedy for an answer that is too large."""
 _NOT_THERE: Final = (404, 405)
-"""What a server answers that does not have Prometheus' API at that path."""
+"""HTTP statuses of a server without Prometheus' API at that path."""
 _BYTES_A_QUOTE: Final = 10
-"""Every name and value has two quotation marks, and each of those takes up to 40 bytes once decoded: an answer with
-one in ten bytes takes four times its size.
+"""Every name and value has two quotes, and each quote takes up to 40 bytes once decoded.
+
+An answer with one quote in ten bytes takes four times its size in memory.
 """
 _QUOTES_ALWAYS_READ: Final = 2**22
-"""150 MB: a small maxAnswer refuses nothing on their account."""
+"""Quotes allowed in every answer (150 MB decoded), so that a small maxAnswer does not reject it."""
 
 _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]{2,3})?")
-"""With an exponent below 1e-6 and from 1e21 on."""
+"""Prometheus writes an exponent below 1e-6 and from 1e21 on."""
 _is_number: Final = _NUMBER.fullmatch
 _NOT_FINITE: Final = {"NaN": math.nan, "+Inf": math.inf, "-Inf": -math.inf}
 
 
-# Not collected (gc=False): nothing in an answer can refer back to it, and a collector that walks through a million
-# samples takes longer than decoding them.
+# Without garbage collection (gc=False): an answer has no reference cycles, and a collection over a million samples
+# takes longer than decoding them.
 class Value(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
     """A float sample."""
 
@@ -83,7 +82,7 @@ class _String(_Data, tag=ResultType.STRING.value, gc=False):
 
 
 class Matrix(_Data, tag=ResultType.MATRIX.value, gc=False):
-    """The result of a range query; of an instant one nothing is made of it."""
+    """The result of a range query. For an instant query, it is ignored."""
 
     result: msgspec.Raw
 
@@ -100,14 +99,14 @@ _DECODER: Final = msgspec.json.Decoder(_Answer)
 
 
 class NotAnAnswer(Exception):
-    """What came is not what the HTTP API promises. Says what is wrong with it, where that helps."""
+    """The answer does not follow the HTTP API. The message says how, if that helps."""
 
 
 def parse_answer(body: bytes, status: int, at: float, largest: int) -> QueryResult:
-    """The complete result in the body of an answer with this HTTP status, to a query for `at`, in seconds since 1970.
+    """Return the complete result of a query for the time `at`, in seconds since 1970.
 
-    Raises NotAnAnswer; and MetricError for what Prometheus itself calls an error, partial data, samples of another
-    time, and more samples than an answer of `largest` bytes has room for; a QueryError where the query may be to blame.
+    Raises NotAnAnswer. Raises MetricError for an error from Prometheus, partial data, samples of another time, or more
+    samples than an answer of `largest` bytes may have. It is a QueryError if the query may be the cause.
     """
     match parse_data(body, status, largest):
         case _Vector(result=samples):
@@ -120,15 +119,15 @@ def parse_answer(body: bytes, status: int, at: float, largest: int) -> QueryResu
             return QueryResult(ResultType.STRING, ())
         case Matrix():
             return QueryResult(ResultType.MATRIX, ())
-    raise NotAnAnswer("it holds neither data nor an error")
+    raise NotAnAnswer("it has neither data nor an error")
 
 
 def parse_data(body: bytes, status: int, largest: int) -> object:
-    """The `data` of any query's answer, complete; None: there is none. Raises as `parse_answer` does."""
+    """Return the answer's `data`, or None without any. Raises as `parse_answer` does."""
     if len(body) > _QUOTES_ALWAYS_READ and body.count(b'"') > max(largest // _BYTES_A_QUOTE, _QUOTES_ALWAYS_READ):
         more = f"answered with more samples and labels than its maxAnswer has room for; {MORE_ROOM}"
         raise QueryError(more, Outcome.TOO_LARGE)
-    if status in _NOT_THERE:  # it may be JSON of the same form, as the daemon's own is
+    if status in _NOT_THERE:  # this status can come with JSON of the same form, for example from this daemon
         raise NotAnAnswer("it is not a Prometheus, or its API has another path")
     answer = _decoded(body)
     if answer.status == "error" and answer.error_type:
@@ -143,7 +142,7 @@ def parse_data(body: bytes, status: int, largest: int) -> object:
 def _decoded(body: bytes) -> _Answer:
     try:
         return _DECODER.decode(body)
-    except msgspec.ValidationError as error:  # JSON, of another form
+    except msgspec.ValidationError as error:  # valid JSON of another form
         raise NotAnAnswer(str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise NotAnAnswer from None
@@ -152,8 +151,8 @@ def _decoded(body: bytes) -> _Answer:
 def _points(samples: list[_Sample], at: float) -> tuple[Point, ...]:
     points: list[Point] = []
     samples.reverse()
-    checked: float | None = None  # the time of the sample before: nearly always all have the same
-    while samples:  # each is let go of as soon as its point is made: there may be a million
+    checked: float | None = None  # the previous sample's time; nearly all samples have the same
+    while samples:  # frees each sample once its point is made: there may be a million
         sample = samples.pop()
         value = sample.value
         if value is not None and sample.histogram is None:
@@ -170,7 +169,7 @@ def _points(samples: list[_Sample], at: float) -> tuple[Point, ...]:
 
 
 def number(text: str) -> float:
-    """A sample's value: exactly what Go's strconv.FormatFloat writes, for Python's float() takes far more.
+    """Return a sample's value. Accepts only what Go's strconv.FormatFloat writes; Python's float() accepts much more.
 
     Raises NotAnAnswer.
     """
@@ -181,17 +180,17 @@ def number(text: str) -> float:
 
 
 def _check_time(time: float, at: float) -> None:
-    """An instant query is evaluated at the time asked for, and each of its samples says so, whatever was asked."""
+    """Check a sample's time: an instant query's samples carry the requested time of evaluation."""
     if abs(time - at) > FARTHEST_SECONDS:
         side = "before" if time < at else "after"
         raise MetricError(
-            f"answered with a sample of {abs(time - at):.6g} s {side} the time asked for, as a cache between us does; "
-            "let no proxy keep the answers of /api/v1/query"
+            f"answered with a sample of {abs(time - at):.6g} s {side} the requested time, as from a cache; "
+            "exclude /api/v1/query from caching"
         )
 
 
 def _listed(lines: Sequence[str]) -> str:
-    """The first few, within bounds, and how many more there are."""
+    """Join the first few lines and the number of others, within the length limit."""
     shown = plain("; ".join(plain(line) for line in lines[:_MOST_WARNINGS]))
     more = len(lines) - _MOST_WARNINGS
     return f"{shown} and {more} more" if more > 0 else shown

@@ -1,4 +1,4 @@
-"""What a cycle's questions came to, each answer indexed once for all who use it."""
+"""The answers of one cycle, each indexed once for all its users."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,15 +10,15 @@ from autoscaler.observe.plan import Question, age_question, question
 from autoscaler.observe.result import Point, QueryResult
 
 Results: TypeAlias = Mapping[Question, QueryResult | MetricError]
-"""Of every question of a cycle."""
+"""The results of a cycle's questions."""
 Series: TypeAlias = frozenset[tuple[str, str]]
-"""What `timestamp()` leaves of a series: all its labels but its name."""
+"""A series as `timestamp()` returns it: all labels except the name."""
 _Values: TypeAlias = tuple[str | None, ...]
-"""Of some labels, in order; None where a sample has no such label."""
+"""Values of some labels, in order. None where a sample lacks the label."""
 
 
 class Answers:
-    """Every question of one cycle. What it finds costs each answer's samples once, however many users it has."""
+    """The answers to all questions of one cycle. Each answer's samples are indexed once, however many users it has."""
 
     def __init__(self, results: Results) -> None:
         self._results: Final = results
@@ -26,14 +26,14 @@ class Answers:
         self._times: dict[Question, Mapping[Series, float | None]] = {}
 
     def result(self, asked: Question) -> QueryResult:
-        """The whole answer. Raises MetricError: each time a new one, for several autoscalers may share the answer."""
+        """Return the whole answer. Raises a new MetricError each time, because several autoscalers may share it."""
         found = self._results[asked]
         if isinstance(found, MetricError):
             raise MetricError(str(found))
         return found
 
     def points(self, query: Query) -> Sequence[Point]:
-        """The samples that carry every label of the query's `match`. Raises MetricError."""
+        """Return the samples with every label of the query's `match`. Raises MetricError."""
         asked = question(query)
         result = self.result(asked)
         if not query.match:
@@ -46,7 +46,7 @@ class Answers:
         return index.get(tuple([value for _, value in query.match]), ())
 
     def times(self, query: Query) -> Mapping[Series, float | None]:
-        """When the samples of a query with a maxAge were taken, in seconds since 1970. Raises MetricError."""
+        """Return the times, in seconds since 1970, of the samples of a query with maxAge. Raises MetricError."""
         asked = age_question(query)
         result = self.result(asked)
         found = self._times.get(asked)
@@ -55,19 +55,19 @@ class Answers:
         return found
 
     def forget(self, asked: Question) -> None:
-        """Let go of what was made of an answer that nobody needs any more."""
+        """Drop the indexes of an answer that is no longer needed."""
         self._by_labels.pop(asked, None)
         self._times.pop(asked, None)
 
 
 def series(point: Point) -> Series:
-    """Which series a sample is of, as its `timestamp()` tells it."""
+    """Return a sample's series as `timestamp()` returns it."""
     return frozenset([label for label in point.labels.items() if label[0] != "__name__"])
 
 
 def _by_labels(points: Iterable[Point], names: Sequence[str]) -> Mapping[_Values, Sequence[Point]]:
     found: dict[_Values, list[Point]] = {}
-    if len(names) == 1:  # as nearly always, of up to a million samples
+    if len(names) == 1:  # the usual case, with up to a million samples
         (name,) = names
         by_value: defaultdict[str | None, list[Point]] = defaultdict(list)
         for point in points:

@@ -1,7 +1,7 @@
-"""Why a query has no sample, found out by asking Prometheus more: for a person who asks, and never in a cycle.
+"""Finds out why a query has no sample, by further requests to Prometheus. Used by commands, never in a cycle.
 
-Source: prometheus.io/docs/prometheus/latest/querying/api, "Querying label values" and "Targets". A server that has not
-got the one or the other (not every one that speaks PromQL has) leaves that much unknown, and nothing more.
+Source: prometheus.io/docs/prometheus/latest/querying/api, "Querying label values" and "Targets". Not every server that
+supports PromQL has these endpoints. Without them, that part of the cause stays unknown.
 """
 
 import difflib
@@ -21,17 +21,17 @@ from autoscaler.quantity import format_duration, parse_duration
 from autoscaler.text import plain
 
 MOST_REQUESTS: Final = 200
-"""Of all queries together."""
+"""Most requests for all queries together."""
 _MOST_SELECTORS: Final = 4
 _MOST_NAMED: Final = 5
 _LONGEST_SHOWN: Final = 100
-"""Bytes of a name or a label's value."""
+"""Longest name or label value shown, in bytes."""
 _MOST_COMPARED: Final = 2000
 _SIMILAR: Final = 0.8
 _NEEDS_TWO: Final = frozenset(
     ("rate", "irate", "increase", "delta", "idelta", "deriv", "predict_linear", "double_exponential_smoothing")
 )
-"""Functions of a range that make nothing of one sample."""
+"""Functions of a range that need at least two samples."""
 _T = TypeVar("_T")
 
 
@@ -40,7 +40,7 @@ class Cause(NamedTuple):
 
     text: str
     may_be_zero: bool = False
-    """Nothing is known to be wrong: that there is no sample may well mean zero."""
+    """Whether the missing sample may mean zero, because nothing else is known to be wrong."""
 
 
 class _Values(msgspec.Struct):
@@ -64,18 +64,18 @@ class _Targets(msgspec.Struct):
 
 
 class Causes:
-    """Of queries that were answered without a sample. One thread's; what many ask is asked once."""
+    """Finds causes for queries without samples. Used by one thread; repeated requests are sent once."""
 
     def __init__(self, sources: Mapping[str, Prometheus], now: datetime, deadline: float, clock: Clock) -> None:
-        """`deadline`: in seconds on the monotonic clock; nothing is asked or looked through after it."""
+        """`deadline` is in seconds on the monotonic clock. No work starts after it."""
         self._sources, self._now, self._deadline, self._clock = sources, now, deadline, clock
         self._requests = 0
         self._known: dict[object, object] = {}
-        """What was asked -> what came, or the MetricError that came instead."""
+        """Request -> response, or the MetricError that it raised."""
         self._label_values: dict[tuple[str, str, str], Sequence[str]] = {}
 
     def of(self, query: Query) -> Cause | None:
-        """The first thing found that keeps `query` without a sample; None: nothing is known."""
+        """Return the first cause found for `query` having no sample, or None if no cause is known."""
         if query.prometheus not in self._sources or self._clock.monotonic() > self._deadline:
             return None
         found = selectors(query.expr)[:_MOST_SELECTORS]
@@ -88,12 +88,12 @@ class Causes:
                     return cause
             if query.match and (cause := source.unmatched(query)) is not None:
                 return cause
-        except MetricError:  # it was answered a moment ago; now it is not, or there was enough asked
+        except MetricError:  # the server no longer answers, or the request limit is reached
             return None
         return Cause("its selectors have series, and the expression leaves none of them", may_be_zero=True)
 
     def samples(self, source: str, expr: str) -> Sequence[tuple[Mapping[str, str], float]]:
-        """The answer's samples. Raises MetricError."""
+        """Return the answer's samples. Raises MetricError."""
 
         def ask() -> Sequence[tuple[Mapping[str, str], float]]:
             points = self._sources[source].query(expr, self._now, self._deadline).points
@@ -102,15 +102,15 @@ class Causes:
         return self._once((source, expr), ask)
 
     def label_values(self, source: str, expr: str, label: str) -> Sequence[str]:
-        """The values that a label has in the answer to a query, sorted. Raises MetricError."""
+        """Return the sorted values of a label in the answer to a query. Raises MetricError."""
         key = source, expr, label
-        if key not in self._label_values:  # thousands may share one query, of very many samples
+        if key not in self._label_values:  # thousands of autoscalers may share one large answer
             found = {labels.get(label, "") for labels, _ in self.samples(source, expr)}
             self._label_values[key] = sorted(found - {""})
         return self._label_values[key]
 
     def values(self, source: str, label: str, series: str | None = None) -> Sequence[str]:
-        """A label's values, of all or of these series. Raises MetricError."""
+        """Return a label's values, in all series or in these. Raises MetricError."""
         form = {} if series is None else {"match[]": series}
         return self._once(
             (source, label, series),
@@ -120,7 +120,7 @@ class Causes:
         )
 
     def targets(self, source: str) -> Sequence[_Target] | None:
-        """What is scraped; None: the server does not say."""
+        """Return the scraped targets, or None if the server does not report them."""
         try:
             return self._once(
                 (source, "targets"),
@@ -149,13 +149,13 @@ class Causes:
 
 
 class _Source:
-    """What one Prometheus says of a selector."""
+    """Explains selectors by what one Prometheus reports."""
 
     def __init__(self, causes: Causes, name: str) -> None:
         self._causes, self._name = causes, name
 
     def cause(self, selector: Selector) -> Cause | None:
-        """Why nothing comes of it; None: something does."""
+        """Return why a selector returns nothing, or None if it returns something."""
         if self._count(selector.matchers):
             return self._short(selector)
         name = selector.name
@@ -167,10 +167,10 @@ class _Source:
             if not self._count([Matcher(NAME, "=", name), matcher]):
                 return self._without(name, matcher)
         shown = plain(written(selector.labels), _LONGEST_SHOWN)
-        return Cause(f"series {_shown(name)} have each of {shown}, and none has all at once", may_be_zero=True)
+        return Cause(f"series {_shortened(name)} have each of {shown}, but none has all of them", may_be_zero=True)
 
     def unmatched(self, query: Query) -> Cause | None:
-        """Which values the labels of a `match` have in the query's answer."""
+        """Return the cause if a label of `match` has other values in the query's answer."""
         if not self._causes.samples(self._name, query.expr):
             return None
         for label, wanted in query.match:
@@ -183,31 +183,31 @@ class _Source:
         return bool(self._causes.samples(self._name, f"count({written(matchers)})"))
 
     def _absent(self, name: str, selector: Selector) -> Cause:
-        """No series of this name has a sample now."""
+        """Explain that no series of this name has a current sample."""
         try:
             names = self._causes.values(self._name, NAME)
         except MetricError:
             names = ()
         if name in names:
-            return Cause(f"series {_shown(name)} have no sample of the last minutes{self._scraped(selector)}")
+            return Cause(f"series {_shortened(name)} have no sample of the last minutes{self._scraped(selector)}")
         near = _nearest(name, names)
         if near is not None:
-            return Cause(f"no series {_shown(name)}; did you mean {_shown(near)}?")
-        return Cause(f"no series {_shown(name)}{self._scraped(selector)}")
+            return Cause(f"no series {_shortened(name)}; did you mean {_shortened(near)}?")
+        return Cause(f"no series {_shortened(name)}{self._scraped(selector)}")
 
     def _without(self, name: str, matcher: Matcher) -> Cause:
-        """No series of this name fulfils a condition."""
-        series = f"no series {_shown(name)}"
+        """Explain that no series of this name matches a condition."""
+        series = f"no series {_shortened(name)}"
         if matcher.operator != "=":
             return Cause(f"{series} has {plain(str(matcher), _LONGEST_SHOWN)}", may_be_zero=True)
         try:
             values = self._causes.values(self._name, matcher.label, written([Matcher(NAME, "=", name)]))
-        except MetricError:  # the server does not say
+        except MetricError:  # the server does not list values
             return Cause(f"{series} has {plain(str(matcher), _LONGEST_SHOWN)}", may_be_zero=True)
         return _other_values(series, matcher.label, matcher.value, values)
 
     def _short(self, selector: Selector) -> Cause | None:
-        """A range with less than the two samples that its function needs."""
+        """Explain a range with fewer than the two samples that its function needs."""
         span, function = selector.range, selector.function
         if span is None or function not in _NEEDS_TWO:
             return None
@@ -225,27 +225,27 @@ class _Source:
             )
         held = "one" if counted else "none"
         return Cause(
-            f"{needs}, and its series have {held} there as yet; if they are new, wait for the next scrape, else write "
+            f"{needs}, and its series have {held} there; if they are new, wait for the next scrape, otherwise write "
             "a range of four scrape intervals"
         )
 
     def _targets(self, selector: Selector) -> Sequence[_Target] | None:
-        """Those that the selector's job and instance name; None: the server does not say."""
+        """Return the targets with the selector's job and instance, or None if the server does not report them."""
         wanted = {each.label: each.value for each in selector.labels if each.operator == "="}
         chosen = {label: wanted[label] for label in ("job", "instance") if label in wanted}
         targets = self._causes.targets(self._name)
         return None if targets is None else [each for each in targets if chosen.items() <= each.labels.items()]
 
     def _scraped(self, selector: Selector) -> str:
-        """What is known of the targets that would have the series."""
+        """Describe the targets that should have the series."""
         every, targets = self._causes.targets(self._name), self._targets(selector)
         if every is None or targets is None:
             return ""
         if not every:
-            return "; Prometheus scrapes no target: correct its scrape_configs, or the file that its targets stand in"
+            return "; Prometheus scrapes no target: correct its scrape_configs, or its target files"
         if not targets:
             jobs = sorted({each.labels.get("job", "") for each in every})
-            return f"; Prometheus scrapes no target of that job or instance; its jobs: {_some(jobs)}"
+            return f"; Prometheus scrapes no target of that job or instance; its jobs: {_listed(jobs)}"
         up = sum(each.health == "up" for each in targets)
         text = f"; of the targets that may have it {up} of {len(targets)} are up"
         down = next((each for each in targets if each.health != "up" and each.last_error), None)
@@ -258,23 +258,23 @@ class _Source:
 def _interval(target: _Target) -> timedelta | None:
     try:
         return parse_duration(target.scrape_interval)
-    except QuantityError:  # older servers do not say
+    except QuantityError:  # older servers omit it
         return None
 
 
 def _other_values(what: str, label: str, wanted: str, values: Sequence[str]) -> Cause:
-    """A label has not the value that is wanted, but these."""
-    said = f'{what} has {label}="{_shown(wanted)}"'
+    """Explain that a label has other values than the requested one."""
+    said = f'{what} has {label}="{_shortened(wanted)}"'
     if not values:
         return Cause(f"{said}, nor the label {label} at all", may_be_zero=True)
     near = difflib.get_close_matches(wanted[:200], values[:_MOST_COMPARED], n=1)
     if near:
-        return Cause(f'{said}; did you mean "{_shown(near[0])}"?')
-    return Cause(f"{said}; its values: {_some(values)}", may_be_zero=True)
+        return Cause(f'{said}; did you mean "{_shortened(near[0])}"?')
+    return Cause(f"{said}; its values: {_listed(values)}", may_be_zero=True)
 
 
 def _nearest(name: str, names: Sequence[str]) -> str | None:
-    """The most similar of very many, without looking long."""
+    """Return the most similar name, comparing only likely candidates."""
     similar = [
         each
         for each in names
@@ -284,10 +284,10 @@ def _nearest(name: str, names: Sequence[str]) -> str | None:
     return found[0] if found else None
 
 
-def _shown(text: str) -> str:
+def _shortened(text: str) -> str:
     return plain(text, _LONGEST_SHOWN)
 
 
-def _some(values: Sequence[str]) -> str:
+def _listed(values: Sequence[str]) -> str:
     more = f" and {len(values) - _MOST_NAMED} more" if len(values) > _MOST_NAMED else ""
-    return ", ".join(map(_shown, values[:_MOST_NAMED])) + more
+    return ", ".join(map(_shortened, values[:_MOST_NAMED])) + more

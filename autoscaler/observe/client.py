@@ -1,7 +1,7 @@
-"""The one place that knows prometheus-api-client: a query's answer, complete or a MetricError.
+"""The only user of prometheus-api-client. Returns a query's complete answer or a MetricError.
 
-That client has no deadline of its own, retries behind our back, forgets the result's type and the warnings, and puts
-a POST's parameters into the URL. This one sends by a bounded session and decodes the answer itself.
+That library has no deadline, retries by default, drops the result type and the warnings, and puts a POST's parameters
+into the URL. This client uses a bounded session and decodes the answer itself.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from autoscaler.config.settings import Tls as TlsSettings
 from autoscaler.errors import MetricError
 from autoscaler.observe.answer import MORE_ROOM, NotAnAnswer, parse_answer
 from autoscaler.observe.credentials import Credentials, without_login
-from autoscaler.observe.failure import NoAnswer, QueryError, again
+from autoscaler.observe.failure import NoAnswer, QueryError, with_context
 from autoscaler.observe.freshness import check_fresh
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult, parse_range
@@ -29,11 +29,11 @@ from autoscaler.target.http.session import Session
 from autoscaler.text import plain
 
 _LONGEST_URL_QUERY: Final = 2000
-"""Characters of parameters that go into a URL: proxies commonly refuse URLs of a few KiB."""
+"""Longest parameters of a GET, in characters. Proxies commonly reject URLs of a few KiB."""
 _T = TypeVar("_T")
 _OK: Final = 200
 _LONGEST_TYPE: Final = 128
-"""Bytes of a content type that are shown."""
+"""Longest content type shown, in bytes."""
 
 
 class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library ships no types
@@ -46,15 +46,15 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         headers = {**source.headers, "Cache-Control": "no-cache"}
         super().__init__(without_login(source.url), headers=headers, session=session)
         session.auth = Credentials(source)
-        session.mount(self.url, session.transport)  # in place of the library's, which retries and knows no deadline
+        session.mount(self.url, session.transport)  # replaces the library's adapter, which retries and has no deadline
         self._source = source
         self._clock = clock
 
     def instant_query(self, expr: str, at: datetime, seconds: float) -> QueryResult | MetricError:
-        """The answer to `expr` at the time `at`, within so many seconds, or why there is none.
+        """Return the answer to `expr` at the time `at`, within `seconds`, or the error.
 
-        An error is returned, not raised: a traceback would keep what its frames held, the whole answer. The
-        configuration's params never replace the question. Long ones are posted.
+        Errors are returned because a traceback would keep the whole answer in memory. The configuration's params never
+        replace the query's own parameters. Long queries are sent by POST.
         """
         time, largest = f"{at.timestamp():.3f}", self._source.max_answer
         return self._query(
@@ -65,9 +65,9 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         )
 
     def range_query(self, expr: str, grid: Grid, seconds: float) -> RangeResult | MetricError:
-        """The same at every time of a grid. The server is asked to give up after so many seconds, too.
+        """Return the answers at every time of a grid. The server also gets the time limit.
 
-        `nocache`: VictoriaMetrics would else move the times to where its cache has them.
+        `nocache` stops VictoriaMetrics from moving the times to those in its cache.
         """
         form = {
             "query": expr,
@@ -99,11 +99,11 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         except HttpError as error:
             return _metric_error(error)
         except MetricError as error:
-            return again(error)
+            return with_context(error)
         return result
 
     def get(self, path: str, form: Mapping[str, str], kind: type[_T], seconds: float) -> _T | MetricError:
-        """What the API has at `path` below /api/v1, as msgspec knows the type `kind`, or why there is none."""
+        """Return what the API has at `path` below /api/v1, decoded as `kind`, or the error."""
         try:
             response = self._session.request(
                 "GET",
@@ -118,11 +118,11 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         except HttpError as error:
             return _metric_error(error)
         except MetricError as error:
-            return again(error)
+            return with_context(error)
 
 
 def compressed(source: PrometheusSource) -> bool:
-    """Whether answers are to be packed."""
+    """Return whether to request compressed answers."""
     if source.compression is not Compression.AUTO:
         return source.compression is Compression.ON
     return not on_this_machine(source.url)
@@ -140,7 +140,7 @@ def _metric_error(error: HttpError) -> MetricError:
 
 
 def _read(response: Response, parse: Callable[[bytes, int], _T]) -> _T:
-    """The result, or a MetricError that says what came instead."""
+    """Return the result. Raises a MetricError that describes any other response."""
     status, body = response.status_code, response.content
     if response.is_redirect:
         raise MetricError(f"answered HTTP {status}, a redirect; put the address it leads to into its url")

@@ -1,4 +1,4 @@
-"""What a Prometheus is shown of who asks: a password or a token, from its file or from the URL."""
+"""Credentials for a Prometheus: a password or token from a file or from the URL."""
 
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -13,14 +13,14 @@ from autoscaler.target.http.errors import words
 
 
 class Credentials(AuthBase):
-    """Reads secrets from their files at each use, so that a rotated one is taken up."""
+    """Reads secrets from their files at each use, so that a rotated secret takes effect."""
 
     def __init__(self, source: PrometheusSource) -> None:
         self._source = source
         self._login = _login(source.url)
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        """The request with a header for it. Raises MetricError that names the file that holds no secret."""
+        """Add the authentication header. Raises MetricError that names a file without a secret."""
         if basic := self._source.basic_auth:
             password = _secret(basic.password_file, "basicAuth.passwordFile")
             HTTPBasicAuth(basic.username.encode(), password.encode())(request)
@@ -33,7 +33,7 @@ class Credentials(AuthBase):
 
 
 def without_login(url: str) -> str:
-    """The URL as it may be shown, without a slash at its end."""
+    """Return the URL without credentials and without a trailing slash."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
 

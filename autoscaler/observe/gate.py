@@ -1,4 +1,4 @@
-"""How many queries one source is sent at a time: by all shards together, and by all daemons that share a state."""
+"""Limits the concurrent queries to one source, for all shards together and for all daemons that share a state."""
 
 import threading
 from collections import deque
@@ -9,14 +9,15 @@ from autoscaler.config.settings import PrometheusSource
 
 
 class Gate:
-    """Lets a few in at a time, in the order in which they came; of heavy queries one, when no other query waits.
+    """Admits a limited number of queries in order of arrival, and heavy queries one at a time when no other query
+    waits.
 
-    A shard has no more of its queries waiting here than may be under way, and comes again after each. So shards take
-    turns, and one with a thousand queries keeps another with one waiting for a few only.
+    A shard queues at most as many queries as may run, and queues again after each. So shards take turns, and a shard
+    with a thousand queries delays a shard with one query only briefly.
     """
 
     def __init__(self, limit: int) -> None:
-        """`limit`: how many are in at a time, of all daemons that share the state."""
+        """`limit`: concurrent queries of all daemons that share the state."""
         self._lock = threading.Lock()
         self._limit = limit
         self._members = 1
@@ -27,20 +28,17 @@ class Gate:
 
     @property
     def limit(self) -> int:
-        """How many are in at a time of this daemon's: its share, and at least one."""
+        """Return this daemon's share of the limit, at least one."""
         return max(1, self._limit // self._members)
 
     def follow(self, limit: int | None = None, members: int | None = None) -> None:
-        """So many are in at a time from now on, of so many daemons'. With a lower limit, those that are in stay.
-
-        None: as before.
-        """
+        """Change the limit, or the number of daemons that divide it; None keeps the value. Running queries continue."""
         with self._lock:
             self._limit, self._members = limit or self._limit, members or self._members
             self._admit()
 
     def enter(self, seconds: float, *, heavy: bool = False) -> bool:
-        """Wait for a turn, so long at most. True: the query is in, and leaves."""
+        """Wait for a turn for at most `seconds`. On True, the caller must call `leave` later."""
         turn, waiting = threading.Event(), self._heavy_waiting if heavy else self._waiting
         with self._lock:
             waiting.append(turn)
@@ -54,7 +52,7 @@ class Gate:
             return False
 
     def leave(self, *, heavy: bool = False) -> None:
-        """Give the turn to the next. `heavy`: as it entered."""
+        """Release the turn. `heavy`: as for `enter`."""
         with self._lock:
             self._inside -= 1
             self._heavy_inside -= heavy
@@ -75,13 +73,13 @@ class Gate:
 
 
 class Gates:
-    """The gate of each source, for all shards of a daemon. Used from one thread."""
+    """The gates of all sources, shared by all shards of a daemon. Used by one thread."""
 
     def __init__(self) -> None:
         self._gates: Final[WeakValueDictionary[tuple[str, str], Gate]] = WeakValueDictionary()
 
     def of(self, name: str, source: PrometheusSource) -> Gate:
-        """The source's, with the limit of these settings from now on. Another server's is another."""
+        """Return a source's gate and update its limit. A different server has a different gate."""
         gate = self._gates.get((name, source.url))
         if gate is None:
             gate = self._gates[name, source.url] = Gate(source.concurrency)

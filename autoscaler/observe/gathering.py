@@ -1,4 +1,4 @@
-"""Each autoscaler's observation as soon as all its answers are there, so that not all answers are in memory at once."""
+"""Makes each observation as soon as all its answers are there, so that fewer answers are in memory at once."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
@@ -11,21 +11,19 @@ from autoscaler.observe.planner import PlannedQuery
 from autoscaler.observe.result import QueryResult
 
 _MOST_HELD: Final = 100_000
-"""Samples that wait for an observation to be made of them. Below, all answers are waited for first: until then the
-adapter has its time to answer, too.
-"""
+"""Samples kept before observations are made early. Below this, all answers are awaited, while the adapter responds."""
 
 Complete: TypeAlias = Callable[[Autoscaler, Answers], object]
-"""Makes one autoscaler's observation of these answers."""
+"""Makes one autoscaler's observation from the answers."""
 
 
 class Gathering:
-    """The answers of one batch. One thread's."""
+    """Collects the answers of one batch. Used by one thread."""
 
     def __init__(self, scalers: Sequence[Autoscaler], complete: Complete) -> None:
         """`complete` is called once for each autoscaler."""
         self.samples: Final[dict[Question, int]] = {}
-        """How many each question that was answered had."""
+        """Number of samples of each answered question."""
         self._scalers = scalers
         self._complete = complete
         self._results: dict[Question, QueryResult | MetricError] = {}
@@ -34,25 +32,25 @@ class Gathering:
         self._missing = [len(asked) for asked in self._asked]
         self._ready = [number for number, missing in enumerate(self._missing) if not missing]
         self._users: dict[Question, list[int]] = {}
-        """Autoscalers' numbers."""
+        """Indexes of the autoscalers that need a question."""
         self._held = 0
         for number, asked in enumerate(self._asked):
             for question in asked:
                 self._users.setdefault(question, []).append(number)
         self._needed = {question: len(users) for question, users in self._users.items()}
-        """By how many that are not complete."""
+        """Number of incomplete autoscalers that need a question."""
 
     @property
     def questions(self) -> Sequence[Question]:
-        """All of them, each once, in the order in which they are first needed."""
+        """Return each question once, in the order of first use."""
         return tuple(self._users)
 
     def in_order(self, queries: Iterable[PlannedQuery]) -> Sequence[PlannedQuery]:
-        """Those first that the first autoscalers need, so that these are complete early."""
+        """Sort queries by their first user, so that the first autoscalers are complete early."""
         return sorted(queries, key=lambda query: min(self._users[question][0] for question in query.questions))
 
     def settle(self, results: Results) -> None:
-        """Some answers, or why there are none."""
+        """Record answers or errors."""
         self._results.update(results)
         for question, result in results.items():
             if isinstance(result, QueryResult):
@@ -66,7 +64,7 @@ class Gathering:
             self.complete()
 
     def complete(self) -> None:
-        """Observe those that have all their answers, and let go of the answers that nobody else needs."""
+        """Make the observations whose answers are complete, and drop answers that are no longer needed."""
         for number in self._ready:
             self._complete(self._scalers[number], self._answers)
             for question in self._asked[number]:

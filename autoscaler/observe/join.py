@@ -1,4 +1,4 @@
-"""Which instance a sample belongs to."""
+"""Matches samples to instances."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
@@ -10,44 +10,44 @@ from autoscaler.observe.result import Point
 from autoscaler.text import plain
 
 CONTAINER_LABELS: Final = ("task", "container")
-"""The same for a container or task of an instance."""
+"""Default labels that name a container or task of an instance."""
 _MOST_NAMED: Final = 20
-"""Unmatched samples that are named one by one: a shared query may hold a whole fleet's."""
+"""Most unmatched samples listed. A shared query may return a whole fleet's."""
 _MOST_COMPARED: Final = 1000
-"""Samples without such a label, of which the first in order are named."""
+"""Most samples without an instance label that are compared to list the first in order."""
 _LONGEST_VALUE: Final = 200
-"""Characters of a label's value that tell unmatched samples apart, and bytes that are shown of it."""
+"""Characters of a label value that distinguish unmatched samples, and bytes of it that are shown."""
 
 
 class Joined(NamedTuple):
-    """Points by the instance they belong to."""
+    """Points by instance."""
 
     points: Mapping[str, Sequence[Point]]
-    """Instance name -> its points; more than one is for the caller to judge."""
+    """Instance name -> its points. The caller handles more than one."""
     unmatched: tuple[str, ...]
-    """Points that belong to no instance, or to more than one, the first of them as `label="value"`."""
+    """The first points that match no instance or several, as `label="value"`."""
     more_unmatched: int
-    """How many more there are."""
+    """Number of further unmatched points."""
     nameless: str | None = None
-    """The first of the points, where none of them carries a label that could name an instance; None: some do."""
+    """An example if no point carries a label that could name an instance; None if some do."""
 
 
 def of_container(points: Iterable[Point], container: str, label: str | None) -> Sequence[Point]:
-    """The points of one container or task."""
+    """Return the points of one container or task."""
     labels = (label,) if label else CONTAINER_LABELS
     return [point for point in points if first_label(point.labels, labels)[1] == container]
 
 
 def join(points: Iterable[Point], instances: Iterable[Instance], label: str | None) -> Joined:
-    """Every point with its instance, by identity: the label's value as it is, then without its `:port`."""
+    """Match every point to its instance by identity: by the label's value, then by the value without its `:port`."""
     owners = _owners(instances)
     found: dict[str, list[Point]] = {}
-    strangers: set[tuple[str, str]] = set()
+    unmatched_labels: set[tuple[str, str]] = set()
     nameless: list[Point] = []
     labels = instance_labels(label)
     for point in points:
         carried = point.labels
-        for name in labels:  # as `first_label` does: a call for each of a million samples takes longer than looking
+        for name in labels:  # inlines `first_label`, because a call for each of a million samples is slow
             if value := carried.get(name):
                 break
         else:
@@ -63,18 +63,18 @@ def join(points: Iterable[Point], instances: Iterable[Instance], label: str | No
             else:
                 mine.append(point)
         else:
-            strangers.add((name, value[:_LONGEST_VALUE]))
-    if not strangers and not nameless:  # as it should be
+            unmatched_labels.add((name, value[:_LONGEST_VALUE]))
+    if not unmatched_labels and not nameless:  # the usual case
         return Joined(found, (), 0)
-    unmatched = [f'{name}="{plain(value, _LONGEST_VALUE)}"' for name, value in nsmallest(_MOST_NAMED, strangers)]
+    unmatched = [f'{name}="{plain(value, _LONGEST_VALUE)}"' for name, value in nsmallest(_MOST_NAMED, unmatched_labels)]
     texts = nsmallest(_MOST_NAMED - len(unmatched), map(str, nameless[:_MOST_COMPARED]))
     unmatched += [f"no {' or '.join(labels)}: {text}" for text in texts]
-    none_named = texts[0] if texts and not found and not strangers else None
-    return Joined(found, tuple(unmatched), len(strangers) + len(nameless) - len(unmatched), none_named)
+    none_named = texts[0] if texts and not found and not unmatched_labels else None
+    return Joined(found, tuple(unmatched), len(unmatched_labels) + len(nameless) - len(unmatched), none_named)
 
 
 def _owners(instances: Iterable[Instance]) -> Mapping[str, str]:
-    """Identity -> the instance's name; empty where two instances have the same."""
+    """Return identity -> instance name, empty for an identity of two instances."""
     owners: dict[str, str] = {}
     for instance in instances:
         for identity in instance.identities:
@@ -83,7 +83,7 @@ def _owners(instances: Iterable[Instance]) -> Mapping[str, str]:
 
 
 def first_label(labels: Mapping[str, str], names: Iterable[str]) -> tuple[str, str]:
-    """Name and value of the first of these labels that is there; Prometheus takes an empty one for absent."""
+    """Return name and value of the first of these labels that is set. In Prometheus an empty label is absent."""
     for name in names:
         value = labels.get(name)
         if value:
@@ -92,7 +92,7 @@ def first_label(labels: Mapping[str, str], names: Iterable[str]) -> tuple[str, s
 
 
 def without_port(address: str) -> str:
-    """The host of `host:port` or `[v6]:port`; other texts as they are."""
+    """Return the host of `host:port` or `[v6]:port`, and any other text unchanged."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal():
         return address

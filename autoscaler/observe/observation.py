@@ -1,4 +1,4 @@
-"""One autoscaler's observation, made of its target's state and the answers to its questions."""
+"""Makes one autoscaler's observation from its target's state and the answers to its questions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ def observation(
     now: datetime,
     victims: Callable[[Sequence[Instance]], tuple[str, ...]] = lambda _: (),
 ) -> Observation:
-    """What was seen of it at `now`. `victims`: which of these instances leave first."""
+    """Return the observation at `now`. `victims` ranks the instances to remove first."""
     instances: tuple[Instance, ...] = () if isinstance(state, TargetError) else state.instances
     return Observation(
         target=state,
@@ -30,7 +30,7 @@ def observation(
 def _fallbacks(
     scaler: Autoscaler, instances: Sequence[Instance], answers: Answers, now: datetime
 ) -> tuple[Reading | MetricError | None, ...]:
-    """What the fallbacks' queries read: asked in every cycle, so that one that is needed has been at work before."""
+    """Return the readings of the fallbacks' queries. They run in every cycle, so that a broken one is noticed early."""
     for metric in scaler.metrics:
         if metric.fallback is not None and metric.fallback.query is not None:
             return tuple([_fallback(metric, instances, answers, now) for metric in scaler.metrics])

@@ -1,4 +1,4 @@
-"""The first stage of the cycle: one batch of targets and queries, one observation for each autoscaler."""
+"""The first stage of the cycle: reads targets and queries of a batch, and returns one observation per autoscaler."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +23,6 @@ from autoscaler.model import (
 )
 from autoscaler.observe import targets
 from autoscaler.observe.answers import Answers
-from autoscaler.observe.ask import NoMeter, QueryMeter, ask
 from autoscaler.observe.gate import Gates
 from autoscaler.observe.gathering import Gathering
 from autoscaler.observe.observation import observation
@@ -31,20 +30,24 @@ from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Plan, alone
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.queries import Queries
+from autoscaler.observe.run_queries import NoMeter, QueryMeter, run_queries
 from autoscaler.observe.shards import Shards
 from autoscaler.observe.targets import Connection, States
 from autoscaler.observe.victims import rank
 
 _SHARE: Final = 2 / 3
-"""Of the time that a cycle has, what observing may take: one Prometheus that hangs must leave others time to scale."""
+"""Share of the cycle's time for observing, so that a hanging Prometheus leaves other autoscalers time to scale."""
 _LATE_SECONDS: Final = 5.0
-"""How long past a cycle's deadline an observation may come and still be decided on."""
+"""Longest delay after a cycle's deadline with which an observation is still used."""
 T = TypeVar("T")
 _NOTHING_KNOWN: Final[Mapping[TargetRef, Sightings]] = MappingProxyType({})
 
 
 class Observer:
-    """`cycle.Ports.observe` of one shard: a batch at a time. It never changes: other sources make another observer."""
+    """`cycle.Ports.observe` of one shard, one batch at a time.
+
+    It is immutable; different sources need a new observer.
+    """
 
     def __init__(
         self,
@@ -56,9 +59,10 @@ class Observer:
         queries: Queries | None = None,
         gates: Gates | None = None,
     ) -> None:
-        """`connections`: the adapters, by name. They outlive the observer, and with them what is under way.
+        """`connections`: the adapters by name. `queries`: what the shard knows of its queries. `gates`: shared by the
+        daemon.
 
-        `queries`: what the shard knows of its queries; `gates`: of the whole daemon. They outlive it, too.
+        All three outlive the observer, with their running calls.
         """
         gates = gates or Gates()
         self._settings = sources
@@ -74,9 +78,9 @@ class Observer:
     def observe(
         self, scalers: Sequence[Autoscaler], call: Call, known: Mapping[TargetRef, Sightings] = _NOTHING_KNOWN
     ) -> Observed:
-        """What was seen of every autoscaler, well before the deadline. Failures are values.
+        """Return the observation of every autoscaler, well before the deadline. Failures are values.
 
-        `known`: the sightings that are remembered, by target. Raises LateError where the process stood still meanwhile.
+        `known`: the remembered sightings by target. Raises LateError if the process was suspended in between.
         """
         for source in self._sources.values():
             source.follow(call.members)
@@ -93,9 +97,9 @@ class Observer:
         gathering = Gathering(shards.scalers, complete)
         plan = self._plan(gathering.questions, shards)
         ordered = self._queries.in_order(gathering.in_order(plan.queries))
-        asked = ask(ordered, self._sources, call, self._clock, self._meter, gathering.settle, self._queries)
+        asked = run_queries(ordered, self._sources, call, self._clock, self._meter, gathering.settle, self._queries)
         gathering.complete()
-        self._or(
+        self._or_else(
             lambda: None,
             "queries_not_learned_from",
             lambda: self._queries.learn(asked, gathering.samples, shards, self._clock.monotonic()),
@@ -107,31 +111,31 @@ class Observer:
         return Observed({scaler.name: observations[scaler.name] for scaler in scalers}, states()[1], ended - began)
 
     def close(self) -> None:
-        """Let go of the connections to every Prometheus. No batch may be under way."""
+        """Close the connections to every Prometheus. No batch may be running."""
         for source in self._sources.values():
             source.close()
 
     def _shards(self, scalers: Sequence[Autoscaler]) -> Shards:
-        """What cannot be sharded is asked for as a whole."""
-        return self._or(
+        """Divide large queries into parts. A query that cannot be divided is asked as a whole."""
+        return self._or_else(
             lambda: Shards(scalers),
             "queries_not_sharded",
             lambda: self._queries.prepare(scalers, self._settings),
         )
 
     def _plan(self, wanted: Sequence[Question], shards: Shards) -> Plan:
-        """What cannot be merged is asked as it is written."""
-        return self._or(
+        """Merge queries. A query that cannot be merged is asked as written."""
+        return self._or_else(
             lambda: Plan(tuple([alone(question) for question in wanted])),
             "queries_not_merged",
             lambda: self._queries.plan(wanted, shards, self._settings),
         )
 
-    def _or(self, otherwise: Callable[[], T], event: str, work: Callable[[], T]) -> T:
-        """What `work` returns. How questions are asked costs nobody the answer: a bug in it is only logged."""
+    def _or_else(self, otherwise: Callable[[], T], event: str, work: Callable[[], T]) -> T:
+        """Return what `work` returns, or `otherwise` after an error. Optimizing queries must never lose an answer."""
         try:
             return work()
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - a bug in optimizing is only logged
             reason = bug(error)
         self._logger.error(event, error=reason)
         return otherwise()
@@ -139,9 +143,9 @@ class Observer:
     def _completed(
         self, states: States, known: Mapping[TargetRef, Sightings], now: datetime
     ) -> tuple[States, Mapping[TargetRef, Sightings]]:
-        """The states with readiness and times filled in, and the sightings that changed.
+        """Return the states with readiness and times filled in, and the sightings that changed.
 
-        Of a target that could not be read, what is known stays.
+        Sightings of an unreadable target stay.
         """
         complete, changed = dict(states), dict[TargetRef, Sightings]()
         for target, state in states.items():
@@ -151,7 +155,7 @@ class Observer:
             try:
                 normalise = self._connections[target.adapter].normalise
                 complete[target], seen = normalise(target, state, {} if before is None else before, now)
-            except Exception as error:  # noqa: BLE001 - whatever an adapter says, it costs its target alone
+            except Exception as error:  # noqa: BLE001 - an adapter's bad answer must only affect its own target
                 complete[target] = TargetUnavailable(f"{target}: its instances could not be read: {bug(error)}")
                 continue
             if seen is not before and seen != before:
@@ -174,7 +178,7 @@ class Observer:
             return rank(scaler.victims, instances, answers, call.now)
         except MetricError as error:
             reason = str(error)
-        except Exception as error:  # noqa: BLE001 - as of a reading
+        except Exception as error:  # noqa: BLE001 - as for readings
             reason = bug(error)
         self._logger.warning("victims_not_ranked", autoscaler=scaler.name, error=reason)
         return ()  # the back end chooses

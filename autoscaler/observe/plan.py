@@ -1,4 +1,4 @@
-"""Which questions a batch of autoscalers asks, each once."""
+"""The distinct questions of a batch of autoscalers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -15,25 +15,25 @@ class Question(NamedTuple):
 
 
 def question(query: Query) -> Question:
-    """What is asked for its values."""
+    """Return the question for a query's values."""
     return Question(query.prometheus, query.expr)
 
 
 def age_question(query: Query) -> Question:
-    """What is asked for the time of each of those values: an instant answer carries the time of evaluation.
+    """Return the question for the times of those values. An instant answer itself carries the time of evaluation.
 
-    The line break ends a comment that the expression may end with.
+    The line break ends a comment at the end of the expression.
     """
     return Question(query.prometheus, f"timestamp({query.expr}\n)")
 
 
 def questions(scalers: Sequence[Autoscaler]) -> Sequence[Question]:
-    """Every distinct question, in the order in which the autoscalers first need it."""
+    """Return every distinct question, in the order of first use."""
     return tuple(dict.fromkeys([asked for scaler in scalers for asked in questions_of(scaler)]))
 
 
 def questions_of(scaler: Autoscaler) -> Sequence[Question]:
-    """Every distinct question of one autoscaler."""
+    """Return every distinct question of one autoscaler."""
     found: dict[Question, None] = {}
     for query in queries_of(scaler):
         found[question(query)] = None
@@ -43,14 +43,14 @@ def questions_of(scaler: Autoscaler) -> Sequence[Question]:
 
 
 def request_query(metric: MetricSpec) -> Query | None:
-    """Where the capacity comes from when a query says it and the target is a Utilization, which alone needs it."""
+    """Return the query for the capacity, if a query provides it and the target is a Utilization."""
     if metric.target.type is TargetType.UTILIZATION and isinstance(metric.request, Query):
         return metric.request
     return None
 
 
 def queries_of(scaler: Autoscaler) -> Iterator[Query]:
-    """All that it asks, in the order in which it is needed."""
+    """Yield the autoscaler's queries in the order of use."""
     for metric in scaler.metrics:
         yield metric.query
         if request := request_query(metric):
@@ -62,7 +62,7 @@ def queries_of(scaler: Autoscaler) -> Iterator[Query]:
 
 
 def with_queries(scaler: Autoscaler, change: Callable[[Query], Query]) -> Autoscaler:
-    """The same one, with other queries."""
+    """Return the autoscaler with its queries changed."""
     metrics = []
     for metric in scaler.metrics:
         request = change(metric.request) if isinstance(metric.request, Query) else metric.request

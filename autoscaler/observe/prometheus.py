@@ -1,4 +1,4 @@
-"""Asks a Prometheus, a few queries at a time, each within a limit."""
+"""Queries a Prometheus, with limits on concurrency and time."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.client import PrometheusClient
 from autoscaler.observe.credentials import without_login
-from autoscaler.observe.failure import NoAnswer, QueryError, again
+from autoscaler.observe.failure import NoAnswer, QueryError, with_context
 from autoscaler.observe.gate import Gate
 from autoscaler.observe.ranges import Grid, RangeResult
 from autoscaler.observe.result import QueryResult
@@ -19,19 +19,19 @@ _T = TypeVar("_T")
 
 
 class Exchange(NamedTuple, Generic[_T]):
-    """One query that was sent, or that was not."""
+    """A query's result, sent or not."""
 
     answer: _T | MetricError
-    """Of an error the message names the source."""
+    """An error's message names the source."""
     seconds: float
-    """How long the source had it: without the wait for its turn."""
+    """Time that the source took, without waiting for a turn."""
 
 
 class Prometheus:
-    """One source of the configuration. Any thread may ask."""
+    """One source of the configuration. Usable from any thread."""
 
     def __init__(self, name: str, source: PrometheusSource, clock: Clock, gate: Gate | None = None) -> None:
-        """`gate`: what others that ask the same server go through as well."""
+        """`gate`: shared with other users of the same server."""
         self._name = name
         self._source = source
         self._clock = clock
@@ -40,45 +40,48 @@ class Prometheus:
 
     @property
     def url(self) -> str:
-        """Where it is asked, as it may be shown."""
+        """The address without credentials, for messages."""
         return without_login(self._source.url)
 
     @property
     def concurrency(self) -> int:
-        """How many may ask at a time; more would only wait."""
+        """Most concurrent queries."""
         return self._source.concurrency
 
     @property
     def timeout_seconds(self) -> float:
-        """How long a query may take."""
+        """Time limit of a query."""
         return self._source.timeout.total_seconds()
 
     def follow(self, members: int) -> None:
-        """So many daemons divide what the source is sent, this one among them."""
+        """Set the number of daemons that divide the source's limit, including this one."""
         self._gate.follow(members=members)
 
     def query(self, expr: str, at: datetime, deadline: float) -> QueryResult:
-        """The complete answer to an instant query, evaluated at `at`.
+        """Return the complete answer to an instant query, evaluated at `at`.
 
-        Gives up after the source's timeout, and at `deadline` (seconds on the clock's monotonic()), waiting for its
-        turn included. Raises MetricError that names the source and what came instead (a QueryError where the query
-        may be to blame); partial data is one, too.
+        Gives up after the source's timeout, or at `deadline` (seconds on the clock's monotonic()), including the wait
+        for a turn. Raises MetricError that names the source and the failure, a QueryError if the query may be the
+        cause. Partial data is an error.
         """
         return _raised(self.exchange(expr, at, deadline, self.timeout_seconds).answer)
 
     def exchange(
         self, expr: str, at: datetime, deadline: float, seconds: float, *, heavy: bool = False
     ) -> Exchange[QueryResult]:
-        """The same with a limit of its own, errors as values. `heavy`: it goes when no other query waits."""
+        """Run a query with its own time limit, and return errors as values.
+
+        A `heavy` query runs when no other query waits.
+        """
         return self._named(lambda client, left: client.instant_query(expr, at, left), deadline, seconds, heavy=heavy)
 
     def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult:
-        """The complete answer to a range query, within the same limits. Raises as `query` does."""
+        """Return the complete answer to a range query, within the same limits. Raises as `query` does."""
         ask = self._named(lambda client, left: client.range_query(expr, grid, left), deadline, self.timeout_seconds)
         return _raised(ask.answer)
 
     def get(self, path: str, form: Mapping[str, str], kind: type[_T], deadline: float) -> _T:
-        """What its API has at `path` below /api/v1, of the type `kind` as msgspec knows it. Raises MetricError."""
+        """Return what the API has at `path` below /api/v1, decoded as `kind`. Raises MetricError."""
         ask = self._named(lambda client, left: client.get(path, form, kind, left), deadline, self.timeout_seconds)
         return _raised(ask.answer)
 
@@ -92,9 +95,9 @@ class Prometheus:
     ) -> Exchange[_T]:
         answer, took = self._exchange(ask, deadline, seconds, heavy=heavy)
         if isinstance(answer, MetricError):
-            # not what the query says: mostly another address than was meant
+            # such an error often means a wrong address
             address = "" if isinstance(answer, QueryError) and not isinstance(answer, NoAnswer) else f" ({self.url})"
-            answer = again(answer, f"prometheus {self._name!r} ", address)
+            answer = with_context(answer, f"prometheus {self._name!r} ", address)
         return Exchange(answer, took)
 
     def _exchange(
@@ -132,7 +135,7 @@ class Prometheus:
             return PrometheusClient(self._source, self._clock)
 
     def close(self) -> None:
-        """Let go of idle connections. What is under way ends by itself, within its limit."""
+        """Close idle connections. Running queries end within their own limits."""
         while self._idle:
             self._idle.pop().close()
 

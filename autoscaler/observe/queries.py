@@ -1,4 +1,4 @@
-"""What a shard knows of its queries: how they are merged, and which of them are asked apart."""
+"""What a shard knows of its queries: how they are merged, and which are asked separately."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -7,49 +7,63 @@ from typing import Final, NamedTuple
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Autoscaler
 from autoscaler.observe.plan import Question, age_question, queries_of, question, questions, questions_of
-from autoscaler.observe.planner import APART, Apart, Asked, Outcome, Plan, PlannedQuery, Planner, Sent, Why, alone
+from autoscaler.observe.planner import (
+    ALONE_PART,
+    Asked,
+    Outcome,
+    Plan,
+    PlannedQuery,
+    Planner,
+    Sent,
+    Separation,
+    Why,
+    alone,
+)
 from autoscaler.observe.shards import Shards, Shared, in_shards, shared
 
 _BATCHES: Final = 4
-"""Kept: a shard has one for each sync period."""
+"""Batches kept. A shard has one for each sync period."""
 SWITCHED_OFF: Final = "mergeQueries is false"
 
 
 class AskedAlone(NamedTuple):
-    """A question that is kept out of the merge, or asked after all others."""
+    """A question that is excluded from merging, or asked after all others."""
 
     question: Question
     why: Why
     said: str
-    """What it came to."""
+    """The query's last error."""
     autoscalers: tuple[str, ...]
-    """Those that ask it, by name."""
+    """Names of the autoscalers that use it."""
 
 
 class Queries:
-    """For one cycle at a time; it outlives the observer, so that a reload does not begin anew."""
+    """A shard's knowledge of its queries.
+
+    It outlives the observer, so that a reload keeps it. Used by one cycle at a time.
+    """
 
     def __init__(self) -> None:
         self._planner = Planner()
-        self._apart = Apart()
+        self._separation = Separation()
         self._unanswered: frozenset[Question] = frozenset()
-        """Those that had no answer when they were asked last."""
+        """Questions without an answer when they were last asked."""
         self._samples: dict[Question, int] = {}
-        """How many a shared answer had."""
+        """Number of samples in a shared answer."""
         self._batches: list[_Batch] = []
         self._cycles = 0
         self._doubted: frozenset[str] | set[str] = frozenset()
         """Sources that failed in the last cycle and answered nothing quickly."""
 
     def follow(self, scalers: Sequence[Autoscaler]) -> None:
-        """These are the shard's from now on: what is known of others is forgotten."""
-        if self._apart.known or self._unanswered:
+        """Forget everything about queries of other autoscalers."""
+        if self._separation.known or self._unanswered:
             asked = {*questions(scalers), *self._shards_of(scalers)}
-            self._apart.forget_others(asked)
+            self._separation.forget_others(asked)
             self._unanswered &= asked
 
     def _shards_of(self, scalers: Sequence[Autoscaler]) -> Iterator[Question]:
-        """Their own parts of the questions that were asked in shards."""
+        """Yield their own parts of the questions that were asked in parts."""
         for query in [query for scaler in scalers for query in queries_of(scaler)]:
             for batch in self._batches:
                 each, values = batch.shared.get(question(query)), dict(query.match)
@@ -58,36 +72,36 @@ class Queries:
                     yield from (question(mine), age_question(mine))
 
     def prepare(self, scalers: Sequence[Autoscaler], sources: Mapping[str, PrometheusSource]) -> Shards:
-        """These autoscalers, as they are asked for in this cycle."""
+        """Return these autoscalers with their queries as this cycle asks them."""
         batch = next((each for each in self._batches if each.scalers is scalers), None)
         if batch is None:
             batch = _Batch(scalers)
             self._batches = [*self._batches[1 - _BATCHES :], batch]
             current = {known for each in self._batches for known in each.shared}
             self._samples = {each: count for each, count in self._samples.items() if each in current}
-        return batch.sharded(self._samples, self._apart.known, sources)
+        return batch.sharded(self._samples, self._separation.known, sources)
 
     def plan(self, wanted: Sequence[Question], shards: Shards, sources: Mapping[str, PrometheusSource]) -> Plan:
-        """What is sent in a cycle for these questions."""
+        """Return the queries to send in a cycle for these questions."""
         self._cycles += 1
-        return plan(wanted, sources, self._planner, {**shards.parts, **self._apart.parts()})
+        return plan(wanted, sources, self._planner, {**shards.parts, **self._separation.parts()})
 
     def in_order(self, planned: Sequence[PlannedQuery]) -> Sequence[PlannedQuery]:
-        """Those last of which a question had no answer when it was asked last; one that had no turn yet is not last."""
+        """Sort queries whose last run had no answer to the end. Queries that did not run stay in place."""
         if not self._unanswered:
             return planned
         return sorted(planned, key=lambda query: not self._unanswered.isdisjoint(query.questions))
 
     def why(self, query: PlannedQuery) -> Why | None:
-        """Why the members of a planned query are asked apart; None: they are not."""
-        return self._apart.why(query)
+        """Return why a planned query's members are asked separately, or None if they are not."""
+        return self._separation.why(query)
 
     def doubts(self, prometheus: str) -> bool:
-        """Whether a source failed in the last cycle and answered nothing quickly."""
+        """Return whether a source failed in the last cycle and answered nothing quickly."""
         return prometheus in self._doubted
 
     def canary(self, query: PlannedQuery, number: int) -> PlannedQuery | None:
-        """One member of a query, or the part that one of its users needs; None: it is not made of parts."""
+        """Return one member of a query, or the part for one of its users, or None if it has no parts."""
         turn = 2 * self._cycles + number
         if len(query.members) > 1:
             return query.narrowed([sorted(query.members)[turn % len(query.members)]])
@@ -98,30 +112,30 @@ class Queries:
         return alone(Question(asked.prometheus, each.narrowing.to(sorted(each.values)[turn % len(each.values)])))
 
     def learn(self, asked: Asked, samples: Mapping[Question, int], shards: Shards, now: float) -> None:
-        """What came of a cycle's queries, for the next ones.
+        """Learn from a cycle's results for the next cycles.
 
-        `samples`: of each question that was answered. `now`: the end of the cycle, on the monotonic clock.
+        `samples`: of each answered question. `now`: the end of the cycle, on the monotonic clock.
         """
         every = [each for sent in asked.sent if not _had_no_turn(sent) for each in sent.questions]
         every += [each for searched in asked.searches for each in searched.questions]
         missing = [each for each in every if each not in samples]
-        self._doubted = {each.prometheus for each in missing} - asked.sound
+        self._doubted = {each.prometheus for each in missing} - asked.responsive
         if missing or self._unanswered:
             self._unanswered = self._unanswered.difference(every).union(missing)
         mine = {each for batch in self._batches for each in batch.shared}
         divisible = {each for batch in self._batches for each in batch.divisible}
-        self._apart.learn(asked, samples, shards.whole, divisible, now)
+        self._separation.learn(asked, samples, shards.whole, divisible, now)
         self._samples |= {each: count for each, count in samples.items() if each in mine}
         whole: dict[Question, int] = {}
         for part, each in shards.whole.items():
             whole[each] = whole.get(each, 0) + samples.get(part, 0)
         for each in {shards.whole[part] for part in shards.whole.keys() - samples.keys()}:
-            del whole[each]  # not all of it was answered
+            del whole[each]  # parts of it have no answer
         self._samples |= whole
 
     def asked_alone(self) -> Sequence[AskedAlone]:
-        """What is asked alone now, and why. Any thread may ask."""
-        known = {each: known for each, known in self._apart.known.items() if known.part == APART}
+        """Return what is asked separately now, and why. Any thread may call this."""
+        known = {each: known for each, known in self._separation.known.items() if known.part == ALONE_PART}
         if not known:
             return ()
         users: dict[Question, dict[str, None]] = {}
@@ -129,28 +143,28 @@ class Queries:
             for each in questions_of(scaler):
                 if each in known:
                     users.setdefault(each, {})[scaler.name] = None
-        return [AskedAlone(each, known.why, known.said, tuple(users.get(each, ()))) for each, known in known.items()]
+        return [AskedAlone(each, known.why, known.message, tuple(users.get(each, ()))) for each, known in known.items()]
 
 
 def _had_no_turn(sent: Sent) -> bool:
-    """Whether the cycle was over before the source had had a query for its time."""
+    """Return whether the cycle ended before the query used its time."""
     return sent.outcome is Outcome.FAILED and sent.share == 0
 
 
 class _Batch:
-    """Autoscalers that are observed together, and which of their questions are in shards."""
+    """Autoscalers that are observed together, and which of their questions are asked in parts."""
 
     def __init__(self, scalers: Sequence[Autoscaler]) -> None:
         self.scalers = scalers
         self.shared = shared(scalers)
         self.divisible: Mapping[Question, Shared] = {}
-        """Those that are asked in shards where they are large, or cost too much."""
+        """Questions that are asked in parts if they are large or costly."""
         self._together: Mapping[Question, int] = {}
         self._shards = Shards(scalers)
 
     @property
     def asked(self) -> Sequence[Autoscaler]:
-        """As they are asked for."""
+        """The autoscalers with their queries as asked."""
         return self._shards.scalers
 
     def sharded(
@@ -159,7 +173,7 @@ class _Batch:
         costly: Container[Question],
         sources: Mapping[str, PrometheusSource],
     ) -> Shards:
-        """The same, made anew only where another size, or what a whole answer costs, asks for it."""
+        """Return the batch's queries. They are rebuilt only if sizes or costs require a different division."""
         self.divisible = {asked: each for asked, each in self.shared.items() if sources[asked.prometheus].merge_queries}
         wanted = {
             asked: count
@@ -183,7 +197,7 @@ def plan(
     planner: Planner,
     parts: Mapping[Question, int] | None = None,
 ) -> Plan:
-    """What is sent for these questions. `parts`: as `Planner.plan` takes them."""
+    """Return the queries to send for these questions. `parts`: as for `Planner.plan`."""
     if all(source.merge_queries for source in sources.values()):
         return planner.plan(wanted, parts or {})
     merged = planner.plan([each for each in wanted if sources[each.prometheus].merge_queries], parts or {})

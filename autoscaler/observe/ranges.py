@@ -1,7 +1,7 @@
-"""A range query: the times it is for, and its answer, in memory of a few bytes a sample.
+"""Range queries: the times they cover, and their answers in a compact form.
 
-Source: prometheus.io/docs/prometheus/latest/querying/api, "Range queries". At each of its times a range query comes to
-what an instant query at that time comes to, but for `@ start()` and `@ end()`.
+Source: prometheus.io/docs/prometheus/latest/querying/api, "Range queries". At each time a range query returns what an
+instant query at that time returns, except for `@ start()` and `@ end()`.
 """
 
 from array import array
@@ -18,28 +18,28 @@ from autoscaler.observe.result import Point, QueryResult, ResultType
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FARTHEST: Final = 0.002
-"""Seconds between a time asked for and that of its sample: servers count in milliseconds."""
+"""Largest difference between a requested time and its sample's, in seconds. Servers count in milliseconds."""
 MOST_STEPS: Final = 11_000
-"""That Prometheus answers for in one query."""
+"""Most steps that Prometheus allows in one query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """`count` times, `step` apart: the first is `phase` after the time that is `first` steps after 1970 began."""
+    """`count` times, `step` apart. The first is `first` steps and one `phase` after the start of 1970."""
 
     step: timedelta
     """Whole milliseconds."""
     first: int
     count: int
     phase: timedelta = timedelta(0)
-    """Below one step."""
+    """Less than one step."""
 
     def at(self, index: int) -> datetime:
-        """The time of one of them, counted from 0."""
+        """Return the time with this index, counted from 0."""
         return _EPOCH + self.phase + (self.first + index) * self.step
 
     def seconds(self, index: int) -> float:
-        """The same, in seconds since 1970."""
+        """Return the time with this index, in seconds since 1970."""
         return ((self.first + index) * self.step + self.phase).total_seconds()
 
 
@@ -47,9 +47,9 @@ class Run(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Samples at consecutive times of a grid."""
 
     first: int
-    """The index of the first."""
+    """Index of the first sample."""
     values: bytes
-    """Of this machine's doubles."""
+    """Doubles in this machine's byte order."""
 
 
 class RangeSeries(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -57,9 +57,9 @@ class RangeSeries(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     labels: Mapping[str, str]
     runs: tuple[Run, ...]
-    """In order of time; between them it has no sample."""
+    """In order of time, with gaps between runs."""
     histograms: tuple[int, ...] = ()
-    """The indexes of native histograms."""
+    """Indexes of native histograms."""
 
 
 class RangeResult(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -68,7 +68,7 @@ class RangeResult(msgspec.Struct, frozen=True, array_like=True, gc=False):
     series: tuple[RangeSeries, ...]
 
     def results(self, count: int) -> Iterator[QueryResult]:
-        """What an instant query at each of the grid's `count` times comes to, one after another."""
+        """Yield what an instant query returns at each of the grid's `count` times."""
         columns = [_Column(each, count) for each in self.series]
         for index in range(count):
             points = [Point(each.labels, each.values[index]) for each in columns if each.there[index]]
@@ -77,7 +77,7 @@ class RangeResult(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class _Column:
-    """One series, a value at each time."""
+    """One series with a value at each time."""
 
     __slots__ = ("histograms", "labels", "there", "values")
 
@@ -102,20 +102,20 @@ _DECODER: Final = msgspec.json.Decoder(list[_Series])
 
 
 def parse_range(body: bytes, status: int, grid: Grid, largest: int) -> RangeResult:
-    """The complete result in the body of an answer with this HTTP status, to a range query for the grid.
+    """Return the complete result of a range query for the grid.
 
     Raises as `parse_answer` does.
     """
     data = parse_data(body, status, largest)
     if not isinstance(data, Matrix):
-        raise NotAnAnswer("it holds neither a matrix nor an error")
+        raise NotAnAnswer("it has neither a matrix nor an error")
     try:
         decoded = _DECODER.decode(data.result)
     except msgspec.ValidationError as error:
         raise NotAnAnswer(str(error)) from None
     decoded.reverse()
     times, found = _Times(grid), []
-    while decoded:  # each is let go of as soon as it is read: an answer may hold a million samples
+    while decoded:  # frees each series once it is read: there may be a million samples
         found.append(_series(decoded.pop(), times))
     return RangeResult(tuple(found))
 
@@ -141,17 +141,17 @@ def _series(read: _Series, times: "_Times") -> RangeSeries:
 
 
 class _Times:
-    """A grid's, in seconds: a sample is looked up a hundred thousand times."""
+    """A grid's times in seconds, for fast lookups."""
 
     def __init__(self, grid: Grid) -> None:
         self._begin, self._step, self._count = grid.seconds(0), grid.step.total_seconds(), grid.count
 
     def index(self, time: float) -> int:
-        """Of the time. Raises MetricError for one that was not asked for."""
+        """Return the index of a time. Raises MetricError for a time outside the grid."""
         index = round((time - self._begin) / self._step)
         if not 0 <= index < self._count or abs(time - self._begin - index * self._step) > _FARTHEST:
             raise MetricError(
-                "answered a range query with a sample of a time that was not asked for; let nothing between us and it "
+                "answered a range query with a sample of an unrequested time; let no proxy "
                 "move or keep the answers of /api/v1/query_range"
             )
         return index

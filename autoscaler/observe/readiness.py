@@ -1,4 +1,4 @@
-"""What a back end does not know about its instances: when the daemon first saw them, and saw their readiness turn."""
+"""Fills in times that a back end does not report: when the daemon first saw an instance and its readiness."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -9,21 +9,22 @@ from autoscaler.model import Instance, Phase, Sighting, Sightings, TargetRef, Ta
 
 
 class Normalised(NamedTuple):
-    """One target's instances with nothing left unknown, and what to remember of them."""
+    """One target's instances without unknown values, and what to remember of them."""
 
     instances: tuple[Instance, ...]
     sightings: Sightings
-    """Of these instances alone: what has disappeared is forgotten."""
+    """Of the present instances only."""
 
 
 def normalise(known: Sightings, instances: Sequence[Instance], now: datetime) -> Normalised:
     """Fill in readiness and times.
 
-    Running without health information is ready: HPA would hold an unknown readiness unready for ever. Times that the
-    back end does not know are when the daemon first saw the instance, and first saw its readiness as it is.
+    A running instance without health information is ready; HPA would never consider it ready. Unknown times are those
+    at which the daemon first saw the instance and its current readiness.
     """
     seen: dict[str, Sighting] = {}
-    first: dict[bool | None, Sighting] = {}  # by `ready`: equal ones are one object, for there may be a million
+    # by `ready`; equal sightings share one object, because there may be a million
+    first: dict[bool | None, Sighting] = {}
     complete = []
     for instance in instances:
         ready = True if instance.ready is None and instance.phase is Phase.RUNNING else instance.ready
@@ -33,7 +34,7 @@ def normalise(known: Sightings, instances: Sequence[Instance], now: datetime) ->
         seen[instance.name] = sighting
         filled = (ready, instance.ready_transition or sighting.ready_since, instance.started_at or sighting.first_seen)
         if filled == (instance.ready, instance.ready_transition, instance.started_at):
-            complete.append(instance)  # nothing was unknown: most are like this, and copying thousands takes its time
+            complete.append(instance)  # the usual case; copying thousands of instances takes time
         else:
             ready, transition, started = filled
             complete.append(replace(instance, ready=ready, ready_transition=transition, started_at=started))
@@ -41,16 +42,16 @@ def normalise(known: Sightings, instances: Sequence[Instance], now: datetime) ->
 
 
 class Normaliser:
-    """Normalises the states of one connection's targets. One that stays what it was is not looked at again."""
+    """Normalises the states of one connection's targets. Skips targets that did not change."""
 
     def __init__(self) -> None:
         self._last: dict[TargetRef, tuple[TargetState, Sightings, TargetState]] = {}
-        """Target -> its last state, what was known of its instances, and the state with nothing left unknown."""
+        """Target -> its last state, the sightings then, and the normalised state."""
 
     def __call__(
         self, target: TargetRef, state: TargetState, known: Sightings, now: datetime
     ) -> tuple[TargetState, Sightings]:
-        """The state with nothing left unknown, and what to remember of its instances: `known` itself if it is that."""
+        """Return the state without unknown values, and the sightings to remember: `known` itself if unchanged."""
         last = self._last.get(target)
         if last is not None and last[0] is state and last[1] is known:
             return last[2], known
@@ -65,6 +66,6 @@ class Normaliser:
         return complete, known
 
     def follow(self, targets: Collection[TargetRef]) -> None:
-        """Forget the targets that are not among these."""
+        """Forget all other targets."""
         for target in self._last.keys() - targets:
             del self._last[target]

@@ -1,4 +1,4 @@
-"""One metric's reading from the answers to its questions. What each answer comes to: docs/queries.md."""
+"""Makes one metric's reading from the answers to its questions. docs/queries.md lists the cases."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from autoscaler.quantity import Milli, format_duration
 from autoscaler.text import plain
 
 _LONGEST_LIST: Final = 256
-"""Bytes that are shown of an instance's samples: each of thousands of instances may have too many."""
+"""Bytes shown of one instance's samples. Each of thousands of instances may have too many."""
 _REMEDY: Final = {
     ResultType.SCALAR: "a scalar names no instance; drop scalar(), or use it with an External or Object metric",
     ResultType.STRING: "a string is not a number",
@@ -27,11 +27,11 @@ _REMEDY: Final = {
 
 _LOOK: Final = "`autoscaler check --live` says what Prometheus has of its series"
 _ZERO: Final = f"if that means zero, say so in the expression, as in … or vector(0); if not, {_LOOK}"
-"""Of Object and External metrics alone: a zero without labels belongs to no instance."""
+"""For Object and External metrics only: a zero without labels belongs to no instance."""
 
 
 class InstanceSamples(NamedTuple):
-    """A query's samples, one for each instance that has a usable one."""
+    """A query's samples, one per instance that has a usable one."""
 
     samples: Mapping[str, Sample]
     unmatched: tuple[str, ...]
@@ -40,7 +40,7 @@ class InstanceSamples(NamedTuple):
 
 
 def read(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, now: datetime) -> Reading | MetricError:
-    """The metric's reading at `now`, or why it has none."""
+    """Return the metric's reading at `now`, or its error."""
     try:
         if metric.type in (MetricType.OBJECT, MetricType.EXTERNAL):
             return _values(metric, answers, now)
@@ -48,13 +48,16 @@ def read(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, no
     except NoSample as error:
         return NoSample(error.what, error.remedy, error.query)
     except MetricError as error:
-        return MetricError(str(error))  # without the frames that the traceback keeps alive
-    except Exception as error:  # noqa: BLE001 - an answer that nobody foresaw must not cost the other autoscalers theirs
+        return MetricError(str(error))  # without the frames that the traceback keeps in memory
+    except Exception as error:  # noqa: BLE001 - an unforeseen answer must not affect other autoscalers
         return MetricError(f"could not be read: {named(error)}; this is a bug, please report it")
 
 
 def _values(metric: MetricSpec, answers: Answers, now: datetime) -> ValueReading:
-    """Every sample's value. One that cannot be used fails them all: a part of a sum would look like less load."""
+    """Return every sample's value.
+
+    One unusable sample fails the reading, because a partial sum would look like less load.
+    """
     query = metric.query
     points = _points(query, answers, (ResultType.VECTOR, ResultType.SCALAR), _ZERO)
     if metric.type is MetricType.OBJECT and len(points) != 1:
@@ -95,7 +98,10 @@ def _per_instance(
 def instance_samples(
     query: Query, instances: Sequence[Instance], answers: Answers, now: datetime, metric: MetricSpec | None = None
 ) -> InstanceSamples:
-    """The query's samples by instance; with a ContainerResource `metric`, its container's only. Raises MetricError."""
+    """Return the query's samples by instance.
+
+    With a ContainerResource `metric`, only its container's. Raises MetricError.
+    """
     remedy = f"{NOT_SCRAPED_YET}; if this stays, {_LOOK}" if are_new(instances, now) else _LOOK
     points = _points(query, answers, (ResultType.VECTOR,), remedy)
     if metric is not None and metric.container is not None:
@@ -111,7 +117,7 @@ def instance_samples(
     window = query.window
     for name in sorted(joined.points):
         mine = joined.points[name]
-        if ages is None and len(mine) == 1 and (value := milli(mine[0])) is not None:  # nearly all are like this
+        if ages is None and len(mine) == 1 and (value := milli(mine[0])) is not None:  # the usual case
             samples[name] = Sample(value, now, window)
             continue
         fresh = mine if ages is None else [point for point in mine if ages.problem(point) is None]
@@ -131,7 +137,7 @@ def instance_samples(
 
 
 def _points(query: Query, answers: Answers, wanted: Sequence[ResultType], remedy: str) -> Sequence[Point]:
-    """The answer's points that are this user's, at least one. Nothing at all is an error and never zero load."""
+    """Return the points for this query, at least one. No sample is an error and never zero load."""
     answer = answers.result(question(query))
     if answer.type not in wanted:
         raise MetricError(f"the query returned a {answer.type}: {_REMEDY[answer.type]}")
@@ -143,7 +149,7 @@ def _points(query: Query, answers: Answers, wanted: Sequence[ResultType], remedy
 
 
 class _Ages:
-    """When each of a query's samples was taken: at `now`, or with a maxAge when its `timestamp()` says."""
+    """The times of a query's samples: `now`, or with maxAge the result of `timestamp()`."""
 
     def __init__(self, query: Query, answers: Answers, now: datetime) -> None:
         self._now = now
@@ -151,7 +157,7 @@ class _Ages:
         self._times: Mapping[Series, float | None] = {} if self._limit is None else answers.times(query)
 
     def problem(self, point: Point) -> str | None:
-        """Why a sample may not be used; None: it may."""
+        """Return why a sample cannot be used, or None if it can."""
         if self._limit is None:
             return None
         of = series(point)
@@ -166,21 +172,21 @@ class _Ages:
         return f"is {format_duration(age)} old, older than maxAge {format_duration(self._limit)}"
 
     def time(self, point: Point) -> datetime:
-        """When the sample was taken, as far as is known."""
+        """Return when the sample was taken, or `now` if that is unknown."""
         if self._limit is None:
             return self._now
         return _date(self._times.get(series(point)), self._now) or self._now
 
 
 def _date(seconds: float | None, now: datetime) -> datetime | None:
-    """The date of a `timestamp()`, where it is one: no instant query answers with samples that come after it."""
+    """Return the time of a `timestamp()`, or None if it is in the future or invalid."""
     if seconds is None or not 0 <= seconds <= now.timestamp() + FARTHEST_SECONDS:
         return None
     return datetime.fromtimestamp(seconds, UTC)
 
 
 def _reservations(metric: MetricSpec, instances: Iterable[Instance]) -> Mapping[str, Milli]:
-    """What each instance, or the container in it, has reserved of the resource, where that is known."""
+    """Return each instance's known reservation of the resource, or its container's."""
     found = {}
     for instance in instances:
         own = instance.container_requests.get(metric.container, {}) if metric.container else instance.requests

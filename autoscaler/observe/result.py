@@ -1,4 +1,4 @@
-"""What an instant query came back with, before anybody decides what it means.
+"""The result of an instant query, before interpretation.
 
 Source: prometheus.io/docs/prometheus/latest/querying/api, "Instant queries" and "Expression query result formats".
 """
@@ -17,13 +17,13 @@ from autoscaler.quantity import Milli, milli_from_float
 from autoscaler.text import plain
 
 _MOST_LABELS: Final = 16
-"""Of a sample that are shown."""
+"""Most labels of a sample shown."""
 _LONGEST_LABEL: Final = 64
-"""Bytes that are shown of a label's name, and of its value."""
+"""Longest label name or value shown, in bytes."""
 _SURELY_FITS: Final = 9e15
-"""Thousandths of less fit 63 bits."""
+"""In thousandths, smaller values fit 63 bits."""
 _LONGEST_TEXT: Final = 256
-"""Bytes that are shown of a sample."""
+"""Longest sample shown, in bytes."""
 
 
 class ResultType(StrEnum):
@@ -36,14 +36,14 @@ class ResultType(StrEnum):
 
 
 class Point(msgspec.Struct, frozen=True, gc=False):
-    """One sample of a vector, or the scalar. Nothing in it can refer back to it, so it needs no garbage collector."""
+    """One sample of a vector, or the scalar. It has no reference cycles, so it needs no garbage collection."""
 
     labels: Mapping[str, str]
     value: float | None
-    """None: a native histogram."""
+    """None for a native histogram."""
 
     def __str__(self) -> str:
-        """Its labels, the first of many: a server chooses how many and how long they are."""
+        """Format the first labels. The server controls their number and length."""
         shown = nsmallest(_MOST_LABELS, self.labels.items())
         labels = ", ".join(f'{plain(name, _LONGEST_LABEL)}="{plain(value, _LONGEST_LABEL)}"' for name, value in shown)
         return "{" + plain(labels, _LONGEST_TEXT) + "}"
@@ -55,13 +55,13 @@ class QueryResult:
 
     type: ResultType
     points: tuple[Point, ...]
-    """Empty for strings and matrices, which nothing can be read from."""
+    """Empty for strings and matrices."""
 
 
 def milli(point: Point) -> Milli | None:
-    """A point's value in thousandths, truncated toward zero; None for NaN.
+    """Return a point's value in thousandths, truncated toward zero, or None for NaN.
 
-    Raises MetricError for what cannot be scaled on: a histogram, an infinity, a negative value, one too large.
+    Raises MetricError for a histogram, an infinity, a negative value, or a value that is too large.
     """
     value = point.value
     if value is not None and 0 <= value < _SURELY_FITS:

@@ -1,4 +1,4 @@
-"""The selectors of an expression: what each asks Prometheus for."""
+"""Extracts the selectors of an expression."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any, Final
 import promql_parser as ast
 
 _OPERATORS: Final = {"Equal": "=", "NotEqual": "!=", "Re": "=~", "NotRe": "!~"}
-"""promql-parser's words, whose values have no hash."""
+"""Names of promql-parser's operators, whose values cannot be hashed."""
 NAME: Final = "__name__"
 
 
@@ -18,7 +18,7 @@ class Matcher:
 
     label: str
     operator: str
-    """As PromQL writes it."""
+    """As in PromQL."""
     value: str
 
     def __str__(self) -> str:
@@ -33,16 +33,16 @@ class Selector:
     matchers: tuple[Matcher, ...]
     range: timedelta | None
     function: str | None
-    """The name of the function that takes its range."""
+    """Name of the function that takes its range."""
 
     @property
     def name(self) -> str | None:
-        """The metric's; None: it does not say one."""
+        """The metric's name, or None without one."""
         return next((each.value for each in self.matchers if each.label == NAME and each.operator == "="), None)
 
     @property
     def labels(self) -> Sequence[Matcher]:
-        """The conditions besides the metric's name."""
+        """The conditions other than the metric's name."""
         return [each for each in self.matchers if each.label != NAME]
 
     def __str__(self) -> str:
@@ -50,12 +50,12 @@ class Selector:
 
 
 def written(matchers: Sequence[Matcher]) -> str:
-    """As a query has it: every name is allowed in quotes."""
+    """Format matchers for a query. Every name is allowed in quotes."""
     return "{" + ",".join(map(str, matchers)) + "}"
 
 
 def selectors(expr: str) -> Sequence[Selector]:
-    """Those of an expression, in the order of the text; none where it is not read, which is Prometheus' to judge."""
+    """Return an expression's selectors in order; none if it cannot be parsed."""
     try:
         root = ast.parse(expr)
     except ValueError:
@@ -85,7 +85,7 @@ def _walk(root: Any) -> Iterator[Selector]:
 
 
 def _selector(node: Any, span: timedelta | None, function: str | None) -> Iterator[Selector]:
-    if node.matchers.or_matchers:  # VictoriaMetrics' own
+    if node.matchers.or_matchers:  # an extension of VictoriaMetrics
         return
     named = [] if node.name is None else [Matcher(NAME, "=", node.name)]
     matchers = [

@@ -1,4 +1,4 @@
-"""Reads all targets of a cycle, one call for each adapter connection. What fails is a value."""
+"""Reads all targets of a cycle, with one call per adapter connection. Failures are values."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,42 +16,42 @@ from autoscaler.target.answers import StateCheck, WrongAnswer, checked_error
 from autoscaler.threads import NoThread, spawn
 
 States: TypeAlias = Mapping[TargetRef, TargetState | TargetError]
-"""Every target of the cycle."""
+"""The states of a cycle's targets."""
 
 
 class Connection:
-    """One adapter, kept to its contract: called by one thread at a time, and answered for every target."""
+    """One adapter, called by one thread at a time. Checks its answers against the contract."""
 
     def __init__(self, name: str, adapter: Adapter, clock: Clock, logger: Logger, kind: str | None = None) -> None:
-        """`kind`: the adapter's type as the configuration has it, for messages."""
+        """`kind`: the adapter's type in the configuration, for messages."""
         self._name = name
         self._kind = kind or type(adapter).__name__
         self._adapter = adapter
         self._check = StateCheck()
         self.normalise: Final = Normaliser()
-        """For the shard's thread."""
+        """Used by the shard's thread."""
         self._clock = clock
         self._logger = logger
         self._busy = threading.Lock()
         self._deadline: float | None = None
-        """Of the call under way."""
+        """Deadline of the running call."""
 
     def calling(self) -> bool:
-        """Whether the adapter is at a call."""
+        """Return whether a call to the adapter is running."""
         return self._deadline is not None
 
     def overdue_seconds(self) -> float:
-        """For how long the adapter has been at a call past its deadline; 0: it is not."""
+        """Return the seconds since the running call's deadline; 0 without such a call."""
         deadline = self._deadline
         return 0.0 if deadline is None else max(0.0, self._clock.monotonic() - deadline)
 
     def follow(self, targets: Collection[TargetRef]) -> None:
-        """These are its targets from now on: what is held of others goes. Called by the shard's thread."""
+        """Forget all other targets. Called by the shard's thread."""
         self._check.follow(targets)
         self.normalise.follow(targets)
 
     def begin(self, targets: Sequence[TargetRef], call: Call) -> Callable[[], States]:
-        """Start reading. What it returns waits for the answer, at most until the deadline."""
+        """Start reading. The returned function waits for the answer until the deadline."""
         try:
             future = spawn(f"adapter-{self._name}", partial(self._observe, targets, call))
         except NoThread as error:
@@ -80,43 +80,43 @@ class Connection:
             case TargetError() as error:
                 return dict.fromkeys(targets, checked_error(error))
             case error:
-                return dict.fromkeys(targets, self._broke(error))
+                return dict.fromkeys(targets, self._unexpected(error))
 
     def _checked(self, targets: Sequence[TargetRef], states: object) -> States:
-        """What is wrong with an answer concerns its own target, and all of them only where it has none for any."""
+        """Check the answer for each target. Only an answer without any state affects all targets."""
         try:
             answers = dict(states) if isinstance(states, Mapping) else None
-        except Exception as error:  # noqa: BLE001 - foreign code, and its mapping as well
-            return dict.fromkeys(targets, self._broke(error))
+        except Exception as error:  # noqa: BLE001 - foreign code, including its mapping type
+            return dict.fromkeys(targets, self._unexpected(error))
         if answers is None:
             came = f"the whole answer is of the type {type(states).__name__}, expected a mapping"
-            return {target: self._wrong(f"{target}: {came}") for target in targets}
-        strangers = len(answers.keys() - set(targets))
-        return {target: self._state(target, answers, strangers) for target in targets}
+            return {target: self._contract_error(f"{target}: {came}") for target in targets}
+        unrequested = len(answers.keys() - set(targets))
+        return {target: self._state(target, answers, unrequested) for target in targets}
 
     def _state(
-        self, target: TargetRef, answers: Mapping[TargetRef, object], strangers: int
+        self, target: TargetRef, answers: Mapping[TargetRef, object], unrequested: int
     ) -> TargetState | TargetError:
         if target not in answers:
-            beside = f", beside {strangers} that were not asked for" if strangers else ""
-            return self._wrong(f"{target}: there is no answer for it{beside}")
+            beside = f", but {unrequested} for other targets" if unrequested else ""
+            return self._contract_error(f"{target}: there is no answer for it{beside}")
         answer = answers[target]
         try:
             if isinstance(answer, TargetError):
                 return checked_error(answer)
             return self._check(target, answer)
         except WrongAnswer as error:
-            return self._wrong(f"{target}: {error}")
-        except Exception as error:  # noqa: BLE001 - foreign code may be in every value
-            return self._broke(error)
+            return self._contract_error(f"{target}: {error}")
+        except Exception as error:  # noqa: BLE001 - any value may run foreign code
+            return self._unexpected(error)
 
-    def _wrong(self, what: str) -> TargetError:
+    def _contract_error(self, what: str) -> TargetError:
         return TargetUnavailable(
             f"{what}; adapter {self._name!r} of type {self._kind!r} broke its contract, report it to its author"
         )
 
-    def _broke(self, error: BaseException) -> TargetError:
-        """For what an adapter never should raise. The log has its word; a message might show a secret of theirs."""
+    def _unexpected(self, error: BaseException) -> TargetError:
+        """Report an exception that an adapter must not raise. Its text is omitted, because it may contain a secret."""
         self._logger.error("adapter_failed", adapter=self._name, error=type(error).__name__)
         return TargetUnavailable(
             f"adapter {self._name!r} failed unexpectedly ({type(error).__name__}); report this bug to its author"
@@ -124,7 +124,7 @@ class Connection:
 
 
 def begin(connections: Mapping[str, Connection], targets: Sequence[TargetRef], call: Call) -> Callable[[], States]:
-    """Start reading all targets. What it returns has every one's state, by the deadline."""
+    """Start reading all targets. The returned function returns every target's state, by the deadline."""
     by_adapter: dict[str, list[TargetRef]] = {}
     for target in dict.fromkeys(targets):
         by_adapter.setdefault(target.adapter, []).append(target)

@@ -1,4 +1,4 @@
-"""Which instances leave first when a scale-in names them."""
+"""Ranks the instances that a scale-in removes first."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,9 +9,9 @@ from autoscaler.observe.readings import instance_samples
 
 
 def rank(rule: VictimRule, instances: Sequence[Instance], answers: Answers, now: datetime) -> tuple[str, ...]:
-    """Names, best victim first, of all that are not leaving already. Instances have their `started_at`.
+    """Return the names of all instances that are not being deleted, best victim first. Each has a `started_at`.
 
-    By `least`, what has no sample comes last: nothing is known that speaks for removing it. Raises MetricError.
+    With `least`, instances without a sample come last, because their load is unknown. Raises MetricError.
     """
     staying = sorted((each for each in instances if not each.deleting), key=lambda each: each.name)
     if rule.query is not None:

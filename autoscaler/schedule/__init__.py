@@ -1,4 +1,4 @@
-"""When cycles run: APScheduler, a shard for each adapter connection."""
+"""The schedule of cycles, on APScheduler, with one shard per part of an adapter connection."""
 
 from autoscaler.schedule.shard import LONGEST_CYCLE, Shard, Work
 from autoscaler.schedule.shards import Shards, wait_for

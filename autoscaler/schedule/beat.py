@@ -1,4 +1,4 @@
-"""When a job is due: a grid on the monotonic clock."""
+"""Ticks of a job on a grid of the monotonic clock."""
 
 import math
 from datetime import datetime, timedelta
@@ -9,27 +9,29 @@ from apscheduler.triggers.base import BaseTrigger
 from autoscaler.clock import Clock
 
 _EARLY: Final = 0.1
-"""Share of a period by which a tick may come early and still be that tick: the wall clock, by which APScheduler
-wakes, is slewed against the monotonic one, and no tick may fire twice for that."""
+"""Share of a period by which a tick may be early without firing twice.
+
+APScheduler wakes by the wall clock, which is slewed against the monotonic one.
+"""
 
 
 class Beat(BaseTrigger):  # type: ignore[misc]  # APScheduler ships no types
-    """At once, then `phase` seconds after every whole period since.
+    """Fires at once, then `phase` seconds after every whole period.
 
-    The next tick is reckoned from the monotonic clock and from nothing that went before: lateness and phase never
-    add up, a wall clock that steps moves no tick, and what was missed is not made up for.
+    Each tick is calculated from the monotonic clock alone. So lateness does not accumulate, a step of the wall clock
+    moves no tick, and missed ticks are not repeated.
     """
 
     def __init__(self, period: timedelta, phase: float, clock: Clock) -> None:
-        """`phase` in seconds keeps shards apart."""
+        """`phase`, in seconds, spreads the shards' ticks."""
         self._period = period.total_seconds()
         self._clock = clock
         self._anchor = clock.monotonic() + phase
         self._due: tuple[tuple[datetime, float], ...] = ()
-        """The last two fire times, of the tick that begins and of the one that comes, each with its monotonic time."""
+        """The fire times of the current and the next tick, each with its monotonic time."""
 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
-        """The next tick, as a time on the wall clock that reads `now`; `now` itself when nothing fired before."""
+        """Return the next tick on the wall clock that shows `now`. Without an earlier tick, that is `now`."""
         seconds = self._clock.monotonic()
         if previous_fire_time is None:
             return self._noted(now, seconds)
@@ -39,7 +41,7 @@ class Beat(BaseTrigger):  # type: ignore[misc]  # APScheduler ships no types
         return self._noted(now + timedelta(seconds=rest), seconds + rest)
 
     def due(self, fire_time: datetime) -> float | None:
-        """When the tick of such a time is due by the monotonic clock, wherever the wall clock was set to since."""
+        """Return the monotonic time of the tick with this fire time, also after the wall clock was set."""
         return dict(self._due).get(fire_time)
 
     def _noted(self, fire_time: datetime, seconds: float) -> datetime:

@@ -12,23 +12,26 @@ from apscheduler.job import Job
 class ShardExecutor(BaseExecutor):  # type: ignore[misc]  # APScheduler ships no types
     """Runs a shard's jobs one at a time, in a daemon thread.
 
-    APScheduler's own pool is joined when the interpreter ends, so a job that hangs would keep the process for ever.
+    The interpreter joins APScheduler's own pool at exit, so a hanging job would keep the process alive.
     """
 
     def __init__(self, name: str, due: Callable[[float | None], None]) -> None:
-        """`name` becomes the thread's. `due` is called, on that thread, with when the job that begins was to run."""
+        """`name` is the thread's name.
+
+        `due` is called on that thread with the time at which the starting job was due.
+        """
         super().__init__()
         self._name = name
         self._due = due
         self._jobs: SimpleQueue[tuple[Job, list[datetime], float | None] | None] = SimpleQueue()
 
     def start(self, scheduler: object, alias: str) -> None:
-        """Called by the scheduler that it is added to."""
+        """Start the thread. Called by the scheduler."""
         super().start(scheduler, alias)
         threading.Thread(target=self._work, name=self._name, daemon=True).start()
 
     def shutdown(self, wait: bool = True) -> None:  # noqa: ARG002 - BaseExecutor's signature
-        """End the thread after the job it is at, without waiting: who stops a shard waits with a bound."""
+        """End the thread after its current job, without waiting."""
         self._jobs.put(None)
 
     def _do_submit_job(self, job: Job, run_times: list[datetime]) -> None:
@@ -38,6 +41,6 @@ class ShardExecutor(BaseExecutor):  # type: ignore[misc]  # APScheduler ships no
         while (item := self._jobs.get()) is not None:
             job, run_times, due = item
             self._due(due)
-            # run_job turns what the job raises into events and log records; it raises nothing itself
+            # run_job turns exceptions into events and log records, and raises nothing itself
             events = run_job(job, None, run_times, self._logger.name)
             self._run_job_success(job.id, events)

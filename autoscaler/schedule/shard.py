@@ -1,4 +1,4 @@
-"""The cycles of one shard, and how far they have got."""
+"""One shard's cycles and their progress."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -13,37 +13,37 @@ from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, Call, ShardName, Written
 
 LONGEST_CYCLE: Final = timedelta(seconds=30)
-"""A cycle's deadline where the sync period is longer."""
+"""Time limit of a cycle with a longer sync period."""
 _SHARE: Final = 0.9
-"""Of its period that a cycle may take: what comes of it is recorded in the rest, and the next tick finds it done."""
+"""Share of its period that a cycle may take. The rest leaves time to record the result before the next tick."""
 _SLACK_SECONDS: Final = 1.0
-"""How long past its deadline a cycle counts as still ending rather than as hung: it has its outcome to record."""
+"""Time past its deadline after which a cycle counts as hung. Until then it may record its outcome."""
 
 _NOT_RECORDED: Final = "it stays an unfinished write until a cycle of this autoscaler is recorded again"
 
 
 def cycle_seconds(period: timedelta) -> float:
-    """How long a cycle may take: nine tenths of its period, at most LONGEST_CYCLE."""
+    """Return the time limit of a cycle: nine tenths of its period, at most LONGEST_CYCLE."""
     return min(_SHARE * period, LONGEST_CYCLE).total_seconds()
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a shard's cycles work on, and with. It never changes; another one takes its place between two cycles."""
+    """What a shard's cycles need. It is immutable, and replaced between two cycles."""
 
     batches: Mapping[timedelta, tuple[Autoscaler, ...]]
-    """Sync period -> the autoscalers that have it."""
+    """Sync period -> its autoscalers."""
     ports: Ports
     begin: Callable[[], None]
-    """Called once, on the shard's thread, before its first cycle."""
+    """Called once on the shard's thread, before its first cycle."""
     end: Callable[[], None]
-    """Called once, when another has taken its place and no cycle uses it any more."""
+    """Called once after it was replaced, when no cycle uses it."""
 
     @classmethod
     def of(
         cls, scalers: Sequence[Autoscaler], ports: Ports, begin: Callable[[], None], end: Callable[[], None]
     ) -> "Work":
-        """Of these autoscalers."""
+        """Return the work for these autoscalers."""
         batches: dict[timedelta, list[Autoscaler]] = {}
         for scaler in scalers:
             batches.setdefault(scaler.sync_period, []).append(scaler)
@@ -51,12 +51,12 @@ class Work:
 
 
 class Shard:
-    """Runs its batches one at a time, on the one thread that the schedule gives it; the rest reads from any thread."""
+    """Runs batches one at a time on one thread. The other methods can be called from any thread."""
 
     def __init__(
         self, name: ShardName, clock: Clock, logger: Logger, report: Callable[[Batch], None], work: Work | None = None
     ) -> None:
-        """`report` is called with every cycle that ended, on the shard's own thread."""
+        """`report` is called on the shard's thread after every cycle."""
         self.name: Final = name
         self._clock = clock
         self._logger = logger
@@ -64,35 +64,35 @@ class Shard:
         self._lock = threading.Lock()
         self._work = work
         self._in_use: Work | None = None
-        """The shard's thread's: what the last cycle worked with."""
+        """What the last cycle used. Only for the shard's thread."""
         self._due: float | None = None
         self._begun = clock.monotonic()
         self._ended: float | None = None
         self._deadline: float | None = None
         self._period_seconds = 0.0
-        """Of the cycle that is running."""
+        """The running cycle's period."""
 
     def assign(self, work: Work | None) -> None:
-        """What the next cycle works on, and with; None: there is none any more, not even one already queued."""
+        """Set the work of the next cycle. None ends the shard, including ticks already queued."""
         with self._lock:
             self._work = work
 
     @property
     def periods(self) -> frozenset[timedelta]:
-        """The sync periods of its autoscalers: a batch and a job for each."""
+        """The sync periods of the autoscalers, each with a batch and a job."""
         work = self._work
         return frozenset() if work is None else frozenset(work.batches)
 
     def due(self, seconds: float | None) -> None:
-        """The tick that comes next was to begin then, by the monotonic clock. Without a word of it, it is not late."""
+        """Set when the next tick is due on the monotonic clock. Without this, the tick is not late."""
         self._due = seconds
 
     def tick(self, period: timedelta) -> None:
-        """One cycle of the batch with this period. A failure is a line in the log; the next tick tries again."""
+        """Run one cycle of the batch with this period. A failure is logged, and the next tick tries again."""
         with self._lock:
             work = self._work
             scalers = () if work is None else work.batches.get(period, ())
-            if work is None or not scalers:  # other work was assigned since this tick was queued
+            if work is None or not scalers:  # other work was assigned after this tick was queued
                 return
             began, moment = self._clock.monotonic(), self._clock.moment()
             self._period_seconds = period.total_seconds()
@@ -106,23 +106,23 @@ class Shard:
         if batch is not None:
             self._report(replace(batch, shard=self.name, late_seconds=late, seconds=ended - began))
 
-    def _change_to(self, work: Work) -> None:
-        """Begin with it. What raises costs this cycle; the next one begins anew."""
+    def _start_using(self, work: Work) -> None:
+        """Start using this work. An exception fails this cycle, and the next cycle tries again."""
         if work is not self._in_use:
             self.end()
             work.begin()
             self._in_use = work
 
     def end(self) -> None:
-        """Let go of what the last cycle worked with. For whoever retired the shard, when no cycle is running."""
+        """Release what the last cycle used. Called after the shard is retired, when no cycle is running."""
         before, self._in_use = self._in_use, None
         if before is not None:
             before.end()
 
     def _cycle(self, scalers: Sequence[Autoscaler], call: Call, work: Work) -> Batch | None:
-        """What it came to; None: the shard was superseded meanwhile, and this says nothing any more."""
+        """Run the cycle and return its result, or None if another shard has taken over."""
         try:
-            self._change_to(work)
+            self._start_using(work)
             batch = reconcile(scalers, call, work.ports)
         except StaleLedger as error:
             self._logger.warning("cycle_discarded", **self.name.labels(), error=str(error))
@@ -136,8 +136,8 @@ class Shard:
             self._logger.error("autoscaler_failed", autoscaler=name, error=message)
         for name, outcome in batch.unrecorded.items():
             if isinstance(outcome, Written | TargetUnavailable):
-                came_of_it = f"size {outcome.size} was written" if isinstance(outcome, Written) else str(outcome)
-                self._logger.error("write_not_recorded", autoscaler=name, error=f"{came_of_it}; {_NOT_RECORDED}")
+                outcome_text = f"size {outcome.size} was written" if isinstance(outcome, Written) else str(outcome)
+                self._logger.error("write_not_recorded", autoscaler=name, error=f"{outcome_text}; {_NOT_RECORDED}")
         return batch
 
     def _failed(self, scalers: Sequence[Autoscaler], error: Exception, message: str) -> Batch:
@@ -145,47 +145,47 @@ class Shard:
         return Batch(broken={scaler.name: error for scaler in scalers})
 
     def tick_all(self) -> None:
-        """One cycle of every batch, one after another."""
+        """Run one cycle of every batch, one after another."""
         for period in sorted(self.periods):
             self.tick(period)
 
     def allowance(self) -> float:
-        """Seconds within which a cycle of every batch ends, unless the shard hangs."""
+        """Return the seconds within which a cycle of every batch ends, unless the shard hangs."""
         return sum(map(cycle_seconds, self.periods)) + _SLACK_SECONDS
 
     def busy(self) -> bool:
-        """Whether a cycle is running that may still be waited for."""
+        """Return whether a cycle is running within its time limit."""
         deadline = self._deadline
         return deadline is not None and self._clock.monotonic() < deadline + _SLACK_SECONDS
 
     def hung(self) -> bool:
-        """Whether a cycle is running past its deadline."""
+        """Return whether a cycle is running past its deadline."""
         return self._deadline is not None and not self.busy()
 
     def running(self) -> bool:
-        """Whether a cycle is running."""
+        """Return whether a cycle is running."""
         return self._deadline is not None
 
     def overdue_seconds(self) -> float:
-        """By how much the running cycle is past its deadline; 0: it is not."""
+        """Return the seconds that the running cycle is past its deadline; 0 if it is not."""
         deadline = self._deadline
         return 0.0 if deadline is None else max(0.0, self._clock.monotonic() - deadline)
 
     def overdue_periods(self) -> float:
-        """The same in periods of its batch."""
+        """Return `overdue_seconds` in periods of the batch."""
         return self.overdue_seconds() / self._period_seconds if self._period_seconds else 0.0
 
     def begun(self) -> bool:
-        """Whether its first cycle has ended or met its deadline."""
+        """Return whether the first cycle has ended or reached its deadline."""
         longest = max(map(cycle_seconds, self.periods), default=0.0)
         return self._ended is not None or self._clock.monotonic() >= self._begun + longest
 
     def alive(self) -> bool:
-        """Whether a cycle has ended as lately as one should have."""
+        """Return whether a cycle ended as recently as expected."""
         periods = self.periods
         if not periods:
             return True
-        # two of its shortest periods (phase included), and every batch may take its time before it is this one's turn
+        # Two of its shortest periods (including the phase), plus the time that all batches may take.
         allowed = 2 * min(periods).total_seconds() + self.allowance()
         last = self._begun if self._ended is None else self._ended
         return self._clock.monotonic() - last <= allowed

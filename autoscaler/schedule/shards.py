@@ -1,6 +1,6 @@
-"""All shards on one APScheduler, whose traps are dealt with here.
+"""Runs all shards on one APScheduler, and works around its pitfalls.
 
-Source of the traps: APScheduler 3.11, `schedulers/base.py` and `executors/base.py`.
+Source: APScheduler 3.11, `schedulers/base.py` and `executors/base.py`.
 """
 
 import threading
@@ -24,12 +24,12 @@ from autoscaler.schedule.shard import Shard
 from autoscaler.threads import Stop, Stopping
 
 _SPREAD: Final = 0.1
-"""Share of its period over which the shards' ticks are spread, so that they do not query in one burst."""
+"""Share of the period over which the shards' ticks are spread, to avoid bursts of queries."""
 _POLL_SECONDS: Final = 0.02
 
 
 class Shards:
-    """Every shard ticks by itself: one that hangs delays no other."""
+    """Schedules each shard separately, so that a hanging shard delays no other."""
 
     def __init__(self, clock: Clock, logger: Logger) -> None:
         self._clock = clock
@@ -48,21 +48,21 @@ class Shards:
             },
         )
         self.retired = 0
-        """How many shards have been retired so far."""
+        """Number of retired shards."""
         self._scheduler.add_listener(self._missed, EVENT_JOB_MAX_INSTANCES)
 
     def start(self) -> None:
-        """Begin: every shard ticks at once, then on its grid."""
+        """Start: every shard ticks at once, then on its grid."""
         self._scheduler.start()
 
     def add(self, shard: Shard) -> None:
-        """Give `shard` a thread and a job for each of its periods."""
+        """Add a shard with a thread and a job per period."""
         self._shards[shard.name] = shard
         self._scheduler.add_executor(ShardExecutor(_executor(shard), shard.due), _executor(shard))
         self.reschedule(shard)
 
     def reschedule(self, shard: Shard) -> None:
-        """Follow a shard whose periods may have changed; the ticks of a period that it keeps are not moved."""
+        """Update the jobs after a shard's periods changed. Jobs of unchanged periods keep their ticks."""
         jobs = {job.args[0]: job for job in self._scheduler.get_jobs() if job.executor == _executor(shard)}
         for period in jobs.keys() - shard.periods:
             jobs[period].remove()
@@ -71,7 +71,7 @@ class Shards:
             self._scheduler.add_job(shard.tick, trigger, (period,), id=_job(shard, period), executor=_executor(shard))
 
     def retire(self, shards: Collection[Shard], *, wait: bool = True) -> None:
-        """No further tick of these. With `wait` their running cycles are waited for, up to their deadlines."""
+        """Stop the ticks of these shards. With `wait`, wait for their running cycles until their deadlines."""
         self.retired += len(shards)
         for shard in shards:
             shard.assign(None)
@@ -84,13 +84,13 @@ class Shards:
             wait_for(shards)
 
     def stop(self) -> None:
-        """End all; waits for running cycles, up to their deadlines."""
+        """Stop all shards. Waits for running cycles until their deadlines."""
         self.retire(tuple(self._shards.values()))
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
     def once(self) -> bool:
-        """Without the schedule: one cycle of every batch. Returns whether all ended; False: one hangs in its thread."""
+        """Run one cycle of every batch without the schedule. Returns False if a cycle hangs in its thread."""
         started = self._clock.monotonic()
         threads = {
             shard: threading.Thread(target=shard.tick_all, name=f"shard {name}", daemon=True)
@@ -104,38 +104,39 @@ class Shards:
         return not any(thread.is_alive() for thread in threads.values())
 
     def begun(self) -> bool:
-        """Whether every shard's first cycle has ended or met its deadline."""
+        """Return whether every shard's first cycle has ended or reached its deadline."""
         return all(shard.begun() for shard in self._shards.values())
 
     def alive(self) -> bool:
-        """Whether cycles still end: True as long as one shard's do."""
+        """Return whether at least one shard's cycles still end."""
         return not self._shards or any(shard.alive() for shard in self._shards.values())
 
     def quiet(self, seconds: float) -> bool:
-        """Whether no cycle is running, and none begins within so many seconds."""
+        """Return whether no cycle is running and none starts within `seconds`."""
         until = self._clock.now() + timedelta(seconds=seconds)
         due = (job.next_run_time for job in self._scheduler.get_jobs())
         running = any(shard.running() for shard in self._shards.copy().values())
         return not running and all(at is None or at > until for at in due)
 
     def hung(self) -> tuple[ShardName, ...]:
-        """The shards that are past their deadline, sorted."""
-        return tuple(sorted(name for name, shard in self._shards.copy().items() if shard.hung()))  # any thread may ask
+        """Return the shards past their deadline, sorted."""
+        # any thread may call this
+        return tuple(sorted(name for name, shard in self._shards.copy().items() if shard.hung()))
 
     def missed(self) -> Mapping[str, int]:
-        """Adapter -> ticks of its shards that found the one before still running."""
+        """Return, by adapter, the ticks that found the previous cycle still running."""
         return self._by_adapter(self._missed_ticks)
 
     def count_superseded(self, name: ShardName) -> None:
-        """This shard has taken the place of one that hung."""
+        """Count a shard that replaced a hanging one."""
         self._superseded[name] += 1
 
     def superseded(self) -> Mapping[str, int]:
-        """Adapter -> how often one of its shards hung and another took its place."""
+        """Return, by adapter, how often a hanging shard was replaced."""
         return self._by_adapter(self._superseded)
 
     def _by_adapter(self, counts: Counter[ShardName]) -> Mapping[str, int]:
-        """Of every adapter that has shards now; what its shards of before counted stays in the sum."""
+        """Sum the counts of every adapter that has shards now, including its earlier shards."""
         sums = dict.fromkeys([name.adapter for name in self._shards.copy()], 0)
         for name, count in counts.copy().items():
             if name.adapter in sums:
@@ -143,10 +144,10 @@ class Shards:
         return sums
 
     def follow_clock(self) -> None:
-        """To be called every second or so: after a step of the wall clock, puts every job back on its tick.
+        """Reschedule every job after a step of the wall clock. Call it about every second.
 
-        APScheduler compares wall clock times; after a step back it would wait for the length of the step. A machine
-        that slept is none: its ticks go on where they were.
+        APScheduler compares wall clock times, so after a step back it would wait for the length of the step. A sleep of
+        the machine is not a step.
         """
         moment = self._clock.moment()
         step = moment.booted - self._booted
@@ -159,11 +160,11 @@ class Shards:
         self._logger.warning("clock_stepped", seconds=round(step.total_seconds(), 3))
 
     def clock_steps(self) -> int:
-        """How often the wall clock was set."""
+        """Return how often the wall clock was set."""
         return self._steps
 
     def _missed(self, event: JobEvent) -> None:
-        """APScheduler tells its listeners, and logs, that a tick found the one before still running."""
+        """Count and log a tick that found the previous cycle still running, as reported by APScheduler."""
         called = event.job_id.rpartition(" ")[0]
         for name in [each for each in self._shards.copy() if str(each) == called]:
             self._missed_ticks[name] += 1
@@ -172,7 +173,7 @@ class Shards:
 
 
 def wait_for(shards: Collection[Shard], stop: Stop | None = None) -> None:
-    """Until none of them is in a cycle, apart from those that hang. Raises Stopping where `stop` is asked for first."""
+    """Wait until no shard is in a cycle, except for hanging shards. Raises Stopping if `stop` is requested first."""
     while any(shard.busy() for shard in shards):
         if stop is not None and stop.asked():
             raise Stopping
@@ -180,7 +181,7 @@ def wait_for(shards: Collection[Shard], stop: Stop | None = None) -> None:
 
 
 def _executor(shard: Shard) -> str:
-    """Its name at APScheduler's, which keeps `default` for itself."""
+    """Return the shard's executor name. APScheduler reserves `default`."""
     return f"shard {shard.name}"
 
 
@@ -189,5 +190,5 @@ def _job(shard: Shard, period: timedelta) -> str:
 
 
 def _phase(name: ShardName, period: timedelta) -> float:
-    """Seconds, the same for a name at every start."""
+    """Return the phase in seconds, the same for a name at every start."""
     return _SPREAD * period.total_seconds() * zlib.crc32(str(name).encode()) / 2**32

@@ -1,4 +1,4 @@
-"""Every change comes back with an outcome, whatever the adapter does."""
+"""Every change has an outcome, whatever the adapter does."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -29,8 +29,8 @@ from tests.schedule.clock import FakeClock
 CALL = Call(NOW, deadline=10.0)
 
 
-class Back:
-    """A back end whose answer to a write the test gives."""
+class BackEnd:
+    """A back end that answers writes as the test says."""
 
     def __init__(self, answer: Callable[[ScaleChange], ScaleOutcome]) -> None:
         self.answer = answer
@@ -44,8 +44,8 @@ class Back:
         return self.answer(change)
 
 
-class Chronicler(Back):
-    """One that keeps a record of what was not written."""
+class AnnouncingBackEnd(BackEnd):
+    """A back end that records decisions without a write."""
 
     def __init__(self, answer: Callable[[ScaleChange], ScaleOutcome]) -> None:
         super().__init__(answer)
@@ -66,8 +66,8 @@ def raising(error: BaseException) -> Callable[[ScaleChange], ScaleOutcome]:
     return answer
 
 
-def act(back: Back, *decisions: Decision, clock: FakeClock | None = None, log: RecordingLogger | None = None) -> Any:
-    """The outcomes; then the concluded decisions are announced, as the cycle does."""
+def act(back: BackEnd, *decisions: Decision, clock: FakeClock | None = None, log: RecordingLogger | None = None) -> Any:
+    """Run the changes, announce the concluded decisions as the cycle does, and return the outcomes."""
     actuator = Actuator(back, clock or FakeClock(), log or RecordingLogger())
     outcomes = actuator.act(decisions, CALL)
     actuator.announce([conclude(decision, outcomes.get(decision.name)) for decision in decisions], CALL)
@@ -77,35 +77,35 @@ def act(back: Back, *decisions: Decision, clock: FakeClock | None = None, log: R
 @pytest.mark.parametrize(
     "answer", [Written(5), Unchanged(), Held(HoldReason("Deploying", "a deployment runs")), Conflict("now 7")]
 )
-def test_what_the_adapter_answers_is_the_outcome(answer: ScaleOutcome) -> None:
-    """Doing nothing is an outcome, not an error: `decide.conclude` tells them apart."""
-    assert act(Back(lambda _: answer), rescale()) == {"web": answer}
+def test_the_adapters_answer_is_the_outcome(answer: ScaleOutcome) -> None:
+    """Doing nothing is an outcome, not an error. `decide.conclude` distinguishes them."""
+    assert act(BackEnd(lambda _: answer), rescale()) == {"web": answer}
 
 
 def test_a_decision_without_a_change_writes_nothing() -> None:
-    """Only what was intended, and committed, is written."""
-    back = Back(accept)
+    """Only intended and committed changes are written."""
+    back = BackEnd(accept)
     assert act(back, decision()) == {}
     assert back.written == []
 
 
 def test_a_dry_run_proposes_and_writes_nothing() -> None:
-    """A dry run can be believed because it takes the same way up to the last step."""
-    back = Back(accept)
+    """A dry run runs the same code up to the last step."""
+    back = BackEnd(accept)
     assert act(back, rescale(dry_run=True), rescale("live")) == {"web": Proposed(5), "live": Written(5)}
     assert [target.name for target, _ in back.written] == ["live-asg"]
 
 
-def test_a_target_error_is_a_value() -> None:
-    """One target that refuses costs no other its write."""
+def test_a_target_error_is_an_outcome() -> None:
+    """One target's error does not prevent the other writes."""
     error = TargetForbidden("fleet: access denied; grant autoscaling:SetDesiredCapacity")
-    back = Back(lambda change: raising(error)(change) if change.size == 5 else Written(change.size))
+    back = BackEnd(lambda change: raising(error)(change) if change.size == 5 else Written(change.size))
     assert act(back, rescale(), rescale("other", 6)) == {"web": error, "other": Written(6)}
 
 
-def test_an_adapters_bug_names_its_class_and_place_and_no_secret() -> None:
-    """Foreign code: its message may hold a credential, its class and line suffice to report it."""
-    outcome = act(Back(raising(KeyError("token=hunter2"))), rescale())["web"]
+def test_an_adapters_bug_is_reported_by_class_and_place_without_secrets() -> None:
+    """An adapter's message may hold a credential. Class and line suffice to report the bug."""
+    outcome = act(BackEnd(raising(KeyError("token=hunter2"))), rescale())["web"]
     assert isinstance(outcome, TargetUnavailable)
     assert "KeyError at " in str(outcome)
     assert "test_actuator.py" in str(outcome)
@@ -122,38 +122,38 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("answer", "said"), WRONG.values(), ids=WRONG)
-def test_a_wrong_answer_to_a_write_is_an_error_that_says_so(answer: Any, said: str) -> None:
-    """An adapter that forgets to return must not pass for one that has written; nor must the others suffer."""
-    back = Back(lambda change: answer if change.size == 5 else Written(change.size))
+def test_a_wrong_answer_to_a_write_is_reported(answer: Any, said: str) -> None:
+    """An adapter that returns nothing must not look like one that wrote, nor affect other targets."""
+    back = BackEnd(lambda change: answer if change.size == 5 else Written(change.size))
     outcomes = act(back, rescale(), rescale("other", 6))
     assert isinstance(outcomes["web"], TargetUnavailable)
     assert said in str(outcomes["web"])
     assert outcomes["other"] == Written(6)
 
 
-def test_an_adapter_that_wants_to_end_the_process_ends_only_its_own_write() -> None:
-    """sys.exit() in foreign code would take the outcomes of the whole batch with it."""
-    back = Back(lambda change: raising(SystemExit(3))(change) if change.size == 5 else Written(change.size))
+def test_an_adapters_exit_ends_only_its_own_write() -> None:
+    """sys.exit() in foreign code would lose the outcomes of the whole batch."""
+    back = BackEnd(lambda change: raising(SystemExit(3))(change) if change.size == 5 else Written(change.size))
     outcomes = act(back, rescale(), rescale("other", 6))
     assert "SystemExit at " in str(outcomes["web"])
     assert outcomes["other"] == Written(6)
 
 
-def test_what_a_back_end_says_of_a_conflict_is_made_plain() -> None:
-    """It reaches a terminal."""
-    found = act(Back(lambda _: Conflict("\x1b[31mchanged\n")), rescale())["web"]
+def test_a_conflicts_message_has_no_control_characters() -> None:
+    """A terminal shows the message."""
+    found = act(BackEnd(lambda _: Conflict("\x1b[31mchanged\n")), rescale())["web"]
     assert found == Conflict("\\x1b[31mchanged ")
 
 
 def test_past_the_deadline_nothing_is_written() -> None:
-    """A slow back end must not push a batch into the next cycle, whose decisions know more."""
+    """A slow back end must not delay the batch into the next cycle, which has newer data."""
     clock = FakeClock()
 
     def slow(change: ScaleChange) -> ScaleOutcome:
         clock.advance(11)
         return Written(change.size)
 
-    back = Back(slow)
+    back = BackEnd(slow)
     outcomes = act(back, rescale("first"), rescale("second"), clock=clock)
     assert outcomes["first"] == Written(5)
     assert isinstance(outcomes["second"], TargetDeferred)
@@ -161,9 +161,9 @@ def test_past_the_deadline_nothing_is_written() -> None:
     assert len(back.written) == 1
 
 
-def test_failures_and_dry_runs_are_announced_concluded() -> None:
-    """Nomad keeps a record of them beside the job; a write it records by itself."""
-    back = Chronicler(
+def test_failures_and_dry_runs_are_announced() -> None:
+    """Nomad records them beside the job. It records writes itself."""
+    back = AnnouncingBackEnd(
         lambda change: raising(TargetUnavailable("no answer"))(change) if change.size == 6 else accept(change)
     )
     act(back, rescale("dry", dry_run=True), rescale("failing", 6), rescale("fine"))
@@ -174,9 +174,9 @@ def test_failures_and_dry_runs_are_announced_concluded() -> None:
 
 @pytest.mark.parametrize("error", [TargetUnavailable("no answer"), RuntimeError("hunter2")])
 def test_an_announcement_that_fails_is_a_warning(error: Exception) -> None:
-    """Nothing depends on it, so it changes no outcome."""
+    """Nothing depends on it, so the outcomes stay the same."""
 
-    class Mute(Chronicler):
+    class Mute(AnnouncingBackEnd):
         def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
             raise error
 
@@ -188,17 +188,17 @@ def test_an_announcement_that_fails_is_a_warning(error: Exception) -> None:
 
 
 def test_past_the_deadline_nothing_is_announced() -> None:
-    """The deadline holds for the whole call."""
+    """The deadline applies to the whole call."""
     clock = FakeClock()
     clock.advance(11)
-    back = Chronicler(accept)
+    back = AnnouncingBackEnd(accept)
     act(back, rescale(), clock=clock)
     assert back.announced == []
 
 
-def test_a_shard_that_was_superseded_writes_and_announces_nothing_more() -> None:
-    """Its successor writes to the same targets: what was decided before it must not land after it."""
-    back = Chronicler(accept)
+def test_a_superseded_shard_writes_and_announces_nothing() -> None:
+    """Its successor writes to the same targets, and an older decision must not arrive later."""
+    back = AnnouncingBackEnd(accept)
     actuator = Actuator(back, FakeClock(), RecordingLogger(), lambda: not back.written)
     decisions = [rescale("first"), rescale("second"), rescale("third")]
     with pytest.raises(StaleLedger, match="size 5 was not written"):

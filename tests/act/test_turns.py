@@ -1,4 +1,4 @@
-"""Who is written first."""
+"""The order of writes."""
 
 from autoscaler.act.turns import Turns, Write
 from autoscaler.errors import TargetDeferred, TargetUnavailable
@@ -27,21 +27,21 @@ def defer(turns: Turns, *writes: Write) -> None:
         turns.note(write.decision, TargetDeferred("no time"))
 
 
-def test_scale_outs_go_first_else_as_they_came() -> None:
-    """Load waits for a scale-out; for a scale-in only money does."""
+def test_scale_outs_go_first() -> None:
+    """A delayed scale-out leaves load unserved; a delayed scale-in only costs money."""
     assert order(Turns(), inward("a"), out("b"), inward("c"), out("d")) == ["b", "d", "a", "c"]
 
 
-def test_whoever_had_no_time_goes_before_whoever_had() -> None:
-    """The tail of the file starved for as long as its head had something to write in every cycle."""
+def test_a_write_that_waited_precedes_others() -> None:
+    """Otherwise the last autoscalers of a file starve while the first ones write in every cycle."""
     turns = Turns()
     defer(turns, out("c"), out("d"))
     defer(turns, out("d"))
     assert order(turns, out("a"), out("b"), out("c"), out("d")) == ["d", "c", "a", "b"]
 
 
-def test_a_write_that_was_tried_has_had_its_turn() -> None:
-    """One that hangs until the deadline in each cycle would else keep all others from theirs."""
+def test_a_write_that_was_sent_has_had_its_turn() -> None:
+    """Otherwise a write that hangs in each cycle would block all others."""
     turns = Turns()
     defer(turns, out("b"))
     turns.note(out("b").decision, TargetUnavailable("no answer"))
@@ -51,7 +51,7 @@ def test_a_write_that_was_tried_has_had_its_turn() -> None:
     assert order(turns, out("a"), out("b")) == ["a", "b"]
 
 
-def test_what_is_not_to_be_written_any_more_waits_for_nothing() -> None:
+def test_a_cancelled_write_no_longer_waits() -> None:
     turns = Turns()
     defer(turns, out("b"))
     turns.note(out("b").decision, None)
@@ -59,7 +59,7 @@ def test_what_is_not_to_be_written_any_more_waits_for_nothing() -> None:
 
 
 def test_a_scale_in_waits_four_cycles_at_most() -> None:
-    """Where scale-outs never cease, the rest would come to no write at all."""
+    """Otherwise continuous scale-outs would prevent every scale-in."""
     turns = Turns()
     for _ in range(3):
         defer(turns, inward("b"))

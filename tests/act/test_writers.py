@@ -1,4 +1,4 @@
-"""Adapters that take several writes at a time: one that hangs costs its own target, and each write has one outcome."""
+"""Adapters with concurrent writes: a hanging write affects only its own target, and each write has one outcome."""
 
 import threading
 import time
@@ -14,11 +14,11 @@ from autoscaler.target.contract.harness import RecordingLogger
 from tests.decisions import NOW, rescale
 
 _SECONDS = 0.3
-"""Of a cycle in which something hangs."""
+"""The time limit of a cycle with a hanging write."""
 
 
-class Back:
-    """Takes two writes at a time. Writes of the names in `hanging` do not return before `release`."""
+class BackEnd:
+    """A back end with two concurrent writes. Writes of the names in `hanging` do not return before `release`."""
 
     concurrent_writes = 2
 
@@ -51,7 +51,7 @@ class Back:
 class Shard:
     """An actuator on the machine's clock."""
 
-    def __init__(self, back: Back, is_current: Callable[[], bool] = lambda: True, shards: int = 1) -> None:
+    def __init__(self, back: BackEnd, is_current: Callable[[], bool] = lambda: True, shards: int = 1) -> None:
         self.actuator = Actuator(back, SystemClock(), RecordingLogger(), is_current, shards)
 
     def act(self, *decisions: Decision, seconds: float = 30) -> Mapping[str, Outcome]:
@@ -59,17 +59,17 @@ class Shard:
 
 
 @pytest.fixture
-def back() -> Iterator[Back]:
-    made = Back()
+def back() -> Iterator[BackEnd]:
+    made = BackEnd()
     yield made
     made.release.set()
 
 
-def test_as_many_are_written_at_a_time_as_the_adapter_takes(back: Back) -> None:
-    """Two that wait for each other come to an end only side by side."""
+def test_writes_run_concurrently_up_to_the_adapters_limit(back: BackEnd) -> None:
+    """Two writes that wait for each other finish only if they run concurrently."""
     meeting = threading.Barrier(2, timeout=10)
 
-    class Meeting(Back):
+    class Meeting(BackEnd):
         def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
             meeting.wait()
             return super().scale(target, change, call)
@@ -83,11 +83,11 @@ def test_as_many_are_written_at_a_time_as_the_adapter_takes(back: Back) -> None:
 
 
 @pytest.mark.parametrize(("shards", "share"), [(1, 8), (3, 2), (4, 2), (8, 1), (64, 1)])
-def test_the_shards_of_a_connection_divide_what_its_back_end_takes(shards: int, share: int) -> None:
-    """Together they ask no more of it than one shard does, and one whose writes hang uses up its own share alone."""
+def test_the_shards_of_a_connection_divide_its_concurrent_writes(shards: int, share: int) -> None:
+    """Together they send no more than one shard would, and hanging writes use up only their own shard's part."""
     meeting = threading.Barrier(share, timeout=10)
 
-    class Meeting(Back):
+    class Meeting(BackEnd):
         concurrent_writes = 8
 
         def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
@@ -100,8 +100,8 @@ def test_the_shards_of_a_connection_divide_what_its_back_end_takes(shards: int, 
     assert back.most_at_once <= share
 
 
-def test_a_write_that_hangs_holds_no_other_beyond_the_deadline(back: Back) -> None:
-    """Its own outcome is unknown; the others are written and recorded."""
+def test_a_hanging_write_delays_no_other_beyond_the_deadline(back: BackEnd) -> None:
+    """Its own outcome is unknown. The others are written and recorded."""
     back.hanging = {"a"}
     shard = Shard(back)
     outcomes = shard.act(*map(rescale, ["a", "b", "c"]), seconds=_SECONDS)
@@ -111,8 +111,8 @@ def test_a_write_that_hangs_holds_no_other_beyond_the_deadline(back: Back) -> No
     assert shard.actuator.writing()
 
 
-def test_a_target_whose_write_hangs_is_not_written_again_meanwhile(back: Back) -> None:
-    """Two writes of one target could land in either order; the other targets go on."""
+def test_a_target_with_a_hanging_write_is_not_written_again(back: BackEnd) -> None:
+    """Two writes to one target could arrive in either order. The other targets continue."""
     back.hanging = {"a"}
     shard = Shard(back)
     shard.act(rescale("a"), seconds=_SECONDS)
@@ -128,8 +128,8 @@ def test_a_target_whose_write_hangs_is_not_written_again_meanwhile(back: Back) -
     assert shard.act(rescale("a")) == {"a": Written(5)}
 
 
-def test_where_every_thread_hangs_the_rest_goes_first_next_time(back: Back) -> None:
-    """They have had no turn: nothing was sent for them."""
+def test_with_all_threads_hanging_the_rest_goes_first_next_time(back: BackEnd) -> None:
+    """They had no turn, so nothing was sent for them."""
     back.hanging = {"a", "b"}
     shard = Shard(back)
     shard.act(rescale("a"), rescale("b"), seconds=_SECONDS)
@@ -139,8 +139,8 @@ def test_where_every_thread_hangs_the_rest_goes_first_next_time(back: Back) -> N
     assert back.written == ["a", "b"]
 
 
-def test_an_outcome_that_comes_too_late_changes_nothing(back: Back) -> None:
-    """The cycle that it belongs to has recorded another one."""
+def test_a_late_outcome_changes_nothing(back: BackEnd) -> None:
+    """Its cycle has already recorded another outcome."""
     back.hanging = {"a"}
     shard = Shard(back)
     outcomes = shard.act(rescale("a"), seconds=_SECONDS)
@@ -151,8 +151,8 @@ def test_an_outcome_that_comes_too_late_changes_nothing(back: Back) -> None:
     assert outcomes == before
 
 
-def test_before_each_write_it_is_asked_whether_the_shard_is_current(back: Back) -> None:
-    """A successor writes to the same targets: no thread begins a write after it has taken over."""
+def test_each_write_checks_that_the_shard_is_current(back: BackEnd) -> None:
+    """A successor writes to the same targets, so no thread starts a write after the takeover."""
     answers = iter([True, True])
     with pytest.raises(StaleLedger):
         Shard(back, lambda: next(answers, False)).act(*map(rescale, "abcdefgh"))
@@ -160,15 +160,15 @@ def test_before_each_write_it_is_asked_whether_the_shard_is_current(back: Back) 
 
 
 class LibraryPanic(BaseException):
-    """As bindings to other languages raise."""
+    """As raised by bindings to other languages."""
 
 
 @pytest.mark.parametrize("most", [1, 2])
 @pytest.mark.parametrize("error", [LibraryPanic("hunter2"), SystemExit(3), KeyboardInterrupt(), MemoryError()])
-def test_whatever_an_adapter_raises_costs_its_target_alone(error: BaseException, most: int) -> None:
-    """An error that is not an Exception ended the cycle after writes: nothing of it was recorded."""
+def test_any_exception_of_an_adapter_affects_only_its_target(error: BaseException, most: int) -> None:
+    """An error that is not an Exception ended the cycle after the writes and lost the record."""
 
-    class Raising(Back):
+    class Raising(BackEnd):
         concurrent_writes = most
 
         def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
@@ -184,10 +184,10 @@ def test_whatever_an_adapter_raises_costs_its_target_alone(error: BaseException,
 
 
 @pytest.mark.parametrize("odd", [None, 0, -3, "many", 2.5, True])
-def test_an_odd_number_of_writes_at_a_time_is_one(odd: object) -> None:
-    """Foreign code: what is not a number of threads is the safe one, the shard's own."""
+def test_an_invalid_number_of_concurrent_writes_is_one(odd: object) -> None:
+    """An adapter's invalid number counts as one, which uses the shard's own thread."""
 
-    class Odd(Back):
+    class Odd(BackEnd):
         concurrent_writes = odd  # type: ignore[assignment]  # the mistake under test
 
         def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
@@ -197,9 +197,9 @@ def test_an_odd_number_of_writes_at_a_time_is_one(odd: object) -> None:
     assert Shard(Odd()).act(rescale("a"), rescale("b")) == {"a": Written(5), "b": Written(5)}
 
 
-def test_daemons_that_share_the_state_divide_the_writes_at_a_time() -> None:
-    """The back end takes so many of them all together; each has one at least."""
-    back = Back()
+def test_daemons_that_share_the_state_divide_the_concurrent_writes() -> None:
+    """The limit applies to all daemons together. Each has at least one write."""
+    back = BackEnd()
     actuator = Actuator(back, SystemClock(), RecordingLogger())
     call = Call(NOW, SystemClock().monotonic() + 30, members=2)
     outcomes = actuator.act([rescale(name) for name in ("a", "b", "c")], call)

@@ -64,7 +64,7 @@ UNREADABLE: Final = {
     "hold": "hold.scale_out.reason is None",
     "limits": "limits.minimum is None",
     "class": "the answer is of the type type",
-    "absent": "there is no answer for it, beside 2 that were not asked for",
+    "absent": "there is no answer for it, but 2 for other targets",
 }
 UNWRITABLE: Final = {
     "nothing": "the answer is None, expected Written, Unchanged, Held or Conflict",

@@ -78,7 +78,7 @@ def test_a_failed_write_keeps_the_desired_size_of_before() -> None:
 def test_a_conflict_says_that_the_next_cycle_decides_anew() -> None:
     decision = conclude(rising(), Conflict("the size is 7 now, not 2"))
     assert condition(decision, ConditionType.ABLE_TO_SCALE) == (False, "FailedUpdateScale")
-    assert "the next cycle decides anew" in decision.events[-1].message
+    assert "the next cycle decides again" in decision.events[-1].message
 
 
 def test_a_held_write_gives_its_own_reason_and_no_error() -> None:

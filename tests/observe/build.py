@@ -1,4 +1,4 @@
-"""Values for these tests, defaulted where a test does not care."""
+"""Values for these tests, with defaults."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,29 +29,29 @@ TARGET: Final = TargetRef("fleet", "web")
 
 
 def call(seconds: float = 30.0, now: datetime = NOW, members: int = 1) -> Call:
-    """A cycle at `now` that has this much time, of one of so many daemons."""
+    """Return a cycle's call at `now` with this much time, of one of `members` daemons."""
     return Call(now, SystemClock().monotonic() + seconds, members=members)
 
 
 def instance(name: str, *identities: str, **fields: Any) -> Instance:
-    """A running, ready one."""
+    """Return a running, ready instance."""
     known: dict[str, Any] = {"phase": Phase.RUNNING, "ready": True} | fields
     return Instance(name, identities=frozenset(identities or (name,)), **known)
 
 
 def state(*instances: Instance) -> TargetState:
-    """A target of as many replicas as it has instances."""
+    """Return a target with as many replicas as instances."""
     return TargetState(len(instances), len(instances), instances)
 
 
 def metric(kind: MetricType, query: Query | str, **fields: Any) -> MetricSpec:
-    """A metric against an average of 1."""
+    """Return a metric with an average target of 1."""
     known: dict[str, Any] = {"name": "load", "target": MetricTarget(TargetType.AVERAGE_VALUE, 1000)} | fields
     return MetricSpec(kind, query=Query(query) if isinstance(query, str) else query, **known)
 
 
 def scaler(*metrics: MetricSpec, name: str = "web", target: TargetRef = TARGET, **fields: Any) -> Autoscaler:
-    """An autoscaler of these metrics."""
+    """Return an autoscaler with these metrics."""
     return Autoscaler(name, target, min_replicas=1, max_replicas=10, metrics=metrics, **fields)
 
 
@@ -66,13 +66,13 @@ def vector(*points: Point) -> QueryResult:
 
 
 def answers(result: QueryResult | MetricError, expr: str = "q") -> dict[Question, QueryResult | MetricError]:
-    """The answer to one question of the default source."""
+    """Return the answer to one question of the default source."""
     return {Question("default", expr): result}
 
 
 @dataclass(slots=True)
 class FakeAdapter:
-    """Says what it was given, and remembers what it was asked. Implements `autoscaler.target.Adapter.observe`."""
+    """Returns what it was given, and records what it was asked. Implements `autoscaler.target.Adapter.observe`."""
 
     states: Mapping[TargetRef, Any]
     calls: list[Sequence[TargetRef]] = field(default_factory=list)
@@ -87,7 +87,7 @@ class FakeAdapter:
 
 @dataclass(slots=True)
 class Log:
-    """Keeps what was logged. Implements `autoscaler.target.Logger`."""
+    """Records log events. Implements `autoscaler.target.Logger`."""
 
     lines: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
 
@@ -105,5 +105,5 @@ class Log:
 
 
 def ago(seconds: float) -> datetime:
-    """So long before NOW."""
+    """Return the time this long before NOW."""
     return NOW - timedelta(seconds=seconds)

@@ -1,7 +1,7 @@
-"""A fake Prometheus that knows one kind of expression, and can be told how to fail.
+"""A fake Prometheus that knows one kind of expression and fails as told.
 
-`load{group="web"}` and `load{group=~"web|api"}` are answered with a sample for each group, in the form that the HTTP
-API documents; what it refuses, with its errors.
+`load{group="web"}` and `load{group=~"web|api"}` return a sample for each group, in the form of the HTTP API. Rejections
+have the API's errors.
 """
 
 import re
@@ -32,7 +32,7 @@ _ASKED = re.compile(r'group=~?"([^"]*)"')
 
 
 class Scripted:
-    """The server's side: what it was asked, and what it answers."""
+    """The server: the queries it received, and its answers."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -40,14 +40,14 @@ class Scripted:
         self.encodings: list[str | None] = []
         self.most_at_a_time = 0
         self.answer: Callable[[Sequence[str]], Answer] = answered
-        """To a query for these groups."""
+        """Responses to queries for these groups."""
         self.hold: threading.Semaphore | None = None
         """Each query waits for it."""
         self._inside = 0
         self._lock = threading.Lock()
 
     def handle(self, request: Request) -> None:
-        """One request."""
+        """Handle one request."""
         form = parse_qs(request.seen[-1].form or urlsplit(request.path).query)
         expr = form["query"][0]
         with self._lock:
@@ -66,12 +66,12 @@ class Scripted:
         request.reply(body, status)
 
     def taken(self) -> list[str]:
-        """What it was asked since the last time."""
+        """Return the queries since the last call."""
         asked, self.asked = self.asked, []
         return asked
 
     def until(self, count: int) -> None:
-        """Wait for so many queries."""
+        """Wait for this many queries."""
         end = time.monotonic() + 30
         while len(self.asked) < count:
             assert time.monotonic() < end, self.asked
@@ -80,7 +80,7 @@ class Scripted:
 
 @contextmanager
 def scripted() -> Iterator[Scripted]:
-    """One that is up."""
+    """Run a server."""
     server = Scripted()
     with answering(server.handle) as fake:
         server.url = fake.url
@@ -88,13 +88,13 @@ def scripted() -> Iterator[Scripted]:
 
 
 def sample(group: str, **labels: str) -> dict[str, Any]:
-    """A group's, whose value is its number."""
+    """Return a group's sample, whose value is its number."""
     value = re.sub(r"\D", "", group) or "0"
     return {"metric": {"__name__": "load", "group": group} | labels, "value": [0, value]}
 
 
 def answered(groups: Sequence[str], *more: dict[str, Any]) -> Answer:
-    """A sample for each."""
+    """Return an answer with a sample for each group."""
     return 200, {
         "status": "success",
         "data": {"resultType": "vector", "result": [*(sample(group) for group in groups), *more]},
@@ -102,12 +102,12 @@ def answered(groups: Sequence[str], *more: dict[str, Any]) -> Answer:
 
 
 def refused(error: str, status: int = 422, kind: str = "execution") -> Answer:
-    """The API's own error."""
+    """Return an error of the API."""
     return status, {"status": "error", "errorType": kind, "error": error}
 
 
 def fleet(count: int, first: int = 0) -> list[Autoscaler]:
-    """Each with an expression of its own."""
+    """Return autoscalers with one expression each."""
     return [
         scaler(
             metric(MetricType.EXTERNAL, f'load{{group="g{number}"}}'),
@@ -119,30 +119,30 @@ def fleet(count: int, first: int = 0) -> list[Autoscaler]:
 
 
 class HasUrl(Protocol):
-    """A Prometheus, real or not."""
+    """A Prometheus, real or fake."""
 
     @property
     def url(self) -> str: ...
 
 
 class Ahead(SystemClock):
-    """A clock whose monotonic time a test moves on."""
+    """A clock whose monotonic time the test advances."""
 
     seconds = 0.0
     stands_at: float | None = None
-    """Where nothing else moves it on: a test's result then depends on no pause of the machine."""
+    """Constant unless the test advances it, so that a pause of the machine cannot affect the result."""
 
     def monotonic(self) -> float:
         return (super().monotonic() if self.stands_at is None else self.stands_at) + self.seconds
 
 
 class Simulated:
-    """A source in which queries take the time that a test says, on the shard's clock alone: nobody waits for it."""
+    """A source whose queries take the given time on the shard's clock, without waiting."""
 
     def __init__(self, shard: "Shard", monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[str] = []
         self.cost: Callable[[Sequence[str]], float] = lambda _: 0.001
-        """Seconds that a query for these groups takes; for none, the whole answer."""
+        """Return the seconds that a query for these groups takes. Without groups, the whole answer."""
         self._shard = shard
         shard.clock.stands_at = shard.clock.monotonic()
         self._lock = threading.Lock()
@@ -163,12 +163,12 @@ class Simulated:
         return Exchange(QueryResult(ResultType.VECTOR, tuple(points)), took)
 
     def taken(self) -> list[str]:
-        """What it was asked since the last time."""
+        """Return the queries since the last call."""
         asked, self.asked = self.asked, []
         return asked
 
     def heavy(self, *groups: str) -> None:
-        """From now on a query that has one of these takes ten seconds."""
+        """Make queries with one of these groups take ten seconds from now on."""
         self.cost = lambda asked: 10.0 if set(groups) & set(asked or groups) else 0.001
 
 
@@ -189,7 +189,7 @@ class Shard:
         self.connections = {"fleet": Connection("fleet", adapter, self.clock, self.log)}
 
     def look(self, **how: Any) -> Mapping[str, Observation]:
-        """One cycle, by an observer as after a reload."""
+        """Run one cycle with a new observer, as after a reload."""
         observer = Observer(
             self.sources, self.connections, self.clock, self.log, queries=self.queries, gates=self.gates
         )
@@ -201,7 +201,7 @@ class Shard:
             observer.close()
 
     def values(self, **how: Any) -> dict[str, int | str]:
-        """What each reads, in thousandths, or the error's text."""
+        """Return each reading in thousandths, or the error's text."""
         found = {}
         for name, seen in self.look(**how).items():
             (reading,) = seen.readings

@@ -1,4 +1,4 @@
-"""What the HTTP API promises is read; what it does not promise is refused, at the first element that is wrong."""
+"""Valid answers of the HTTP API are read. Invalid ones are rejected at the first wrong element."""
 
 import json
 import math
@@ -44,14 +44,14 @@ def test_a_vector_is_read() -> None:
 
 
 @pytest.mark.parametrize("kind", ["scalar", "string", "matrix"])
-def test_the_other_types_are_read_too(kind: str) -> None:
-    """What they mean for a metric is not decided here."""
+def test_other_result_types_are_read(kind: str) -> None:
+    """The metric decides what they mean."""
     result = [{"metric": {}, "values": [VALUE]}] if kind == "matrix" else VALUE
     assert parse(body(kind, result)) == QueryResult(ResultType(kind), (Point({}, 1.0),) if kind == "scalar" else ())
 
 
 def test_keys_of_an_object_come_in_any_order() -> None:
-    """JSON promises none."""
+    """JSON objects have no order."""
     content = b'{"data": {"result": [{"value": [%f, "2"], "metric": {}}], "resultType": "vector"}, "status": "success"}'
     assert parse(content % AT).points == (Point({}, 2.0),)
 
@@ -83,8 +83,8 @@ def test_keys_of_an_object_come_in_any_order() -> None:
         {"metric": {}, "histogram": {}},
     ],
 )
-def test_a_sample_of_another_form_is_refused(sample: Any) -> None:
-    """One label that is a number took every autoscaler of a connection down: a set of labels was compared with it."""
+def test_a_malformed_sample_is_rejected(sample: Any) -> None:
+    """A label that was a number failed every autoscaler of a connection when sets of labels were compared."""
     with pytest.raises(NotAnAnswer):
         parse(vector({"metric": {}, "value": VALUE}, sample))
 
@@ -106,12 +106,12 @@ def test_a_sample_of_another_form_is_refused(sample: Any) -> None:
     ],
 )
 def test_values_are_read_as_prometheus_writes_them(written: str, value: float) -> None:
-    """MarshalFloat: FormatFloat's `f` of the shortest digits, and its `e` below 1e-6 and from 1e21 on."""
+    """MarshalFloat uses FormatFloat's `f` with the shortest digits, and `e` below 1e-6 and from 1e21 on."""
     assert parse(vector({"metric": {}, "value": [AT, written]})).points == (Point({}, value),)
 
 
 def test_nan_is_a_value() -> None:
-    """0/0; what it means is the metric's."""
+    """0/0; the metric decides what it means."""
     (point,) = parse(body("scalar", [AT, "NaN"])).points
     assert point.value is not None
     assert math.isnan(point.value)
@@ -138,8 +138,8 @@ def test_nan_is_a_value() -> None:
         "1,5",
     ],
 )
-def test_other_spellings_are_refused(written: str) -> None:
-    """Python's float() takes most of them; who writes so is not a Prometheus, and 1e400 is no infinite load."""
+def test_other_number_formats_are_rejected(written: str) -> None:
+    """Python's float() accepts most of them, but Prometheus does not write them, and 1e400 is no infinite load."""
     assert "is not a value as Prometheus writes it" in refusal(vector({"metric": {}, "value": [AT, written]}))
     assert "is not a value as Prometheus writes it" in refusal(body("scalar", [AT, written]))
 
@@ -174,21 +174,21 @@ def test_other_spellings_are_refused(written: str) -> None:
         b'{"status": "success", "data": {"resultType": "matrix", "result": ' + b'{"a":' * 1_000_000,
     ],
 )
-def test_what_is_not_an_answer_is_refused(content: bytes) -> None:
-    """However deep or wrong: one error, and no other."""
+def test_an_invalid_answer_is_rejected(content: bytes) -> None:
+    """However deep or wrong, the result is the same error."""
     with pytest.raises(NotAnAnswer):
         parse(content)
 
 
-def test_what_is_wrong_is_said_with_its_place() -> None:
-    """So that somebody can look at it."""
+def test_an_error_gives_its_position() -> None:
+    """The message helps an operator to find it."""
     message = refusal(vector({"metric": {}, "value": VALUE}, {"metric": {"a": 7}, "value": VALUE}))
     assert message == "Expected `str`, got `int` - at `$.data.result[1].metric[...]`"
 
 
 @pytest.mark.parametrize("wrong", [b"{}", b"[]", b'{"metric":{},"value":[1,2]}', b"7"])
-def test_a_long_list_is_left_at_its_first_wrong_element(wrong: bytes) -> None:
-    """45 MB of them took the daemon to 7.9 GB, for good."""
+def test_a_long_list_is_rejected_at_its_first_wrong_element(wrong: bytes) -> None:
+    """45 MB of them made the daemon use 7.9 GB permanently."""
     content = b'{"status":"success","data":{"resultType":"vector","result":[' + wrong + (b"," + wrong) * 2**20 + b"]}}"
     tracemalloc.start()
     try:
@@ -198,8 +198,8 @@ def test_a_long_list_is_left_at_its_first_wrong_element(wrong: bytes) -> None:
         tracemalloc.stop()
 
 
-def test_more_samples_than_there_is_room_for_are_not_decoded() -> None:
-    """A valid answer takes up to ten times its size once decoded; 64 MiB of the smallest samples would take 550."""
+def test_an_answer_with_too_many_samples_is_not_decoded() -> None:
+    """A valid answer takes up to ten times its size when decoded. 64 MiB of the smallest samples would take 550."""
     samples = b'{"metric":{},"value":[1763802498.5,"1"]}' + b',{"metric":{},"value":[1763802498.5,"1"]}' * 750_000
     content = b'{"status":"success","data":{"resultType":"vector","result":[' + samples + b"]}}"
     with pytest.raises(MetricError, match=r"more samples and labels than its maxAnswer has room for; .* or raise"):
@@ -208,7 +208,7 @@ def test_more_samples_than_there_is_room_for_are_not_decoded() -> None:
 
 
 def test_prometheus_own_errors_are_shown_in_one_short_line() -> None:
-    """Of 10 MB, each cycle logged, stored and showed 10 MB."""
+    """A 10 MB text would be logged, stored and shown in each cycle."""
     content = json.dumps({"status": "error", "errorType": "execution", "error": "a\x1b[31m\n" + "x" * 10**7})
     message = refusal(content.encode())
     assert message.startswith(r"answered HTTP 200: execution: a\x1b[31m xxx")
@@ -216,7 +216,7 @@ def test_prometheus_own_errors_are_shown_in_one_short_line() -> None:
 
 
 def test_warnings_are_few_and_short() -> None:
-    """A store that is down may warn once for each of its series."""
+    """A failing store may warn once for each of its series."""
     message = refusal(body(warnings=["PromQL info: fine"] + [f"{number}{'w' * 10**4}" for number in range(1000)]))
     assert message.startswith("answered with partial data: 0www")
     assert message.endswith(" and 997 more")
@@ -225,22 +225,22 @@ def test_warnings_are_few_and_short() -> None:
 
 @pytest.mark.parametrize("seconds", [-3600.0, -61.0, 61.0, 1e300])
 @pytest.mark.parametrize("form", ["value", "histogram", "scalar"])
-def test_samples_of_another_time_are_refused(seconds: float, form: str) -> None:
-    """A cache's answer, an hour old, took a job from 5 to 1."""
+def test_samples_of_another_time_are_rejected(seconds: float, form: str) -> None:
+    """An hour-old answer from a cache scaled a job from 5 to 1."""
     old = [AT + seconds, {} if form == "histogram" else "1"]
     content = body("scalar", old) if form == "scalar" else vector({"metric": {}, form: old})
     message = refusal(content)
-    assert f"of {abs(seconds):g} s {'before' if seconds < 0 else 'after'} the time asked for" in message
+    assert f"of {abs(seconds):g} s {'before' if seconds < 0 else 'after'} the requested time" in message
 
 
 @pytest.mark.parametrize("seconds", [-59.0, -0.0005, 59.0])
-def test_a_time_that_is_rounded_is_the_same(seconds: float) -> None:
-    """Prometheus keeps milliseconds, others whole seconds or steps of theirs."""
+def test_a_rounded_time_is_accepted(seconds: float) -> None:
+    """Prometheus uses milliseconds, other servers whole seconds or their own steps."""
     assert parse(vector({"metric": {}, "value": [AT + seconds, "1"]})).points
 
 
-def test_a_sample_shows_the_first_of_its_labels_cut() -> None:
-    """A label's value of 10 MB is a text of a log line; so is the 10,000th label."""
+def test_a_sample_shows_its_first_labels_shortened() -> None:
+    """A label value of 10 MB, or a 10,000th label, would appear in a log line."""
     long = Point({"a": "x" * 10**7, "b\x1b" * 10**6: "y", "c": "z"}, 1.0)
     assert str(long).startswith('{a="xxx')
     assert 'c="z"' in str(long)

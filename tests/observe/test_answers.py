@@ -1,4 +1,4 @@
-"""What a shared answer is looked through for: once, however many use it."""
+"""A shared answer is indexed once, however many autoscalers use it."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -18,7 +18,7 @@ def of(asg: str, **more: str) -> Query:
 
 
 def test_a_query_with_match_sees_only_its_own_series() -> None:
-    """One shared query serves many autoscalers, each its own part of it."""
+    """Many autoscalers use their own parts of one shared query."""
     mine, other = point(1, asg="web", zone="a"), point(2, asg="web", zone="b")
     given = Answers(answers(vector(mine, other, point(3))))
     assert given.points(of("web", zone="a")) == [mine]
@@ -28,7 +28,7 @@ def test_a_query_with_match_sees_only_its_own_series() -> None:
 
 @pytest.mark.parametrize("kind", ["points", "times"])
 def test_each_sample_is_visited_once_however_many_autoscalers_use_it(kind: str) -> None:
-    """Looking through the whole answer for each made a shared query cost the square of the fleet."""
+    """Scanning the whole answer for each autoscaler had quadratic cost."""
     visited = 0
 
     class Counting(dict[str, str]):
@@ -52,8 +52,8 @@ def test_each_sample_is_visited_once_however_many_autoscalers_use_it(kind: str) 
     assert visited == 300
 
 
-def test_a_failed_question_is_an_error_of_its_own_to_each_who_asked() -> None:
-    """An error that is raised twice keeps the frames of the first, and with them whatever those held."""
+def test_each_user_gets_its_own_error_of_a_failed_question() -> None:
+    """An error that is raised twice keeps the frames of the first raise, and everything in them."""
     given = Answers(answers(MetricError("down")))
     with pytest.raises(MetricError, match="down") as first:
         given.points(of("web"))

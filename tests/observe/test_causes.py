@@ -1,4 +1,4 @@
-"""Why a query has no sample: what is found out of a real Prometheus, and what odd servers cannot do to it."""
+"""Causes of missing samples, from a real Prometheus and from misbehaving servers."""
 
 import json
 import time
@@ -35,7 +35,7 @@ VALUES = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
-    """One target of job web that is up, and one of job gone that is not."""
+    """Run a server with one target of job web that is up, and one of job gone that is down."""
     with running_exporter(VALUES) as exporter:
         scrape = [static("web", exporter.address), static("gone", f"127.0.0.1:{free_port()}")]
         with running_prometheus(tmp_path_factory.mktemp("prometheus"), scrape) as prometheus:
@@ -92,7 +92,7 @@ def cause(url: str, query: Query | str, seconds: float = 60.0, now: datetime | N
         ),
         (
             'web_requests_in_flight{queue="mail",zone="b"}',
-            'series web_requests_in_flight have each of {queue="mail",zone="b"}, and none has all at once',
+            'series web_requests_in_flight have each of {queue="mail",zone="b"}, but none has all of them',
             True,
         ),
         (
@@ -108,13 +108,13 @@ def cause(url: str, query: Query | str, seconds: float = 60.0, now: datetime | N
     ],
 )  # fmt: skip
 def test_the_first_cause_is_named(server: PrometheusServer, expr: str, text: str, may_be_zero: bool) -> None:
-    """With what is right beside it, where that is known; and whether nothing is known to be wrong."""
+    """The message includes what is right, if known. `may_be_zero` says whether nothing is known to be wrong."""
     assert cause(server.url, expr) == Cause(text, may_be_zero)
 
 
 @pytest.mark.slow
 def test_targets_that_are_down_are_named_with_their_error(server: PrometheusServer) -> None:
-    """The commonest cause on a bad day, and nothing in the file is wrong."""
+    """This is the most common cause, and the configuration is correct."""
     found = cause(server.url, 'queue_length{job="gone"}')
     assert found is not None
     assert found.text.startswith(
@@ -124,24 +124,24 @@ def test_targets_that_are_down_are_named_with_their_error(server: PrometheusServ
 
 
 @pytest.mark.slow
-def test_a_match_that_no_sample_has_is_named_with_those_there_are(server: PrometheusServer) -> None:
-    """Of a shared query, whose other users have samples."""
+def test_an_unmatched_value_is_listed_with_the_existing_ones(server: PrometheusServer) -> None:
+    """The other users of the shared query have samples."""
     found = cause(server.url, Query("web_requests_in_flight", match=(("queue", "mial"),)))
     assert found == Cause('no sample of the shared query has queue="mial"; did you mean "mail"?')
 
 
 @pytest.mark.slow
-def test_a_series_that_is_new_is_told_to_be_so(prometheus: PrometheusServer) -> None:
-    """A cold start: with the next scrape the rate is there, and nothing is to be changed."""
+def test_a_new_series_is_reported_as_new(prometheus: PrometheusServer) -> None:
+    """After the next scrape the rate exists, so nothing needs to change."""
     assert cause(prometheus.url, "rate(cores[2m])", now=NOW) == Cause(
-        "rate() needs two samples within its range [2m], and its series have one there as yet; if they are new, wait "
-        "for the next scrape, else write a range of four scrape intervals"
+        "rate() needs two samples within its range [2m], and its series have one there; if they are new, wait "
+        "for the next scrape, otherwise write a range of four scrape intervals"
     )
 
 
 @pytest.mark.slow
-def test_a_series_without_a_recent_sample_is_told_to_be_known(prometheus: PrometheusServer) -> None:
-    """Its name is right; what scrapes it is not, or was taken away."""
+def test_a_series_without_a_recent_sample_is_reported_as_known(prometheus: PrometheusServer) -> None:
+    """Its name is right, but its scrape fails or was removed."""
     found = cause(prometheus.url, "cores", now=NOW + timedelta(minutes=30))
     assert found is not None
     assert found.text.startswith("series cores have no sample of the last minutes; Prometheus scrapes no target: ")
@@ -149,7 +149,7 @@ def test_a_series_without_a_recent_sample_is_told_to_be_known(prometheus: Promet
 
 @contextmanager
 def imitation(answer: Callable[[str, str], tuple[int, bytes]]) -> Iterator[str]:
-    """A server that has no series; `answer`: to a path and the query in it, other than a `count`."""
+    """Run a server without series. `answer` responds to a path and its query, except for a `count`."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -164,7 +164,7 @@ def imitation(answer: Callable[[str, str], tuple[int, bytes]]) -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Nothing: pytest shows what matters."""
+            """Log nothing: pytest shows failures."""
 
     with serving(Handler) as url:
         yield url
@@ -183,14 +183,14 @@ def imitation(answer: Callable[[str, str], tuple[int, bytes]]) -> Iterator[str]:
         (200, b'{"data":[' + b'"",' * 3_000_000 + b'""]}'),
     ],
 )
-def test_a_server_that_has_not_got_names_and_targets_leaves_them_out(status: int, body: bytes) -> None:
-    """Not everything that speaks PromQL has them: Thanos has no targets. The documents: HTTP API, "Targets"."""
+def test_a_server_without_names_and_targets_is_supported(status: int, body: bytes) -> None:
+    """Some PromQL servers lack these endpoints: Thanos has no targets. Source: HTTP API, "Targets"."""
     with imitation(lambda *_: (status, body)) as url:
         assert cause(url, "load") == Cause("no series load")
 
 
-def test_what_a_server_says_is_short_and_printable() -> None:
-    """It is shown on a terminal."""
+def test_a_servers_texts_are_short_and_printable() -> None:
+    """A terminal shows it."""
     name = "load_" + "x" * 300 + "\x1b[31m"
     target = {"labels": {"job": "\x1b" * 500}, "health": "down", "lastError": "\x1b[2J" * 500, "scrapeUrl": "u" * 5000}
     bodies = {"targets": {"data": {"activeTargets": [target]}}, "values": {"data": [name] * 10}}
@@ -203,7 +203,7 @@ def test_what_a_server_says_is_short_and_printable() -> None:
 
 
 def test_hundreds_of_thousands_of_names_are_not_compared_one_by_one() -> None:
-    """It would take minutes; the first few thousand that begin or end alike are enough."""
+    """Comparing all would take minutes. The first few thousand with a similar start or end suffice."""
     names = [f"load_{number:06}" for number in range(300_000)]
     began = time.process_time()
     with imitation(lambda *_: (200, json.dumps({"data": names}).encode())) as url:
@@ -214,7 +214,7 @@ def test_hundreds_of_thousands_of_names_are_not_compared_one_by_one() -> None:
 
 
 def test_requests_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of ten thousand autoscalers must not ask Prometheus for an hour."""
+    """A file of ten thousand autoscalers must not query Prometheus for an hour."""
     monkeypatch.setattr(module, "MOST_REQUESTS", 3)
     clock = SystemClock()
     with imitation(lambda *_: (404, b"")) as url:
@@ -226,13 +226,13 @@ def test_requests_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_is_asked_after_the_deadline() -> None:
-    """Somebody waits for the answer."""
+    """An operator waits for the result."""
     with imitation(lambda *_: (404, b"")) as url:
         assert cause(url, "load", seconds=0) is None
 
 
-def test_nothing_is_looked_through_after_the_deadline() -> None:
-    """To compare a million names for each of ten thousand autoscalers takes an hour, without any request."""
+def test_nothing_is_compared_after_the_deadline() -> None:
+    """Comparing a million names for each of ten thousand autoscalers takes an hour, without any request."""
     clock = FakeClock(datetime.now(UTC))
     with imitation(lambda *_: (200, b'{"data": ["loads"]}')) as url:
         source = Prometheus("default", PrometheusSource(url), clock)
@@ -246,13 +246,13 @@ def test_nothing_is_looked_through_after_the_deadline() -> None:
 
 
 @pytest.mark.parametrize("expr", ["vector(1) > 2", "time()", 'load{a="b" or c="d"}', "not PromQL at all ("])
-def test_an_expression_without_a_selector_that_is_read_has_no_cause(expr: str) -> None:
-    """Nothing is asked, and nothing is claimed."""
+def test_an_expression_without_a_parsed_selector_has_no_cause(expr: str) -> None:
+    """Nothing is asked and no cause is reported."""
     assert cause("http://127.0.0.1:1", expr) is None
 
 
 def test_selectors_are_read_in_their_order_with_their_functions() -> None:
-    """The first that has nothing is the cause."""
+    """The first selector without series is the cause."""
     found = selectors(
         'sum(rate(a{x="1\\"",y!~"z"}[5m] offset 1h)) / ({__name__="b"} + max_over_time(rate(c[1m])[5m:]))'
     )

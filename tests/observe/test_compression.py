@@ -1,4 +1,4 @@
-"""Whether answers are asked for in gzip."""
+"""Whether the client requests gzip."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ from tests.observe.test_faults import ONE, answering
     [(Compression.AUTO, "identity"), (Compression.ON, "gzip"), (Compression.OFF, "identity")],
 )
 def test_a_server_on_this_machine_is_asked_for_plain_answers(compression: Compression, encoding: str) -> None:
-    """Packing took it three times as long as the query."""
+    """Compression took three times as long as the query."""
     with answering(lambda request: request.reply(ONE)) as fake:
         fake.ask(compression=compression)
         assert [each.headers.get_all("Accept-Encoding") for each in fake.seen] == [[encoding]]
@@ -37,14 +37,14 @@ def test_auto_is_gzip_for_every_other_server(url: str, expected: bool) -> None:
     assert compressed(PrometheusSource(url)) is expected
 
 
-def test_an_answer_that_is_packed_unasked_is_read_within_its_bounds() -> None:
-    """Some proxies pack whatever they are asked."""
+def test_an_unrequested_compressed_answer_is_read_within_its_limit() -> None:
+    """Some proxies always compress."""
     body = gzip.compress(json.dumps(ONE).encode())
     with answering(lambda request: request.reply(body, Content_Encoding="gzip")) as fake:
         assert len(fake.ask().points) == 1
 
 
 @pytest.mark.parametrize("compression", list(Compression))
-def test_the_bound_on_answers_holds_either_way(compression: Compression) -> None:
+def test_the_limit_on_answers_applies_either_way(compression: Compression) -> None:
     with answering(lambda request: request.reply(b" " * 2**21)) as fake:
         assert "more than 1 MiB" in fake.refusal(max_answer=2**20, compression=compression)

@@ -1,4 +1,4 @@
-"""Errors of queries as values: `tune` hands a past, with its errors, to other processes."""
+"""Errors of queries can be sent to worker processes, which `tune` does."""
 
 import pickle
 

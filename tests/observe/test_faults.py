@@ -1,4 +1,4 @@
-"""What a server may do that a healthy Prometheus does not. Each fake stands for a documented or observed fault."""
+"""Faults of servers. Each fake stands for a documented or observed one."""
 
 import gzip
 import json
@@ -37,7 +37,7 @@ ONE = {
 
 
 class Seen(NamedTuple):
-    """What a request was."""
+    """A received request."""
 
     method: str
     path: str
@@ -47,7 +47,7 @@ class Seen(NamedTuple):
 
 
 class Request(BaseHTTPRequestHandler):
-    """A request to the fake; `reply` and `trickle` answer it."""
+    """A request to the fake server, answered by `reply` and `trickle`."""
 
     protocol_version = "HTTP/1.1"
     answer: Callable[["Request"], None]
@@ -73,17 +73,17 @@ class Request(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def trickle(self, head: bytes, again: bytes) -> None:
-        """`head`, then `again` every 20 ms until the test is over."""
+        """Send `head`, then `again` every 20 ms until the test ends."""
         self.wfile.write(head)
         while not self.stop.wait(0.02):
             self.wfile.write(again)
 
     def log_message(self, *_: Any) -> None:
-        """Nothing: pytest shows what matters."""
+        """Log nothing: pytest shows failures."""
 
 
 class Fake:
-    """A fake server's URL, and the requests that it had."""
+    """A fake server's URL and its received requests."""
 
     def __init__(self, url: str, seen: list[Seen]) -> None:
         self.url = url
@@ -127,16 +127,16 @@ def trickle_chunks(request: Request) -> None:
 
 
 @pytest.mark.parametrize("answer", [hang, trickle_body, trickle_chunks])
-def test_a_server_that_never_ends_is_given_up(answer: Callable[[Request], None]) -> None:
-    """An overloaded Prometheus hangs; a broken proxy sends on and on, which no socket timeout notices."""
+def test_an_endless_answer_is_abandoned(answer: Callable[[Request], None]) -> None:
+    """An overloaded Prometheus hangs. A broken proxy sends bytes forever, which no socket timeout notices."""
     began = time.monotonic()
     with answering(answer) as fake:
-        assert re.search(r"did not answer within 0\.[0-3]\d* s", fake.refusal(seconds=0.3))  # what is left of it
+        assert re.search(r"did not answer within 0\.[0-3]\d* s", fake.refusal(seconds=0.3))  # the remaining time
     assert time.monotonic() - began < 10
 
 
-def test_the_cycles_deadline_counts_before_the_sources_timeout() -> None:
-    """And the time of waiting for a turn counts too: a third question finds both connections taken."""
+def test_the_cycles_deadline_precedes_the_sources_timeout() -> None:
+    """The wait for a turn counts too: a third query finds both connections in use."""
     with answering(hang) as fake:
         client = Prometheus("main", PrometheusSource(fake.url), CLOCK)
         earlier = [spawn("earlier", partial(client.query, "q", NOW, call(60).deadline)) for _ in range(2)]
@@ -148,8 +148,8 @@ def test_the_cycles_deadline_counts_before_the_sources_timeout() -> None:
     client.close()
 
 
-def test_no_time_left_is_no_question() -> None:
-    """A query that nobody would wait for is not sent."""
+def test_without_time_left_no_query_is_sent() -> None:
+    """A query without time left is not sent."""
     with answering(lambda request: request.reply(ONE)) as fake:
         assert "the cycle's time is over" in fake.refusal(seconds=-1)
         assert fake.seen == []
@@ -157,7 +157,7 @@ def test_no_time_left_is_no_question() -> None:
 
 @pytest.mark.parametrize("status", [500, 502, 503, 429])
 def test_a_failure_is_not_retried_within_the_cycle(status: int) -> None:
-    """The client's own retries would turn a 1 s timeout into 10; the next cycle asks again."""
+    """The library's own retries would turn a 1 s timeout into 10. The next cycle asks again."""
     with answering(lambda request: request.reply(b"<html>busy</html>", status, Content_Type="text/html")) as fake:
         message = fake.refusal()
         assert len(fake.seen) == 1
@@ -165,7 +165,7 @@ def test_a_failure_is_not_retried_within_the_cycle(status: int) -> None:
 
 
 def test_prometheus_text_of_a_503_is_shown() -> None:
-    """The HTTP API's error form: `errorType` and `error` beside any status (timeout: 503)."""
+    """The HTTP API's error form: `errorType` and `error` with any status (timeout: 503)."""
     said = {"status": "error", "errorType": "timeout", "error": "query timed out in expression evaluation"}
     with answering(lambda request: request.reply(said, 503)) as fake:
         assert fake.refusal() == (
@@ -190,8 +190,8 @@ def test_prometheus_text_of_a_503_is_shown() -> None:
         b"\xff\xfe",
     ],
 )
-def test_what_is_no_result_is_an_error(body: bytes) -> None:
-    """A login page of a proxy answers 200, too."""
+def test_any_other_response_is_an_error(body: bytes) -> None:
+    """A proxy's login page also has status 200."""
     with answering(lambda request: request.reply(body)) as fake:
         assert "not with a result" in fake.refusal()
 
@@ -207,8 +207,8 @@ def test_a_body_cut_short_is_an_error() -> None:
         assert "cannot be asked" in fake.refusal()
 
 
-def test_an_answer_without_end_does_not_eat_the_memory() -> None:
-    """A compressed one, too: what counts is what it unpacks to."""
+def test_an_endless_answer_is_bounded_in_memory() -> None:
+    """For a compressed answer the uncompressed size counts."""
     bomb = gzip.compress(b" " * 2**22)
     with answering(lambda request: request.reply(bomb, Content_Encoding="gzip")) as fake:
         assert fake.refusal(max_answer=2**20) == (
@@ -216,8 +216,8 @@ def test_an_answer_without_end_does_not_eat_the_memory() -> None:
         )
 
 
-def test_nothing_of_a_refused_answer_is_kept_by_its_error() -> None:
-    """An error lives on with the cycle, and its traceback keeps what its frames held: 45 MB of `{}`, for each query."""
+def test_an_error_does_not_keep_the_rejected_answer() -> None:
+    """An error lives as long as the cycle, and its traceback would keep a 45 MB answer for each query."""
 
     def wrong(request: Request) -> None:
         request.reply(b'{"status": "success", "data": {"resultType": "vector", "result": [' + b"{}," * 2**18)
@@ -232,8 +232,8 @@ def test_nothing_of_a_refused_answer_is_kept_by_its_error() -> None:
     assert not [value for value in held if isinstance(value, Response | bytes)]
 
 
-def test_what_is_said_of_an_answer_is_one_short_line() -> None:
-    """Whatever a server writes where its content type should be."""
+def test_an_error_about_an_answer_is_one_short_line() -> None:
+    """Whatever the server sends as content type."""
     headers = {"Content_Type": "\x1b[31m" + "x" * 60_000}
     with answering(lambda request: request.reply(b"{}", 404, **headers)) as fake:
         message = fake.refusal()
@@ -241,33 +241,33 @@ def test_what_is_said_of_an_answer_is_one_short_line() -> None:
     assert len(message) < 400
 
 
-def test_answers_are_asked_for_past_every_cache() -> None:
-    """Whatever the configuration's headers say."""
+def test_requests_bypass_caches() -> None:
+    """Whatever headers the configuration has."""
     with answering(lambda request: request.reply(ONE)) as fake:
         fake.ask(headers={"cache-control": "max-age=60"})
         fake.ask("q" * 3000)
         assert [each.headers.get_all("Cache-Control") for each in fake.seen] == [["no-cache"]] * 2
 
 
-def test_a_caches_answer_is_an_error() -> None:
-    """It took a job from 5 to 1: the load of an hour ago."""
+def test_a_cached_answer_is_an_error() -> None:
+    """It scaled a job from 5 to 1, by the load of an hour ago."""
     with answering(lambda request: request.reply(ONE, Age="3600")) as fake:
-        assert "from a cache that has kept the answer for 3600 s" in fake.refusal()
+        assert "from a cache, with an answer 3600 s old" in fake.refusal()
     old = json.loads(json.dumps(ONE))
     old["data"]["result"][0]["value"][0] -= 3600
     with answering(lambda request: request.reply(old)) as fake:
-        assert "a sample of 3600 s before the time asked for" in fake.refusal()
+        assert "a sample of 3600 s before the requested time" in fake.refusal()
 
 
 class Slow(SystemClock):
-    """20 minutes behind."""
+    """A clock 20 minutes behind."""
 
     def now(self) -> datetime:
         return super().now() - timedelta(minutes=20)
 
 
 def test_a_clock_that_differs_from_the_servers_is_an_error() -> None:
-    """Ours is the one handed in; with a slow one, the load asked for is as old."""
+    """The daemon's clock decides the query's time, so a slow one reads old load."""
     with answering(lambda request: request.reply(ONE)) as fake:  # dated by the machine's clock
         client = Prometheus("main", PrometheusSource(fake.url), Slow())
         with pytest.raises(MetricError, match=r"'main' has a clock that is (20m|19m59s) ahead of ours"):
@@ -275,7 +275,7 @@ def test_a_clock_that_differs_from_the_servers_is_an_error() -> None:
         client.close()
 
 
-def test_a_server_that_trickled_is_asked_again_at_once() -> None:
+def test_a_server_that_trickled_is_queried_again_at_once() -> None:
     """Trickled headers held both connections for hours: "2 earlier queries are still under way"."""
     healthy = threading.Event()
 
@@ -298,19 +298,19 @@ def test_a_server_that_trickled_is_asked_again_at_once() -> None:
 
 
 def test_infos_are_no_warnings() -> None:
-    """Prometheus remarks "PromQL info: metric might not be a counter" on answers that are complete."""
+    """Prometheus adds "PromQL info: metric might not be a counter" to complete answers."""
     with answering(lambda request: request.reply(ONE | {"warnings": ["PromQL info: might not be a counter"]})) as fake:
         assert fake.ask().points == (Point({}, 1.0),)
 
 
 def test_warnings_are_partial_data() -> None:
-    """Thanos answers without the stores that are down, and warns."""
+    """Thanos omits stores that are down, and warns."""
     with answering(lambda request: request.reply(ONE | {"warnings": ["no store matched"]})) as fake:
         assert "partial data: no store matched" in fake.refusal()
 
 
-def test_a_native_histogram_is_no_number() -> None:
-    """The HTTP API gives it as `histogram` instead of `value`."""
+def test_a_native_histogram_is_an_error() -> None:
+    """The HTTP API returns it as `histogram` instead of `value`."""
     sample = {"metric": {"le": "x"}, "histogram": [NOW.timestamp(), {"count": "1", "sum": "2", "buckets": []}]}
     body = {"status": "success", "data": {"resultType": "vector", "result": [sample]}}
     with answering(lambda request: request.reply(body)) as fake:
@@ -318,13 +318,13 @@ def test_a_native_histogram_is_no_number() -> None:
 
 
 def test_a_redirect_is_not_followed() -> None:
-    """Credentials and headers would go to an address that nobody configured."""
+    """Credentials and headers would go to an address that the operator did not configure."""
     with answering(lambda request: request.reply(b"", 302, Location="http://127.0.0.1:1/")) as fake:
         assert "HTTP 302, a redirect" in fake.refusal()
 
 
 def test_headers_parameters_and_bearer_token_are_sent(tmp_path: Path) -> None:
-    """Mimir's tenant header, Thanos' deduplication, a token that is read anew at each use."""
+    """Mimir's tenant header, Thanos' deduplication, and a token that is read at each use."""
     token = tmp_path / "token"
     token.write_text("first\n")
     source = PrometheusSource("", headers={"X-Scope-OrgID": "team"}, params={"dedup": "true"}, bearer_token_file=token)
@@ -342,7 +342,7 @@ def test_headers_parameters_and_bearer_token_are_sent(tmp_path: Path) -> None:
 
 
 def test_connections_are_kept() -> None:
-    """A TLS handshake for each query would cost more than the query."""
+    """A TLS handshake per query would cost more than the query."""
     with answering(lambda request: request.reply(ONE)) as fake:
         client = Prometheus("main", PrometheusSource(fake.url), CLOCK)
         for _ in range(3):
@@ -352,7 +352,7 @@ def test_connections_are_kept() -> None:
 
 
 def test_no_secret_is_ever_in_a_message(tmp_path: Path) -> None:
-    """The errors of requests quote the URL with all its parameters, and headers with their tokens."""
+    """Errors of requests quote the URL with its parameters, and headers with tokens."""
     file = tmp_path / "secret"
     file.write_text("hunter2-ü\u2028")
     every = {"params": {"token": "hunter2"}, "headers": {"X-Key": "hunter2\r\n"}}
@@ -367,8 +367,8 @@ def test_no_secret_is_ever_in_a_message(tmp_path: Path) -> None:
     assert not [message for message in messages if "hunter2" in message]
 
 
-def test_a_secret_that_never_comes_or_never_ends_is_an_error(tmp_path: Path) -> None:
-    """Opening a pipe waits for whoever writes to it: both connections were held for ever."""
+def test_an_endless_secret_file_is_an_error(tmp_path: Path) -> None:
+    """Opening a pipe waits for a writer, which blocked both connections forever."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     nowhere = Fake("http://127.0.0.1:1", [])
@@ -377,7 +377,7 @@ def test_a_secret_that_never_comes_or_never_ends_is_an_error(tmp_path: Path) -> 
 
 
 def test_netrc_is_not_consulted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the file does not say must not be sent: requests would look for a login by itself."""
+    """Only configured credentials may be sent. By default requests looks for a login itself."""
     (tmp_path / "netrc").write_text("default login me password hunter2\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     with answering(lambda request: request.reply(ONE)) as fake:

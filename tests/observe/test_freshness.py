@@ -1,4 +1,4 @@
-"""An answer's headers say when it was made."""
+"""Headers show when an answer was made."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -39,34 +39,34 @@ def refusal(**headers: str) -> str:
         {"Date": "x" * 2**16, "Age": "x" * 2**16},
     ],
 )
-def test_an_answer_of_now_is_fresh(headers: dict[str, str]) -> None:
-    """To a minute; what is not a valid header says nothing."""
+def test_a_current_answer_is_fresh(headers: dict[str, str]) -> None:
+    """Within a minute. Invalid headers are ignored."""
     check_fresh(headers, ASKED, ANSWERED)
 
 
 @pytest.mark.parametrize("age", ["61", "3600", "9" * 5000])
-def test_a_caches_answer_is_refused(age: str) -> None:
-    """It says what the load was."""
-    assert f"kept the answer for {age[:11]} s (header Age)" in refusal(Age=age)
+def test_a_cached_answer_is_rejected(age: str) -> None:
+    """It shows a past load."""
+    assert f"an answer {age[:11]} s old (header Age)" in refusal(Age=age)
 
 
-def test_a_server_ahead_of_us_makes_us_doubt_our_own_clock_first() -> None:
-    """A daemon 20 minutes slow would ask for load of 20 minutes ago, and scale on it."""
+def test_a_fast_server_clock_suggests_a_slow_clock_here() -> None:
+    """A daemon 20 minutes slow would read the load of 20 minutes ago, and scale on it."""
     message = refusal(Date=date(1202))
     assert message == (
         "has a clock that is 20m ahead of ours (header Date): check this machine's clock first, then the server's; "
-        "with a clock that is slow we would ask for load of the past"
+        "with a slow clock the daemon reads past load"
     )
 
 
-def test_a_server_behind_us_may_be_a_caches_answer() -> None:
-    """Or its clock, or ours: each is named."""
+def test_a_slow_server_clock_may_be_a_cached_answer() -> None:
+    """The cause may be the cache, the server's clock, or this machine's. The message names each."""
     message = refusal(Date=date(-61))
     assert message.startswith(
         "has a clock that is 1m1s behind ours (header Date): check the server's clock, and whether"
     )
 
 
-def test_a_long_exchange_is_not_a_clock_that_differs() -> None:
-    """The header is written when the answer begins; a source's timeout may be minutes."""
+def test_a_long_request_is_no_clock_difference() -> None:
+    """The server writes the header at the start, and a source's timeout can be minutes."""
     check_fresh({"Date": date(90)}, ASKED, ASKED + timedelta(seconds=120))

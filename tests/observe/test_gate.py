@@ -1,4 +1,4 @@
-"""How many queries a source is sent at a time, by all shards together."""
+"""The limit on concurrent queries to one source, for all shards together."""
 
 import threading
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ SOURCE = PrometheusSource("http://p", concurrency=2)
 
 
 def look(shard: Shard, seconds: float = 60) -> "Future[dict[str, int | str]]":
-    """A cycle in a thread of its own."""
+    """Run a cycle in a thread of its own."""
     return spawn("shard", partial(shard.values, seconds=seconds))
 
 
 @contextmanager
 def two_shards(**source: Any) -> Iterator[tuple[Scripted, Shard, Shard]]:
-    """One with 30 queries, one with one, of one daemon; each query waits to be let go of."""
+    """Run a shard with 30 queries and a shard with one, in one daemon. Each query waits for the test."""
     gates = Gates()
     with scripted() as server:
         server.hold = threading.Semaphore(0)
@@ -37,8 +37,8 @@ def two_shards(**source: Any) -> Iterator[tuple[Scripted, Shard, Shard]]:
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-def test_the_limit_is_the_whole_daemons(limit: int) -> None:
-    """It was each shard's own: with ten shards, Prometheus had twenty queries at a time."""
+def test_the_limit_applies_to_the_whole_daemon(limit: int) -> None:
+    """With a limit per shard, ten shards sent twenty queries at a time."""
     with two_shards(concurrency=limit) as (server, many, one):
         assert server.hold is not None
         futures = [look(many), look(one)]
@@ -49,7 +49,7 @@ def test_the_limit_is_the_whole_daemons(limit: int) -> None:
         assert (len(server.asked), len(futures[0].result()), futures[1].result()) == (31, 30, {"g99": 99000})
 
 
-def test_a_shard_with_one_query_does_not_wait_for_another_ones_thirty() -> None:
+def test_a_shard_with_one_query_does_not_wait_for_a_large_one() -> None:
     with two_shards() as (server, many, one):
         assert server.hold is not None
         first = look(many)
@@ -65,8 +65,8 @@ def test_a_shard_with_one_query_does_not_wait_for_another_ones_thirty() -> None:
         wait([first, second])
 
 
-def test_a_shard_waits_no_longer_than_to_its_deadline() -> None:
-    """And says what it waited for."""
+def test_a_shard_waits_at_most_until_its_deadline() -> None:
+    """The error says what it waited for."""
     with two_shards() as (server, many, one):
         assert server.hold is not None
         first = look(many)
@@ -77,7 +77,7 @@ def test_a_shard_waits_no_longer_than_to_its_deadline() -> None:
         wait([first])
 
 
-def test_who_gives_up_leaves_its_turn_to_the_next() -> None:
+def test_a_query_that_gives_up_passes_its_turn_on() -> None:
     gate = Gate(1)
     assert gate.enter(0)
     assert not gate.enter(0.01)
@@ -86,8 +86,8 @@ def test_who_gives_up_leaves_its_turn_to_the_next() -> None:
     assert not gate.enter(0)
 
 
-def test_a_heavy_query_goes_when_no_other_waits_and_one_at_a_time() -> None:
-    """Of all shards together: two that each have one would take both slots from a third."""
+def test_heavy_queries_run_one_at_a_time_when_no_other_waits() -> None:
+    """Across all shards: two shards with one each would otherwise block a third."""
     gate = Gate(3)
     assert gate.enter(0, heavy=True)
     assert not gate.enter(0.01, heavy=True)
@@ -111,8 +111,8 @@ def test_a_heavy_query_goes_when_no_other_waits_and_one_at_a_time() -> None:
     assert order == ["light", "heavy"]
 
 
-def test_a_higher_limit_lets_those_in_who_wait() -> None:
-    """A reload changes it while queries are under way."""
+def test_a_higher_limit_admits_waiting_queries() -> None:
+    """A reload changes the limit while queries are running."""
     gates = Gates()
     gate = gates.of("p", SOURCE)
     assert gate.enter(0)
@@ -129,7 +129,7 @@ def test_a_higher_limit_lets_those_in_who_wait() -> None:
 
 
 def test_another_server_or_name_has_a_gate_of_its_own() -> None:
-    """What hangs at the old address does not hold up the new one."""
+    """A hanging query to the old address does not block the new one."""
     gates = Gates()
     first = gates.of("p", SOURCE)
     assert gates.of("p", replace(SOURCE, url="http://q")) is not first
@@ -137,7 +137,10 @@ def test_another_server_or_name_has_a_gate_of_its_own() -> None:
 
 
 def test_daemons_that_share_the_state_divide_a_sources_limit() -> None:
-    """Ten hosts must not ask ten times as much. A share is one at least, and follows who comes and goes."""
+    """Ten hosts must not send ten times as many queries.
+
+    The share is at least one, and follows the number of daemons.
+    """
     gate = Gates().of("default", replace(SOURCE, concurrency=6))
     assert gate.limit == 6
     gate.follow(members=4)
@@ -151,8 +154,8 @@ def test_daemons_that_share_the_state_divide_a_sources_limit() -> None:
     assert gate.limit == 1
 
 
-def test_a_cycle_says_how_many_daemons_there_are() -> None:
-    """Those that share the state may come and go from one to the next."""
+def test_each_cycle_has_the_number_of_daemons() -> None:
+    """The number of daemons can change between cycles."""
     gates = Gates()
     with scripted() as server:
         shard = Shard(server, fleet(1), gates, concurrency=6)

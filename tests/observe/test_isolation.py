@@ -1,4 +1,4 @@
-"""What nobody expected costs its own autoscaler, and nobody else's reading."""
+"""An unforeseen error affects only its own autoscaler."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ FINE = scaler(metric(MetricType.EXTERNAL, "sound"), name="fine", target=OTHER, v
 
 
 def look(log: Log | None = None) -> Any:
-    """Both, over a Prometheus that is not there: what is asked of it does not matter here."""
+    """Observe both autoscalers over an unreachable Prometheus."""
     adapter = FakeAdapter({TARGET: state(instance("a")), OTHER: state(instance("b"))})
     log = log or Log()
     sources = {"default": PrometheusSource(f"http://127.0.0.1:{free_port()}")}
@@ -29,7 +29,7 @@ def look(log: Log | None = None) -> Any:
 
 
 def test_a_reading_that_raises_is_an_error_of_its_metric(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer that no code here was written for; HPA's rule for failed metrics then applies."""
+    """HPA's rule for failed metrics applies to an answer that no code foresaw."""
 
     def values(spec: Any, *_: Any) -> Any:
         if spec.query.expr == "sound":
@@ -60,7 +60,7 @@ def test_instances_that_cannot_be_completed_are_an_error_of_their_target(monkeyp
     assert [each.name for each in seen["fine"].target.instances] == ["b"]
 
 
-def test_victims_that_cannot_be_ranked_are_left_to_the_back_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_ranking_the_back_end_selects_victims(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observer, "rank", lambda *_: 1 // 0)
     log = Log()
     assert look(log)["fine"].victims == ()

@@ -12,8 +12,8 @@ from tests.observe.build import FakeAdapter, state
 from tests.observe.scripted import Shard, fleet, scripted
 
 
-def test_an_observation_from_long_ago_is_not_decided_on() -> None:
-    """A machine that stood still for an hour must not scale on what it saw an hour ago."""
+def test_an_old_observation_is_not_used() -> None:
+    """A machine that was suspended for an hour must not scale on an hour-old observation."""
 
     class Sleeping(FakeAdapter):
         def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, Any]:

@@ -1,4 +1,4 @@
-"""Queries that are merged, from the autoscalers' expressions to their readings, against a scripted server."""
+"""Merged queries, from expressions to readings, against a scripted server."""
 
 import threading
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ DUPLICATE = "found duplicate series for the match group"
 
 
 def well(count: int, *but: str) -> dict[str, int]:
-    """What each of a fleet should read."""
+    """Return the expected reading of each autoscaler."""
     return {f"g{number}": 1000 * number for number in range(count) if f"g{number}" not in but}
 
 
@@ -28,7 +28,7 @@ def refusing(*culprits: str) -> Any:
 
 
 def test_300_expressions_are_two_queries() -> None:
-    """Each was a request of its own, and that is where every peer stops."""
+    """Each expression would otherwise be a request of its own."""
     with scripted() as server:
         shard = Shard(server, fleet(300))
         assert shard.values() == well(300)
@@ -44,8 +44,8 @@ def test_expressions_are_asked_as_written_when_merging_is_switched_off() -> None
         assert sorted(server.taken()) == [f'load{{group="g{number}"}}' for number in range(5)]
 
 
-def test_one_at_fault_costs_only_itself_in_the_same_cycle() -> None:
-    """Before the merge it was one failed query among many; it must not fail the others now."""
+def test_a_culprit_affects_only_itself_in_the_same_cycle() -> None:
+    """Unmerged, it is one failed query among many, so merged it must not fail the others."""
     with scripted() as server:
         server.answer = refusing("g77")
         shard = Shard(server, fleet(200))
@@ -55,8 +55,8 @@ def test_one_at_fault_costs_only_itself_in_the_same_cycle() -> None:
         assert len(server.taken()) <= 17
 
 
-def test_the_one_at_fault_is_asked_alone_for_ten_minutes_and_a_reload_forgets_nothing() -> None:
-    """No search in every cycle. Each look is by another observer, as after a reload; the wall clock says nothing."""
+def test_a_culprit_is_asked_alone_for_ten_minutes_also_after_a_reload() -> None:
+    """The search is not repeated in every cycle. A reload, and so a new observer, does not repeat it either."""
     with scripted() as server:
         server.answer = refusing("g3")
         shard = Shard(server, fleet(8))
@@ -75,8 +75,8 @@ def test_the_one_at_fault_is_asked_alone_for_ten_minutes_and_a_reload_forgets_no
             assert len(server.taken()) == count
 
 
-def test_what_is_known_of_an_autoscaler_goes_with_it() -> None:
-    """And of the others it stays."""
+def test_a_removed_autoscalers_history_is_forgotten() -> None:
+    """What is known of the others stays."""
     with scripted() as server:
         server.answer = refusing("g2", "g3")
         shard = Shard(server, fleet(8))
@@ -87,15 +87,15 @@ def test_what_is_known_of_an_autoscaler_goes_with_it() -> None:
 
 
 @pytest.mark.slow
-def test_where_many_are_at_fault_all_others_are_read_from_the_next_cycle_on() -> None:
-    """More than a search can find: then all are asked as they were before there was a planner."""
+def test_with_many_culprits_all_others_are_read_from_the_next_cycle_on() -> None:
+    """Too many for a search, so all are asked as written."""
     culprits = [f"g{number}" for number in range(0, 200, 3)]
     with scripted() as server:
         server.answer = refusing(*culprits)
         shard = Shard(server, fleet(200))
         first = shard.values()
         assert len(server.taken()) == 41
-        assert "it was asked together with others" in str(first["g199"])
+        assert "it was merged with other queries" in str(first["g199"])
         assert {name: value for name, value in shard.values().items() if isinstance(value, int)} == well(200, *culprits)
 
 
@@ -109,8 +109,8 @@ def test_where_many_are_at_fault_all_others_are_read_from_the_next_cycle_on() ->
         refused("too many requests", 429, "too_many_requests"),
     ],
 )
-def test_a_server_that_has_too_much_to_do_is_asked_no_more_queries(failure: Answer) -> None:
-    """A search would be a burst on a server that is down already. One member is asked to tell it from a heavy one."""
+def test_an_overloaded_server_gets_no_additional_queries(failure: Answer) -> None:
+    """A search would overload a failing server further. One member distinguishes this from a heavy member."""
     with scripted() as server:
         server.answer = lambda groups: failure
         shard = Shard(server, fleet(300))
@@ -124,15 +124,15 @@ def test_a_server_that_has_too_much_to_do_is_asked_no_more_queries(failure: Answ
 
 
 def simulated(monkeypatch: pytest.MonkeyPatch, count: int, **source: Any) -> tuple[Shard, Simulated]:
-    """A fleet over a source that answers one query after another, and whose time passes as told."""
+    """Run a fleet over a source that answers one query after another, with simulated time."""
     shard = Shard(Scripted(), fleet(count), concurrency=1, **source)
     return shard, Simulated(shard, monkeypatch)
 
 
-def test_a_server_that_answers_nothing_in_time_is_asked_as_many_queries_as_before(
+def test_an_unresponsive_server_gets_as_many_queries_as_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Two merged queries and two to tell, in every cycle. Nothing is learned, for the time when it is well again."""
+    """Two merged queries and two canaries in every cycle. Nothing is learned for later cycles."""
     shard, server = simulated(monkeypatch, 300)
     server.cost = lambda _: 60
     for _ in range(5):
@@ -143,8 +143,8 @@ def test_a_server_that_answers_nothing_in_time_is_asked_as_many_queries_as_befor
     assert len(server.taken()) == 3
 
 
-def test_a_server_that_is_late_with_all_but_small_queries_is_not_stormed() -> None:
-    """Something is answered quickly, so it is searched. What that sends in a cycle has a bound."""
+def test_a_server_late_with_large_queries_gets_a_limited_number() -> None:
+    """The source answers something quickly, so a search runs, with a limit per cycle."""
     with scripted() as server:
         late = refused("query timed out in query execution", 503, "timeout")
         server.answer = lambda groups: late if len(groups) > 1 else answered(groups)
@@ -155,10 +155,10 @@ def test_a_server_that_is_late_with_all_but_small_queries_is_not_stormed() -> No
 
 
 @pytest.mark.parametrize("heavy", [("g7",), ("g7", "g30"), ("g0", "g1", "g40")])
-def test_heavy_members_cost_only_themselves_from_the_second_cycle_on(
+def test_heavy_members_affect_only_themselves_from_the_second_cycle_on(
     monkeypatch: pytest.MonkeyPatch, heavy: Sequence[str]
 ) -> None:
-    """Failing, recovering and failing again. Nothing says which they are but the time that they take."""
+    """Failing, recovering and failing again. Only the time that they take identifies them."""
     shard, server = simulated(monkeypatch, 41)
     server.heavy(*heavy)
     shard.look(seconds=15)
@@ -170,7 +170,7 @@ def test_heavy_members_cost_only_themselves_from_the_second_cycle_on(
     assert {name for each in shard.queries.asked_alone() for name in each.autoscalers} == set(heavy)
 
 
-def test_a_heavy_member_comes_back_when_it_was_cheap_for_ten_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_heavy_member_is_merged_after_ten_cheap_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
     shard, server = simulated(monkeypatch, 41)
     server.heavy("g7")
     shard.look(seconds=15)
@@ -186,7 +186,7 @@ def test_a_heavy_member_comes_back_when_it_was_cheap_for_ten_minutes(monkeypatch
 
 @pytest.mark.parametrize("heavy", range(41))
 def test_the_first_cycles_are_the_same_whichever_member_is_heavy(monkeypatch: pytest.MonkeyPatch, heavy: int) -> None:
-    """It may be the very one that is asked to tell a heavy member from a server with too much to do."""
+    """The heavy member may itself be the canary."""
     shard, server = simulated(monkeypatch, 41)
     server.heavy(f"g{heavy}")
     shard.look(seconds=12)
@@ -194,10 +194,10 @@ def test_the_first_cycles_are_the_same_whichever_member_is_heavy(monkeypatch: py
     assert {name: values[name] for name in well(41, f"g{heavy}")} == well(41, f"g{heavy}")
 
 
-def test_late_queries_that_fill_a_cycle_are_asked_after_those_that_had_no_turn(
+def test_late_queries_run_after_queries_that_were_not_sent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Two of them take all the time. The same two must not be the first again."""
+    """Two of them take all the time, and must not be first again."""
     shard, server = simulated(monkeypatch, 8, merge_queries=False)
     server.heavy("g0", "g1", "g2")
     for _ in range(2):
@@ -208,7 +208,7 @@ def test_late_queries_that_fill_a_cycle_are_asked_after_those_that_had_no_turn(
 
 
 def test_heavy_members_of_many_merged_queries_are_all_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asked as a whole, any two of the queries take all of a cycle's time: the search goes before."""
+    """Any two of the whole queries take all of a cycle's time, so the search runs first."""
     shard, server = simulated(monkeypatch, 140)
     monkeypatch.setattr(shard.queries, "_planner", Planner(Limits(values=10)))
     shard.look(seconds=15)
@@ -221,8 +221,8 @@ def test_heavy_members_of_many_merged_queries_are_all_found(monkeypatch: pytest.
     assert {name: values[name] for name in well(140, *heavy)} == well(140, *heavy)
 
 
-def test_late_queries_that_fill_each_cycle_are_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each merged query has a heavy member, so none is quick: one member is asked before them, and tells."""
+def test_late_queries_that_fill_each_cycle_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each merged query has a heavy member, so none is quick. The canary runs before them."""
     shard, server = simulated(monkeypatch, 300)
     heavy = ("g7", "g260")
     server.heavy(*heavy)
@@ -232,8 +232,8 @@ def test_late_queries_that_fill_each_cycle_are_taken_apart(monkeypatch: pytest.M
     assert {name: values[name] for name in well(300, *heavy)} == well(300, *heavy)
 
 
-def test_a_search_that_has_no_time_goes_on_in_the_second_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The timeout is longer than the cycle: all of its neighbours have their value in the second one."""
+def test_a_search_without_time_continues_in_the_second_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timeout is longer than the cycle. All other members have a value in the second cycle."""
     shard, server = simulated(monkeypatch, 41, timeout=timedelta(seconds=60))
     server.heavy("g7")
     assert 1 < sum(not isinstance(value, int) for value in shard.values(seconds=3).values()) < 41
@@ -242,8 +242,8 @@ def test_a_search_that_has_no_time_goes_on_in_the_second_cycle(monkeypatch: pyte
         assert {name: values[name] for name in well(41, "g7")} == well(41, "g7")
 
 
-def test_the_heavy_are_asked_after_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They would take the slots of those that are quick. Those that were answered last time go first."""
+def test_heavy_queries_run_after_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would block quick queries. Queries that were answered last time run first."""
     shard, server = simulated(monkeypatch, 41)
     server.heavy("g7", "g30")
     shard.look(seconds=15)
@@ -254,8 +254,8 @@ def test_the_heavy_are_asked_after_all_others(monkeypatch: pytest.MonkeyPatch) -
     assert server.taken()[1:] == ['load{group="g30"}', 'load{group="g7"}']
 
 
-def test_what_is_too_large_is_halved_in_the_same_cycle_and_stays_so() -> None:
-    """Merged answers may be over a limit that each alone is far below."""
+def test_a_too_large_query_is_halved_in_the_same_cycle_and_stays_so() -> None:
+    """A merged answer may exceed a limit that each single answer meets."""
     with scripted() as server:
         server.answer = lambda groups: refused("too many samples") if len(groups) > 60 else answered(groups)
         shard = Shard(server, fleet(200))
@@ -274,8 +274,8 @@ def test_an_answer_over_max_answer_is_halved_too() -> None:
             assert shard.values() == {f"g{number}": 1000 * number for number in range(100)}
 
 
-def test_queries_that_were_answered_last_time_go_first() -> None:
-    """One that hangs, for whatever reason, does not take the time of the others again and again."""
+def test_queries_that_were_answered_last_time_run_first() -> None:
+    """A hanging query does not delay the others in each cycle."""
     with scripted() as server:
         server.answer = lambda groups: (500, {}) if "g0" in groups else answered(groups)
         shard = Shard(server, fleet(5), merge_queries=False, concurrency=1)
@@ -285,8 +285,8 @@ def test_queries_that_were_answered_last_time_go_first() -> None:
         assert server.taken()[-1] == 'load{group="g0"}'
 
 
-def test_an_answer_with_labels_that_nobody_asked_for_costs_only_the_one_whose_it_is() -> None:
-    """A proxy that rewrites one group's labels: as written, that group's own expression is answered with them."""
+def test_an_answer_with_unrequested_labels_affects_only_one_member() -> None:
+    """A proxy that rewrites one group's labels: that group's own query, as written, is answered with them."""
 
     def answer(groups: Sequence[str]) -> Answer:
         return answered(groups, sample("stray")) if "g5" in groups else answered(groups)
@@ -294,11 +294,11 @@ def test_an_answer_with_labels_that_nobody_asked_for_costs_only_the_one_whose_it
     with scripted() as server:
         server.answer = answer
         values = Shard(server, fleet(20)).values()
-    assert values == well(20)  # `stray` is g5's own, and adds 0
+    assert values == well(20)  # `stray` belongs to g5 and adds 0
 
 
-def test_a_warning_on_ones_samples_costs_only_that_one() -> None:
-    """Prometheus' "PromQL warning: bucket label "le" is missing" fails the reading, but is not about the others."""
+def test_a_warning_about_a_members_samples_affects_only_that_member() -> None:
+    """Prometheus' "PromQL warning: bucket label "le" is missing" fails one reading and does not concern the others."""
 
     def answer(groups: Sequence[str]) -> Answer:
         status, body = answered(groups)
@@ -311,7 +311,7 @@ def test_a_warning_on_ones_samples_costs_only_that_one() -> None:
     assert values == well(20, "g5")
 
 
-def test_data_that_is_partial_for_all_is_no_reason_to_ask_again() -> None:
+def test_partial_data_for_all_starts_no_search() -> None:
     with scripted() as server:
         server.answer = lambda groups: (200, answered(groups)[1] | {"warnings": ["remote_read: server is down"]})
         Shard(server, fleet(20)).look()
@@ -319,8 +319,8 @@ def test_data_that_is_partial_for_all_is_no_reason_to_ask_again() -> None:
 
 
 @pytest.mark.slow
-def test_the_deadline_ends_a_search_and_what_was_answered_counts() -> None:
-    """Others in the refused query have no reading in this cycle, and say why."""
+def test_the_deadline_ends_a_search_and_answers_count() -> None:
+    """The others in the rejected query have no reading in this cycle, and an error says why."""
     with scripted() as server:
         asked, released = list[Sequence[str]](), threading.Semaphore(0)
 
@@ -334,7 +334,7 @@ def test_the_deadline_ends_a_search_and_what_was_answered_counts() -> None:
         values = Shard(server, fleet(8)).values(seconds=1.5)
         released.release(20)
     assert {name: value for name, value in values.items() if isinstance(value, int)} == well(4)
-    assert "who is to blame was not found in time" in str(values["g7"])
+    assert "the failing one was not found in time" in str(values["g7"])
 
 
 @pytest.mark.parametrize(
@@ -345,10 +345,10 @@ def test_the_deadline_ends_a_search_and_what_was_answered_counts() -> None:
         ("learn", "queries_not_learned_from", 1),
     ],
 )
-def test_a_bug_in_how_questions_are_asked_costs_nobody_an_answer(
+def test_a_bug_in_the_planner_loses_no_answer(
     monkeypatch: pytest.MonkeyPatch, method: str, event: str, queries: int
 ) -> None:
-    """They are asked as they are written, and the log says so."""
+    """Queries run as written, and the log has the error."""
     monkeypatch.setattr(Queries, method, lambda *_: 1 // 0)
     with scripted() as server:
         shard = Shard(server, fleet(5))

@@ -1,4 +1,4 @@
-"""What is observed with merged queries equals what is observed with single ones, in a real Prometheus."""
+"""Observations with merged queries equal those with single ones, in a real Prometheus."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -35,7 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServe
 
 
 def fleet() -> list[Autoscaler]:
-    """Every kind of metric over every template, for each group, each in words of its own."""
+    """Return every kind of metric over every template, for each group, with its own expressions."""
     return [_scaler(number, group) for number, group in enumerate((*GROUPS, GHOST))]
 
 
@@ -52,7 +52,7 @@ def _scaler(number: int, group: str) -> Autoscaler:
 
 
 def look(server: PrometheusServer, *, merge: bool) -> tuple[Mapping[str, Observation], int]:
-    """Two cycles; what the second one saw, and its queries."""
+    """Run two cycles, and return the second one's observations and queries."""
     scalers, log, meter = fleet(), Log(), Counts()
     instances = [instance(f"i-{number}", ready_transition=NOW, started_at=NOW) for number in range(3)]
     adapter = FakeAdapter({each.target: state(*instances) for each in scalers})
@@ -66,8 +66,8 @@ def look(server: PrometheusServer, *, merge: bool) -> tuple[Mapping[str, Observa
         observer.close()
 
 
-def test_merged_queries_give_the_observations_that_single_ones_give(server: PrometheusServer) -> None:
-    """Label for label, value for value, error for error; whatever is in a group's name."""
+def test_merged_queries_give_the_observations_of_single_ones(server: PrometheusServer) -> None:
+    """Labels, values and errors are equal, whatever a group's name contains."""
     single, many = look(server, merge=False)
     merged, few = look(server, merge=True)
     assert many == 10 * len(fleet())
@@ -76,5 +76,5 @@ def test_merged_queries_give_the_observations_that_single_ones_give(server: Prom
 
 
 def texts(seen: Observation) -> tuple[list[str], tuple[str, ...]]:
-    """Errors have no equality."""
+    """Errors cannot be compared, so compare their texts."""
     return [repr(reading) for reading in seen.readings], seen.victims

@@ -1,4 +1,4 @@
-"""The stage as a whole, with a real Prometheus."""
+"""The whole stage, with a real Prometheus."""
 
 import socket
 import time
@@ -40,7 +40,7 @@ TWO = instance("two", "i-2", "10.0.0.2", ready_transition=ago(600), started_at=a
 
 
 class Counts:
-    """A meter."""
+    """A meter that records its calls."""
 
     def __init__(self) -> None:
         self.queries: list[tuple[str, float, MetricError | None]] = []
@@ -50,7 +50,7 @@ class Counts:
 
 
 class Watch:
-    """An Observer of one target over a Prometheus, what was logged and counted, and what is to be remembered."""
+    """An observer of one target over a Prometheus, with its log, meter and sightings."""
 
     def __init__(self, url: str, *instances: Instance, known: Mapping[TargetRef, Sightings] | None = None) -> None:
         self.adapter = FakeAdapter({TARGET: state(*(instances or (ONE, TWO)))})
@@ -74,8 +74,8 @@ def look(prometheus: PrometheusServer, one: Autoscaler, **how: Any) -> Observati
     return Watch(prometheus.url).look(one, **how)[one.name]
 
 
-def test_samples_readings_and_state_come_together(prometheus: PrometheusServer) -> None:
-    """The observation is all that a decision is made from, in the order of the metrics."""
+def test_an_observation_has_samples_readings_and_state(prometheus: PrometheusServer) -> None:
+    """The observation has everything that a decision needs, in the order of the metrics."""
     observed = look(
         prometheus,
         scaler(
@@ -91,7 +91,7 @@ def test_samples_readings_and_state_come_together(prometheus: PrometheusServer) 
 
 
 def test_utilization_against_a_queried_capacity(prometheus: PrometheusServer) -> None:
-    """Machines of several sizes, told apart by a query."""
+    """Machines of several sizes, distinguished by a query."""
     target = MetricTarget(TargetType.UTILIZATION, 60)
     cpu = metric(MetricType.RESOURCE, "load", name="cpu", target=target, request=Query("cores"))
     (reading,) = look(prometheus, scaler(cpu)).readings
@@ -99,8 +99,8 @@ def test_utilization_against_a_queried_capacity(prometheus: PrometheusServer) ->
     assert reading.requests == {"one": 4000, "two": 8000}
 
 
-def test_the_age_of_a_sample_is_asked_of_prometheus(prometheus: PrometheusServer) -> None:
-    """An instant answer says "now" for a sample that was taken minutes ago."""
+def test_the_age_of_a_sample_is_queried(prometheus: PrometheusServer) -> None:
+    """An instant answer has the current time for a sample taken minutes ago."""
     query = Query("load # a comment", max_age=timedelta(minutes=2))
     (reading,) = look(prometheus, scaler(metric(MetricType.PODS, query))).readings
     assert isinstance(reading, InstanceReading)
@@ -123,15 +123,15 @@ def test_the_age_of_a_sample_is_asked_of_prometheus(prometheus: PrometheusServer
         ("load * on() load", "HTTP 422"),
     ],
 )
-def test_a_whole_that_cannot_be_used_is_an_error(prometheus: PrometheusServer, expr: str, word: str) -> None:
-    """The cases of docs/queries.md as a real Prometheus answers them."""
+def test_an_unusable_result_is_an_error(prometheus: PrometheusServer, expr: str, word: str) -> None:
+    """The cases of docs/queries.md with a real Prometheus."""
     (reading,) = look(prometheus, scaler(metric(MetricType.OBJECT, expr))).readings
     assert isinstance(reading, MetricError)
     assert word in str(reading)
 
 
-def test_a_fallbacks_query_is_read_as_the_metrics_own(prometheus: PrometheusServer) -> None:
-    """By instance, or as a sum; and one that fails costs nobody but the fallback."""
+def test_a_fallbacks_query_is_read_like_the_metrics(prometheus: PrometheusServer) -> None:
+    """By instance, or as a sum. A failing one only affects the fallback."""
     observed = look(
         prometheus,
         scaler(
@@ -152,26 +152,26 @@ def test_a_fallbacks_query_is_read_as_the_metrics_own(prometheus: PrometheusServ
 
 
 def test_without_a_fallbacks_query_none_is_read(prometheus: PrometheusServer) -> None:
-    """So that an observation of most autoscalers is what it always was."""
+    """Most autoscalers have no fallback's query."""
     plain = metric(MetricType.EXTERNAL, "sum(load)", fallback=Fallback(replicas=3))
     assert look(prometheus, scaler(plain)).fallbacks == ()
 
 
 @pytest.mark.parametrize("expr", ["scalar(sum(load))", "4", "sum(load)"])
-def test_one_number_in_whatever_form_is_one_value(prometheus: PrometheusServer, expr: str) -> None:
+def test_one_number_in_any_form_is_one_value(prometheus: PrometheusServer, expr: str) -> None:
     """A scalar is one sample."""
     assert look(prometheus, scaler(metric(MetricType.OBJECT, expr))).readings == (ValueReading((4000,)),)
 
 
-def test_an_instance_that_has_no_number_is_missing(prometheus: PrometheusServer) -> None:
-    """0/0 where there is no traffic: Prometheus itself makes the NaN."""
+def test_an_instance_without_a_number_is_missing(prometheus: PrometheusServer) -> None:
+    """0/0 without traffic: Prometheus itself returns the NaN."""
     (reading,) = look(prometheus, scaler(metric(MetricType.PODS, "(load - 1.5) / (load - 1.5)"))).readings
     assert isinstance(reading, InstanceReading)
     assert (set(reading.samples), reading.dropped) == ({"two"}, ("one: is NaN",))
 
 
 def test_each_distinct_query_runs_once_however_many_use_it(prometheus: PrometheusServer) -> None:
-    """A hundred autoscalers on one shared query are one question to Prometheus, and one call of the adapter."""
+    """A hundred autoscalers on one shared query need one query to Prometheus and one call to the adapter."""
     shared = metric(MetricType.PODS, "load")
     watch = Watch(prometheus.url)
     many = [scaler(shared, metric(MetricType.EXTERNAL, "sum(load)"), name=f"s{number}") for number in range(100)]
@@ -181,8 +181,8 @@ def test_each_distinct_query_runs_once_however_many_use_it(prometheus: Prometheu
     assert len(watch.adapter.calls) == 1
 
 
-def test_a_target_that_fails_leaves_the_others_alone(prometheus: PrometheusServer) -> None:
-    """A group deleted by hand is its own autoscaler's problem."""
+def test_a_failing_target_does_not_affect_the_others(prometheus: PrometheusServer) -> None:
+    """A group that an operator deleted only affects its own autoscaler."""
     gone, error = TargetRef("fleet", "gone"), TargetNotFound("no group gone")
     watch = Watch(prometheus.url)
     watch.adapter.states = {TARGET: state(ONE), gone: error}
@@ -192,13 +192,13 @@ def test_a_target_that_fails_leaves_the_others_alone(prometheus: PrometheusServe
 
 
 def test_the_deadline_holds_when_no_server_answers() -> None:
-    """A Prometheus that accepts and says nothing, asked more than it is asked at a time: all are failures, in time."""
+    """A hanging Prometheus with more queries than its concurrency: all fail in time."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         watch = Watch(f"http://127.0.0.1:{silent.getsockname()[1]}")
         one = scaler(*(metric(MetricType.EXTERNAL, f"q{number}") for number in range(5)))
         began = time.monotonic()
         observed = watch.look(one, seconds=6)[one.name]
-        assert time.monotonic() - began < 6  # with time left to write what other sources gave
+        assert time.monotonic() - began < 6  # leaves time to write what other sources returned
     assert [type(reading) for reading in observed.readings] == [MetricError] * 5
     assert observed.target == state(ONE, TWO)
     assert len(watch.meter.queries) == 5
@@ -206,13 +206,13 @@ def test_the_deadline_holds_when_no_server_answers() -> None:
 
 
 def test_victims_are_ranked_by_their_load(prometheus: PrometheusServer) -> None:
-    """Scale-in takes the least busy first."""
+    """Scale-in removes the least busy instance first."""
     rule = VictimRule(VictimOrder.LEAST, Query("-load + 10"))
     assert look(prometheus, scaler(victims=rule)).victims == ("two", "one")
 
 
-def test_when_victims_cannot_be_ranked_the_back_end_chooses(prometheus: PrometheusServer) -> None:
-    """Scaling in goes on; the log says what was missing."""
+def test_without_a_ranking_the_back_end_chooses(prometheus: PrometheusServer) -> None:
+    """The scale-in continues, and the log has the reason."""
     watch = Watch(prometheus.url)
     one = scaler(victims=VictimRule(VictimOrder.LEAST, Query("nothing")))
     assert watch.look(one)[one.name].victims == ()
@@ -220,7 +220,7 @@ def test_when_victims_cannot_be_ranked_the_back_end_chooses(prometheus: Promethe
 
 
 def test_first_sightings_last_from_cycle_to_cycle(prometheus: PrometheusServer) -> None:
-    """Where a back end knows no times, the daemon does; and an outage of the back end is not a disappearance."""
+    """The daemon records times that a back end does not report. An outage of the back end is not a disappearance."""
     memory: dict[TargetRef, Sightings] = {}
 
     def started(instances: Sequence[Instance] | None, minutes: int) -> Any:

@@ -1,4 +1,4 @@
-"""Asking a real Prometheus: what it answers, and who may ask."""
+"""Queries to a real Prometheus, with authentication."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,12 +37,12 @@ def refusal(source: PrometheusSource, expr: str = "vector(1)") -> str:
 
 
 def test_a_query_is_evaluated_at_the_cycles_time(prometheus: PrometheusServer) -> None:
-    """All queries of a cycle see the same moment, and a recorded one can be asked again."""
+    """All queries of a cycle see the same moment, and a recorded one can be repeated."""
     assert ask(PrometheusSource(prometheus.url), "time()").points == (Point({}, NOW.timestamp()),)
 
 
 def test_history_is_read_as_it_was(prometheus: PrometheusServer) -> None:
-    """Labels and values arrive as Prometheus keeps them."""
+    """Labels and values arrive as Prometheus stores them."""
     result = ask(PrometheusSource(prometheus.url), 'load{instance="10.0.0.1:9100"}')
     assert result == QueryResult(ResultType.VECTOR, (Point({"__name__": "load", "instance": "10.0.0.1:9100"}, 1.5),))
 
@@ -52,7 +52,7 @@ def test_history_is_read_as_it_was(prometheus: PrometheusServer) -> None:
     [("load", "vector"), ("scalar(vector(1))", "scalar"), ('"text"', "string"), ("load[5m]", "matrix")],
 )
 def test_the_result_type_is_kept(prometheus: PrometheusServer, expr: str, kind: str) -> None:
-    """prometheus-api-client drops it; a scalar and a vector differ in meaning."""
+    """prometheus-api-client drops it, but a scalar and a vector differ in meaning."""
     assert ask(PrometheusSource(prometheus.url), expr).type == kind
 
 
@@ -63,33 +63,33 @@ def test_special_values_arrive_as_numbers(prometheus: PrometheusServer, expr: st
     assert str(value) in {"nan", "inf", "-inf"}
 
 
-def test_prometheus_own_words_explain_a_refusal(prometheus: PrometheusServer) -> None:
-    """Only it knows what is wrong with an expression or its evaluation."""
+def test_a_rejection_has_prometheus_own_message(prometheus: PrometheusServer) -> None:
+    """Only Prometheus knows what is wrong with an expression or its evaluation."""
     message = refusal(PrometheusSource(prometheus.url), "load * on() load")
     assert message.startswith("prometheus 'main' answered HTTP 422: execution: ")
     assert "found duplicate series" in message
 
 
-def test_the_documented_way_to_leave_stale_samples_out_of_a_sum(prometheus: PrometheusServer) -> None:
-    """docs/queries.md tells operators to write it so."""
+def test_the_documented_expression_excludes_stale_samples(prometheus: PrometheusServer) -> None:
+    """docs/queries.md recommends it."""
     fresh = ask(PrometheusSource(prometheus.url), "sum(load and timestamp(load) > time() - 120)")
     assert fresh.points == (Point({}, 1.5),)
 
 
-def test_a_query_longer_than_urls_may_be_is_posted(prometheus: PrometheusServer) -> None:
-    """A server refuses a URL of 2 MB; a merged query may be as long."""
+def test_a_long_query_is_posted(prometheus: PrometheusServer) -> None:
+    """Servers reject URLs of 2 MB, and a merged query can be that long."""
     long = f'load{{instance!="{"x" * 2_000_000}"}}'
     assert len(ask(PrometheusSource(prometheus.url), long).points) == 2
 
 
-def test_configured_parameters_never_replace_the_question(prometheus: PrometheusServer) -> None:
+def test_configured_parameters_never_replace_the_query(prometheus: PrometheusServer) -> None:
     """`params: {query: up}` would make every autoscaler scale on the same number."""
     source = PrometheusSource(prometheus.url, params={"query": "vector(7)", "time": "0"})
     assert ask(source, "time()").points == (Point({}, NOW.timestamp()),)
 
 
 def test_a_wrong_path_says_so(prometheus: PrometheusServer) -> None:
-    """The commonest mistake: a route prefix too many or too few."""
+    """The most common mistake: a wrong route prefix."""
     assert "HTTP 404" in (message := refusal(PrometheusSource(f"{prometheus.url}/prefix")))
     assert message.endswith(
         f"it is not a Prometheus, or its API has another path; check its url ({prometheus.url}/prefix)"
@@ -98,14 +98,14 @@ def test_a_wrong_path_says_so(prometheus: PrometheusServer) -> None:
 
 
 def test_partial_data_is_an_error(tmp_path: Path) -> None:
-    """When a remote store does not answer, Prometheus sums what is left and warns: that is not the whole load."""
+    """If a remote store fails, Prometheus sums the rest and warns, and the sum is not the whole load."""
     remote = {"remote_read": [{"url": "http://127.0.0.1:1/read", "read_recent": True}]}
     with running_prometheus(tmp_path, config=remote) as server:
         assert "partial data: remote_read" in refusal(PrometheusSource(server.url), "sum(up)")
 
 
 def test_a_prometheus_that_is_down_is_an_error_within_the_cycle(tmp_path: Path) -> None:
-    """And it is back in use the moment that it is back."""
+    """The daemon uses it again as soon as it is back."""
     with running_prometheus(tmp_path) as server:
         client = Prometheus("main", PrometheusSource(server.url), CLOCK)
         client.query("vector(1)", NOW, call().deadline)
@@ -118,7 +118,7 @@ def test_a_prometheus_that_is_down_is_an_error_within_the_cycle(tmp_path: Path) 
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a Prometheus that asks for a user and a password."""
+    """Run a Prometheus with basic authentication, and return its URL."""
     session = requests.Session()
     session.auth = ("scaler", PASSWORD)
     web = {"basic_auth_users": {"scaler": PASSWORD_BCRYPT}}
@@ -127,10 +127,10 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 class TestBasicAuth:
-    """A name and a password, from a file or in the URL."""
+    """A user and a password, from a file or in the URL."""
 
-    def test_a_rotated_password_is_taken_up(self, guarded: str, tmp_path: Path) -> None:
-        """Rotation must not need a restart: the file is read at each use."""
+    def test_a_rotated_password_takes_effect(self, guarded: str, tmp_path: Path) -> None:
+        """The file is read at each use, so rotation needs no restart."""
         file = tmp_path / "password"
         file.write_text("wrong")
         client = Prometheus("main", PrometheusSource(guarded, basic_auth=BasicAuth("scaler", file)), CLOCK)
@@ -152,7 +152,7 @@ class TestBasicAuth:
     def test_a_password_file_without_a_password_is_named(
         self, guarded: str, tmp_path: Path, content: str | None
     ) -> None:
-        """The operator must learn which file; nobody must learn what is in it."""
+        """The message names the file but not its content."""
         file = tmp_path / "password"
         if content is not None:
             file.write_text(content)
@@ -171,13 +171,13 @@ class NamedServer(HTTPAdapter):
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Who signs the server's certificate and ours."""
+    """Make the authority that signs both certificates."""
     return Authority(tmp_path_factory.mktemp("ca"))
 
 
 @pytest.fixture(scope="module")
 def locked(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a Prometheus that shows a certificate of our own authority and wants one of ours."""
+    """Run a Prometheus with a certificate of the test authority that requires a client certificate."""
     server, ours = authority.sign("server", "prometheus.internal"), authority.sign("tests", "tests")
     tls = {"cert_file": str(server.cert), "key_file": str(server.key), "client_ca_file": str(authority.ca)}
     web = {"tls_server_config": tls | {"client_auth_type": "RequireAndVerifyClientCert"}}
@@ -189,22 +189,22 @@ def locked(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 class TestTls:
-    """Certificates of our own authority, in both directions."""
+    """Certificates of the test authority, in both directions."""
 
     def test_own_authority_client_certificate_and_server_name(self, locked: str, authority: Authority) -> None:
-        """All of `tls` together, as a locked-down Prometheus behind an address needs it."""
+        """All settings of `tls` together."""
         ours = authority.sign("scaler", "scaler")
         tls = Tls(authority.ca, ours.cert, ours.key, server_name="prometheus.internal")
         assert ask(PrometheusSource(locked, tls=tls)).points
 
-    def test_a_certificate_for_another_name_is_refused(self, locked: str, authority: Authority) -> None:
-        """Without serverName the address must be in the certificate: it may be somebody else's."""
+    def test_a_certificate_for_another_name_is_rejected(self, locked: str, authority: Authority) -> None:
+        """Without serverName the certificate must have the address."""
         ours = authority.sign("scaler", "scaler")
         message = refusal(PrometheusSource(locked, tls=Tls(authority.ca, ours.cert, ours.key)))
         assert "certificate is not accepted" in message
 
-    def test_an_unknown_authority_is_refused(self, locked: str, authority: Authority, tmp_path: Path) -> None:
-        """The system's authorities, or another one, did not sign it."""
+    def test_an_unknown_authority_is_rejected(self, locked: str, authority: Authority, tmp_path: Path) -> None:
+        """Neither the system's authorities nor the configured one signed it."""
         other = Authority(tmp_path, "another authority")
         message = refusal(PrometheusSource(locked, tls=Tls(other.ca, server_name="prometheus.internal")))
         assert "certificate is not accepted" in message
@@ -214,14 +214,12 @@ class TestTls:
         ours = authority.sign("scaler", "scaler")
         assert ask(PrometheusSource(locked, tls=Tls(None, ours.cert, ours.key, insecure_skip_verify=True))).points
 
-    def test_without_our_certificate_the_server_refuses(self, locked: str, authority: Authority) -> None:
-        """The message must point at TLS, not at the network."""
+    def test_without_a_client_certificate_the_server_rejects(self, locked: str, authority: Authority) -> None:
+        """The message must name TLS, not the network."""
         message = refusal(PrometheusSource(locked, tls=Tls(authority.ca, server_name="prometheus.internal")))
         assert "TLS: " in message
 
-    def test_a_certificate_file_that_is_absent_is_named(
-        self, locked: str, authority: Authority, tmp_path: Path
-    ) -> None:
-        """It may have been there when the daemon started."""
+    def test_a_missing_certificate_file_is_named(self, locked: str, authority: Authority, tmp_path: Path) -> None:
+        """It may have existed when the daemon started."""
         message = refusal(PrometheusSource(locked, tls=Tls(authority.ca, tmp_path / "gone.pem", tmp_path / "gone.key")))
         assert "gone.pem" in message

@@ -1,4 +1,4 @@
-"""Range queries: the same as an instant query at each of their times, and what is refused."""
+"""Range queries equal instant queries at each of their times. Wrong answers are rejected."""
 
 import json
 from collections.abc import Iterator
@@ -41,8 +41,8 @@ def parse(*result: Any, warnings: Any = None, grid: Grid = GRID) -> RangeResult:
 @pytest.mark.parametrize(
     "expr", ["load", "rate(load[2m])", "sum(load)", "load * on() group_left() sum(cores)", "vector(1)"]
 )
-def test_at_each_time_it_is_what_an_instant_query_comes_to(source: Prometheus, expr: str) -> None:
-    """A replay from it sees what the daemon saw."""
+def test_each_time_equals_an_instant_query(source: Prometheus, expr: str) -> None:
+    """A replay sees what the daemon saw."""
     told = source.range(expr, GRID, call().deadline)
     instants = [source.query(expr, GRID.at(index), call().deadline) for index in range(GRID.count)]
     assert any(each.points for each in instants)
@@ -51,21 +51,21 @@ def test_at_each_time_it_is_what_an_instant_query_comes_to(source: Prometheus, e
 
 
 @pytest.mark.slow
-def test_times_lie_where_the_daemons_cycles_did(source: Prometheus) -> None:
-    """A daemon's cycles are at no whole multiple of their period."""
+def test_times_are_those_of_the_daemons_cycles(source: Prometheus) -> None:
+    """A daemon's cycles are not at whole multiples of their period."""
     grid = Grid(STEP, GRID.first, 3, timedelta(seconds=7.25))
     values = [each.points[0].value for each in source.range("time()", grid, call().deadline).results(3)]
     assert values == [pytest.approx(grid.at(index).timestamp()) for index in range(3)]
 
 
 @pytest.mark.slow
-def test_prometheus_own_words_explain_a_refusal(source: Prometheus) -> None:
+def test_a_rejection_has_prometheus_own_message(source: Prometheus) -> None:
     with pytest.raises(MetricError, match=r"'main' answered HTTP 400: bad_data: .*exceeded maximum resolution"):
         source.range("load", Grid(STEP, GRID.first - 12_000, 12_000), call().deadline)
 
 
-def test_a_time_without_a_sample_is_no_zero() -> None:
-    """A hole in a series stays one."""
+def test_a_time_without_a_sample_is_not_zero() -> None:
+    """A gap in a series stays a gap."""
     found = list(parse(series({"a": "1"}, {0: "1.5", 1: "2", 3: "3"})).results(5))
     assert [each.points for each in found] == [
         (Point({"a": "1"}, 1.5),), (Point({"a": "1"}, 2.0),), (), (Point({"a": "1"}, 3.0),), ()
@@ -74,25 +74,25 @@ def test_a_time_without_a_sample_is_no_zero() -> None:
 
 
 def test_not_a_number_is_a_sample() -> None:
-    """What reads it drops it with a word; nobody takes it for a hole."""
+    """The reader drops it with a message; it is not a gap."""
     (first, *_) = parse(series({}, {0: "NaN"})).results(GRID.count)
     assert [str(point.value) for point in first.points] == ["nan"]
 
 
-def test_native_histograms_are_told_as_such() -> None:
+def test_native_histograms_are_marked() -> None:
     histogram = [GRID.seconds(1), {"count": "1", "sum": "2", "buckets": []}]
     found = list(parse({"metric": {"a": "1"}, "histograms": [histogram]}).results(3))
     assert [each.points for each in found] == [(), (Point({"a": "1"}, None),), ()]
 
 
 @pytest.mark.parametrize("seconds", [7, 15 * 17, -15])
-def test_a_sample_of_another_time_is_refused(seconds: int) -> None:
+def test_a_sample_of_another_time_is_rejected(seconds: int) -> None:
     """A cache that moves times would shift the whole past."""
-    with pytest.raises(MetricError, match="a time that was not asked for"):
+    with pytest.raises(MetricError, match="an unrequested time"):
         parse({"metric": {}, "values": [[GRID.seconds(0) + seconds, "1"]]})
 
 
-def test_a_partial_answer_is_none() -> None:
+def test_a_partial_answer_is_an_error() -> None:
     """A missing part would look like less load."""
     with pytest.raises(MetricError, match="partial data: a store is away"):
         parse(series({}, {0: "1"}), warnings=["a store is away"])
@@ -109,12 +109,12 @@ def test_a_partial_answer_is_none() -> None:
     ],
     ids=["out of order", "not a value", "not a text", "no labels", "not a series"],
 )
-def test_what_the_api_does_not_promise_is_refused(result: Any) -> None:
+def test_an_invalid_range_answer_is_rejected(result: Any) -> None:
     with pytest.raises(NotAnAnswer):
         parse(result)
 
 
-def test_the_answer_of_an_instant_query_is_none() -> None:
+def test_an_instant_querys_answer_is_an_error() -> None:
     body = {"status": "success", "data": {"resultType": "vector", "result": []}}
     with pytest.raises(NotAnAnswer, match="neither a matrix nor an error"):
         parse_range(json.dumps(body).encode(), 200, GRID, 2**26)

@@ -1,4 +1,4 @@
-"""What the daemon knows that a back end does not."""
+"""What the daemon adds to a back end's data."""
 
 from datetime import timedelta
 
@@ -12,44 +12,44 @@ LATER = NOW + timedelta(minutes=1)
 
 
 def test_running_without_health_information_is_ready() -> None:
-    """HPA holds an unknown readiness unready for ever: such a target would never scale."""
+    """HPA treats an unknown readiness as unready forever, so such a target would never scale."""
     assert normalise({}, [instance("a", ready=None)], NOW).instances[0].ready is True
 
 
 def test_pending_without_health_information_stays_unknown() -> None:
-    """What does not run yet cannot be ready."""
+    """A pending instance cannot be ready."""
     assert normalise({}, [instance("a", ready=None, phase=Phase.PENDING)], NOW).instances[0].ready is None
 
 
-def test_unknown_times_are_when_it_was_first_seen() -> None:
+def test_unknown_times_are_the_first_sighting() -> None:
     """The cpu readiness rule needs a start and a transition."""
     (seen,) = normalise({}, [instance("a")], NOW).instances
     assert (seen.started_at, seen.ready_transition) == (NOW, NOW)
 
 
 def test_first_seen_is_remembered() -> None:
-    """Otherwise every instance would be new in every cycle, and its samples ignored for ever."""
+    """Otherwise every instance would be new in every cycle, and its samples ignored."""
     known = normalise({}, [instance("a")], NOW).sightings
     (seen,) = normalise(known, [instance("a")], LATER).instances
     assert (seen.started_at, seen.ready_transition) == (NOW, NOW)
 
 
 @pytest.mark.parametrize("turned", [True, False])
-def test_a_turn_of_readiness_is_dated_by_the_cycle_that_saw_it(turned: bool) -> None:
-    """In both directions: HPA's rules ask when the condition last changed."""
+def test_a_change_of_readiness_has_the_time_of_its_cycle(turned: bool) -> None:
+    """In both directions: HPA's rules use the time of the last change."""
     known = normalise({}, [instance("a", ready=not turned)], NOW).sightings
     (seen,) = normalise(known, [instance("a", ready=turned)], LATER).instances
     assert (seen.started_at, seen.ready_transition) == (NOW, LATER)
 
 
-def test_what_the_back_end_knows_is_kept() -> None:
-    """Its times are better than ours."""
+def test_the_back_ends_times_are_kept() -> None:
+    """The back end's times are more exact."""
     (seen,) = normalise({}, [instance("a", started_at=ago(90), ready_transition=ago(60))], NOW).instances
     assert (seen.started_at, seen.ready_transition) == (ago(90), ago(60))
 
 
-def test_what_has_disappeared_is_forgotten() -> None:
-    """Memory must not grow with every instance that ever was."""
+def test_a_removed_instance_is_forgotten() -> None:
+    """Memory must not grow with every past instance."""
     known = normalise({}, [instance("a"), instance("b")], NOW).sightings
     assert set(normalise(known, [instance("b")], LATER).sightings) == {"b"}
 
@@ -57,8 +57,8 @@ def test_what_has_disappeared_is_forgotten() -> None:
 TARGET = TargetRef("fleet", "web")
 
 
-def test_a_state_that_stays_the_same_is_not_looked_at_again() -> None:
-    """Ten thousand targets' instances would be walked through in every cycle."""
+def test_an_unchanged_state_is_not_processed_again() -> None:
+    """Otherwise each cycle would scan the instances of ten thousand targets."""
     normaliser, state = Normaliser(), TargetState(1, 1, (instance("a"),))
     _, known = normaliser(TARGET, state, {}, NOW)
     complete, same = normaliser(TARGET, state, known, LATER)
@@ -68,8 +68,8 @@ def test_a_state_that_stays_the_same_is_not_looked_at_again() -> None:
     assert complete.instances == normalise(known, state.instances, LATER).instances
 
 
-def test_what_is_known_otherwise_counts_at_once() -> None:
-    """As after a clock was set: every age is another one."""
+def test_changed_sightings_take_effect_at_once() -> None:
+    """A clock change, for example, changes every age."""
     normaliser, state = Normaliser(), TargetState(1, 1, (instance("a"),))
     _, known = normaliser(TARGET, state, {}, NOW)
     normaliser(TARGET, state, known, NOW)
@@ -78,8 +78,8 @@ def test_what_is_known_otherwise_counts_at_once() -> None:
     assert complete.instances[0].started_at == NOW + timedelta(hours=1)
 
 
-def test_what_is_held_of_a_target_that_left_goes() -> None:
-    """Memory must not grow with every target that ever was."""
+def test_a_removed_target_is_forgotten() -> None:
+    """Memory must not grow with every past target."""
     normaliser, state = Normaliser(), TargetState(1, 1, (instance("a"),))
     _, known = normaliser(TARGET, state, {}, NOW)
     before, _ = normaliser(TARGET, state, known, NOW)

@@ -1,4 +1,4 @@
-"""What each kind of answer comes to, for each kind of metric: the table of docs/queries.md, row by row."""
+"""The reading of each kind of answer for each kind of metric, row by row as in docs/queries.md."""
 
 import math
 from datetime import timedelta
@@ -42,21 +42,21 @@ def per_instance(spec: MetricSpec, given: Results, *instances: Instance) -> Inst
 
 
 def test_values_become_thousandths_truncated() -> None:
-    """As Kubernetes' metrics adapters make them: 1.2999 is 1299m."""
+    """As in Kubernetes' metrics adapters: 1.2999 is 1299m."""
     spec = metric(PODS, Query("q", window=timedelta(minutes=2)))
     reading = per_instance(spec, answers(vector(point(1.2999, instance="a"), point(0, instance="b"))))
     assert reading.samples == {"a": Sample(1299, NOW, timedelta(minutes=2)), "b": Sample(0, NOW, timedelta(minutes=2))}
 
 
 def test_an_external_vector_keeps_every_value() -> None:
-    """They are summed by the decision."""
+    """The decision sums them."""
     reading = read(metric(EXTERNAL, "q"), (), Answers(answers(vector(point(1, q="a"), point(2.5, q="b")))), NOW)
     assert reading == ValueReading((1000, 2500))
 
 
 @pytest.mark.parametrize("kind", [OBJECT, EXTERNAL])
 def test_a_scalar_is_one_sample(kind: MetricType) -> None:
-    """`scalar(…)` and plain numbers are as good as a vector of one."""
+    """`scalar(…)` and plain numbers are equivalent to a vector with one sample."""
     assert read(
         metric(kind, "q"), (), Answers(answers(QueryResult(ResultType.SCALAR, (point(3),)))), NOW
     ) == ValueReading((3000,))
@@ -76,13 +76,13 @@ def test_strings_and_matrices_are_errors(kind: MetricType, result: ResultType) -
 
 @pytest.mark.parametrize("kind", [PODS, OBJECT, EXTERNAL])
 def test_an_outage_is_not_zero_load(kind: MetricType) -> None:
-    """When the exporters are down the vector is empty; scaling in on that would finish the outage."""
+    """If exporters fail the vector is empty, and a scale-in would make the outage worse."""
     assert "no sample; " in failure(metric(kind, "q"), answers(vector()))
 
 
 @pytest.mark.parametrize(("kind", "offered"), [(PODS, False), (OBJECT, True), (EXTERNAL, True)])
-def test_a_zero_is_offered_only_where_it_can_be_used(kind: MetricType, offered: bool) -> None:
-    """`or vector(0)` has no labels: with a Pods metric it would belong to no instance."""
+def test_a_zero_is_suggested_only_where_it_can_be_used(kind: MetricType, offered: bool) -> None:
+    """`or vector(0)` has no labels, so with a Pods metric it belongs to no instance."""
     message = failure(metric(kind, "q"), answers(vector()))
     assert ("vector(0)" in message) is offered
     assert "`autoscaler check --live` says what Prometheus has of its series" in message
@@ -112,20 +112,20 @@ _REMEDY = "write sum by ({}) (…), or use a metric of type External"
 def test_samples_that_name_no_instance_are_an_error(
     query: Query, labels: dict[str, str], said: str, label: str
 ) -> None:
-    """Listed as strangers they took three sentences to say it, and none named the remedy."""
+    """As unmatched samples they took three sentences without a remedy."""
     assert failure(metric(PODS, query), answers(vector(point(1, **labels)), query.expr)) == said + _REMEDY.format(label)
 
 
 def test_one_sample_that_names_an_instance_is_enough() -> None:
-    """The others are listed; the query is not to blame as a whole."""
+    """The others are listed, and the query as a whole is not wrong."""
     reading = per_instance(metric(PODS, "q"), answers(vector(point(1, instance="a"), point(2, job="web"))))
     assert set(reading.samples) == {"a"}
     assert reading.unmatched[0].startswith("no alloc_id or task_id or ")
 
 
 @pytest.mark.parametrize("kind", [PODS, OBJECT, EXTERNAL])
-def test_nothing_of_ones_own_is_nothing(kind: MetricType) -> None:
-    """The shared query answers, but not for this autoscaler."""
+def test_a_shared_answer_without_own_samples_is_no_sample(kind: MetricType) -> None:
+    """The shared query has samples, but none for this autoscaler."""
     spec = metric(kind, Query("q", match=(("asg", "web"),)))
     assert 'no sample with asg="web"' in failure(spec, answers(vector(point(1, asg="api", instance="a"))))
 
@@ -142,8 +142,8 @@ def test_nothing_of_ones_own_is_nothing(kind: MetricType) -> None:
         (None, "native histogram"),
     ],
 )
-def test_what_cannot_be_scaled_on_is_an_error_of_the_metric(kind: MetricType, value: float | None, word: str) -> None:
-    """Each names the sample and what to write instead."""
+def test_an_unusable_value_is_an_error_of_the_metric(kind: MetricType, value: float | None, word: str) -> None:
+    """Each error names the sample and what to write instead."""
     given = answers(vector(point(value, instance="a")))
     message = failure(metric(kind, "q"), given)
     assert word in message
@@ -151,28 +151,28 @@ def test_what_cannot_be_scaled_on_is_an_error_of_the_metric(kind: MetricType, va
 
 
 @pytest.mark.parametrize("kind", [OBJECT, EXTERNAL])
-def test_nan_is_an_error_of_a_whole(kind: MetricType) -> None:
-    """0/0 of a ratio without traffic is unknown load, not zero load."""
+def test_nan_is_an_error_of_a_single_value(kind: MetricType) -> None:
+    """A ratio of 0/0 without traffic is unknown load, not zero load."""
     assert "NaN" in failure(metric(kind, "q"), answers(vector(point(math.nan, queue="a"))))
 
 
 def test_nan_makes_one_instance_missing() -> None:
-    """One idle instance's 0/0 must not blind the autoscaler to the others."""
+    """One idle instance's 0/0 must not hide the others."""
     reading = per_instance(metric(PODS, "q"), answers(vector(point(math.nan, instance="a"), point(2, instance="b"))))
     assert set(reading.samples) == {"b"}
     assert reading.dropped == ("a: is NaN",)
 
 
 def test_two_samples_make_one_instance_missing() -> None:
-    """Which of them is right is unknown, and their sum is certainly wrong."""
+    """Which one is right is unknown, and their sum is wrong."""
     twice = vector(point(1, instance="a", cpu="0"), point(2, instance="a", cpu="1"), point(2, instance="b"))
     reading = per_instance(metric(PODS, "q"), answers(twice))
     assert set(reading.samples) == {"b"}
     assert reading.dropped[0].startswith("a: has 2 samples")
 
 
-def test_what_is_shown_of_an_instances_samples_is_short() -> None:
-    """There may be thousands of instances with too many each, and every row keeps the texts."""
+def test_the_samples_shown_for_an_instance_are_short() -> None:
+    """Thousands of instances may have too many samples each, and every record keeps the texts."""
     twice = vector(*(point(1, instance="a", note=f"{number}{'x' * 1000}") for number in range(9)))
     (text,) = per_instance(metric(PODS, "q"), answers(twice)).dropped
     assert text.startswith("a: has 9 samples")
@@ -180,19 +180,19 @@ def test_what_is_shown_of_an_instances_samples_is_short() -> None:
 
 
 def test_an_object_takes_exactly_one_sample() -> None:
-    """Which of several is meant only the operator knows."""
+    """Only the operator knows which of several is meant."""
     message = failure(metric(OBJECT, "q"), answers(vector(point(1, q="a"), point(2, q="b"))))
     assert '2 samples, where an Object metric takes one: {q="a"}, {q="b"}' in message
 
 
-def test_a_failed_query_fails_the_metric_with_its_words() -> None:
-    """What Prometheus said is what the operator needs."""
+def test_a_failed_query_fails_the_metric_with_its_message() -> None:
+    """The operator needs Prometheus' own message."""
     shared = MetricError("prometheus 'default' answered HTTP 503")
     assert failure(metric(PODS, "q"), answers(shared)) == str(shared)
 
 
-def test_what_nobody_foresaw_is_one_metrics_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bug in reading one autoscaler's answer must not take the others' cycle with it."""
+def test_an_unforeseen_error_affects_one_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bug in reading one autoscaler's answer must not fail the others' cycle."""
 
     def broken(*_: Any) -> Any:
         raise RuntimeError("hunter2")
@@ -206,7 +206,7 @@ def test_what_nobody_foresaw_is_one_metrics_error(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("kind", [PODS, OBJECT, EXTERNAL])
 def test_texts_of_long_labels_are_short(kind: MetricType) -> None:
-    """A label of 10 MB was 80 MB of log in ten seconds."""
+    """A label of 10 MB caused 80 MB of log in ten seconds."""
     long = "x" * 10**7
     given = answers(vector(point(-1, instance="a", note=long), point(-1, instance="b", other=long)))
     message = failure(metric(kind, "q"), given)
@@ -214,14 +214,14 @@ def test_texts_of_long_labels_are_short(kind: MetricType) -> None:
     assert len(message.encode()) < 2048
 
 
-def test_what_matches_no_instance_is_named() -> None:
-    """A reading with samples that are all somebody else's is not an empty answer: the join needs a look."""
+def test_unmatched_samples_are_listed() -> None:
+    """A reading with only unmatched samples is not an empty answer."""
     reading = per_instance(metric(PODS, "q"), answers(vector(point(1, instance="c"))))
     assert (reading.samples, reading.unmatched) == ({}, ('instance="c"',))
 
 
 class TestMaxAge:
-    """`maxAge` asks for the samples' own times: an instant answer carries the time of evaluation."""
+    """`maxAge` queries the samples' own times, because an instant answer has the time of evaluation."""
 
     QUERY = Query("q", max_age=timedelta(minutes=2))
 
@@ -236,7 +236,7 @@ class TestMaxAge:
         assert per_instance(metric(PODS, self.QUERY), given).samples["a"].timestamp == ago(100)
 
     def test_a_stale_sample_makes_its_instance_missing(self) -> None:
-        """Load of minutes ago says nothing about now."""
+        """A load of minutes ago does not show the current load."""
         times = vector(point(ago(121).timestamp(), instance="a"), point(ago(120).timestamp(), instance="b"))
         reading = per_instance(
             metric(PODS, self.QUERY), self.given(vector(point(1, instance="a"), point(1, instance="b")), times)
@@ -253,21 +253,21 @@ class TestMaxAge:
         assert per_instance(metric(PODS, self.QUERY), self.given(values, times)).samples["a"].value == 1000
 
     @pytest.mark.parametrize("kind", [OBJECT, EXTERNAL])
-    def test_a_stale_part_fails_a_whole(self, kind: MetricType) -> None:
-        """A sum without one of its parts would look like less load."""
+    def test_a_stale_part_fails_a_sum(self, kind: MetricType) -> None:
+        """A sum without one part would look like less load."""
         given = self.given(vector(point(1, q="a")), vector(point(ago(500).timestamp(), q="a")))
         assert "8m20s old" in failure(metric(kind, self.QUERY), given)
 
     def test_a_sample_of_unknown_age_is_not_used(self) -> None:
-        """A series may come between the two queries."""
+        """A series may appear between the two queries."""
         given = self.given(vector(point(1, instance="a")), vector())
         assert per_instance(metric(PODS, self.QUERY), given).dropped[0].startswith("a: has no known age")
 
     @pytest.mark.parametrize(
         "time", [1e300, -1e300, math.nan, math.inf, -math.inf, -1.0, None, NOW.timestamp() + 61, 253402300800.0]
     )
-    def test_a_time_that_is_not_one_is_an_unknown_age(self, time: float | None) -> None:
-        """`timestamp()` of a proxy's may be anything; 1e300 ended every autoscaler's cycle."""
+    def test_an_invalid_time_is_an_unknown_age(self, time: float | None) -> None:
+        """A proxy may return any `timestamp()`; 1e300 failed every autoscaler's cycle."""
         given = self.given(
             vector(point(1, instance="a"), point(2, instance="b")),
             vector(point(time, instance="a"), point(ago(1).timestamp(), instance="b")),
@@ -277,14 +277,14 @@ class TestMaxAge:
         assert reading.dropped == ("a: has no known age: timestamp() of it is not a time up to now",)
         assert "has no known age" in failure(metric(EXTERNAL, self.QUERY), given)
 
-    def test_when_the_ages_cannot_be_asked_the_metric_fails(self) -> None:
-        """Without them stale data would pass for fresh."""
+    def test_without_ages_the_metric_fails(self) -> None:
+        """Without ages stale data would look fresh."""
         given = self.given(vector(point(1, instance="a")), MetricError("down"))
         assert failure(metric(PODS, self.QUERY), given) == "down"
 
 
 class TestRequests:
-    """What Utilization is set against."""
+    """The capacity that Utilization refers to."""
 
     UTILIZATION = MetricTarget(TargetType.UTILIZATION, 60)
     LOAD = vector(point(1, instance="a"), point(1, instance="b"))
@@ -292,8 +292,8 @@ class TestRequests:
     def spec(self, **fields: Any) -> MetricSpec:
         return metric(MetricType.RESOURCE, "q", name="cpu", target=self.UTILIZATION, **fields)
 
-    def test_a_quantity_is_every_instances(self) -> None:
-        """A fleet of equals."""
+    def test_a_quantity_applies_to_every_instance(self) -> None:
+        """A fleet of equal instances."""
         assert per_instance(self.spec(request=4000), answers(self.LOAD)).requests == {"a": 4000, "b": 4000}
 
     def test_a_query_is_joined_like_the_metric(self) -> None:
@@ -308,13 +308,13 @@ class TestRequests:
         given = answers(self.LOAD) | answers(MetricError("down"), "cores")
         assert failure(self.spec(request=Query("cores")), given) == "down"
 
-    def test_without_one_it_is_the_instances_own_reservation(self) -> None:
-        """Of this resource alone; an instance without one has none, which fails the metric later, by name."""
+    def test_without_a_request_the_instances_own_reservation_is_used(self) -> None:
+        """Only of this resource. An instance without a reservation fails the metric later, by name."""
         known = instance("a", requests={"cpu": 2000, "memory": 10})
         assert per_instance(self.spec(), answers(self.LOAD), known, B).requests == {"a": 2000}
 
     def test_a_container_has_its_own_reservation(self) -> None:
-        """The whole instance's would hide a busy container behind idle ones."""
+        """The whole instance's reservation would hide a busy container behind idle ones."""
         known = instance("a", requests={"cpu": 9}, container_requests={"app": {"cpu": 500}, "side": {"cpu": 7}})
         spec = metric(MetricType.CONTAINER_RESOURCE, "q", name="cpu", target=self.UTILIZATION, container="app")
         load = vector(point(1, instance="a", task="app"), point(9, instance="a", task="side"))
@@ -323,7 +323,7 @@ class TestRequests:
 
 
 def test_shortly_after_a_start_an_empty_answer_is_expected() -> None:
-    """Prometheus scrapes a new instance some time after it has started."""
+    """Prometheus scrapes a new instance some time after its start."""
     asked, nothing = metric(MetricType.PODS, "q"), answers(vector())
     new = instance("a", started_at=NOW - timedelta(seconds=20))
     old = instance("b", started_at=NOW - timedelta(minutes=5))

@@ -1,4 +1,4 @@
-"""Adapters are foreign code: what they do wrong concerns their own targets and nobody else's."""
+"""Adapters are foreign code. Their errors affect only their own targets."""
 
 import threading
 from collections import UserDict
@@ -18,7 +18,7 @@ SWARM = TargetRef("swarm", "api")
 
 
 class Doing(FakeAdapter):
-    """An adapter whose observe does what a test says."""
+    """An adapter whose observe runs the test's function."""
 
     def __init__(self, do: Callable[[], Any]) -> None:
         super().__init__({})
@@ -45,23 +45,23 @@ def raising(error: BaseException) -> Callable[[], Any]:
 
 
 def test_one_call_reads_all_targets_of_a_connection() -> None:
-    """Real APIs answer for 50 groups as cheaply as for one; and each target is asked for once."""
+    """Real APIs answer for 50 groups as cheaply as for one. Each target is asked for once."""
     fleet, swarm = FakeAdapter({TARGET: state(), OTHER: state(instance("a"))}), FakeAdapter({SWARM: state()})
     read = states({"fleet": fleet, "swarm": swarm}, TARGET, SWARM, OTHER, TARGET)
     assert read == {TARGET: state(), OTHER: state(instance("a")), SWARM: state()}
     assert (fleet.calls, swarm.calls) == ([(TARGET, OTHER)], [(SWARM,)])
 
 
-def test_an_error_of_the_whole_call_is_every_targets() -> None:
-    """Refused credentials concern all; another connection's targets are read all the same."""
+def test_an_error_of_the_call_affects_every_target() -> None:
+    """Rejected credentials affect all targets of the connection, but no other connection."""
     error = TargetForbidden("refused")
     read = states({"fleet": Doing(raising(error)), "swarm": FakeAdapter({SWARM: state()})}, TARGET, OTHER, SWARM)
     assert read == {TARGET: error, OTHER: error, SWARM: state()}
 
 
 @pytest.mark.parametrize("error", [RuntimeError("hunter2"), SystemExit(3)])
-def test_what_an_adapter_never_should_raise_is_an_error_with_its_class(error: BaseException) -> None:
-    """Its message is not shown: nobody knows what is in it."""
+def test_an_unexpected_exception_is_an_error_with_its_class(error: BaseException) -> None:
+    """Its message is not shown, because it may contain a secret."""
     log = Log()
     found = states({"fleet": Doing(raising(error))}, TARGET, log=log)[TARGET]
     assert isinstance(found, TargetUnavailable)
@@ -72,7 +72,7 @@ def test_what_an_adapter_never_should_raise_is_an_error_with_its_class(error: Ba
 
 @pytest.mark.parametrize("answer", [{}, {TARGET: None}, {TARGET: "up"}, None, []])
 def test_a_target_without_a_state_is_an_error(answer: Any) -> None:
-    """An adapter that forgets a target must not stop the cycle."""
+    """An adapter that omits a target must not stop the cycle."""
     found = states({"fleet": Doing(lambda: answer)}, TARGET)[TARGET]
     assert isinstance(found, TargetUnavailable)
     assert "fleet/web" in str(found)
@@ -87,7 +87,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize(("answer", "said"), WRONG.values(), ids=WRONG)
 def test_a_wrong_answer_for_one_target_names_adapter_type_and_field(answer: Any, said: str) -> None:
-    """Whoever reads it has to report it; the neighbour's state is as it is."""
+    """The operator has to report it. The neighbour's state is unchanged."""
     read = states({"fleet": Doing(lambda: {TARGET: answer, OTHER: state(instance("b"))})}, TARGET, OTHER)
     assert isinstance(read[TARGET], TargetUnavailable)
     assert str(read[TARGET]).startswith(said)
@@ -95,10 +95,10 @@ def test_a_wrong_answer_for_one_target_names_adapter_type_and_field(answer: Any,
     assert read[OTHER] == state(instance("b"))
 
 
-def test_answers_that_were_not_asked_for_are_said_where_one_is_missing() -> None:
+def test_unrequested_states_are_reported_with_a_missing_one() -> None:
     """Keys of another form are the usual mistake."""
     read = states({"fleet": Doing(lambda: {"web": state(), OTHER: state()})}, TARGET, OTHER)
-    assert str(read[TARGET]).startswith("fleet/web: there is no answer for it, beside 1 that were not asked for;")
+    assert str(read[TARGET]).startswith("fleet/web: there is no answer for it, but 1 for other targets;")
     assert read[OTHER] == state()
 
 
@@ -110,21 +110,21 @@ class _Odd(UserDict[Any, Any]):
 
 
 class _Liar:
-    """Whatever is asked of it, it raises."""
+    """An object that raises on every access."""
 
     def __getattribute__(self, name: str) -> Any:
         raise RuntimeError("hunter2")
 
 
 @pytest.mark.parametrize("answer", [_Odd({TARGET: state()}), {TARGET: _Liar()}])
-def test_a_value_that_breaks_when_it_is_looked_at_is_an_error(answer: Any) -> None:
-    """Foreign code is in values, too."""
+def test_a_value_that_raises_on_access_is_an_error(answer: Any) -> None:
+    """Values can contain foreign code too."""
     found = states({"fleet": Doing(lambda: answer)}, TARGET)[TARGET]
     assert isinstance(found, TargetUnavailable)
     assert "hunter2" not in str(found)
 
 
-def test_a_moment_without_threads_is_an_error_of_these_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lack_of_threads_is_an_error_of_these_targets(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process at its limit of tasks."""
 
     def spawn(name: str, work: object) -> None:
@@ -136,8 +136,8 @@ def test_a_moment_without_threads_is_an_error_of_these_targets(monkeypatch: pyte
     assert "no thread could be started; raise the limit" in str(error)
 
 
-def test_an_adapter_that_hangs_is_given_up_at_the_deadline_and_not_called_again() -> None:
-    """Adapters are called by one thread at a time, and a cycle cannot wait for one that never comes back."""
+def test_a_hanging_adapter_is_abandoned_and_not_called_again() -> None:
+    """One thread calls an adapter at a time, and a cycle cannot wait for a call that never ends."""
     go_on = threading.Event()
     adapter = Doing(lambda: {TARGET: state()} if go_on.wait(60) else {})
     connection = {"fleet": Connection("fleet", adapter, CLOCK, Log())}

@@ -1,4 +1,4 @@
-"""Which instances leave first."""
+"""The order in which instances are removed."""
 
 import pytest
 
@@ -17,24 +17,24 @@ NEW = instance("new", started_at=ago(100))
     ("order", "names"), [(VictimOrder.OLDEST, ("old", "middle", "new")), (VictimOrder.NEWEST, ("new", "middle", "old"))]
 )
 def test_instances_are_ranked_by_age(order: VictimOrder, names: tuple[str, ...]) -> None:
-    """Whoever asks for the oldest to go must not lose the newest."""
+    """An operator who selects `oldest` must not lose the newest."""
     assert rank(VictimRule(order), [MIDDLE, OLD, NEW], Answers({}), NOW) == names
 
 
-def test_what_is_leaving_already_is_no_victim() -> None:
-    """Naming it again would remove one instance less than decided."""
+def test_an_instance_being_deleted_is_no_victim() -> None:
+    """Naming it again would remove one instance fewer than decided."""
     assert rank(VictimRule(VictimOrder.OLDEST), [instance("gone", deleting=True), OLD], Answers({}), NOW) == ("old",)
 
 
-def test_the_least_loaded_leave_first_and_the_unmeasured_last() -> None:
-    """Nothing is known that speaks for removing an instance without a sample."""
+def test_least_loaded_instances_leave_first_and_those_without_samples_last() -> None:
+    """An instance without a sample has an unknown load."""
     result = answers(vector(point(5, instance="old"), point(1, instance="new")))
     rule = VictimRule(VictimOrder.LEAST, Query("q"))
     assert rank(rule, [MIDDLE, OLD, NEW], Answers(result), NOW) == ("new", "old", "middle")
 
 
-def test_equals_are_ranked_by_name() -> None:
-    """A decision that is made again must name the same instances."""
+def test_equal_instances_are_ranked_by_name() -> None:
+    """A repeated decision must name the same instances."""
     twins = [instance("b", started_at=NOW), instance("a", started_at=NOW)]
     assert rank(VictimRule(VictimOrder.OLDEST), twins, Answers({}), NOW) == ("a", "b")
 

@@ -1,4 +1,4 @@
-"""A clock whose hands the test moves."""
+"""A clock that the test moves."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,7 +6,7 @@ from autoscaler.moment import Moment
 
 
 class FakeClock:
-    """Wall and monotonic time advance together, also while the machine sleeps; `step` sets the wall clock alone."""
+    """Wall and monotonic time advance together, also while the machine sleeps. `step` sets only the wall clock."""
 
     def __init__(self, wall: datetime = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)) -> None:
         self._wall = wall
@@ -27,13 +27,13 @@ class FakeClock:
         self.sleep(seconds)
 
     def sleep(self, seconds: float) -> None:
-        """As the kernel makes it: CLOCK_BOOTTIME goes on."""
+        """Sleep as the kernel does: CLOCK_BOOTTIME continues."""
         self._monotonic += seconds
         self._wall += timedelta(seconds=seconds)
         self._elapsed += timedelta(seconds=seconds)
 
     def reboot(self) -> None:
-        """The machine is started anew, in no time."""
+        """Reboot the machine without any delay."""
         self._boots += 1
         self._elapsed = timedelta(0)
 

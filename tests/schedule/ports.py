@@ -1,4 +1,4 @@
-"""Ports of a cycle that a test can break."""
+"""Ports of a cycle that a test can make fail."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ from autoscaler.schedule import Work
 
 
 def scaler(name: str, period_seconds: float = 15, **changes: Any) -> Autoscaler:
-    """One that adds up a queue: a replica for each entry."""
+    """Return an autoscaler with one replica for each entry of a queue."""
     target = MetricTarget(TargetType.AVERAGE_VALUE, 1000)
     return Autoscaler(
         name=name,
@@ -42,7 +42,7 @@ def scaler(name: str, period_seconds: float = 15, **changes: Any) -> Autoscaler:
 
 
 class _Histories(dict[str, History]):
-    """Raises for those whose memory is damaged, as the ledger's do."""
+    """Raises for damaged histories, as the ledger's mapping does."""
 
     def __init__(self, known: Mapping[str, History], damaged: Mapping[str, Exception]) -> None:
         super().__init__(known)
@@ -53,7 +53,7 @@ class _Histories(dict[str, History]):
 
 
 class FakePorts:
-    """Every queue is 3 long and every size is 1, so that each autoscaler writes 3; counts what it is asked."""
+    """Every queue has 3 entries and every size is 1, so each autoscaler writes 3. Counts its calls."""
 
     def __init__(self, before_observe: Callable[[], None] = lambda: None) -> None:
         self.calls: list[str] = []
@@ -64,16 +64,16 @@ class FakePorts:
         self.announced: list[str] = []
         self.before_observe = before_observe
         self.seconds = 0.0
-        """How long an observation says that it took."""
+        """The duration that an observation reports."""
         self.limits = WITHOUT_LIMITS
         self.begun = 0
         self.ended = 0
         self.broken: set[str] = set()
         """Autoscalers whose observation makes `decide` raise."""
         self.fails: dict[str, Exception] = {}
-        """Verb -> what it raises."""
+        """Method -> the exception that it raises."""
         self.fails_for: dict[str, Mapping[str, Exception]] = {}
-        """Verb -> whose it cannot do, and why: of `recall`, `intend` and `record`."""
+        """Method -> the autoscalers that it fails for, with the exception: `recall`, `intend` and `record`."""
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
         self._called("observe")
@@ -119,7 +119,7 @@ class FakePorts:
         self.announced += [one.name for one in decisions]
 
     def work(self, scalers: Sequence[Autoscaler]) -> Work:
-        """A shard's, with these ports; counts how often it was begun and ended."""
+        """Return a shard's work with these ports. Counts its starts and ends."""
 
         def begin() -> None:
             if "begin" in self.fails:

@@ -1,4 +1,4 @@
-"""Whatever comes in for the others, an autoscaler gets the decision that it would get alone."""
+"""Whatever the other autoscalers receive, an autoscaler gets the same decision as alone."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -83,7 +83,7 @@ anything: st.SearchStrategy[Any] = st.one_of(
 
 
 def mostly(right: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Right, and one time in ten anything: what is wrong in one place alone gets far."""
+    """Mostly valid, and one time in ten anything: input with a single wrong value reaches further code."""
     return st.integers(0, 9).flatmap(lambda dice: right if dice else anything)
 
 
@@ -161,7 +161,7 @@ def good_state(size: int) -> TargetState:
 
 @dataclass
 class Neighbour:
-    """As the rest of the world is to it; a None stands for what is right."""
+    """The inputs of one autoscaler. None stands for a valid one."""
 
     state: Any = field(default_factory=lambda: good_state(3))
     readings: Any = (ValueReading((90_000,)), MetricError("down"), MetricError("down"))
@@ -179,7 +179,7 @@ neighbours = st.one_of(
 
 
 class Fleet:
-    """An adapter that answers for the others with whatever it was given."""
+    """An adapter that returns the given answers for the neighbours."""
 
     def __init__(self) -> None:
         self.states: dict[str, Any] = {}
@@ -196,7 +196,7 @@ class Fleet:
 
 
 class Shard:
-    """`cycle.Ports` over a real connection, actuator and ledger; readings and histories of the others are given."""
+    """Ports over a real connection, actuator and ledger, with given readings and histories of the neighbours."""
 
     def __init__(self, ledger: Ledger, clock: FakeClock) -> None:
         self.fleet, log = Fleet(), RecordingLogger()
@@ -237,8 +237,8 @@ class Shard:
         self.actuator.announce(decisions, call)
 
 
-class House:
-    """A state in a folder, and cycles of a good autoscaler between two neighbours."""
+class ThreeAutoscalers:
+    """A state in a folder, and cycles of a valid autoscaler between two neighbours."""
 
     def __init__(self, folder: Path) -> None:
         self.state = State.open(None, folder, Retention())
@@ -246,7 +246,7 @@ class House:
         self.shard = Shard(self.state.ledger("fleet"), self.clock)
 
     def cycle(self, odd: Neighbour, other: Neighbour, size: int, load: int) -> Batch:
-        """Whatever the others are, the good one is decided, written and recorded as if it were alone."""
+        """Run a cycle, and check that the valid autoscaler is decided, written and recorded as if alone."""
         self.clock.advance(15)
         around, mine = {"odd": odd, "other": other}, (ValueReading((load,)),)
         shard, good, now = self.shard, SCALERS[NAMES.index("good")], self.clock.now()
@@ -264,42 +264,42 @@ class House:
         return done
 
     def records(self, name: str) -> list[Decision]:
-        """All that was recorded of one."""
+        """Return all records of one autoscaler."""
         return [record.decision for record in self.state.archive.records(name)]
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    house = House(tmp_path)
-    yield house
-    house.state.close()
+def autoscalers(tmp_path: Path) -> Iterator[ThreeAutoscalers]:
+    autoscalers = ThreeAutoscalers(tmp_path)
+    yield autoscalers
+    autoscalers.state.close()
 
 
 @pytest.mark.slow
-def test_an_autoscaler_is_decided_and_recorded_as_if_it_were_alone(house: House) -> None:
-    """Of three on one connection two are as odd as can be: their states, readings, memories and outcomes."""
+def test_an_autoscaler_is_decided_and_recorded_as_if_it_were_alone(autoscalers: ThreeAutoscalers) -> None:
+    """Two of three on one connection have arbitrary states, readings, histories and outcomes."""
 
     @given(neighbours, neighbours, st.integers(1, 20), st.integers(0, 600_000))
     @settings(deadline=None, max_examples=60)
     def cycle(odd: Neighbour, other: Neighbour, size: int, load: int) -> None:
-        house.cycle(odd, other, size, load)
+        autoscalers.cycle(odd, other, size, load)
 
     cycle()
-    written = [made.written for made in house.records("good")]
+    written = [made.written for made in autoscalers.records("good")]
     assert len(written) >= 60
     assert any(written)
 
 
 @pytest.mark.slow
-def test_nothing_that_an_adapter_answers_breaks_a_decision_or_its_record(house: House) -> None:
-    """It is an error of the target, which is decided, recorded and read back like any other."""
+def test_no_adapters_answer_breaks_a_decision_or_its_record(autoscalers: ThreeAutoscalers) -> None:
+    """It is an error of the target, which is decided, recorded and read like any other."""
     answered = st.builds(Neighbour, state=states) | st.builds(Neighbour, outcome=outcomes)
 
     @given(answered, answered, st.integers(1, 20), st.integers(0, 600_000))
     @settings(deadline=None, max_examples=60)
     def cycle(odd: Neighbour, other: Neighbour, size: int, load: int) -> None:
-        assert not house.cycle(odd, other, size, load).broken
+        assert not autoscalers.cycle(odd, other, size, load).broken
 
     cycle()
-    assert len({len(house.records(name)) for name in NAMES}) == 1
-    assert any(made.written for made in house.records("odd"))
+    assert len({len(autoscalers.records(name)) for name in NAMES}) == 1
+    assert any(made.written for made in autoscalers.records("odd"))

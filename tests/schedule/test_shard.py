@@ -1,4 +1,4 @@
-"""One connection's cycles."""
+"""The cycles of one shard."""
 
 import threading
 
@@ -13,8 +13,8 @@ from tests.schedule.clock import FakeClock
 from tests.schedule.ports import FakePorts, scaler
 
 
-class Bench:
-    """A shard with everything around it."""
+class ShardUnderTest:
+    """A shard with its ports and log."""
 
     def __init__(self, *periods: float) -> None:
         self.clock, self.log, self.ports = FakeClock(), RecordingLogger(), FakePorts()
@@ -31,8 +31,8 @@ class Bench:
 
 
 def test_a_tick_runs_the_autoscalers_of_its_period() -> None:
-    """An autoscaler may have a sync period of its own."""
-    bench = Bench(15, 60)
+    """Autoscalers can have their own sync periods."""
+    bench = ShardUnderTest(15, 60)
     bench.tick(1)
     ((only,),) = [batch.decisions for batch in bench.reported]
     assert only.name == "every-60"
@@ -40,8 +40,8 @@ def test_a_tick_runs_the_autoscalers_of_its_period() -> None:
 
 @pytest.mark.parametrize(("period", "seconds"), [(2, 1.8), (15, 13.5), (300, 30)])
 def test_a_cycle_may_take_most_of_its_period_and_at_most_half_a_minute(period: float, seconds: float) -> None:
-    """The next tick must find it done; what takes longer than 30 s hangs."""
-    bench = Bench(period)
+    """The cycle must end before the next tick. A cycle over 30 s counts as hung."""
+    bench = ShardUnderTest(period)
     bench.tick()
     assert bench.ports.deadlines == [seconds]
 
@@ -50,9 +50,9 @@ def test_a_cycle_may_take_most_of_its_period_and_at_most_half_a_minute(period: f
     ("error", "said"),
     [(StateError("the disk is full"), "the disk is full"), (KeyError("token=hunter2"), "KeyError at ")],
 )
-def test_a_failing_cycle_is_one_line_and_the_next_tick_tries_again(error: Exception, said: str) -> None:
-    """No traceback, no secret, no end of the shard."""
-    bench = Bench()
+def test_a_failing_cycle_is_one_log_line_and_the_next_tick_tries_again(error: Exception, said: str) -> None:
+    """No traceback, no secret, and the shard continues."""
+    bench = ShardUnderTest()
     bench.ports.fails["recall"] = error
     bench.tick()
     ((level, event, keys),) = bench.log.lines
@@ -66,9 +66,9 @@ def test_a_failing_cycle_is_one_line_and_the_next_tick_tries_again(error: Except
     assert len(bench.reported[1].decisions) == 1
 
 
-def test_an_autoscaler_that_breaks_is_one_line() -> None:
-    """It names the autoscaler and the place of the bug."""
-    bench = Bench()
+def test_a_failing_autoscaler_is_one_log_line() -> None:
+    """The line names the autoscaler and the place of the bug."""
+    bench = ShardUnderTest()
     bench.ports.broken = {"every-15"}
     bench.tick()
     ((level, event, keys),) = bench.log.lines
@@ -76,18 +76,18 @@ def test_an_autoscaler_that_breaks_is_one_line() -> None:
     assert "please report it" in keys["error"]
 
 
-def test_a_damaged_memory_is_said_in_the_states_own_words() -> None:
-    """It is not a bug: there is something that the operator can do."""
-    bench = Bench()
+def test_a_damaged_history_is_reported_with_the_states_message() -> None:
+    """This is not a bug, and the operator can repair it."""
+    bench = ShardUnderTest()
     bench.ports.fails_for["recall"] = {"every-15": StateError("its row is damaged; restore a backup")}
     bench.tick()
     ((_, event, keys),) = bench.log.lines
     assert (event, keys["error"]) == ("autoscaler_failed", "its row is damaged; restore a backup")
 
 
-def test_a_write_that_could_not_be_recorded_is_said() -> None:
-    """Nobody else knows of it, until a later cycle finds the size."""
-    bench = Bench()
+def test_a_write_that_could_not_be_recorded_is_logged() -> None:
+    """Nothing else knows of the write until a later cycle reads the size."""
+    bench = ShardUnderTest()
     bench.ports.fails_for["record"] = {"every-15": TypeError()}
     bench.tick()
     level, event, keys = bench.log.lines[-1]
@@ -96,33 +96,33 @@ def test_a_write_that_could_not_be_recorded_is_said() -> None:
 
 
 def test_a_tick_still_queued_when_the_shard_is_emptied_does_nothing() -> None:
-    """After a reload took its autoscalers away, no late tick may write."""
-    bench = Bench()
+    """After a reload removed its autoscalers, no late tick may write."""
+    bench = ShardUnderTest()
     bench.shard.assign(None)
     bench.tick()
     assert bench.ports.calls == []
     assert bench.reported == []
 
 
-def test_its_first_cycle_counts_as_begun_once_it_met_its_deadline() -> None:
-    """A shard that hangs from the start must not keep the daemon from being ready."""
-    bench = Bench()
+def test_a_shard_has_begun_once_its_first_cycle_reached_its_deadline() -> None:
+    """A shard that hangs from the start must not keep the daemon from becoming ready."""
+    bench = ShardUnderTest()
     assert not bench.shard.begun()
     bench.clock.advance(15)
     assert bench.shard.begun()
 
 
-def test_its_first_cycle_counts_as_begun_once_it_ended() -> None:
-    """Also when it failed: READY does not wait for Prometheus."""
-    bench = Bench()
+def test_a_shard_has_begun_once_its_first_cycle_ended() -> None:
+    """Also if it failed: READY does not wait for Prometheus."""
+    bench = ShardUnderTest()
     bench.ports.fails["recall"] = StateError("no")
     bench.tick()
     assert bench.shard.begun()
 
 
 def test_a_running_cycle_is_busy_until_its_deadline_and_then_hung() -> None:
-    """Who stops a shard waits for the one and not for the other."""
-    bench = Bench()
+    """A stop waits for a busy shard, but not for a hung one."""
+    bench = ShardUnderTest()
     inside, leave = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -143,9 +143,9 @@ def test_a_running_cycle_is_busy_until_its_deadline_and_then_hung() -> None:
     assert (bench.shard.busy(), bench.shard.hung()) == (False, False)
 
 
-def test_it_is_alive_as_long_as_cycles_end() -> None:
-    """What the watchdog asks: a period of five minutes is not a hang."""
-    bench = Bench(300)
+def test_a_shard_is_alive_while_its_cycles_end() -> None:
+    """The watchdog must not treat a period of five minutes as a hang."""
+    bench = ShardUnderTest(300)
     bench.tick()
     bench.clock.advance(330)
     assert bench.shard.alive()
@@ -154,8 +154,8 @@ def test_it_is_alive_as_long_as_cycles_end() -> None:
 
 
 def test_a_cycle_that_fails_is_progress() -> None:
-    """An outage of Prometheus must not have the watchdog restart the daemon."""
-    bench = Bench()
+    """An outage of Prometheus must not make the watchdog restart the daemon."""
+    bench = ShardUnderTest()
     bench.ports.fails["recall"] = StateError("no")
     for _ in range(10):
         bench.clock.advance(15)
@@ -163,9 +163,9 @@ def test_a_cycle_that_fails_is_progress() -> None:
         assert bench.shard.alive()
 
 
-def test_a_cycle_tells_whose_it_was_how_late_it_began_and_how_long_it_took() -> None:
-    """What operators see of a shard that falls behind."""
-    bench = Bench()
+def test_a_cycle_reports_its_shard_lateness_and_duration() -> None:
+    """These values show operators a shard that falls behind."""
+    bench = ShardUnderTest()
     bench.ports.before_observe = lambda: bench.clock.advance(2)
     bench.ports.seconds = 1.5
     bench.shard.due(bench.clock.monotonic())
@@ -177,8 +177,8 @@ def test_a_cycle_tells_whose_it_was_how_late_it_began_and_how_long_it_took() -> 
 
 
 def test_a_cycle_that_fails_is_timed_too() -> None:
-    """An outage is when it matters."""
-    bench = Bench()
+    """Durations matter most during an outage."""
+    bench = ShardUnderTest()
     bench.ports.before_observe = lambda: bench.clock.advance(2)
     bench.ports.fails["recall"] = StateError("no")
     bench.tick()
@@ -187,9 +187,9 @@ def test_a_cycle_that_fails_is_timed_too() -> None:
 
 
 @pytest.mark.parametrize("step", [-3600, 3600, 86400])
-def test_a_clock_that_was_set_makes_no_cycle_early_or_late(step: float) -> None:
-    """Lateness says how busy the machine is."""
-    bench = Bench()
+def test_a_clock_change_makes_no_cycle_early_or_late(step: float) -> None:
+    """Lateness shows how busy the machine is."""
+    bench = ShardUnderTest()
     bench.shard.due(bench.clock.monotonic())
     bench.clock.step(step)
     bench.clock.advance(0.5)
@@ -197,18 +197,18 @@ def test_a_clock_that_was_set_makes_no_cycle_early_or_late(step: float) -> None:
     assert bench.reported[0].late_seconds == 0.5
 
 
-def test_a_cycle_is_told_the_moment_that_its_time_is_of() -> None:
-    """Else a clock that is set between two looks would make memory and now disagree."""
-    bench = Bench()
+def test_a_cycle_gets_one_reading_of_both_clocks() -> None:
+    """Otherwise a clock change between two readings would make history and current time disagree."""
+    bench = ShardUnderTest()
     bench.tick()
     (call,) = bench.ports.asked
     assert call.moment is not None
     assert call.moment.now == call.now
 
 
-def test_work_that_could_not_begin_is_begun_by_the_next_cycle() -> None:
-    """Else the cycles after it would decide with what the work before knew."""
-    bench = Bench()
+def test_work_that_failed_to_start_is_started_by_the_next_cycle() -> None:
+    """Otherwise later cycles would use the state of the previous work."""
+    bench = ShardUnderTest()
     bench.ports.fails["begin"] = StateError("the disk is full")
     bench.tick()
     assert bench.events() == ["cycle_failed"]

@@ -1,24 +1,23 @@
-"""Merges what is asked for one autoscaler each into few queries, and splits their answers again. Pure; asks nobody.
+"""Merges the autoscalers' questions into few queries, and splits their answers. Pure functions.
 
-plan = planner.plan(questions, apart.parts())
+plan = planner.plan(questions, separation.parts())
 for query in plan.queries:            # query.expr is sent
     answers |= split(query, result).answers
 """
 
-from autoscaler.observe.planner.apart import HEAVY_SHARE, Apart, Asked, Searched, Sent, Why
 from autoscaler.observe.planner.bisect import BUDGET, Bisection, Outcome, bisect, refused
 from autoscaler.observe.planner.explain import lines
 from autoscaler.observe.planner.merge import Limits
 from autoscaler.observe.planner.narrowing import Narrowing, can_be_written, narrowing
-from autoscaler.observe.planner.planner import APART, Planner
+from autoscaler.observe.planner.planner import ALONE_PART, Planner
 from autoscaler.observe.planner.query import Plan, PlannedQuery, alone
+from autoscaler.observe.planner.separation import HEAVY_SHARE, Asked, Searched, Sent, Separation, Why
 from autoscaler.observe.planner.split import Split, split
 
 __all__ = [
-    "APART",
+    "ALONE_PART",
     "BUDGET",
     "HEAVY_SHARE",
-    "Apart",
     "Asked",
     "Bisection",
     "Limits",
@@ -29,6 +28,7 @@ __all__ = [
     "Planner",
     "Searched",
     "Sent",
+    "Separation",
     "Split",
     "Why",
     "alone",

@@ -1,12 +1,11 @@
-"""Which members a merged query fails for.
+"""Finds the members because of which a merged query fails.
 
-Prometheus refuses a query as a whole (HTTP 4xx: `bad_data`, `execution`) when one member's part fails: two series where
-one is needed, say. A query is late, or over a limit on size, as a whole when one member reads too much. The others
-should not pay for that, this cycle included. So the query is halved, and halved again where a half fails in one of
-these ways, until single members fail, each with its own words. Larger parts are asked first: so the members that are
-well are answered early.
+Prometheus rejects a whole query (HTTP 4xx: `bad_data`, `execution`) if one member's part fails, for example with two
+series where one is needed. A whole query is late or too large if one member reads too much. The other members should
+still be answered in the same cycle. So the query is halved, and failing halves are halved again, until single members
+fail with their own errors. Larger parts are asked first, so that healthy members are answered early.
 
-Any other failure says that the server cannot answer now: no query follows it.
+Any other failure means that the server cannot answer now, and ends the search.
 
 Invariant: each member of the query is in exactly one of `pending`, `answered`, `culprits` and `lost`.
 """
@@ -19,41 +18,41 @@ from typing import Final
 from autoscaler.observe.planner.query import PlannedQuery
 
 BUDGET: Final = 40
-"""Queries that a search may ask in a cycle: finding two in 250 takes at most 32."""
+"""Most queries of a search in one cycle. Finding two members in 250 takes at most 32."""
 
 _REFUSALS: Final = frozenset({"bad_data", "execution", "422"})
-"""errorType: prometheus.io/docs/prometheus/latest/querying/api; the last is VictoriaMetrics' word for `execution`."""
+"""errorType: prometheus.io/docs/prometheus/latest/querying/api. The last is VictoriaMetrics' name for `execution`."""
 _OVERLOADS: Final = frozenset({"timeout", "503"})
-"""errorType of an HTTP 503 that speaks of one query: Prometheus' and VictoriaMetrics' words for its time being over."""
+"""errorType of an HTTP 503 for a query that timed out, in Prometheus and VictoriaMetrics."""
 _SIZE: Final = re.compile(r"\b(too (many|large|long)|exceed|limit|maximum|max[A-Z-])")
-"""In what servers say of their limits on samples, series, points and bytes."""
+"""Matches servers' messages about limits on samples, series, points and bytes."""
 _TIME: Final = re.compile(r"\b(timed? ?out|deadline exceeded)")
-"""In what servers say of a query whose time is over."""
+"""Matches servers' messages about a query's time limit."""
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-"""Label values and parts of the query, in which any word may stand."""
+"""Label values and parts of the query, which can contain any word."""
 
 
 class Outcome(Enum):
-    """What a query came to."""
+    """The result of a query."""
 
     ANSWERED = auto()
     REFUSED = auto()
-    """Something in it is wrong."""
+    """The server rejected it as invalid."""
     TOO_LARGE = auto()
-    """It, or its answer, is over a limit on size."""
+    """The query or its answer exceeds a limit on size."""
     LATE = auto()
-    """It had its time, and no answer came in it: the query may be why, or the server."""
+    """No answer came in time. The cause may be the query or the server."""
     FAILED = auto()
-    """The server did not answer, or cannot, for a reason that is not the query's."""
+    """The server failed for a reason unrelated to the query."""
 
     @property
     def costly(self) -> bool:
-        """Whether it failed for what it costs."""
+        """Return whether the query failed because of its cost."""
         return self in (Outcome.TOO_LARGE, Outcome.LATE)
 
 
 def refused(status: int, error_type: str, error: str) -> Outcome:
-    """What an error of the HTTP API is: REFUSED only when it surely speaks of the expression or the data."""
+    """Classify an error of the HTTP API. REFUSED only if it concerns the expression or the data."""
     if status == 503 and error_type in _OVERLOADS:
         return Outcome.LATE
     if not 400 <= status < 500 or error_type not in _REFUSALS:
@@ -66,25 +65,25 @@ def refused(status: int, error_type: str, error: str) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Bisection:
-    """How far the search has come in one query."""
+    """The progress of a search in one query."""
 
     pending: tuple[PlannedQuery, ...]
-    """What is still to be asked, in this order."""
+    """Queries to ask, in this order."""
     budget: int
-    """How many more queries may be asked."""
+    """Number of queries that may still be asked."""
     answered: tuple[PlannedQuery, ...] = ()
     culprits: tuple[PlannedQuery, ...] = ()
-    """Those of one member that failed: the error they failed with is the member's own."""
+    """Single members that failed with their own error."""
     lost: tuple[PlannedQuery, ...] = ()
-    """Those that get no answer in this cycle, because the budget, the time or the server is used up."""
+    """Members without an answer in this cycle, because the budget, the time or the server is exhausted."""
 
     @property
     def next(self) -> PlannedQuery | None:
-        """What to ask now; None when the search is over."""
+        """The query to ask now, or None at the end of the search."""
         return self.pending[0] if self.pending else None
 
     def after(self, outcome: Outcome) -> "Bisection":
-        """What `next` came to."""
+        """Return the search after `next` had this outcome."""
         asked, *rest = self.pending
         state = replace(self, pending=tuple(rest), budget=self.budget - 1)
         match outcome:
@@ -99,12 +98,12 @@ class Bisection:
         return state.stopped() if state.budget <= 0 else state
 
     def stopped(self) -> "Bisection":
-        """The deadline has come: what was not asked fails this cycle."""
+        """Return the search ended at the deadline. Unasked members fail in this cycle."""
         return replace(self, pending=(), lost=(*self.lost, *self.pending))
 
 
 def bisect(query: PlannedQuery, budget: int = BUDGET) -> Bisection:
-    """The search in a query that failed. For one that has no halves it is over."""
+    """Start the search in a failed query. A query with one member is its own culprit."""
     if len(query.members) == 1:
         return Bisection((), budget, culprits=(query,))
     search = Bisection(halves(query), budget)
@@ -112,7 +111,7 @@ def bisect(query: PlannedQuery, budget: int = BUDGET) -> Bisection:
 
 
 def halves(query: PlannedQuery) -> tuple[PlannedQuery, ...]:
-    """Two queries for its members."""
+    """Return two queries for the two halves of the members."""
     keys = sorted(query.members)
     middle = (len(keys) + 1) // 2
     return query.narrowed(keys[:middle]), query.narrowed(keys[middle:])

@@ -1,4 +1,4 @@
-"""What `autoscaler check --plan` prints."""
+"""The output of `autoscaler check --plan`."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -6,11 +6,11 @@ from typing import Final
 from autoscaler.observe.planner.query import Plan, PlannedQuery
 
 _LONGEST: Final = 300
-"""Characters of a query that are shown."""
+"""Longest query shown, in characters."""
 
 
 def lines(plan: Plan) -> Iterator[str]:
-    """What will be sent, what is not merged, and why."""
+    """Yield the queries that will be sent, and why some are not merged."""
     merged = [query for query in plan.queries if query.form]
     written = [query for query in plan.queries if not query.form]
     asked = sum(len(list(query.questions)) for query in plan.queries)
@@ -45,6 +45,6 @@ def _count(number: int, one: str, many: str | None = None) -> str:
 
 
 def _shown(expr: str) -> str:
-    """On one line."""
+    """Format an expression on one line."""
     text = " ".join(expr.split())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"

@@ -1,8 +1,8 @@
 """What PromQL's functions and aggregations do with labels.
 
-Source: prometheus.io/docs/prometheus/latest/querying/functions and operators. A function that is not here is never
-merged: `absent` makes its labels of the matchers, `scalar` and `sort` look at all samples at once, `info` reads other
-series, `count_values` sets a label.
+Source: prometheus.io/docs/prometheus/latest/querying/functions and operators. Functions missing here are never merged:
+`absent` takes its labels from the matchers, `scalar` and `sort` use all samples at once, `info` reads other series, and
+`count_values` sets a label.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ OF_A_RANGE: Final = frozenset({
     "present_over_time", "quantile_over_time", "rate", "resets", "stddev_over_time", "stdvar_over_time",
     "sum_over_time",
 })
-"""One sample for each series of their range; further arguments are numbers."""
+"""One sample for each series of their range. Further arguments are numbers."""
 
 OF_EACH_SAMPLE: Final = frozenset({
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "clamp", "clamp_max", "clamp_min", "cos", "cosh",
@@ -22,14 +22,17 @@ OF_EACH_SAMPLE: Final = frozenset({
     "histogram_count", "histogram_stddev", "histogram_stdvar", "histogram_sum", "hour", "ln", "log10", "log2", "minute",
     "month", "rad", "round", "sgn", "sin", "sinh", "sqrt", "tan", "tanh", "timestamp", "year",
 })
-"""At most one sample for each sample, whose other labels they keep; further arguments are numbers."""
+"""At most one sample for each sample, with its other labels. Further arguments are numbers."""
 
 OF_BUCKETS: Final = frozenset({"histogram_quantile", "histogram_fraction"})
-"""One sample for all samples whose labels are equal apart from `le`."""
+"""One sample for all samples whose labels are equal except for `le`."""
 
 OF_LABELS: Final = frozenset({"label_replace", "label_join"})
-"""Each sample with one label set, made of others. Arguments: the vector, then strings, the first the label's name."""
+"""Each sample with one label set from others. Arguments: the vector, then strings, the first the label's name."""
 
 AGGREGATIONS: Final = frozenset({"sum", "avg", "min", "max", "count", "group", "stddev", "stdvar", "quantile"})
-"""One sample for each group. What keeps or makes other labels (topk, bottomk, count_values, limitk) is not here."""
+"""One sample for each group.
+
+Aggregations that keep or set other labels (topk, bottomk, count_values, limitk) are excluded.
+"""
 # fmt: on

@@ -1,13 +1,14 @@
-"""Operators between two expressions: which samples of two merged sides meet.
+"""Binary operators: which samples of two merged sides match.
 
-Both sides must vary in the same labels. Then samples of different members must never meet, and those of one member must
-meet exactly as they do where the sides are written for it alone. For a label L that varies:
+Both sides must vary in the same labels. Samples of different members must never match. Those of one member must match
+as they do without merging. For a label L that varies:
 
 - Without `on` or `ignoring` all labels are compared. With L on both sides as written, or on neither, comparing the
-  merged sides' L as well changes nothing within a member. With L on one side only nothing ever meets: not merged.
-- `ignoring(L)` is made to compare L; `on(…)` without L too. Within a member L is equal, so this changes nothing else.
-- One to one, the answer's labels are those that were compared; `group_left`, `group_right`, `and`, `unless` keep those
-  of one side; `or` those of both. "Many-to-many" and the like fail merged if they fail for a member, and possibly else.
+  merged sides' L as well changes nothing within a member. With L on one side only nothing ever matches: not merged.
+- `ignoring(L)` is rewritten to compare L, and so is `on(…)` without L. L is equal within a member, so nothing else
+  changes.
+- One to one, the answer's labels are those compared. `group_left`, `group_right`, `and` and `unless` keep the labels of
+  one side, `or` those of both. "Many-to-many" and similar errors of a member also occur merged, and possibly others.
 
 Source: VectorBinop, VectorAnd, VectorOr, VectorUnless and resultMetric of Prometheus' promql/engine.go.
 """
@@ -17,7 +18,7 @@ from typing import Any, Final, TypeAlias
 
 import promql_parser as ast
 
-from autoscaler.observe.planner.tagged import Constant, Found, Tagged, Unproven
+from autoscaler.observe.planner.expressions import Constant, Found, Unproven, Varying
 
 _SETS: Final = frozenset({"and", "or", "unless"})
 _COMPARISONS: Final = frozenset({"==", "!=", ">", "<", ">=", "<="})
@@ -26,24 +27,24 @@ Labels: TypeAlias = tuple[str, ...]
 
 
 def matched(node: Any, left: Found, right: Found) -> tuple[Found, Labels | None]:
-    """What two sides make, and the new list of `on` or `ignoring`; None: as it is. Raises Unproven."""
+    """Return the result of two sides, and the new list of `on` or `ignoring` (None: unchanged). Raises Unproven."""
     match left, right:
         case Constant(), Constant():
             return Constant(left.scalar and right.scalar), None
-        case Tagged(), Tagged():
+        case Varying(), Varying():
             return _both(node, left, right)
-        case (Tagged() as tagged, Constant(scalar=True)) | (Constant(scalar=True), Tagged() as tagged):
-            return _with_number(node, tagged), None
-        case Tagged(), Constant() if str(node.op) == "or" and _is_vector_of_number(node.rhs):
+        case (Varying() as varying, Constant(scalar=True)) | (Constant(scalar=True), Varying() as varying):
+            return _with_number(node, varying), None
+        case Varying(), Constant() if str(node.op) == "or" and _is_vector_of_number(node.rhs):
             return _with_fallback(node, left)
     raise Unproven(f"one side of `{node.op}` is the same for all")
 
 
-def _with_number(node: Any, tagged: Tagged) -> Tagged:
+def _with_number(node: Any, varying: Varying) -> Varying:
     filters = str(node.op) in _COMPARISONS and not (node.modifier and node.modifier.return_bool)
-    if tagged.fallback and filters:
+    if varying.fallback and filters:
         raise Unproven(f"`{node.op}` may leave nothing of a sample that stands before `or vector(…)`")
-    return tagged
+    return varying
 
 
 def _is_vector_of_number(node: Any) -> bool:
@@ -52,17 +53,18 @@ def _is_vector_of_number(node: Any) -> bool:
     return isinstance(node, ast.Call) and bool(node.func.name == "vector")
 
 
-def _with_fallback(node: Any, tagged: Tagged) -> tuple[Tagged, Labels | None]:
-    """`sum(…) or vector(0)`: the right side has no labels, so merged it always stands beside the left one's samples.
+def _with_fallback(node: Any, varying: Varying) -> tuple[Varying, Labels | None]:
+    """Handle `sum(…) or vector(0)`. Merged, the right side without labels always appears beside the left side's
+    samples.
 
-    As written it stands there only when the left side is empty: if that has no labels either, the two always match.
+    As written, it appears only if the left side is empty. If the left side has no labels either, the two always match.
     """
-    if tagged.others != frozenset() or tagged.fallback:
+    if varying.others != frozenset() or varying.fallback:
         raise Unproven("`or vector(…)` stands beside samples with labels")
-    return Tagged(tagged.kept, tagged.others, fallback=True), _compared(node, tagged.kept)
+    return Varying(varying.kept, varying.others, fallback=True), _compared(node, varying.kept)
 
 
-def _both(node: Any, left: Tagged, right: Tagged) -> tuple[Tagged, Labels | None]:
+def _both(node: Any, left: Varying, right: Varying) -> tuple[Varying, Labels | None]:
     operator, modifier = str(node.op), node.modifier
     if left.fallback or right.fallback:
         raise Unproven(f"`or vector(…)` stands inside of `{operator}`")
@@ -80,33 +82,33 @@ def _both(node: Any, left: Tagged, right: Tagged) -> tuple[Tagged, Labels | None
 
 
 def _written(node: Any) -> tuple[bool, frozenset[str]]:
-    """Whether it is `on`, and its labels. What has no list compares as with `ignoring()`."""
+    """Return whether it is `on`, and its labels. Without a list, all labels are compared, as with `ignoring()`."""
     matching = node.modifier and node.modifier.matching
     if not matching:
         return False, frozenset()
     return bool(matching.type == ast.LabelModifierType.Include), frozenset(matching.labels)
 
 
-def _result(node: Any, left: Tagged, right: Tagged) -> Tagged:
+def _result(node: Any, left: Varying, right: Varying) -> Varying:
     operator, modifier = str(node.op), node.modifier
     including, listed = _written(node)
     if operator in _SETS:
         if operator != "or":
             return left
-        return Tagged(left.kept, None if left.others is None or right.others is None else left.others | right.others)
+        return Varying(left.kept, None if left.others is None or right.others is None else left.others | right.others)
     if many := _many(modifier, left, right):
         included = frozenset(modifier.group_labels or ())
         if any(label in included for label in many.kept):
             raise Unproven(f"the grouping of `{operator}` takes over a label in which they differ")
-        return Tagged(many.kept, None if many.others is None else many.others | included)
+        return Varying(many.kept, None if many.others is None else many.others | included)
     kept = {label: was and (label in listed) == including for label, was in left.kept.items()}
     if including:
-        return Tagged(kept, listed)
-    return Tagged(kept, None if left.others is None else left.others - listed)
+        return Varying(kept, listed)
+    return Varying(kept, None if left.others is None else left.others - listed)
 
 
-def _many(modifier: Any, left: Tagged, right: Tagged) -> Tagged | None:
-    """The side of which many samples may meet one."""
+def _many(modifier: Any, left: Varying, right: Varying) -> Varying | None:
+    """Return the "many" side of a many-to-one match, if any."""
     if modifier and modifier.card == ast.VectorMatchCardinality.ManyToOne:
         return left
     if modifier and modifier.card == ast.VectorMatchCardinality.OneToMany:
@@ -115,7 +117,7 @@ def _many(modifier: Any, left: Tagged, right: Tagged) -> Tagged | None:
 
 
 def _compared(node: Any, labels: Iterable[str]) -> Labels | None:
-    """The list of `on` or `ignoring` with which these labels are compared; None without a list."""
+    """Return the list of `on` or `ignoring` that compares these labels; None without a list."""
     matching = node.modifier and node.modifier.matching
     if not matching:
         return None

@@ -1,10 +1,11 @@
-"""Merges questions that are written for one autoscaler each into few queries.
+"""Merges questions of single autoscalers into few queries.
 
-Those of one shape (`reading.py`) differ in the values of some equality matchers. One label, the one with the most
-values, gets them all at once. A label beside it gets
-- one query for each of its values, when that leaves at least 8 members to a query (`env` with two values);
-- all its values at once too, when its value follows from the first one's (a job and its group);
-- else one query for each of its values all the same: all combinations could be far more than what was asked for.
+Questions of one shape (`expression_text.py`) differ in the values of some equality matchers. The label with the most
+values gets all of them in one query. Each other label gets
+
+- one query per value, if that leaves at least 8 members per query (`env` with two values);
+- all values in the same query, if its value follows from the first label's (a job and its group);
+- otherwise one query per value too, because all combinations could be far more than needed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,45 +13,45 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from autoscaler.observe.plan import Question
+from autoscaler.observe.planner.expression_text import ExpressionText
 from autoscaler.observe.planner.query import Form, Key, PlannedQuery, as_written
-from autoscaler.observe.planner.reading import Reading
 from autoscaler.observe.planner.rewrite import Rewriting, alternation, quoted
 
-ALONE: Final = "no other question is written like it"
-EMPTY: Final = "its value is empty, which stands for series without the label"
+ALONE: Final = "no other question has the same form"
+EMPTY: Final = "its value is empty, which means series without the label"
 LONG: Final = "merged, it would be too long"
 _FEWEST: Final = 8
-"""Members that make a query for each value of one more label worth it."""
+"""Fewest members per query that make one query for each value of another label worthwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large a merged query may get."""
+    """Limits on the size of a merged query."""
 
     values: int = 250
-    """Of one label: from 257 on Prometheus goes through all of a label's values (maxSetMatches in its labels)."""
+    """Values of one label. From 257 on Prometheus scans all of a label's values (maxSetMatches in its labels)."""
     text_bytes: int = 16_000
-    """In UTF-8: VictoriaMetrics' -search.maxQueryLen is 16,384."""
+    """In UTF-8. VictoriaMetrics' -search.maxQueryLen is 16,384."""
 
 
 class Member(NamedTuple):
     """One question of a shape."""
 
     question: Question
-    reading: Reading
+    reading: ExpressionText
     part: int
-    """Only those of one part are merged."""
+    """Only members of one part are merged."""
 
 
 class Choice(NamedTuple):
-    """Which variables of a shape get all their values at once, and which a query for each."""
+    """Which variables of a shape get all values in one query (`open`), and which get one query per value (`closed`)."""
 
     open: tuple[int, ...]
     closed: tuple[int, ...]
 
 
 def choose(labels: Sequence[str], members: Sequence[Key]) -> Choice:
-    """For the values of each member; one of `labels` for each value. `open` is empty when nothing varies."""
+    """Choose from each member's values. `labels` has a label for each value. `open` is empty if nothing varies."""
     columns = list(zip(*members, strict=True))
     varying = sorted((-len(set(column)), at) for at, column in enumerate(columns) if len(set(column)) > 1)
     if not varying:
@@ -71,7 +72,7 @@ def choose(labels: Sequence[str], members: Sequence[Key]) -> Choice:
 def queries(
     members: Sequence[Member], choice: Choice, found: Rewriting | str, limits: Limits
 ) -> Iterator[PlannedQuery]:
-    """The queries for the members of one shape. `found`: how they are written at once, or why they are not."""
+    """Yield the queries for the members of one shape. `found`: how they are merged, or why not."""
     for reading, keys in _partitions(members, choice):
         if isinstance(found, str) or len(keys) == 1:
             reason = found if isinstance(found, str) else ALONE
@@ -88,10 +89,12 @@ def queries(
                 yield PlannedQuery(reading.shape.prometheus, form.text(chunk), chunk, form)
 
 
-def _partitions(members: Sequence[Member], choice: Choice) -> Iterator[tuple[Reading, dict[Key, tuple[Question, ...]]]]:
-    """Those that agree in everything but the open variables, by the values of these; one's reading with each."""
+def _partitions(
+    members: Sequence[Member], choice: Choice
+) -> Iterator[tuple[ExpressionText, dict[Key, tuple[Question, ...]]]]:
+    """Group members that differ only in the open variables, and yield each group's text and members by these values."""
     found: dict[tuple[int, Key], dict[Key, tuple[Question, ...]]] = {}
-    readings: dict[tuple[int, Key], Reading] = {}
+    readings: dict[tuple[int, Key], ExpressionText] = {}
     for question, reading, part in members:
         values = reading.values
         partition = part, tuple([values[at] for at in choice.closed])
@@ -104,14 +107,14 @@ def _partitions(members: Sequence[Member], choice: Choice) -> Iterator[tuple[Rea
         yield readings[partition], keys
 
 
-def _form(reading: Reading, opened: tuple[int, ...], rewriting: Rewriting) -> Form:
+def _form(reading: ExpressionText, opened: tuple[int, ...], rewriting: Rewriting) -> Form:
     labels = tuple(reading.labels[at] for at in opened)
     added = tuple(label for label in labels if label in rewriting.added)
     return Form(rewriting.template(reading, frozenset(opened)), labels, opened, added, rewriting.fallback)
 
 
 def _chunks(keys: Iterable[Key], form: Form, limits: Limits) -> Iterator[list[Key]]:
-    """The members in order, cut where a query would get too large."""
+    """Divide the members, in order, into queries within the limits."""
     fixed = form.template.fixed_bytes
     written = form.template.slots()
     times = [written.count(slot) for slot in form.slots]
@@ -131,7 +134,7 @@ def _chunks(keys: Iterable[Key], form: Form, limits: Limits) -> Iterator[list[Ke
 
 
 def by_shape(members: Iterable[Member]) -> Mapping[object, list[Member]]:
-    """Those of one shape together, in the order in which the shapes are first needed."""
+    """Group members by shape, in the order in which the shapes are first needed."""
     found: dict[object, list[Member]] = {}
     for member in members:
         found.setdefault(member.reading.shape, []).append(member)

@@ -1,19 +1,19 @@
-"""One expression for all of a label's values, as one for each of them: the way back from a merged query.
+"""Reduces an expression for all values of a label to one value: the inverse of merging.
 
-What `proof.py` proves of `L="v"` in every selector holds without a matcher as well, where the samples carry L as they
-are written: those of each v are made of series that carry it, and never meet others. So the expression with `L="v"`
-gives exactly the samples with that L which it gives without.
+What `proof.py` proves for `L="v"` in every selector also holds without a matcher, if the samples carry L as written:
+samples of each v are made from series with that value and never match others. So the expression with `L="v"` returns
+exactly those samples that have this L without it.
 """
 
 from typing import Any, Final
 
 import promql_parser as ast
 
+from autoscaler.observe.planner.expression_text import UNPRINTED
+from autoscaler.observe.planner.expressions import Unproven
 from autoscaler.observe.planner.nodes import describe, equalities
 from autoscaler.observe.planner.proof import prove
-from autoscaler.observe.planner.reading import UNPRINTED
 from autoscaler.observe.planner.rewrite import LONGEST, quoted
-from autoscaler.observe.planner.tagged import Unproven
 from autoscaler.observe.planner.tokens import selectors
 
 _PROBE: Final = "a value that nobody has"
@@ -23,22 +23,22 @@ class Narrowing:
     """An expression that can be asked for one value of a label."""
 
     def __init__(self, label: str, pieces: tuple[str, ...]) -> None:
-        """`pieces`: its text around the places for a matcher."""
+        """`pieces`: the text around the places for a matcher."""
         self.label = label
         self._pieces = pieces
 
     def to(self, value: str) -> str:
-        """It for this value, which `can_be_written`."""
+        """Return the expression for this value, for which `can_be_written` must hold."""
         return f"{self.label}={quoted(value)}".join(self._pieces)
 
 
 def can_be_written(value: str) -> bool:
-    """Whether a value may stand in a query of ours. The empty one stands for series without the label."""
+    """Return whether a value can be written into a query. An empty value means series without the label."""
     return bool(value) and not UNPRINTED.search(value)
 
 
 def narrowing(expr: str, label: str) -> Narrowing | None:
-    """How to ask for the samples with one value of a label; None: they are not known to be the same."""
+    """Return how to ask for one value of a label, or None if the samples may differ."""
     if len(expr) > LONGEST:
         return None
     found = Narrowing(label, selectors(expr))
@@ -54,7 +54,7 @@ def narrowing(expr: str, label: str) -> Narrowing | None:
 
 
 def _without(tree: Any, label: str) -> Any:
-    """A described tree without the first matcher of each selector, which must be ours."""
+    """Return a described tree without the first matcher of each selector, which must be the added one."""
     if isinstance(tree, tuple) and tree[:1] == ("selector",):
         kind, name, (first, *others), *rest = tree
         return None if first != (label, str(ast.MatchOp.Equal), _PROBE) else (kind, name, others, *rest)

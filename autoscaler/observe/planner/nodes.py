@@ -1,7 +1,7 @@
-"""promql-parser's nodes in the order of the text, and as values that can be compared.
+"""promql-parser's nodes in the order of the text, as values that can be compared.
 
-Its nodes have neither positions nor equality. What can be counted in the text (equality matchers, aggregations,
-`on` and `ignoring`) is therefore numbered in the order in which it stands there.
+The nodes have neither positions nor equality. So equality matchers, aggregations, `on` and `ignoring` are numbered in
+the order of the text.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,39 +14,39 @@ import promql_parser as ast
 
 
 class Kind(Enum):
-    """Of a list of labels in the text."""
+    """The kind of a list of labels in the text."""
 
     GROUPING = "aggregation"
-    """`by` or `without`, also where an aggregation has neither."""
+    """`by` or `without`, also for an aggregation without either."""
     MATCHING = "matching"
     """`on` or `ignoring`."""
 
 
 Clause: TypeAlias = tuple[Kind, int]
-"""The first, second, … of its kind, from 0."""
+"""The number of a list of labels among its kind, from 0."""
 
 _NOTHING: Final[Mapping[Any, Any]] = {}
 
 
 @dataclass(slots=True)
 class Numbering:
-    """The next number of each kind, taken by who walks a tree in the order of its text."""
+    """Counters for a walk through a tree in the order of its text."""
 
     matchers: Iterator[int] = field(default_factory=count)
     clauses: Mapping[Kind, Iterator[int]] = field(default_factory=lambda: {kind: count() for kind in Kind})
 
     def clause(self, kind: Kind) -> Clause:
-        """The next one of this kind."""
+        """Return the next clause of this kind."""
         return kind, next(self.clauses[kind])
 
 
 def is_by(node: Any) -> bool:
-    """Whether an aggregation names the labels that it keeps; one without a list keeps none."""
+    """Return whether an aggregation names the labels that it keeps. Without a list it keeps none."""
     return node.modifier is None or node.modifier.type == ast.AggModifierType.By
 
 
 def grouping(node: Any) -> tuple[str, ...]:
-    """The labels of an aggregation's list."""
+    """Return the labels of an aggregation's list."""
     return tuple(node.modifier.labels) if node.modifier else ()
 
 
@@ -55,10 +55,10 @@ def describe(
     patterns: Mapping[int, str] = _NOTHING,
     labels: Mapping[Clause, tuple[str, ...]] = _NOTHING,
 ) -> Any:
-    """A tree as nested tuples: equal for equal trees.
+    """Return a tree as nested tuples, equal for equal trees.
 
-    With `patterns`, the equality matchers of these numbers are described as if they were written `=~` with that
-    pattern; with `labels`, these clauses as if they had that list.
+    With `patterns`, the equality matchers of these numbers appear as `=~` with that pattern. With `labels`, these
+    clauses appear with that list.
     """
     return _Describer(patterns, labels).visit(root)
 
@@ -104,7 +104,7 @@ class _Describer:
         return matcher.name, str(ast.MatchOp.Re), pattern
 
     def _modifier(self, modifier: Any) -> Any:
-        """How two sides are matched."""
+        """Describe how two sides are matched."""
         if modifier is None:
             return None
         listed, fill = None, modifier.fill_values
@@ -118,7 +118,7 @@ class _Describer:
 
 
 def equalities(root: Any) -> list[tuple[str, str]]:
-    """Label and value of each equality matcher, in the order of the text."""
+    """Return label and value of each equality matcher, in the order of the text."""
     found: list[tuple[str, str]] = []
     todo: list[Any] = [root]
     while todo:

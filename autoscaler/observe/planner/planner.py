@@ -1,46 +1,46 @@
-"""The plan of each cycle, made anew only where the questions changed."""
+"""Makes each cycle's plan, and reuses it while the questions stay the same."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
 from autoscaler.observe.plan import Question
+from autoscaler.observe.planner.expression_text import ExpressionText, Shape, read
+from autoscaler.observe.planner.expressions import Unproven
 from autoscaler.observe.planner.merge import ALONE, Choice, Limits, Member, by_shape, choose, queries
 from autoscaler.observe.planner.query import Plan, PlannedQuery, alone
-from autoscaler.observe.planner.reading import Reading, Shape, read
 from autoscaler.observe.planner.rewrite import Rewriting, rewrite
-from autoscaler.observe.planner.tagged import Unproven
 
-ASKED_ALONE: Final = "it is kept out of the merge"
-APART: Final = 0
-"""The part of those that are asked as they are written."""
-_NOBODY: Final[Mapping[Question, int]] = {}
+ASKED_ALONE: Final = "it is excluded from merging"
+ALONE_PART: Final = 0
+"""The part of the questions that are asked as written."""
+_NO_PARTS: Final[Mapping[Question, int]] = {}
 _PLANS: Final = 4
-"""Kept: shards whose autoscalers have several sync periods ask different sets in turn."""
+"""Plans kept. Autoscalers with different sync periods ask different sets in turn."""
 _SPARE: Final = 1000
-"""Readings that are kept although nobody asks for them in this cycle."""
+"""Texts kept although no question of this cycle uses them."""
 
 _Proofs: TypeAlias = dict[tuple[Shape, tuple[int, ...]], Rewriting | str]
 
 
 class Planner:
-    """For one thread at a time. What it returns depends on its arguments only; what it keeps makes it quick.
+    """Plans queries, for one thread at a time. The result depends only on the arguments; the state is a cache.
 
-    The first plan costs a look at each text and one parse for each shape that two questions share.
+    The first plan scans each text once and parses each shape that two questions share once.
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
-        """`limits`: how large a merged query may get."""
+        """`limits`: the size limits of a merged query."""
         self._limits = limits or Limits()
-        self._readings: dict[Question, Reading | str] = {}
-        self._shapes: dict[Shape, Shape] = {}  # each once: thousands of readings share a few
+        self._readings: dict[Question, ExpressionText | str] = {}
+        self._shapes: dict[Shape, Shape] = {}  # interned: thousands of texts share a few shapes
         self._proofs: _Proofs = {}
         self._plans: dict[tuple[tuple[Question, ...], frozenset[tuple[Question, int]]], Plan] = {}
 
-    def plan(self, questions: Sequence[Question], parts: Mapping[Question, int] = _NOBODY) -> Plan:
-        """The queries that answer these questions.
+    def plan(self, questions: Sequence[Question], parts: Mapping[Question, int] = _NO_PARTS) -> Plan:
+        """Return the queries that answer these questions.
 
-        `parts`: which of them are merged with those of the same part only, or not at all (APART); see `apart.py`.
+        `parts`: questions that are merged only within the same part, or not at all (ALONE_PART); see `separation.py`.
         """
         wanted = tuple(dict.fromkeys(questions))
         at = wanted, frozenset((question, part) for question, part in parts.items())
@@ -50,12 +50,12 @@ class Planner:
             if len(self._plans) == _PLANS:
                 del self._plans[next(iter(self._plans))]
         else:
-            del self._plans[at]  # the newest is the last
+            del self._plans[at]  # keeps the most recently used plan last
         self._plans[at] = plan
         return plan
 
     def _forget(self, asked: int) -> None:
-        """Texts and proofs of long ago: a daemon's configuration may change every minute for years."""
+        """Clear old cache entries. A configuration may change every minute for years."""
         if len(self._readings) > 2 * asked + _SPARE:
             self._readings.clear()
             self._shapes.clear()
@@ -68,7 +68,7 @@ class Planner:
             part = parts.get(question, -1)
             if isinstance(reading, str):
                 yield alone(question, reading)
-            elif part == APART:
+            elif part == ALONE_PART:
                 yield alone(question, ASKED_ALONE)
             else:
                 members.append(Member(question, reading, part))
@@ -79,17 +79,17 @@ class Planner:
             choice = choose(same[0].reading.labels, [member.reading.values for member in same])
             yield from queries(same, choice, self._proof(same[0], choice), self._limits)
 
-    def _read(self, question: Question) -> Reading | str:
+    def _read(self, question: Question) -> ExpressionText | str:
         if question not in self._readings:
             reading = read(question.prometheus, question.expr)
-            if isinstance(reading, Reading):
+            if isinstance(reading, ExpressionText):
                 reading = replace(reading, shape=self._shapes.setdefault(reading.shape, reading.shape))
             self._readings[question] = reading
         return self._readings[question]
 
     def _proof(self, example: Member, choice: Choice) -> Rewriting | str:
-        """How expressions like this one are written at once, or why they are not."""
-        if not choice.open:  # they are the same, but for their quotes
+        """Return how expressions like this one are merged, or why they are not."""
+        if not choice.open:  # they differ only in quoting
             return ALONE
         reading = example.reading
         at = reading.shape, choice.open

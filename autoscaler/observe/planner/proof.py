@@ -1,21 +1,22 @@
-"""Whether one expression can be asked for many values of a label at once, and what it takes.
+"""Proves that one expression can be asked for many values of a label at once, and finds the changes it needs.
 
-What holds for each part, by induction from the selector up (`Tagged` is the promise; L is a label that varies, v one of
-its values, never empty; sources: Prometheus' promql/engine.go and the pages "Operators" and "Functions" of its docs):
+The proof is by induction from the selector up. `Varying` states the invariant. L is a label that varies, v one of its
+values, never empty. Sources: Prometheus' promql/engine.go and the pages "Operators" and "Functions" of its docs.
 
-- A selector with `L=~"v|w"` finds what those with `L="v"` and `L="w"` find, and every series of it carries L. Matchers
-  on the same or other labels, `offset` and `@` apply to each series alone.
-- Functions over a range, of each sample, and arithmetic or comparison with a number look at one series at a time and
+- A selector with `L=~"v|w"` finds what `L="v"` and `L="w"` find, and every series of it carries L. Matchers on the same
+  or other labels, `offset` and `@` apply to each series separately.
+- Functions over a range or of each sample, and arithmetic or comparison with a number, use one series at a time and
   change no label but the name. A subquery does this at each of its steps.
-- An aggregation that keeps L forms the groups of each v apart. One that does not is made to: L joins `by`, or leaves
-  `without`; then L is taken off the answer. A group of nothing is absent, merged or not.
-- histogram_quantile looks at the samples that are equal apart from `le`: those of each v apart, unless L is `le`.
-- label_replace and label_join see one sample at a time: neither may set L, nor read one that is not there as written.
+- An aggregation that keeps L forms separate groups for each v. Any other is rewritten: L is added to `by` or removed
+  from `without`, and later removed from the answer. An empty group is absent, merged or not.
+- histogram_quantile combines samples that are equal except for `le`, so separately for each v, unless L is `le`.
+- label_replace and label_join use one sample at a time. They must neither set L nor read it where it is absent as
+  written.
 - Two sides are matched by labels (`matching.py`).
 
-Sums add in the same order, for series come sorted: the last bit is the same too (but for sums over a subquery or
-histogram_quantile, which Prometheus answers in the order of a hash, merged or not). What fails for one member fails
-merged; what fails merged need not fail for any member, which is what `bisect.py` is for.
+Sums add in the same order, because series are sorted, so even the last bit is the same. Exceptions are sums over a
+subquery or histogram_quantile, whose order in Prometheus depends on a hash, merged or not. What fails for one member
+fails merged. What fails merged may fail for no single member; `bisect.py` handles that.
 """
 
 from collections.abc import Mapping
@@ -25,9 +26,9 @@ from typing import Any, Final
 import promql_parser as ast
 
 from autoscaler.observe.planner import functions
+from autoscaler.observe.planner.expressions import Constant, Found, Unproven, Varying
 from autoscaler.observe.planner.matching import matched
 from autoscaler.observe.planner.nodes import Clause, Kind, Numbering, grouping, is_by
-from autoscaler.observe.planner.tagged import Constant, Found, Tagged, Unproven
 
 _NAME: Final = "__name__"
 _BUCKET: Final = "le"
@@ -35,18 +36,18 @@ _BUCKET: Final = "le"
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What the merged expression differs in from the single ones, apart from the matchers."""
+    """How the merged expression differs from the single ones, apart from the matchers."""
 
     clauses: Mapping[Clause, tuple[str, ...]]
     """The lists of labels that change."""
     added: frozenset[str]
-    """The labels that are taken off the answer again."""
+    """Labels to remove from the answer."""
     fallback: bool
-    """Whether its one sample without labels is the answer for who has no other."""
+    """Whether the one sample without labels answers members without another sample."""
 
 
 def prove(root: Any, varying: frozenset[int]) -> Proof:
-    """How the equality matchers of these numbers can be given many values at once. Raises Unproven."""
+    """Return how the equality matchers of these numbers can get many values at once. Raises Unproven."""
     prover = _Prover(varying)
     found = prover.visit(root)
     if isinstance(found, Constant):
@@ -91,12 +92,12 @@ class _Prover:
         labels = [each.name for each in equal if next(self.numbering.matchers) in self.varying]
         if _NAME in labels:
             raise Unproven("they differ in the name of the metric")
-        return Tagged(dict.fromkeys(labels, True)) if labels else Constant(scalar=False)
+        return Varying(dict.fromkeys(labels, True)) if labels else Constant(scalar=False)
 
     def _aggregation(self, node: Any) -> Found:
         clause, operation = self.numbering.clause(Kind.GROUPING), str(node.op)
         if node.param is not None:
-            self.visit(node.param)  # a number or a string, in which nothing varies: scalar() is refused
+            self.visit(node.param)  # a number or a string, in which nothing varies, because scalar() is not merged
         inner = self.visit(node.expr)
         if isinstance(inner, Constant):
             return inner
@@ -113,11 +114,11 @@ class _Prover:
             self._change(clause, listed, tuple(label for label in listed if label not in inner.kept))
             kept = {label: label not in listed and was for label, was in inner.kept.items()}
             others = None if inner.others is None else inner.others.difference(listed)
-        return Tagged(kept, others)
+        return Varying(kept, others)
 
     def _call(self, node: Any) -> Found:
         name, args = node.func.name, [self.visit(each) for each in node.args]
-        inner = next((each for each in args if isinstance(each, Tagged)), None)
+        inner = next((each for each in args if isinstance(each, Varying)), None)
         if inner is None:
             return Constant(bool(node.func.return_type == ast.ValueType.Scalar))
         if name in functions.OF_LABELS:
@@ -129,7 +130,7 @@ class _Prover:
                 raise Unproven(f"{name}() looks at all values of {_BUCKET}, in which they differ")
             others = None if inner.others is None else inner.others - {_BUCKET}
             _refuse_fallback(inner, f"{name}()")
-            return Tagged(inner.kept, others)
+            return Varying(inner.kept, others)
         raise Unproven(f"{name}() is not one of the functions that can be merged")
 
     def _binary(self, node: Any) -> Found:
@@ -148,16 +149,16 @@ class _Prover:
 
 
 def _refuse_fallback(found: Found | None, where: str) -> None:
-    """It is known at the end only whose answer that sample is."""
-    if isinstance(found, Tagged) and found.fallback:
+    """Raise Unproven for a fallback inside another expression. Only the whole expression shows whose answer it is."""
+    if isinstance(found, Varying) and found.fallback:
         raise Unproven(f"`or vector(…)` stands inside of {where}")
 
 
-def _labelled(node: Any, inner: Tagged) -> Tagged:
+def _labelled(node: Any, inner: Varying) -> Varying:
     name, made, read = node.func.name, node.args[1].val, {each.val for each in node.args[3:]}
     if made in inner.kept:
         raise Unproven(f"{name}() sets {made}, in which they differ")
     if any(label in read and not kept for label, kept in inner.kept.items()):
         raise Unproven(f"{name}() reads a label that is not there")
     _refuse_fallback(inner, f"{name}()")
-    return Tagged(inner.kept, None if inner.others is None else inner.others | {made})
+    return Varying(inner.kept, None if inner.others is None else inner.others | {made})

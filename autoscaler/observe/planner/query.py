@@ -1,4 +1,4 @@
-"""What is sent: each query with the questions that it answers."""
+"""The queries to send, each with the questions that it answers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ class Form:
 
     template: Template
     labels: tuple[str, ...]
-    """Those that vary."""
+    """The labels that vary."""
     slots: tuple[Slot, ...]
     """Each label's place in the template."""
     added: tuple[str, ...]
-    """Those of them that the answer has only because of the merge."""
+    """Labels of the answer that exist only because of the merge."""
     fallback: bool
-    """Whether a sample with none of these labels is the answer for each member that has no other."""
+    """Whether a sample without these labels answers each member without another sample."""
 
     def text(self, keys: Iterable[Key]) -> str:
-        """The expression for these members: the same for the same set."""
+        """Return the expression for these members, the same for the same set."""
         return self.template.text(
             {slot: sorted(set(values)) for slot, values in zip(self.slots, zip(*keys, strict=True), strict=True)}
         )
@@ -39,38 +39,38 @@ class PlannedQuery:
     prometheus: str
     expr: str
     members: Mapping[Key, tuple[Question, ...]]
-    """The questions that it answers. Several have one key when they are the same but for how they are quoted."""
+    """The questions that it answers. Questions with the same key differ only in quoting."""
     form: Form | None = None
-    """None: as written; it then has one key."""
+    """None if asked as written. It then has one key."""
     reason: str = ""
-    """Why it is as written; empty for a merged one."""
+    """Why it is asked as written; empty if merged."""
 
     @property
     def questions(self) -> Iterator[Question]:
-        """All that it answers."""
+        """All questions that it answers."""
         return (question for questions in self.members.values() for question in questions)
 
     def narrowed(self, keys: Iterable[Key]) -> "PlannedQuery":
-        """The same for some of its members; for one of them, as it is written."""
+        """Return the query for some of its members; for one member, as written."""
         members = {key: self.members[key] for key in keys}
         if self.form is None or len(members) == 1:
-            return as_written(members, self.reason or "it is the only one left of a merged query")
+            return as_written(members, self.reason or "it is the last member of a merged query")
         return PlannedQuery(self.prometheus, self.form.text(members), members, self.form)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All queries of a cycle, in the order in which their questions are first needed. Each question is in one."""
+    """All queries of a cycle, in the order in which their questions are first needed. Each question is in one query."""
 
     queries: tuple[PlannedQuery, ...]
 
 
 def alone(question: Question, reason: str = "") -> PlannedQuery:
-    """A query for one question, as it is written. `reason`: why."""
+    """Return a query for one question as written, with the reason."""
     return as_written({(): (question,)}, reason)
 
 
 def as_written(members: Mapping[Key, tuple[Question, ...]], reason: str) -> PlannedQuery:
-    """A query for questions that are the same, in the words of the first."""
+    """Return a query for equal questions, with the text of the first."""
     first = next(iter(members.values()))[0]
     return PlannedQuery(first.prometheus, first.expr, members, None, reason)

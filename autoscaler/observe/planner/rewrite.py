@@ -1,7 +1,7 @@
-"""One expression for many: its text with two edits, checked by its syntax tree.
+"""Makes one expression for many by two kinds of edits, and checks the result by its syntax tree.
 
-The text of a representative is kept but for the matchers that vary and the lists of labels that the proof changes. What
-that gives is parsed again and must be the tree that was meant; so an oversight here leaves an expression as written.
+The text of one expression is kept, except for the matchers that vary and the lists of labels that the proof changes.
+The result is parsed and compared with the intended tree. If they differ, the expressions are asked as written.
 """
 
 import re
@@ -12,56 +12,56 @@ from typing import Any, Final, TypeAlias
 
 import promql_parser as ast
 
+from autoscaler.observe.planner.expression_text import ExpressionText
+from autoscaler.observe.planner.expressions import Unproven
 from autoscaler.observe.planner.nodes import Clause, describe, equalities
 from autoscaler.observe.planner.proof import prove
-from autoscaler.observe.planner.reading import Reading
-from autoscaler.observe.planner.tagged import Unproven
 from autoscaler.observe.planner.tokens import Place, places
 
 _META: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")
-"""Go's regexp.QuoteMeta escapes these. Prometheus looks values up in its index only where no others are escaped."""
+"""The characters that Go's regexp.QuoteMeta escapes. Prometheus uses its index only if no others are escaped."""
 LONGEST: Final = 2000
-"""What looking into an expression costs grows with the square of its length: 0.2 s for this."""
+"""Longest expression. Parsing time grows with the square of the length: 0.2 s for this."""
 
 Slot: TypeAlias = int
-"""The variable whose values are put here."""
+"""The variable whose values go here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The text of a merged expression, apart from the values."""
+    """The text of a merged expression, without the values."""
 
     parts: tuple[str | tuple[str, Slot], ...]
     """Text, or a matcher's label and its variable."""
 
     def text(self, values: Mapping[Slot, Iterable[str]]) -> str:
-        """The expression for these values, in their order."""
+        """Return the expression for these values, in their order."""
         patterns = {slot: quoted(alternation(each)) for slot, each in values.items()}
         return "".join(part if isinstance(part, str) else f"{part[0]}=~{patterns[part[1]]}" for part in self.parts)
 
     @property
     def fixed_bytes(self) -> int:
-        """How long its text is without any value."""
+        """The length of the text without any value."""
         return sum(len((part if isinstance(part, str) else f'{part[0]}=~""').encode()) for part in self.parts)
 
     def slots(self) -> Sequence[Slot]:
-        """Each place's variable."""
+        """Return each place's variable."""
         return [part[1] for part in self.parts if not isinstance(part, str)]
 
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """How the expressions of a shape are asked at once."""
+    """How the expressions of a shape are merged."""
 
     pieces: tuple[str, ...]
-    """The text around the equality matchers, as it is merged."""
+    """The merged text around the equality matchers."""
     added: frozenset[str]
-    """The labels that are taken off the answer again."""
+    """Labels to remove from the answer."""
     fallback: bool
-    """Whether its one sample without labels is the answer for who has no other."""
+    """Whether the one sample without labels answers members without another sample."""
 
-    def template(self, reading: Reading, variables: frozenset[int]) -> Template:
-        """With these variables open and the others as they are in this reading."""
+    def template(self, reading: ExpressionText, variables: frozenset[int]) -> Template:
+        """Return the template with these variables open and the others as in this expression."""
         parts: list[str | tuple[str, Slot]] = [self.pieces[0]]
         shape = reading.shape
         for label, variable, written, piece in zip(
@@ -72,17 +72,17 @@ class Rewriting:
 
 
 def alternation(values: Iterable[str]) -> str:
-    """A regular expression that matches these values and no other; Prometheus anchors it at both ends."""
+    """Return a regular expression that matches only these values. Prometheus anchors it at both ends."""
     return "|".join(_META.sub(r"\\\g<0>", value) for value in values)
 
 
 def quoted(text: str) -> str:
-    """A string of PromQL. The text has no control characters."""
+    """Return a PromQL string. The text must not contain control characters."""
     return '"' + text.replace("\\", r"\\").replace('"', r"\"") + '"'
 
 
-def rewrite(expr: str, reading: Reading, variables: frozenset[int]) -> Rewriting:
-    """How expressions like this one are asked at once that differ in the values of these variables.
+def rewrite(expr: str, reading: ExpressionText, variables: frozenset[int]) -> Rewriting:
+    """Return how to merge expressions like this one that differ in the values of these variables.
 
     Raises Unproven.
     """
@@ -94,7 +94,7 @@ def rewrite(expr: str, reading: Reading, variables: frozenset[int]) -> Rewriting
         raise Unproven("it nests too deeply") from None
 
 
-def _rewrite(expr: str, reading: Reading, variables: frozenset[int]) -> Rewriting:
+def _rewrite(expr: str, reading: ExpressionText, variables: frozenset[int]) -> Rewriting:
     shape = reading.shape
     try:
         root = ast.parse(expr)
@@ -112,8 +112,8 @@ def _rewrite(expr: str, reading: Reading, variables: frozenset[int]) -> Rewritin
     return rewriting
 
 
-def _edited(expr: str, reading: Reading, clauses: Mapping[Clause, tuple[str, ...]]) -> tuple[str, ...]:
-    """The pieces of the text with these lists of labels."""
+def _edited(expr: str, reading: ExpressionText, clauses: Mapping[Clause, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the pieces of the text with these lists of labels."""
     pieces = list(reading.shape.pieces)
     starts, position = [], 0
     for piece, matcher in zip(pieces, (*reading.written, ""), strict=True):
@@ -137,12 +137,12 @@ def _list(place: Place, labels: Iterable[str]) -> str:
 def _check(
     root: Any,
     rewriting: Rewriting,
-    reading: Reading,
+    reading: ExpressionText,
     variables: frozenset[int],
     matchers: frozenset[int],
     clauses: Mapping[Clause, tuple[str, ...]],
 ) -> None:
-    """Raises Unproven when the new text does not mean what was proven."""
+    """Raise Unproven if the new text does not have the proven meaning."""
     example = {variable: (reading.values[variable], "x|y") for variable in variables}
     patterns = {at: alternation(example[reading.shape.variables[at]]) for at in matchers}
     try:

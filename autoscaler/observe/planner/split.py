@@ -1,4 +1,4 @@
-"""The answer to a merged query, as the answers to its questions."""
+"""Splits the answer to a merged query by question."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,18 +10,18 @@ from autoscaler.observe.result import Point, QueryResult, ResultType
 
 
 class Split(NamedTuple):
-    """What a query's answer comes to."""
+    """The parts of a query's answer."""
 
     answers: Mapping[Question, QueryResult]
-    """For each of its questions, in the order of the answer."""
+    """The answer to each question, in the order of the query's answer."""
     unasked: int
-    """Samples of combinations of values that nobody asked for. Many of them: the merge costs more than it saves."""
+    """Samples of unrequested combinations of values. Many of them mean that the merge costs more than it saves."""
 
 
 def split(query: PlannedQuery, result: QueryResult) -> Split:
-    """One answer for each question. Linear in the samples.
+    """Return one answer for each question, in time linear in the samples.
 
-    Raises MetricError for samples that no proof foresees: a proxy that takes labels away, for one.
+    Raises MetricError for samples that the proof excludes, for example if a proxy removes labels.
     """
     if query.form is None:
         return Split(dict.fromkeys(query.questions, result), 0)
@@ -38,9 +38,9 @@ def split(query: PlannedQuery, result: QueryResult) -> Split:
 def _by_owner(
     query: PlannedQuery, form: Form, result: QueryResult
 ) -> tuple[list[tuple[tuple[Question, ...], list[Point]]], list[Point], int]:
-    """Each member's samples, without the labels that were added; the sample for who has none; how many are nobody's."""
+    """Return each member's samples without added labels, the fallback's samples, and the number of unrequested ones."""
     names, added = form.labels, form.added
-    one = names[0] if len(names) == 1 else None  # the usual case, without a tuple for each sample
+    one = names[0] if len(names) == 1 else None  # the usual case, which avoids a tuple per sample
     found: dict[Any, list[Point]] = {key[0] if one else key: [] for key in query.members}
     asked = [set(column) for column in zip(*query.members, strict=True)]
     fallback: list[Point] = []
@@ -53,7 +53,7 @@ def _by_owner(
                 left = dict(labels)
                 for name in added:
                     del left[name]
-                point = Point(left, point.value)  # noqa: PLW2901 - what the member is given of it
+                point = Point(left, point.value)  # noqa: PLW2901 - the member's own copy
             mine.append(point)
             continue
         values = [labels.get(name, "") for name in names]
@@ -63,7 +63,7 @@ def _by_owner(
             unasked += 1
         else:
             raise MetricError(
-                f"the answer to a merged query has {point}, whose {' and '.join(names)} nobody asked for; "
-                "does something between here and Prometheus change labels?"
+                f"the answer to a merged query has {point}, with an unexpected {' and '.join(names)}; "
+                "check whether a proxy changes labels"
             )
     return list(zip(query.members.values(), found.values(), strict=True)), fallback, unasked

@@ -1,7 +1,7 @@
-"""Where aggregations and matchings list their labels in a text of PromQL.
+"""Finds the lists of labels in a PromQL text.
 
-Found by tokens, so that the text around them can stay as its author wrote it. `rewrite.py` compares what comes of it
-with the syntax tree: what is not found here, or taken for something else, is only not merged.
+It works on tokens, so that the rest of the text stays as written. `rewrite.py` checks the result by the syntax tree, so
+a wrong result only prevents merging.
 """
 
 import re
@@ -40,10 +40,10 @@ class _Token(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a list of labels stands, or may be put."""
+    """The place of a list of labels, or where one can be inserted."""
 
     start: int
-    """Behind the opening bracket; behind the aggregation's name when it has no list."""
+    """After the opening bracket, or after the aggregation's name without a list."""
     end: int
     """Before the closing bracket."""
     listed: tuple[str, ...] | None
@@ -51,7 +51,7 @@ class Place(NamedTuple):
 
 
 def places(text: str) -> dict[Clause, Place]:
-    """Each aggregation's and each matching's, by the order in the text."""
+    """Return the place of each aggregation's and each matching's list, by order in the text."""
     tokens = _tokens(text)
     closed = _brackets(tokens)
     found: dict[Clause, Place] = {}
@@ -77,7 +77,7 @@ def places(text: str) -> dict[Clause, Place]:
 
 
 def selectors(text: str) -> tuple[str, ...]:
-    """The text around a place for one more matcher in each selector: one piece more than there are of these."""
+    """Return the text around a place for one more matcher in each selector: one piece more than selectors."""
     tokens = _tokens(text)
     closed = _brackets(tokens)
     pieces, before, at, end = list[str](), "", 0, 0
@@ -126,7 +126,7 @@ def _place(tokens: Sequence[_Token], opening: int, closing: int) -> Place:
 
 
 def _brackets(tokens: Sequence[_Token]) -> dict[int, int]:
-    """The closing bracket of each opening one."""
+    """Return the closing bracket of each opening one."""
     closed, still_open = {}, []
     for at, token in enumerate(tokens):
         if token.text == "(":

@@ -11,35 +11,35 @@ SOURCE = "default"
 
 
 def ask(expr: str) -> Question:
-    """A question to the default source."""
+    """Return a question to the default source."""
     return Question(SOURCE, expr)
 
 
 def each(template: str, *values: str) -> list[Question]:
-    """An expression once for each value, which stands where `$` does."""
+    """Return an expression for each value, which replaces `$`."""
     return [ask(template.replace("$", quoted(value))) for value in values]
 
 
 def plan(questions: Iterable[Question], limits: Limits | None = None) -> Plan:
-    """A plan by a planner that knows nothing yet."""
+    """Return a plan by a new planner."""
     return Planner(limits).plan(list(questions))
 
 
 def only(found: Plan) -> PlannedQuery:
-    """The plan's one query."""
+    """Return the plan's only query."""
     assert len(found.queries) == 1, [(query.expr, query.reason) for query in found.queries]
     return found.queries[0]
 
 
 def merged(template: str, *values: str) -> str:
-    """What expressions like this are merged into; fails if they are not."""
+    """Return the merged form of expressions like this. Fails if they are not merged."""
     query = only(plan(each(template, *(values or ("api", "web")))))
     assert query.form, query.reason
     return query.expr
 
 
 def reason(template: str, *values: str) -> str:
-    """Why expressions like this are not merged."""
+    """Return why expressions like this are not merged."""
     values = values or ("api", "web")
     queries = plan(each(template, *values)).queries
     assert [query.expr for query in queries] == [question.expr for question in each(template, *values)]
@@ -49,5 +49,5 @@ def reason(template: str, *values: str) -> str:
 
 
 def samples(result: QueryResult) -> list[tuple[Mapping[str, str], float | None]]:
-    """Labels and value of each, in order."""
+    """Return labels and value of each sample, in order."""
     return [(dict(point.labels), point.value) for point in result.points]

@@ -13,12 +13,15 @@ GROUPS: Final = (
 )
 # fmt: on
 GHOST: Final = "nobody"
-"""A group that has no series."""
+"""A group without series."""
 ENVIRONMENTS: Final = ("prod", "test")
 
 
 def history() -> Mapping[str, Iterator[tuple[datetime, float]]]:
-    """Ten minutes of `req`, `cap` and `lat_bucket`: some groups lack some, some series lack the label `asg`."""
+    """Return ten minutes of `req`, `cap` and `lat_bucket`.
+
+    Some groups lack some, and some series lack the label `asg`.
+    """
     chance = random.Random(7)
     found: dict[str, Iterator[tuple[datetime, float]]] = {}
     for group in (*GROUPS, None):
@@ -43,7 +46,7 @@ def _series(name: str, labels: Mapping[str, str]) -> str:
 
 
 def _samples(chance: random.Random) -> Iterator[tuple[datetime, float]]:
-    """Every 15 s; one series in ten ended long ago, one in ten has a NaN or an infinity."""
+    """Return samples every 15 s. One series in ten ended long ago, and one in ten has a NaN or an infinity."""
     ended = 7 if chance.random() < 0.1 else 0
     odd = chance.choice([float("nan"), float("inf")]) if chance.random() < 0.1 else None
     value = chance.uniform(0, 5)

@@ -1,4 +1,4 @@
-"""Merged queries that are refused, and the search in them."""
+"""Merged queries that are rejected, and the search in them."""
 
 from collections.abc import Set as AbstractSet
 
@@ -16,7 +16,7 @@ def questions(queries: tuple[PlannedQuery, ...]) -> set[Question]:
 
 
 def search(query: PlannedQuery, culprits: AbstractSet[Question], budget: int = 40) -> tuple[Bisection, list[str]]:
-    """The search to its end, against a server that refuses what has a culprit in it; and what it was asked."""
+    """Run a search against a server that rejects queries with a culprit. Returns the result and the queries."""
     state, asked = bisect(query, budget), []
     while found := state.next:
         asked.append(found.expr)

@@ -1,4 +1,4 @@
-"""What is asked as it is written, and the reason that is printed."""
+"""Queries that are asked as written, and the reason shown."""
 
 import pytest
 
@@ -43,12 +43,12 @@ from tests.observe.planner.build import ask, each, merged, only, plan, reason
         ("+".join(["a{g=$}"] * 1100), "it has more than 2000 characters outside of its matchers"),
     ],
 )
-def test_a_shape_that_is_not_proven_runs_as_written(template: str, expected: str) -> None:
+def test_an_unproven_shape_is_asked_as_written(template: str, expected: str) -> None:
     assert reason(template) == expected
 
 
 @pytest.mark.parametrize("text", [r'a{g="\x41"}', r'a{g="\n"}', "a{g=`\n`}", 'a{g="\ufffd"}', r"a{g='\"'}"])
-def test_a_value_that_is_not_read_leaves_its_question_as_it_is(text: str) -> None:
+def test_a_question_with_an_unparsed_value_is_asked_as_written(text: str) -> None:
     queries = plan([ask(text), *each("a{g=$}", "x", "y")]).queries
     assert [(query.expr, query.reason) for query in queries] == [
         (text, "a value in it has a control character or an escape other than of a quote or a backslash"),
@@ -57,27 +57,27 @@ def test_a_value_that_is_not_read_leaves_its_question_as_it_is(text: str) -> Non
 
 
 @pytest.mark.parametrize("text", ["a", 'a{g=~"x"}', 'sum by (g) (a{h!="x"})', '"g" # g="x"'])
-def test_what_is_written_for_all_is_asked_as_it_is(text: str) -> None:
+def test_an_expression_without_equality_matchers_is_asked_as_written(text: str) -> None:
     assert only(plan([ask(text)])).reason == "it has no equality matcher"
 
 
 def test_an_empty_value_is_asked_alone() -> None:
-    """It finds the series without the label, which an alternation would have to be told apart from."""
+    """It finds series without the label, which an alternation could not separate."""
     queries = plan(each("a{g=$}", "x", "", "y")).queries
     assert [query.expr for query in queries] == ['a{g=""}', 'a{g=~"x|y"}']
-    assert queries[0].reason == "its value is empty, which stands for series without the label"
+    assert queries[0].reason == "its value is empty, which means series without the label"
 
 
-def test_an_empty_value_that_all_have_is_no_obstacle() -> None:
+def test_an_empty_value_common_to_all_does_not_prevent_merging() -> None:
     assert merged('a{container="",g=$}') == 'a{container="",g=~"api|web"}'
 
 
-def test_what_nothing_is_like_is_asked_as_it_is() -> None:
+def test_a_single_question_of_a_shape_is_asked_as_written() -> None:
     queries = plan([ask('a{g="x"}'), ask('b{g="x"}')]).queries
     assert [query.expr for query in queries] == ['a{g="x"}', 'b{g="x"}']
-    assert {query.reason for query in queries} == {"no other question is written like it"}
+    assert {query.reason for query in queries} == {"no other question has the same form"}
 
 
-def test_what_would_be_too_long_is_asked_as_it_is() -> None:
+def test_a_query_that_would_be_too_long_is_asked_as_written() -> None:
     query, long = plan(each("a{g=$}", "x", "y", "z" * 100), Limits(text_bytes=50)).queries
     assert (query.expr, long.reason) == ('a{g=~"x|y"}', "merged, it would be too long")

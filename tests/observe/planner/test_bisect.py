@@ -1,4 +1,4 @@
-"""Which queries follow one that was refused."""
+"""The queries that follow a rejected one."""
 
 import random
 
@@ -9,7 +9,7 @@ from tests.observe.planner.build import each, only, plan
 from tests.observe.planner.searching import fleet, questions, search
 
 
-def test_the_one_at_fault_is_found_and_the_others_are_answered() -> None:
+def test_the_culprit_is_found_and_the_others_are_answered() -> None:
     query = fleet(250)
     culprit = list(query.questions)[77]
     state, asked = search(query, {culprit})
@@ -19,24 +19,24 @@ def test_the_one_at_fault_is_found_and_the_others_are_answered() -> None:
     assert len(asked) <= 16
 
 
-def test_a_single_one_is_asked_as_it_is_written() -> None:
+def test_a_single_member_is_asked_as_written() -> None:
     query = fleet(2)
     assert search(query, {next(query.questions)})[1] == ['a{g="v000"}', 'a{g="v001"}']
 
 
-def test_one_that_has_no_halves_is_its_own_culprit() -> None:
+def test_a_query_with_one_member_is_its_own_culprit() -> None:
     query = only(plan(each("a{g=$}", "x")))
     assert bisect(query) == Bisection((), 40, culprits=(query,))
 
 
-def test_nobody_is_at_fault_when_both_halves_are_answered() -> None:
-    """A pattern that the server finds too complex, say."""
+def test_without_failing_halves_there_is_no_culprit() -> None:
+    """For example, a pattern that the server finds too complex."""
     query = fleet(8)
     state, asked = search(query, frozenset())
     assert (len(asked), state.culprits, state.lost) == (2, (), ())
 
 
-def test_the_budget_bounds_the_queries_and_the_unasked_get_no_answer() -> None:
+def test_the_budget_limits_the_queries_of_a_search() -> None:
     query = fleet(64)
     every = list(query.questions)
     state, asked = search(query, set(every[32:]), budget=10)
@@ -49,27 +49,27 @@ def test_without_a_budget_nothing_is_asked() -> None:
     assert bisect(fleet(4), budget=0).next is None
 
 
-def test_the_deadline_ends_it() -> None:
+def test_the_deadline_ends_a_search() -> None:
     state = bisect(fleet(4)).after(Outcome.ANSWERED).stopped()
     assert state.next is None
     assert (len(questions(state.answered)), len(questions(state.lost))) == (2, 2)
 
 
 def test_larger_parts_are_asked_before_smaller_ones() -> None:
-    """Where a part is late, the members that are well need not wait until the one at fault is found."""
+    """If a part is late, healthy members do not wait for the search."""
     query = fleet(8)
     _, asked = search(query, {next(query.questions)})
     assert [text.count("v") for text in asked] == [4, 4, 2, 2, 1, 1]
 
 
 @pytest.mark.parametrize("failure", [Outcome.LATE, Outcome.TOO_LARGE])
-def test_a_part_that_costs_too_much_is_halved_like_one_that_is_refused(failure: Outcome) -> None:
+def test_a_costly_part_is_halved_like_a_rejected_one(failure: Outcome) -> None:
     state = bisect(fleet(2)).after(Outcome.ANSWERED).after(failure)
     assert (len(state.answered), len(state.culprits), state.lost) == (1, 1, ())
 
 
 def test_a_server_that_fails_is_not_asked_again() -> None:
-    """Not for the other half either."""
+    """The other half is not asked either."""
     query = fleet(8)
     state = bisect(query).after(Outcome.FAILED)
     assert state.next is None

@@ -1,4 +1,4 @@
-"""Merged answers equal single ones, label for label and value for value, in a real Prometheus.
+"""Merged answers equal single ones in a real Prometheus, label for label and value for value.
 
 PLANNER_EXAMPLES=20000 tries more expressions than the 1,200 of every run.
 """
@@ -29,11 +29,11 @@ EXAMPLES = int(os.environ.get("PLANNER_EXAMPLES", "1200"))
 
 
 class Refused(Exception):
-    """By Prometheus."""
+    """Prometheus rejected the query."""
 
 
 class Server:
-    """Asks as the daemon does."""
+    """Runs queries as the daemon does."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -52,7 +52,7 @@ class Server:
         return QueryResult(ResultType(data["resultType"]), tuple(points))
 
     def outcome(self, question: Question) -> QueryResult | None:
-        """The answer to one alone; None when it is refused."""
+        """Return the answer to a single query, or None if it is rejected."""
         try:
             return self.answer(question.expr)
         except Refused:
@@ -66,7 +66,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def comparable(result: QueryResult) -> Counter[tuple[frozenset[tuple[str, str]], str]]:
-    """Every sample, in any order, its value to the last bit; -0 and 0 differ, NaNs do not."""
+    """Return every sample in any order, its value to the last bit. -0 and 0 differ, NaNs do not."""
     return Counter(
         (frozenset(point.labels.items()), "NaN" if math.isnan(value) else value.hex())
         for point in result.points
@@ -75,7 +75,7 @@ def comparable(result: QueryResult) -> Counter[tuple[frozenset[tuple[str, str]],
 
 
 def answers(server: Server, query: PlannedQuery) -> dict[Question, QueryResult | None]:
-    """To each member, by the merged query, or what is left of it when it is refused."""
+    """Return each member's answer from the merged query, or from the search if it is rejected."""
     try:
         return dict(split(query, server.answer(query.expr)).answers)
     except Refused:
@@ -92,7 +92,7 @@ def answers(server: Server, query: PlannedQuery) -> dict[Question, QueryResult |
 
 
 def assert_equal(server: Server, questions: Sequence[Question]) -> int:
-    """How many of them were merged."""
+    """Return how many members were merged."""
     count = 0
     for query in Planner().plan(questions).queries:
         if query.form is None:
@@ -107,7 +107,7 @@ def assert_equal(server: Server, questions: Sequence[Question]) -> int:
 
 
 def differs_from_itself(server: Server, question: Question) -> bool:
-    """histogram_quantile() and subqueries answer in the order of a hash: so does the last bit of a sum over them."""
+    """histogram_quantile() and subqueries answer in hash order, which affects the last bit of a sum over them."""
     by_hash = "histogram_quantile" in question.expr or ":30s]" in question.expr
     single = (server.outcome(question) for _ in range(50) if by_hash)
     return len({str(comparable(answer)) for answer in single if answer}) > 1
@@ -145,8 +145,8 @@ def test_the_merged_answer_equals_the_single_ones(server: Server) -> None:
         "sum by (instance) (req{asg=$}) / on(instance) group_left() sum by (instance) (cap{asg=$})",
     ],
 )
-def test_every_group_is_told_apart(server: Server, template: str) -> None:
-    """All the odd values in one alternation, and one that has no series."""
+def test_every_group_is_distinguished(server: Server, template: str) -> None:
+    """All unusual values in one alternation, and one without series."""
     questions = each(template, *GROUPS, GHOST)
     query = only(plan(questions))
     found = split(query, server.answer(query.expr))
@@ -156,7 +156,7 @@ def test_every_group_is_told_apart(server: Server, template: str) -> None:
     assert sum(len(answer.points) for answer in found.answers.values()) >= len(GROUPS)
 
 
-def test_a_member_that_is_refused_is_found_and_the_others_are_answered(server: Server) -> None:
+def test_a_rejected_member_is_found_and_the_others_are_answered(server: Server) -> None:
     """Group `web` has series of two environments for an instance, where one is needed."""
     questions = each("sum by (instance, env) (req{asg=$}) * on(instance) group_left() cap{asg=$}", *GROUPS)
     alone = {question: server.outcome(question) for question in questions}

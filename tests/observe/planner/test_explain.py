@@ -1,10 +1,10 @@
-"""What `autoscaler check --plan` prints."""
+"""The output of `autoscaler check --plan`."""
 
 from autoscaler.observe.planner import lines
 from tests.observe.planner.build import ask, each, plan
 
 
-def test_it_says_what_is_sent_and_what_is_not_merged_and_why() -> None:
+def test_the_plan_lists_queries_and_reasons_for_not_merging() -> None:
     questions = [*each("sum(a{g=$})", "x", "y", "z"), *each("absent(b{g=$})", "x", "y"), ask("up\n  # all of it")]
     assert list(lines(plan(questions))) == [
         "6 questions in 4 queries",
@@ -23,7 +23,7 @@ def test_it_says_what_is_sent_and_what_is_not_merged_and_why() -> None:
     ]
 
 
-def test_a_long_query_is_cut() -> None:
+def test_a_long_query_is_shortened() -> None:
     found = list(lines(plan(each("a{g=$}", *(f"value-{number:03}" for number in range(200))))))
     assert found[3].endswith("… (2007 characters)")
     assert len(found[3]) < 350

@@ -1,4 +1,4 @@
-"""Asking for one value of a label in place of all gives the same samples."""
+"""Asking for one value of a label instead of all returns the same samples."""
 
 from collections.abc import Iterator
 
@@ -49,22 +49,22 @@ DIFFERENT = [
 
 
 @pytest.mark.parametrize(("expr", "narrowed"), EQUAL.items())
-def test_a_matcher_is_put_into_every_selector(expr: str, narrowed: str) -> None:
+def test_a_matcher_is_added_to_every_selector(expr: str, narrowed: str) -> None:
     found = narrowing(expr, "asg")
     assert found
     assert found.to("v") == narrowed
 
 
 @pytest.mark.parametrize("expr", DIFFERENT)
-def test_what_is_not_known_to_be_the_same_is_not_narrowed(expr: str) -> None:
-    """What stands in one group's samples may come from another's."""
+def test_an_expression_with_possibly_different_samples_is_not_narrowed(expr: str) -> None:
+    """One group's samples may depend on another's."""
     assert narrowing(expr, "asg") is None
 
 
 @pytest.mark.parametrize(
     ("value", "can"), [("web", True), ('"\\', True), ("", False), ("a\nb", False), ("\x7f", False)]
 )
-def test_a_value_that_cannot_be_written_is_known(value: str, can: bool) -> None:
+def test_values_that_cannot_be_written_are_recognized(value: str, can: bool) -> None:
     assert can_be_written(value) is can
 
 
@@ -76,8 +76,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("expr", EQUAL)
-def test_a_real_prometheus_gives_the_same_samples(server: Server, expr: str) -> None:
-    """Of every group, whatever is in its name."""
+def test_a_real_prometheus_returns_the_same_samples(server: Server, expr: str) -> None:
+    """For every group, whatever its name contains."""
     found = narrowing(expr, "asg")
     assert found
     try:

@@ -1,9 +1,9 @@
-"""Which questions are put together."""
+"""Which questions are merged."""
 
 import random
 
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import APART, Limits, Planner
+from autoscaler.observe.planner import ALONE_PART, Limits, Planner
 from tests.observe.planner.build import SOURCE, ask, each, only, plan
 
 
@@ -15,7 +15,7 @@ def pairs(template: str, *values: tuple[str, str]) -> list[Question]:
     return [ask(template.replace("$1", f'"{first}"').replace("$2", f'"{second}"')) for first, second in values]
 
 
-def test_questions_to_different_servers_stay_apart() -> None:
+def test_questions_to_different_servers_are_not_merged() -> None:
     questions = [*each("a{g=$}", "x", "y"), Question("other", 'a{g="z"}')]
     assert [(query.prometheus, query.expr) for query in plan(questions).queries] == [
         (SOURCE, 'a{g=~"x|y"}'),
@@ -23,7 +23,7 @@ def test_questions_to_different_servers_stay_apart() -> None:
     ]
 
 
-def test_the_same_set_prints_the_same_text_in_any_order() -> None:
+def test_the_order_of_questions_does_not_change_the_text() -> None:
     questions = each("sum(a{g=$}) / 2", *(f"v{number}" for number in range(100)))
     expected = texts(questions)
     for seed in range(5):
@@ -32,19 +32,19 @@ def test_the_same_set_prints_the_same_text_in_any_order() -> None:
 
 
 def test_two_spellings_of_one_question_share_an_answer() -> None:
-    """Quoted differently, they are different questions with the same key."""
+    """Questions that differ only in quoting have the same key."""
     query = only(plan([ask("a{g='x'}"), ask('a{g="x"}'), ask("a{g=`y`}")]))
     assert query.expr == 'a{g=~"x|y"}'
     assert query.members == {("x",): (ask("a{g='x'}"), ask('a{g="x"}')), ("y",): (ask("a{g=`y`}"),)}
 
 
-def test_two_spellings_and_nothing_else_are_asked_once_whatever_they_are() -> None:
+def test_two_spellings_alone_are_asked_once() -> None:
     query = only(plan([ask("absent(a{g='x'})"), ask('absent(a{g="x"})')]))
-    assert (query.expr, query.form, query.reason) == ("absent(a{g='x'})", None, "no other question is written like it")
+    assert (query.expr, query.form, query.reason) == ("absent(a{g='x'})", None, "no other question has the same form")
     assert len(list(query.questions)) == 2
 
 
-def test_a_question_that_stands_twice_is_planned_once() -> None:
+def test_a_repeated_question_is_planned_once() -> None:
     assert len(list(only(plan([ask("a"), ask("a")])).questions)) == 1
 
 
@@ -53,21 +53,21 @@ def test_no_query_has_too_many_values() -> None:
 
 
 def test_no_query_is_too_long() -> None:
-    """In bytes, with what escapes and each further matcher add."""
+    """In bytes, including escapes and further matchers."""
     questions = each("sum(a{g=$}) / sum(b{g=$})", *(f"ü.{number:03}" for number in range(200)))
     found = texts(questions, Limits(text_bytes=500))
     assert all(len(text.encode()) <= 500 for text in found)
     assert sum(len(text.encode()) for text in found[:-1]) > 450 * (len(found) - 1)
 
 
-def test_a_label_of_few_values_gets_a_query_for_each() -> None:
+def test_a_label_with_few_values_gets_a_query_per_value() -> None:
     questions = pairs("a{g=$1,env=$2}", *((f"v{number:02}", "tp"[number % 2]) for number in range(20)))
     even, odd = ("|".join(f"v{number:02}" for number in range(start, 20, 2)) for start in (0, 1))
     assert texts(questions) == [f'a{{g=~"{even}",env="t"}}', f'a{{g=~"{odd}",env="p"}}']
 
 
 def test_a_label_that_follows_from_another_is_merged_with_it() -> None:
-    """A job and its group: one query for each job would be no merge at all."""
+    """A job and its group: one query for each job would merge nothing."""
     query = only(plan(pairs("sum(a{job=$1,group=$2})", ("j1", "g1"), ("j2", "g2"), ("j3", "g1"))))
     assert query.expr == 'sum by (job, group)(a{job=~"j1|j2|j3",group=~"g1|g2"})'
     assert set(query.members) == {("j1", "g1"), ("j2", "g2"), ("j3", "g1")}
@@ -78,7 +78,7 @@ def test_labels_in_all_combinations_are_merged_over_one() -> None:
     assert texts(questions) == [f'a{{x=~"x0|x1|x2|x3",y="y{second}"}}' for second in range(3)]
 
 
-def test_a_label_that_stands_twice_with_different_values_is_two_things() -> None:
+def test_a_label_with_two_values_is_two_variables() -> None:
     template = 'sum(a{code="500",g=$}) / sum(a{code="200",g=$})'
     assert only(plan(each(template, "x", "y"))).expr == (
         'sum by (g)(a{code="500",g=~"x|y"}) / sum by (g)(a{code="200",g=~"x|y"})'
@@ -87,13 +87,13 @@ def test_a_label_that_stands_twice_with_different_values_is_two_things() -> None
 
 def test_parts_are_merged_among_themselves() -> None:
     questions = each("a{g=$}", *"abcdef")
-    parts = {questions[0]: APART, questions[1]: 1, questions[2]: 1}
+    parts = {questions[0]: ALONE_PART, questions[1]: 1, questions[2]: 1}
     queries = Planner().plan(questions, parts).queries
     assert [query.expr for query in queries] == ['a{g="a"}', 'a{g=~"b|c"}', 'a{g=~"d|e|f"}']
-    assert queries[0].reason == "it is kept out of the merge"
+    assert queries[0].reason == "it is excluded from merging"
 
 
-def test_the_same_questions_get_the_plan_that_is_there() -> None:
+def test_the_same_questions_get_the_cached_plan() -> None:
     planner = Planner()
     first, other = each("a{g=$}", "x", "y"), each("a{g=$}", "x", "z")
     found = planner.plan(first)
@@ -101,15 +101,15 @@ def test_the_same_questions_get_the_plan_that_is_there() -> None:
     assert planner.plan(list(first)) is found
 
 
-def test_what_a_planner_keeps_changes_no_plan() -> None:
-    """Autoscalers come and go; the plan is that of a planner that never saw them."""
+def test_a_planners_cache_changes_no_plan() -> None:
+    """Autoscalers come and go, and the plan equals that of a new planner."""
     planner = Planner()
     for number in range(30):
         questions = each("sum(a{g=$})", *(f"v{number + more}" for more in range(200)))
         assert planner.plan(questions) == Planner().plan(questions)
 
 
-def test_a_planner_forgets_what_is_no_longer_asked() -> None:
+def test_a_planner_forgets_old_questions() -> None:
     planner = Planner()
     for number in range(60):
         planner.plan(each("sum(a{g=$})", *(f"v{number}-{more}" for more in range(100))))

@@ -1,4 +1,4 @@
-"""What each shape is merged into: `$` is one of two values."""
+"""The merged form of each shape. `$` is one of two values."""
 
 import pytest
 
@@ -26,7 +26,7 @@ BOTH = '=~"api|web"'
         ("load{asg=$} / scalar(count(up))", "load{asg~} / scalar(count(up))"),
     ],
 )
-def test_what_looks_at_each_series_alone_stays_as_it_is(template: str, expected: str) -> None:
+def test_functions_of_single_series_are_unchanged(template: str, expected: str) -> None:
     assert merged(template) == expected.replace("~", BOTH)
 
 
@@ -58,7 +58,7 @@ def test_what_looks_at_each_series_alone_stays_as_it_is(template: str, expected:
         ),
     ],
 )
-def test_the_label_joins_the_grouping(template: str, expected: str) -> None:
+def test_the_label_is_added_to_the_grouping(template: str, expected: str) -> None:
     assert merged(template) == expected.replace("~", BOTH)
 
 
@@ -77,7 +77,7 @@ def test_the_label_joins_the_grouping(template: str, expected: str) -> None:
         ("sum(a{g=$}) unless sum(b{g=$}) > 2", "sum by (g)(a{g~}) unless sum by (g)(b{g~}) > 2"),
     ],
 )
-def test_two_sides_are_matched_by_the_label_too(template: str, expected: str) -> None:
+def test_two_sides_are_also_matched_by_the_label(template: str, expected: str) -> None:
     assert merged(template) == expected.replace("~", BOTH)
 
 
@@ -89,7 +89,7 @@ def test_two_sides_are_matched_by_the_label_too(template: str, expected: str) ->
         ("count(a{g=$}) or (vector(1))", "count by (g)(a{g~}) or (vector(1))"),
     ],
 )
-def test_a_number_in_place_of_nothing_is_asked_once(template: str, expected: str) -> None:
+def test_a_default_number_is_asked_once(template: str, expected: str) -> None:
     assert merged(template) == expected.replace("~", BOTH)
 
 
@@ -115,6 +115,6 @@ def test_a_long_sum_is_merged() -> None:
 
 
 def test_every_kind_of_quote_is_read() -> None:
-    """In backticks a backslash is one; in quotes it escapes."""
+    """In backticks a backslash is literal; in quotes it escapes."""
     texts = [r'a{g="\"1\\"}', r"a{g='2\''}", r"a{g=`3\`}"]
     assert only(plan(map(ask, texts))).expr == r"""a{g=~"\"1\\\\|2'|3\\\\"}"""

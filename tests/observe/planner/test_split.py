@@ -1,4 +1,4 @@
-"""One answer becomes many."""
+"""Splitting a merged answer."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_each_member_gets_its_samples_in_their_order() -> None:
     ]
 
 
-def test_a_label_that_the_merge_added_is_taken_off() -> None:
+def test_a_label_added_by_the_merge_is_removed() -> None:
     result = vector(point(1.0, g="web", i="a"), point(2.0, g="api", i="a"))
     assert answers("sum by (i) (a{g=$})", result) == [[({"i": "a"}, 2.0)], [({"i": "a"}, 1.0)]]
 
@@ -40,8 +40,8 @@ def test_a_label_that_the_merge_added_is_taken_off() -> None:
         "max_over_time(sum(a{g=$})[5m:1m])",
     ],
 )
-def test_a_label_that_the_expression_as_written_has_lost_is_taken_off(template: str) -> None:
-    """Also where a part of the expression has it."""
+def test_a_label_absent_as_written_is_removed(template: str) -> None:
+    """Also if a part of the expression has it."""
     assert answers(template, vector(point(1.0, g="web"))) == [[], [({}, 1.0)]]
 
 
@@ -56,27 +56,27 @@ def test_a_label_that_the_expression_as_written_has_lost_is_taken_off(template: 
         "rate(a{g=$}[5m])",
     ],
 )
-def test_a_label_that_the_expression_as_written_has_stays(template: str) -> None:
+def test_a_label_present_as_written_stays(template: str) -> None:
     assert answers(template, vector(point(1.0, g="web"))) == [[], [({"g": "web"}, 1.0)]]
 
 
-def test_the_answer_itself_is_left_as_it_is() -> None:
-    """Others may hold the same labels."""
+def test_splitting_does_not_change_the_answer() -> None:
+    """Other users may hold the same labels."""
     result = vector(point(1.0, g="web"))
     answers("sum(a{g=$})", result)
     assert samples(result) == [({"g": "web"}, 1.0)]
 
 
-def test_a_member_of_which_nothing_is_said_has_no_samples() -> None:
+def test_a_member_missing_in_the_answer_has_no_samples() -> None:
     """Not even a count of 0."""
     assert answers("count(a{g=$})", vector(point(3.0, g="web"))) == [[], [({}, 3.0)]]
 
 
-def test_a_histogram_goes_where_it_belongs() -> None:
+def test_a_histogram_goes_to_its_member() -> None:
     assert answers("a{g=$}", vector(point(None, g="web"))) == [[], [({"g": "web"}, None)]]
 
 
-def test_a_number_in_place_of_nothing_is_given_to_who_has_nothing() -> None:
+def test_a_default_number_goes_to_members_without_samples() -> None:
     result = vector(point(3.0, g="web"), point(0.0))
     assert answers("sum(a{g=$}) or vector(0)", result) == [[({}, 0.0)], [({}, 3.0)]]
 
@@ -87,12 +87,12 @@ def test_two_spellings_get_the_same_answer() -> None:
     assert found[one] == found[two] == vector(point(1.0, g="x"))
 
 
-def test_what_is_asked_as_written_is_answered_as_it_came() -> None:
+def test_a_query_as_written_keeps_its_answer() -> None:
     scalar = QueryResult(ResultType.SCALAR, (point(4.0),))
     assert split(only(plan([ask("2 + 2")])), scalar).answers == {ask("2 + 2"): scalar}
 
 
-def test_combinations_that_nobody_asked_for_are_counted() -> None:
+def test_unrequested_combinations_are_counted() -> None:
     questions = [ask('a{j="1",g="x"}'), ask('a{j="2",g="y"}')]
     result = vector(point(1.0, j="1", g="x"), point(2.0, j="1", g="y"), point(3.0, j="2", g="y"))
     found = split(only(plan(questions)), result)
@@ -100,9 +100,9 @@ def test_combinations_that_nobody_asked_for_are_counted() -> None:
 
 
 @pytest.mark.parametrize("labels", [{}, {"g": ""}, {"g": "db"}])
-def test_a_sample_of_a_value_that_nobody_asked_for_is_an_error(labels: dict[str, str]) -> None:
-    """Else a proxy that drops a label would turn load into "no samples"."""
-    with pytest.raises(MetricError, match="whose g nobody asked for"):
+def test_a_sample_of_an_unrequested_value_is_an_error(labels: dict[str, str]) -> None:
+    """Otherwise a proxy that drops a label would turn load into "no samples"."""
+    with pytest.raises(MetricError, match="with an unexpected g"):
         answers("a{g=$}", vector(point(1.0, g="web"), point(2.0, **labels)))
 
 
@@ -111,5 +111,5 @@ def test_an_answer_of_another_type_is_an_error() -> None:
         answers("a{g=$}", QueryResult(ResultType.SCALAR, (point(4.0),)))
 
 
-def test_a_label_named_like_a_bucket_is_a_label_like_others() -> None:
+def test_a_label_named_like_a_bucket_is_a_normal_label() -> None:
     assert answers("sum(a{le=$})", vector(point(1.0, le="+Inf")), "0.1", "+Inf") == [[], [({}, 1.0)]]

@@ -1,11 +1,12 @@
-"""What one source is asked in a cycle, in which order, and what came of it.
+"""Decides what one source is asked in a cycle, in which order, and records the results.
 
-First go the queries that were answered last time, then the others, last the heavy ones: one at a time, when nothing
-else is under way. A merged query that fails is searched for the members at fault (`planner/bisect.py`). A search for a
-heavy member begins when the source has answered something quickly in this cycle. Where it has not, one member is asked
-first, the canary, and where that is late a second one, for the first may be the heavy one. Without their answer nothing
-more is asked: the source has too much to do, and a search would add to it. Where the last cycle had no quick answer,
-the first canary goes before all else: late queries may fill this cycle, too.
+Queries that were answered last time run first, then the others. Heavy queries run last, one at a time, when no other
+query is running. If a merged query fails, a search finds the members at fault (`planner/bisect.py`).
+
+A search for a heavy member starts only after the source answered something quickly in this cycle. Otherwise one member,
+the canary, is asked first, and a second one if the first is late, since the first may be the heavy one. Without their
+answer the source is overloaded, and is asked nothing more. If the last cycle had no quick answer, the first canary runs
+before everything else, because late queries may fill this cycle too.
 """
 
 from collections import deque
@@ -32,24 +33,24 @@ from autoscaler.observe.planner import (
 from autoscaler.observe.result import QueryResult
 
 _PROBE_SHARE: Final = 1 / 10
-"""Of a query's time, what each query of a search for a heavy member may take: eight in a row find one of 250."""
+"""Share of a query's time for each query of a search for a heavy member: eight in a row find one of 250."""
 _CANARIES: Final = 2
 
 Settle: TypeAlias = Callable[[Results], object]
-"""Told of each question's answer once, as soon as it is known."""
+"""Called once with each question's answer, as soon as it is known."""
 
 
-class Known(Protocol):
-    """What earlier cycles have taught of queries."""
+class QueryHistory(Protocol):
+    """What earlier cycles showed about queries."""
 
     def why(self, query: PlannedQuery) -> Why | None:
-        """Why its members are asked apart; None: they are not."""
+        """Return why a query's members are asked separately, or None if they are not."""
 
     def canary(self, query: PlannedQuery, number: int) -> PlannedQuery | None:
-        """A small part of the query, another one for each number and in each cycle; None: it has no parts."""
+        """Return a small part of the query, different for each number and cycle, or None if it has no parts."""
 
     def doubts(self, prometheus: str) -> bool:
-        """Whether a source failed in the last cycle and answered nothing quickly."""
+        """Return whether a source failed in the last cycle and answered nothing quickly."""
 
 
 class Job(NamedTuple):
@@ -57,73 +58,73 @@ class Job(NamedTuple):
 
     query: PlannedQuery
     seconds: float
-    """How long the source may have it."""
+    """Time limit of the query."""
     heavy: bool = False
     canary: bool = False
     search: int | None = None
-    """Which search asks it; None: it is of the plan."""
+    """The search that asks it; None for a planned query."""
 
 
-class Came(NamedTuple):
-    """What came of a job."""
+class JobResult(NamedTuple):
+    """The result of a job."""
 
     job: Job
     answer: QueryResult | MetricError
     seconds: float
-    """How long the source had it."""
+    """Time that the source took."""
 
 
 class _Failed(NamedTuple):
-    """A query whose members are to be told apart."""
+    """A query to be searched for the members at fault."""
 
     query: PlannedQuery
     error: MetricError | None
-    """None: it failed in an earlier cycle, and has not been asked in this one."""
+    """None if it failed in an earlier cycle and was not sent in this one."""
 
 
 @dataclass(slots=True)
 class _Search:
     state: Bisection
     error: MetricError | None
-    """Of the last query that failed."""
+    """The error of the last query that failed."""
     costly: bool
     share: float = 0.0
     said: dict[Question, tuple[Outcome, str]] = field(default_factory=dict)
 
 
-class Asking:
-    """One source, one cycle, one thread."""
+class SourceQueries:
+    """The queries to one source in one cycle. Used by one thread."""
 
     def __init__(
         self,
         queries: Sequence[PlannedQuery],
-        known: Known,
+        known: QueryHistory,
         seconds: float,
         most: float,
         settle: Settle,
     ) -> None:
-        """`queries`: in the order in which they are to be sent, as far as they are not heavy.
+        """`queries` are in the order in which they are sent, except for heavy ones.
 
-        `seconds`: that a query may take. `most`: the same for one that is asked after all others.
+        `seconds` is the time limit of a query, and `most` that of a query that runs after all others.
         """
         self.sent: Final[list[Sent]] = []
-        self.sound = False
+        self.responsive = False
         """Whether the source has answered something quickly."""
         self._known, self._seconds, self._settle = known, seconds, settle
         self._ready: deque[Job] = deque()
         self._heavy: deque[Job] = deque()
         self._failed: deque[_Failed] = deque()
         self._open: dict[int, PlannedQuery] = {}
-        """Queries of the plan that have not come to anything yet."""
+        """Planned queries without a result."""
         self._searches: list[_Search] = []
         self._searching: int | None = None
-        """The search for a heavy member that goes on."""
+        """The running search for a heavy member."""
         self._budget = BUDGET
-        """Of all searches for heavy members."""
+        """Shared by all searches for heavy members."""
         self._canaries = 0
-        """How many were asked."""
-        self._canary_is_out = False
-        self._out = 0
+        """Number of canaries sent."""
+        self._canary_pending = False
+        self._pending = 0
         for query in queries:
             why = known.why(query)
             self._open[id(query)] = query
@@ -137,119 +138,122 @@ class Asking:
             self._ask_a_first_canary(queries)
 
     def _ask_a_first_canary(self, queries: Sequence[PlannedQuery]) -> None:
-        """Its answer says only how the source does."""
+        """Queue a first canary. Its answer only shows how the source is doing."""
         canary = next((part for query in queries if (part := self._known.canary(query, 0)) is not None), None)
         if canary is not None:
             self._canaries = 1
             self._ready.appendleft(Job(canary, _PROBE_SHARE * self._seconds, canary=True))
 
     @property
-    def goes_on(self) -> bool:
-        """Whether an answer is still to come."""
-        return self._out > 0
+    def has_pending(self) -> bool:
+        """Return whether an answer is still expected."""
+        return self._pending > 0
 
     def jobs(self) -> Iterator[Job]:
-        """What may be sent now."""
+        """Yield the jobs that can be sent now."""
         self._search()
         while self._ready:
-            self._out += 1
+            self._pending += 1
             yield self._ready.popleft()
-        if self._heavy and not self._out:
-            self._out += 1
+        if self._heavy and not self._pending:
+            self._pending += 1
             yield self._heavy.popleft()
 
-    def take(self, came: Came) -> MetricError | None:
-        """What came of one job. Returns the error."""
+    def take(self, came: JobResult) -> MetricError | None:
+        """Record the result of one job and return its error."""
         job, answer = came.job, _parts(came.job.query, came.answer)
-        self._out -= 1
+        self._pending -= 1
         share, error = came.seconds / self._seconds, answer if isinstance(answer, MetricError) else None
         outcome = Outcome.ANSWERED if error is None else outcome_of(error)
         if isinstance(error, NoAnswer) and came.seconds < job.seconds / 2:
-            outcome, share = Outcome.FAILED, 0.0  # the cycle had no more time for it
+            outcome, share = Outcome.FAILED, 0.0  # the cycle ended before the query's own time limit
         if error is None and share <= HEAVY_SHARE:
-            self.sound = True
+            self.responsive = True
         if job.canary:
-            if self._canary_is_out:  # else it is the first one
-                self._took_canary(job.query, answer)
+            if self._canary_pending:  # otherwise it is the first canary
+                self._accept_canary(job.query, answer)
             return error
         if not isinstance(answer, MetricError):
             self._settle(answer)
         if job.search is not None:
-            self._advance(job.search, outcome, error, share)
+            self._record_search_result(job.search, outcome, error, share)
         else:
-            self._took(job, outcome, error, share)
+            self._finish_planned(job, outcome, error, share)
         return error
 
     def end(self, why: str) -> Iterator[tuple[PlannedQuery, MetricError]]:
-        """No answer follows, for this reason. Yields the queries of the plan that had none, each with its error."""
+        """End all queries without an answer, for this reason.
+
+        Yields the unanswered planned queries, each with its error.
+        """
         for failed in self._failed:
             if failed.error is not None:
                 self._give_up(failed)
         for search in self._searches:
             if search.state.next is not None:
                 search.state = search.state.stopped()
-                self._close(search)
+                self._close_search(search)
         for query in list(self._open.values()):
             late = MetricError(f"prometheus {query.prometheus!r} {why}")
-            self._over(query, Outcome.FAILED, late, 0.0)
+            self._close_planned(query, Outcome.FAILED, late, 0.0)
             yield query, late
 
     def searched(self) -> Iterator[Searched]:
-        """What searches have come to."""
+        """Yield the results of the searches."""
         for each in self._searches:
             yield Searched(each.state, each.costly, each.share, each.said)
 
-    def _took(self, job: Job, outcome: Outcome, error: MetricError | None, share: float) -> None:
-        """A query of the plan."""
+    def _finish_planned(self, job: Job, outcome: Outcome, error: MetricError | None, share: float) -> None:
+        """Record the result of a planned query."""
         query = job.query
         if outcome is Outcome.REFUSED and len(query.members) > 1:
             del self._open[id(query)]
-            self._begin(_Search(bisect(query), error, costly=False))
+            self._begin_search(_Search(bisect(query), error, costly=False))
         elif outcome.costly and not job.heavy and self._known.canary(query, 0) is not None:
             self._failed.append(_Failed(query, error))
         else:
-            self._over(query, outcome, error, share)
+            self._close_planned(query, outcome, error, share)
 
-    def _over(self, query: PlannedQuery, outcome: Outcome, error: MetricError | None, share: float) -> None:
-        """A query of the plan has come to an end."""
+    def _close_planned(self, query: PlannedQuery, outcome: Outcome, error: MetricError | None, share: float) -> None:
+        """Close a planned query."""
         del self._open[id(query)]
         self.sent.append(Sent(query, outcome, share, str(error or "")))
         if error is not None:
             self._fail(query, error)
 
     def _search(self) -> None:
-        """Go on with those that failed for what they cost: one search at a time."""
-        while self._failed and self._searching is None and not self._canary_is_out:
+        """Continue with the queries that failed because of their cost, one search at a time."""
+        while self._failed and self._searching is None and not self._canary_pending:
             failed = self._failed[0]
-            canary = None if self.sound else self._known.canary(failed.query, self._canaries)
+            canary = None if self.responsive else self._known.canary(failed.query, self._canaries)
             if canary is not None and self._canaries < _CANARIES:
-                self._canaries, self._canary_is_out = self._canaries + 1, True
+                self._canaries, self._canary_pending = self._canaries + 1, True
                 self._ready.append(Job(canary, _PROBE_SHARE * self._seconds, canary=True))
                 return
             self._failed.popleft()
-            if not self.sound or self._budget < 2 or len(failed.query.members) == 1:
+            if not self.responsive or self._budget < 2 or len(failed.query.members) == 1:
                 self._give_up(failed)
                 continue
             del self._open[id(failed.query)]
             known, budget = failed.error is None, self._budget
             state = Bisection((failed.query,), budget) if known else bisect(failed.query, budget)
             self._searching = len(self._searches)
-            self._begin(_Search(state, failed.error, costly=True))
+            self._begin_search(_Search(state, failed.error, costly=True))
 
     def _give_up(self, failed: _Failed) -> None:
-        """A query is not searched in this cycle. It is in the next one, where it is known that the source is well."""
+        """Skip the search for a query in this cycle. The next cycle runs it if the source is responsive."""
         query, error = failed
         if error is None:
             self._ready.append(Job(query, self._seconds))
-        elif self.sound and len(query.members) > 1:
+        elif self.responsive and len(query.members) > 1:
             del self._open[id(query)]
-            self._begin(_Search(Bisection((), self._budget, lost=(query,)), error, costly=True))
+            self._begin_search(_Search(Bisection((), self._budget, lost=(query,)), error, costly=True))
         else:
-            self._over(query, outcome_of(error), error, 1.0)
+            self._close_planned(query, outcome_of(error), error, 1.0)
 
-    def _took_canary(self, canary: PlannedQuery, answer: Mapping[Question, QueryResult] | MetricError) -> None:
-        """Its answer counts for its members; what they were merged into goes on without them."""
-        self._canary_is_out = False
+    def _accept_canary(self, canary: PlannedQuery, answer: Mapping[Question, QueryResult] | MetricError) -> None:
+        """Use the canary's answer for its members, and continue the merged query without them."""
+        self._canary_pending = False
         query, error = self._failed[0]
         if isinstance(answer, MetricError) or len(query.members) == 1:
             return
@@ -259,12 +263,12 @@ class Asking:
         self._open[id(rest)] = rest
         self._failed[0] = _Failed(rest, error)
 
-    def _begin(self, search: _Search) -> None:
+    def _begin_search(self, search: _Search) -> None:
         self._searches.append(search)
-        self._go_on(len(self._searches) - 1)
+        self._continue_search(len(self._searches) - 1)
 
-    def _advance(self, number: int, outcome: Outcome, error: MetricError | None, share: float) -> None:
-        """What came of a search's query."""
+    def _record_search_result(self, number: int, outcome: Outcome, error: MetricError | None, share: float) -> None:
+        """Record the result of a search's query."""
         search = self._searches[number]
         query = search.state.next
         search.state = search.state.after(outcome)
@@ -275,10 +279,10 @@ class Asking:
             search.costly |= outcome.costly
             if query in search.state.culprits:
                 self._blame(search, query, outcome, error)
-        self._go_on(number)
+        self._continue_search(number)
 
-    def _go_on(self, number: int) -> None:
-        """Ask a search's next query, or end it."""
+    def _continue_search(self, number: int) -> None:
+        """Send a search's next query, or end the search."""
         search = self._searches[number]
         if (query := search.state.next) is not None:
             share = _PROBE_SHARE if search.costly else 1.0
@@ -287,11 +291,11 @@ class Asking:
         if number == self._searching:
             self._searching = None
             self._budget = search.state.budget
-        self._close(search)
+        self._close_search(search)
 
-    def _close(self, search: _Search) -> None:
-        """Those that a search has not asked have no answer in this cycle."""
-        error = search.error or MetricError("it was not asked: the cycle's time is over")
+    def _close_search(self, search: _Search) -> None:
+        """Close a search. Its unanswered members have no answer in this cycle."""
+        error = search.error or MetricError("the query was not sent: the cycle's time is over")
         for query in search.state.culprits:
             if next(query.questions) not in search.said:
                 self._blame(search, query, outcome_of(error), error)
@@ -300,7 +304,7 @@ class Asking:
 
     def _blame(self, search: _Search, query: PlannedQuery, outcome: Outcome, error: MetricError) -> None:
         if isinstance(error, NoAnswer):
-            error = MetricError(f"{error}; merged, it makes others late, so it is asked alone from the next cycle on")
+            error = MetricError(f"{error}; it delays queries merged with it, so it runs alone from the next cycle on")
         search.said.update(dict.fromkeys(query.questions, (outcome, str(error))))
         self._fail(query, error)
 
@@ -309,17 +313,17 @@ class Asking:
 
 
 def _parts(query: PlannedQuery, answer: QueryResult | MetricError) -> Mapping[Question, QueryResult] | MetricError:
-    """Each question's part of an answer. What cannot be split is one member's fault, until it is asked alone."""
+    """Split an answer by question. An answer that cannot be split counts as one member's error."""
     if isinstance(answer, MetricError):
         return answer
     try:
         return split(query, answer).answers
     except MetricError as error:
-        odd = str(error)
-    except Exception as error:  # noqa: BLE001 - as above
-        odd = bug(error)
-    return QueryError(f"prometheus {query.prometheus!r}: {odd}", Outcome.REFUSED)
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001 - a bug in splitting must not fail the cycle
+        problem = bug(error)
+    return QueryError(f"prometheus {query.prometheus!r}: {problem}", Outcome.REFUSED)
 
 
 def _merged_with_a_culprit(error: MetricError) -> MetricError:
-    return MetricError(f"{error}; it was asked together with others, and who is to blame was not found in time")
+    return MetricError(f"{error}; it was merged with other queries, and the failing one was not found in time")

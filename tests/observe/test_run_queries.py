@@ -1,4 +1,4 @@
-"""Asking all questions of a cycle: back by the deadline with an answer for each."""
+"""Running all queries of a cycle: each has an answer or an error by the deadline."""
 
 import threading
 import time
@@ -13,12 +13,12 @@ from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.model import Call
 from autoscaler.observe.answers import Results
-from autoscaler.observe.ask import NoMeter, ask
 from autoscaler.observe.failure import NoAnswer
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import PlannedQuery, alone
 from autoscaler.observe.prometheus import Exchange, Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
+from autoscaler.observe.run_queries import NoMeter, run_queries
 from autoscaler.threads import NoThread
 from tests.observe.build import CLOCK, call
 from tests.observe.test_faults import ONE, Request, answering
@@ -29,14 +29,14 @@ EACH = [alone(question) for question in QUESTIONS]
 
 
 def answers_to(queries: Sequence[PlannedQuery], sources: Mapping[str, Prometheus], call: Call, clock: Clock) -> Results:
-    """Each question is settled once."""
+    """Run queries; each question is settled once."""
     results: dict[Question, QueryResult | MetricError] = {}
 
     def settle(some: Results) -> None:
         assert not results.keys() & some.keys()
         results.update(some)
 
-    ask(queries, sources, call, clock, NoMeter(), settle)
+    run_queries(queries, sources, call, clock, NoMeter(), settle)
     return results
 
 
@@ -45,8 +45,8 @@ def trickle_headers(request: Request) -> None:
     request.close_connection = True
 
 
-def test_two_questions_are_under_way_at_a_time() -> None:
-    """One would waste the cycle's time; all at once would be a burst on a Prometheus that others use."""
+def test_two_queries_run_at_a_time() -> None:
+    """One would waste the cycle's time. All at once would overload a shared Prometheus."""
     pair, lock = threading.Barrier(2), threading.Lock()
     under_way: list[int] = [0, 0]  # now, at most
 
@@ -68,8 +68,8 @@ def test_two_questions_are_under_way_at_a_time() -> None:
     assert under_way == [0, 2]
 
 
-def test_what_cannot_be_interrupted_is_abandoned() -> None:
-    """Whatever a source hangs in, the cycle has an answer for each question at its deadline."""
+def test_a_call_that_cannot_be_interrupted_is_abandoned() -> None:
+    """Whatever a source hangs in, each question has an answer or an error at the deadline."""
     end = threading.Event()
 
     class Stuck:
@@ -88,8 +88,8 @@ def test_what_cannot_be_interrupted_is_abandoned() -> None:
     }
 
 
-def test_headers_that_never_end_cost_no_thread_beyond_the_deadline() -> None:
-    """They keep http.client reading for as long as they come; a thread each cycle would be lost."""
+def test_endless_headers_use_no_thread_beyond_the_deadline() -> None:
+    """http.client reads as long as they arrive, which would lose a thread in each cycle."""
     with answering(trickle_headers) as fake:
         source = Prometheus("main", PrometheusSource(fake.url), CLOCK)
         answers = answers_to(EACH, {"main": source}, call(0.3), CLOCK)
@@ -102,8 +102,8 @@ def test_headers_that_never_end_cost_no_thread_beyond_the_deadline() -> None:
             time.sleep(0.01)
 
 
-def test_an_unforeseen_failure_is_that_questions_alone() -> None:
-    """Not one autoscaler's cycle may end because another's query meets a bug."""
+def test_an_unforeseen_failure_affects_one_question() -> None:
+    """A bug in one query must not end another autoscaler's cycle."""
 
     class Broken:
         concurrency, timeout_seconds = 2, 5.0
@@ -123,8 +123,8 @@ def test_an_unforeseen_failure_is_that_questions_alone() -> None:
 
 
 @pytest.mark.parametrize("threads", [0, 1])
-def test_a_moment_without_threads_costs_what_could_not_be_asked(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    """A process at its limit of tasks: those that there are do the work, and none is left behind."""
+def test_a_lack_of_threads_affects_only_unsent_queries(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """A process at its limit of tasks uses the threads it has, and leaves none behind."""
     started: list[threading.Thread] = []
 
     def spawn(name: str, work: Callable[[], object]) -> None:
@@ -133,7 +133,7 @@ def test_a_moment_without_threads_costs_what_could_not_be_asked(monkeypatch: pyt
         started.append(threading.Thread(target=work, name=name, daemon=True))
         started[-1].start()
 
-    monkeypatch.setattr("autoscaler.observe.ask.spawn", spawn)
+    monkeypatch.setattr("autoscaler.observe.run_queries.spawn", spawn)
 
     class Fine:
         concurrency, timeout_seconds = 2, 5.0

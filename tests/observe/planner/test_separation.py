@@ -1,4 +1,4 @@
-"""What later cycles do about queries that failed, or took long."""
+"""How later cycles handle queries that failed or were slow."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,19 +6,19 @@ import pytest
 
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import (
-    APART,
-    Apart,
+    ALONE_PART,
     Asked,
     Bisection,
     Outcome,
     Planner,
     Searched,
     Sent,
+    Separation,
     Why,
     alone,
     bisect,
 )
-from autoscaler.observe.planner.apart import MOST
+from autoscaler.observe.planner.separation import MOST
 from tests.observe.planner.build import ask
 from tests.observe.planner.searching import fleet, questions, search
 
@@ -27,51 +27,51 @@ LATE = (Outcome.LATE, "did not answer")
 
 
 def came(
-    apart: Apart,
+    apart: Separation,
     *what: Sent | Searched,
     now: float = 0.0,
     samples: Mapping[Question, int] | None = None,
-    sound: bool = True,
+    responsive: bool = True,
     whole: Mapping[Question, Question] | None = None,
     shardable: Sequence[Question] = (),
-) -> Apart:
-    """A cycle in which this came of the queries."""
+) -> Separation:
+    """Return a cycle with these results."""
     asked = Asked(
         [each for each in what if isinstance(each, Sent)],
         [each for each in what if isinstance(each, Searched)],
-        SOUND if sound else frozenset(),
+        SOUND if responsive else frozenset(),
     )
     apart.learn(asked, samples or {}, whole or {}, shardable, now)
     return apart
 
 
 def refused(state: Bisection) -> Searched:
-    """A search for members that are refused, at its end."""
+    """Return a finished search for rejected members."""
     return Searched(state, False, 0.0, dict.fromkeys(questions(state.culprits), (Outcome.REFUSED, "no")))
 
 
 def costly(state: Bisection, share: float = 0.0) -> Searched:
-    """The same for heavy members."""
+    """Return a finished search for heavy members."""
     return Searched(state, True, share, dict.fromkeys(questions(state.culprits), LATE))
 
 
-def planned(apart: Apart, every: Sequence[Question]) -> list[int]:
-    """How many members each query of the next cycle has."""
+def planned(apart: Separation, every: Sequence[Question]) -> list[int]:
+    """Return the number of members of each query in the next cycle."""
     return [len(query.members) for query in Planner().plan(every, apart.parts()).queries]
 
 
 def cheap(question: Question, outcome: Outcome = Outcome.ANSWERED, share: float = 0.01) -> Sent:
-    """A question asked alone."""
+    """Return the result of a cheap question that is asked alone."""
     return Sent(alone(question), outcome, share)
 
 
 def test_a_culprit_is_asked_alone_until_it_was_cheap_for_ten_minutes() -> None:
     query = fleet(8)
     culprit = list(query.questions)[3]
-    apart = came(Apart(), refused(search(query, {culprit})[0]))
+    apart = came(Separation(), refused(search(query, {culprit})[0]))
     came(apart, cheap(culprit), now=1000)
     came(apart, cheap(culprit), now=1599)
-    assert apart.parts() == {culprit: APART}
+    assert apart.parts() == {culprit: ALONE_PART}
     came(apart, cheap(culprit), now=1600)
     assert apart.parts() == {}
 
@@ -79,26 +79,26 @@ def test_a_culprit_is_asked_alone_until_it_was_cheap_for_ten_minutes() -> None:
 @pytest.mark.parametrize(
     "again", [cheap(ask("x"), Outcome.LATE, 1.0), cheap(ask("x"), share=0.3), cheap(ask("x"), Outcome.FAILED)]
 )
-def test_one_that_alternates_stays_alone(again: Sent) -> None:
-    """Late, slow or unanswered: the ten minutes begin again. Else the others would pay for each turn."""
-    apart = came(Apart(), cheap(ask("x"), Outcome.LATE, 1.0))
+def test_a_member_that_alternates_stays_alone(again: Sent) -> None:
+    """A failure restarts the ten minutes. Otherwise the other members would pay for each change."""
+    apart = came(Separation(), cheap(ask("x"), Outcome.LATE, 1.0))
     for now in range(0, 6000, 500):
         came(apart, cheap(ask("x")), now=now)
         came(apart, again, now=now + 10)
-    assert apart.parts() == {ask("x"): APART}
+    assert apart.parts() == {ask("x"): ALONE_PART}
 
 
-def test_one_that_is_not_asked_for_long_stays_alone() -> None:
-    """Its autoscaler has a sync period of an hour: that is no time in which it was cheap."""
-    apart = came(Apart(), cheap(ask("x"), Outcome.LATE, 1.0))
+def test_a_member_that_is_rarely_asked_stays_alone() -> None:
+    """Its autoscaler has a sync period of an hour, and unasked time does not count as cheap."""
+    apart = came(Separation(), cheap(ask("x"), Outcome.LATE, 1.0))
     came(apart, cheap(ask("y")), now=10_000)
-    assert apart.parts() == {ask("x"): APART}
+    assert apart.parts() == {ask("x"): ALONE_PART}
 
 
-def test_where_many_are_at_fault_the_others_are_answered_in_the_next_cycle() -> None:
-    """A search for a third of them would take many cycles: they are asked as they are written, as without a planner."""
+def test_with_many_culprits_the_others_are_answered_in_the_next_cycle() -> None:
+    """A search for a third of them would take many cycles, so all are asked as written."""
     every = list(fleet(200).questions)
-    culprits, apart, planner = set(every[50:120]), Apart(), Planner()
+    culprits, apart, planner = set(every[50:120]), Separation(), Planner()
     answered: list[int] = []
     for _ in range(2):
         count, found = 0, list[Searched]()
@@ -114,13 +114,13 @@ def test_where_many_are_at_fault_the_others_are_answered_in_the_next_cycle() -> 
     assert 0 < answered[0] < answered[1] == 130
 
 
-def test_those_that_are_well_leave_many_at_fault_after_ten_minutes() -> None:
-    """Each by itself: what the others are refused for, or take together, is not theirs."""
+def test_healthy_members_are_merged_again_after_ten_minutes() -> None:
+    """Each returns by itself, whatever the others' errors or costs are."""
     query = fleet(200)
     every = list(query.questions)
     culprits = set(every[::3])
-    apart = came(Apart(), refused(search(query, culprits)[0]))
-    alone = [each for each, part in apart.parts().items() if part == APART]
+    apart = came(Separation(), refused(search(query, culprits)[0]))
+    alone = [each for each, part in apart.parts().items() if part == ALONE_PART]
     assert culprits & set(alone) < set(alone)
     for now in (1000, 1600):
         came(
@@ -129,52 +129,52 @@ def test_those_that_are_well_leave_many_at_fault_after_ten_minutes() -> None:
     assert set(apart.parts()) == culprits & set(alone)
 
 
-def test_a_search_for_refused_members_without_time_goes_on_in_the_next_cycle() -> None:
-    """Those that were answered no longer depend on it."""
+def test_a_search_for_rejected_members_continues_in_the_next_cycle() -> None:
+    """Answered members no longer depend on the search."""
     query = fleet(64)
-    apart = came(Apart(), refused(bisect(query).after(Outcome.ANSWERED).stopped()))
+    apart = came(Separation(), refused(bisect(query).after(Outcome.ANSWERED).stopped()))
     assert planned(apart, list(query.questions)) == [32, 32]
 
 
-def test_halves_that_are_answered_stay_halves_when_no_member_is_at_fault() -> None:
-    """Else the whole would be refused in every cycle."""
+def test_answered_halves_stay_halves_without_a_culprit() -> None:
+    """Otherwise the whole query would be rejected in every cycle."""
     query = fleet(8)
-    apart = came(Apart(), refused(search(query, frozenset())[0]))
+    apart = came(Separation(), refused(search(query, frozenset())[0]))
     assert planned(apart, list(query.questions)) == [4, 4]
 
 
 def test_a_heavy_member_is_alone_and_the_others_are_merged_again_at_once() -> None:
     query = fleet(41)
     heavy = list(query.questions)[7]
-    apart = came(Apart(), costly(search(query, {heavy})[0]))
-    assert [(known.why, known.said) for known in apart.known.values()] == [(Why.HEAVY, "did not answer")]
+    apart = came(Separation(), costly(search(query, {heavy})[0]))
+    assert [(known.why, known.message) for known in apart.known.values()] == [(Why.HEAVY, "did not answer")]
     assert sorted(planned(apart, list(query.questions))) == [1, 40]
 
 
-def test_what_a_search_for_a_heavy_member_has_not_asked_is_suspect_until_it_is_answered() -> None:
+def test_unasked_members_of_a_search_are_suspect_until_answered() -> None:
     query = fleet(64)
-    apart = came(Apart(), costly(bisect(query).after(Outcome.ANSWERED).stopped()))
+    apart = came(Separation(), costly(bisect(query).after(Outcome.ANSWERED).stopped()))
     well, suspects = Planner().plan(list(query.questions), apart.parts()).queries
     assert [(len(each.members), apart.why(each)) for each in (well, suspects)] == [(32, Why.SPLIT), (32, Why.SUSPECT)]
     came(apart, Sent(suspects, Outcome.ANSWERED, 0.1))
     assert {known.why for known in apart.known.values()} == {Why.SPLIT}
 
 
-def test_suspects_that_are_answered_stay_parts_where_they_together_are_not_cheap() -> None:
+def test_answered_suspects_stay_parts_while_costly_together() -> None:
     """Merged again, all of them would be late in every second cycle."""
     query = fleet(64)
     every = list(query.questions)
-    apart = came(Apart(), costly(bisect(query).stopped()))
+    apart = came(Separation(), costly(bisect(query).stopped()))
     halves = Planner().plan(every, apart.parts()).queries
     came(apart, *[Sent(each, Outcome.ANSWERED, 0.6) for each in halves], samples=dict.fromkeys(every, 1))
     assert {known.why for known in apart.known.values()} == {Why.SPLIT}
     assert planned(apart, every) == [32, 32]
 
 
-def test_a_search_for_very_many_heavy_members_goes_on_where_it_was() -> None:
-    """Else its budget would be spent on the same parts in every cycle."""
+def test_a_search_for_very_many_heavy_members_continues() -> None:
+    """Otherwise every cycle would spend its budget on the same parts."""
     every = list(fleet(200).questions)
-    heavy, apart = set(every[::10]), Apart()
+    heavy, apart = set(every[::10]), Separation()
     for _ in range(4):
         found, budget = list[Searched | Sent](), 40
         for query in Planner().plan(every, apart.parts()).queries:
@@ -188,11 +188,11 @@ def test_a_search_for_very_many_heavy_members_goes_on_where_it_was() -> None:
     assert {question for question, known in apart.known.items() if known.why is Why.HEAVY} == heavy
 
 
-def test_parts_that_together_are_not_cheap_stay_parts_and_come_back_together() -> None:
-    """Merged again, members of which none is heavy would be late once every ten minutes."""
+def test_parts_that_are_costly_together_return_together() -> None:
+    """Merged again, healthy members would be late every ten minutes."""
     query = fleet(8)
     every = list(query.questions)
-    apart = came(Apart(), costly(search(query, frozenset())[0], share=1.2))
+    apart = came(Separation(), costly(search(query, frozenset())[0], share=1.2))
 
     def again(share: float, now: float) -> list[int]:
         sent = [Sent(each, Outcome.ANSWERED, share) for each in Planner().plan(every, apart.parts()).queries]
@@ -202,20 +202,20 @@ def test_parts_that_together_are_not_cheap_stay_parts_and_come_back_together() -
     assert again(0.1, 3600) == [8]
 
 
-def test_a_member_whose_samples_take_most_of_a_querys_time_leaves_before_it_fails() -> None:
+def test_a_member_with_most_samples_leaves_before_it_fails() -> None:
     query = fleet(8)
     every = list(query.questions)
     samples = dict.fromkeys(every, 10) | {every[2]: 930}
-    apart = came(Apart(), Sent(query, Outcome.ANSWERED, 0.3), samples=samples)
-    assert {each: known.said for each, known in apart.known.items()} == {
+    apart = came(Separation(), Sent(query, Outcome.ANSWERED, 0.3), samples=samples)
+    assert {each: known.message for each, known in apart.known.items()} == {
         every[2]: "930 of 1000 samples that took 30% of a query's time are its own"
     }
 
 
-def test_a_slow_query_whose_samples_say_nothing_is_halved_before_it_fails() -> None:
+def test_a_slow_query_without_a_dominant_member_is_halved() -> None:
     """A sum is one sample, whatever it reads. The slower half is halved in turn."""
     every = list(fleet(8).questions)
-    apart = Apart()
+    apart = Separation()
 
     def cycle() -> list[int]:
         queries = Planner().plan(every, apart.parts()).queries
@@ -226,38 +226,38 @@ def test_a_slow_query_whose_samples_say_nothing_is_halved_before_it_fails() -> N
     assert [cycle() for _ in range(4)] == [[4, 4], [2, 2, 4], [1, 1, 2, 4], [1, 1, 2, 4]]
 
 
-def test_a_source_that_is_slow_with_everything_is_not_asked_more_and_more() -> None:
-    """What the quickest query takes there is no member's."""
+def test_a_generally_slow_source_does_not_get_more_queries() -> None:
+    """The quickest query's time is not caused by any member."""
     every = list(fleet(64).questions)
-    apart = Apart()
+    apart = Separation()
     for _ in range(10):
         queries = Planner().plan(every, apart.parts()).queries
         came(apart, *[Sent(query, Outcome.ANSWERED, 0.7) for query in queries], samples=dict.fromkeys(every, 1))
     assert planned(apart, every) == [32, 32]
 
 
-def test_a_query_that_had_no_turn_does_not_make_the_others_slow() -> None:
+def test_a_query_that_was_not_sent_does_not_make_the_others_slow() -> None:
     first, second = (Sent(fleet(size), Outcome.ANSWERED, 0.7) for size in (8, 9))
     unsent = cheap(ask("x"), Outcome.FAILED, 0.0)
-    assert not came(Apart(), first, second, unsent).known
+    assert not came(Separation(), first, second, unsent).known
 
 
 def test_nothing_is_learned_of_a_source_that_answers_nothing_quickly() -> None:
-    """After an outage all its queries would go one at a time."""
+    """Otherwise an outage would make all queries run one at a time."""
     late = [cheap(ask(f"x{number}"), Outcome.LATE, 1.0) for number in range(20)]
-    assert not came(Apart(), *late, sound=False).known
-    assert len(came(Apart(), *late).known) == 20
+    assert not came(Separation(), *late, responsive=False).known
+    assert len(came(Separation(), *late).known) == 20
 
 
-def test_a_query_that_is_not_merged_is_heavy_or_asked_in_shards() -> None:
+def test_an_unmerged_costly_query_is_heavy_or_asked_in_parts() -> None:
     late = cheap(ask("load"), Outcome.LATE, 1.0)
-    assert came(Apart(), late).known[ask("load")].why is Why.HEAVY
-    assert came(Apart(), late, shardable=[ask("load")]).known[ask("load")].why is Why.SPLIT
+    assert came(Separation(), late).known[ask("load")].why is Why.HEAVY
+    assert came(Separation(), late, shardable=[ask("load")]).known[ask("load")].why is Why.SPLIT
 
 
-def test_a_shared_answer_stays_in_shards_while_they_together_are_not_cheap() -> None:
+def test_a_shared_answer_stays_in_parts_while_they_are_costly_together() -> None:
     load, shards = ask("load"), [ask('load{g="a"}'), ask('load{g="b"}')]
-    apart = came(Apart(), cheap(load, Outcome.LATE, 1.0), shardable=[load])
+    apart = came(Separation(), cheap(load, Outcome.LATE, 1.0), shardable=[load])
 
     def again(share: float, now: float) -> bool:
         sent = [cheap(each, share=share) for each in shards]
@@ -266,14 +266,14 @@ def test_a_shared_answer_stays_in_shards_while_they_together_are_not_cheap() -> 
     assert [again(0.2, 0), again(0.1, 1000), again(0.1, 1599), again(0.1, 1600)] == [True, True, True, False]
 
 
-def test_what_is_kept_is_bounded_however_many_members_are_heavy() -> None:
-    """With so many the source is slow, not a member; each kept apart is a query more in every cycle."""
+def test_the_number_of_separate_members_is_bounded() -> None:
+    """With so many separate queries, the source itself is slow, and each would add a query per cycle."""
     late = [cheap(ask(f"x{number}"), Outcome.LATE, 1.0) for number in range(10_000)]
-    assert len(came(Apart(), *late).known) == MOST
+    assert len(came(Separation(), *late).known) == MOST
 
 
-def test_members_that_are_not_asked_any_more_are_forgotten() -> None:
-    apart = came(Apart(), *[cheap(ask(name), Outcome.LATE, 1.0) for name in "xy"])
+def test_members_that_are_no_longer_asked_are_forgotten() -> None:
+    apart = came(Separation(), *[cheap(ask(name), Outcome.LATE, 1.0) for name in "xy"])
     apart.forget_others({ask("y")})
     assert set(apart.known) == {ask("y")}
 
@@ -281,5 +281,5 @@ def test_members_that_are_not_asked_any_more_are_forgotten() -> None:
 def test_two_heavy_members_are_both_found() -> None:
     query = fleet(250)
     every = list(query.questions)
-    apart = came(Apart(), costly(search(query, {every[3], every[200]})[0]))
+    apart = came(Separation(), costly(search(query, {every[3], every[200]})[0]))
     assert set(apart.known) == {every[3], every[200]}

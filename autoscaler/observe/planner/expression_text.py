@@ -1,8 +1,8 @@
-"""How an expression is written: its text apart from the values of its equality matchers.
+"""The text of an expression, separated from the values of its equality matchers.
 
-Expressions of one `Shape` have the same tokens in the same places and differ only in what stands inside of these
-strings. PromQL's grammar does not look into strings, so what is known of the syntax tree of one holds for all of them.
-The representative of a shape is parsed and compared with what is read here (see `proof.py`).
+Expressions of one `Shape` have the same tokens and differ only in the content of these strings. PromQL's grammar does
+not depend on strings, so the syntax of one holds for all. One of them is parsed and compared with this result (see
+`proof.py`).
 """
 
 import re
@@ -13,46 +13,48 @@ _STRING: Final = r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`'
 _MATCHER: Final = re.compile(
     rf"#[^\n]*|(?P<label>[A-Za-z_][A-Za-z0-9_]*)[ \t\r\n]*=[ \t\r\n]*(?P<value>{_STRING})|{_STRING}"
 )
-"""Comments and other strings are matched so that nothing inside of them is taken for a matcher. Outside of braces a
-name, `=` and a string never follow one another."""
+"""Comments and other strings match too, so that nothing inside them is taken for a matcher.
+
+Outside of braces a name, `=` and a string never follow one another.
+"""
 _ESCAPE: Final = re.compile(r"\\(.)")
 UNPRINTED: Final = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffd]")
-"""Not written into a query of ours: control characters, half a surrogate, and what Go reads as invalid UTF-8."""
+"""Not written into a query: control characters, unpaired surrogates, and what Go reads as invalid UTF-8."""
 
 UNMATCHED: Final = "it has no equality matcher"
 UNREAD: Final = "a value in it has a control character or an escape other than of a quote or a backslash"
 
 
 class Shape(NamedTuple):
-    """What expressions have in common that may be merged."""
+    """What mergeable expressions have in common."""
 
     prometheus: str
     pieces: tuple[str, ...]
-    """The text around the equality matchers: one more than there are of these."""
+    """The text around the equality matchers: one piece more than matchers."""
     labels: tuple[str, ...]
     """Each matcher's label."""
     variables: tuple[int, ...]
-    """Each matcher's variable: matchers of the same label with the same value share one."""
+    """Each matcher's variable. Matchers with the same label and value share one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """One expression, as its shape and what fills it."""
+class ExpressionText:
+    """One expression: its shape and the values in it."""
 
     shape: Shape
     values: tuple[str, ...]
-    """Each variable's."""
+    """The value of each variable."""
     written: tuple[str, ...]
-    """Each matcher as it stands in the text."""
+    """Each matcher as written."""
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Each variable's."""
+        """The label of each variable."""
         return tuple(self.shape.labels[self.shape.variables.index(variable)] for variable in range(len(self.values)))
 
 
-def read(prometheus: str, expr: str) -> Reading | str:
-    """How it is written, or why that is not read."""
+def read(prometheus: str, expr: str) -> ExpressionText | str:
+    """Separate an expression's text, or return why that is not possible."""
     pieces, labels, written, variables = [], [], [], []
     found: dict[tuple[str, str], int] = {}
     end = 0
@@ -72,7 +74,7 @@ def read(prometheus: str, expr: str) -> Reading | str:
         return UNMATCHED
     pieces.append(expr[end:])
     shape = Shape(prometheus, tuple(pieces), tuple(labels), tuple(variables))
-    return Reading(shape, tuple(value for _, value in found), tuple(written))
+    return ExpressionText(shape, tuple(value for _, value in found), tuple(written))
 
 
 def _unquoted(text: str) -> str | None:
