@@ -12,6 +12,7 @@ from typing import Final, NoReturn
 from msgspec.structs import replace
 
 from autoscaler.cli.findings import Finding, Findings, count, findings_of
+from autoscaler.cli.source import daemons_folder
 from autoscaler.clock import Clock
 from autoscaler.config import Settings
 from autoscaler.errors import AdapterError, MetricError, TargetUnavailable, bug, named
@@ -36,7 +37,6 @@ from autoscaler.observe.planner import alone
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
 from autoscaler.observe.run_queries import run_queries
-from autoscaler.record.folder import state_folder
 from autoscaler.target import Adapter, AdapterContext, Closes, Examines, load
 from autoscaler.threads import spawn
 
@@ -143,8 +143,8 @@ def _connected(settings: Settings, clock: Clock, logger: Logger) -> Iterator[Map
 def _build(name: str, settings: Settings, spare: Path, clock: Clock, logger: Logger) -> Adapter:
     """With the daemon's own state folder, where there is one: a pool's workers are known only from there."""
     section = settings.adapters[name]
-    folder = state_folder(os.environ) / "adapters" / name
-    if not folder.is_dir():
+    folder = daemons_folder() / "adapters" / name
+    if not os.access(folder, os.R_OK | os.X_OK):
         folder = spare / name
         folder.mkdir()
     try:

@@ -292,13 +292,17 @@ def state_place(config: Path | None) -> "tuple[str | None, Path, Settings | None
 
     That is None where no file is named and there is none at the default place. Raises ConfigError.
     """
+    settings = _settings(config)
+    return None if settings is None else settings.state.url, daemons_folder(), settings
+
+
+def daemons_folder() -> Path:
+    """The state folder of the daemon on this machine: this shell's own where there is one, else the service's."""
     from autoscaler.record.folder import state_folder  # noqa: PLC0415 - see TYPE_CHECKING above
 
-    settings = _settings(config)
     folder = state_folder(os.environ)
-    if "STATE_DIRECTORY" not in os.environ and not folder.exists() and _SERVICE_FOLDER.exists():
-        folder = _SERVICE_FOLDER
-    return None if settings is None else settings.state.url, folder, settings
+    service = "STATE_DIRECTORY" not in os.environ and not folder.exists() and _SERVICE_FOLDER.exists()
+    return _SERVICE_FOLDER if service else folder
 
 
 def running_config(config: Path | None, candidate: Path) -> Path:

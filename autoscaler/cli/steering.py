@@ -107,7 +107,7 @@ def _in_force(name: str, steering: SteeringDocument) -> str:
         parts.append(_paused(pause, now))
     if override is not None:
         parts.append(f"{bounds(override)} in force {_until(override.until, now)}")
-    return f"{clean(name)}: " + ("; ".join(parts) or "no pause or override is in force")
+    return f"{clean(name)}: " + ("; ".join(parts) or "resumed; no pause or override is in force")
 
 
 def _paused(pause: PauseDocument, now: datetime) -> str:

@@ -30,7 +30,7 @@ def test_over_tcp_a_client_that_is_no_operator_changes_nothing(online: ServedSce
 def test_without_more_words_both_directions_pause_until_resumed(online: ServedScene) -> None:
     """The plain meaning of the word."""
     assert online.run("pause", "web").out == "web: scaling is paused until it is resumed\n"
-    assert online.run("resume", "web").out == "web: no pause or override is in force\n"
+    assert online.run("resume", "web").out == "web: resumed; no pause or override is in force\n"
     assert steering(online) is None
 
 
@@ -48,7 +48,7 @@ def test_resume_ends_one_alone(online: ServedScene) -> None:
     online.run("pause", "web")
     online.run("override", "web", "--max", "5")
     assert online.run("resume", "web", "--pause").out == "web: max 5 in force until it is resumed\n"
-    assert online.run("resume", "web", "--override").out == "web: no pause or override is in force\n"
+    assert online.run("resume", "web", "--override").out == "web: resumed; no pause or override is in force\n"
 
 
 def test_bounds_that_leave_no_size_are_refused_in_the_daemons_words(online: ServedScene) -> None:
