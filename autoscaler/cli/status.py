@@ -23,8 +23,8 @@ def status(
     SHARDS: how many of the connection's shards run here, and how many of them hang. Where several daemons share a
     PostgreSQL state, the last table has a row for each: how many shards of which connections it holds; LEASE, how long
     others leave it alone unless it renews; CONFIGURATION, whether it has the one that was loaded last. What is wrong,
-    and autoscalers that no daemon serves, are on stderr. Without a daemon, the command shows what a PostgreSQL state has
-    of the others.
+    and autoscalers that no daemon serves, are on stderr. Without a daemon, the command shows what a PostgreSQL state
+    has of the others.
     """
     with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
         found = source.status()

@@ -1,4 +1,4 @@
-"""Times an adapter from outside: the one place that every call of every adapter passes through."""
+"""Measures every call of every adapter."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, cast
@@ -10,16 +10,16 @@ from autoscaler.target import Adapter, Announces, concurrent_writes
 
 
 class CallMeter(Protocol):
-    """Where calls are counted."""
+    """Counts calls of an adapter."""
 
     def called(
         self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException], targets: int = 1
     ) -> None:
-        """A call for so many targets ended; `errors` has one for each that it failed for."""
+        """Count a call for this many targets; `errors` has one for each that failed."""
 
 
 def metered(name: str, adapter: Adapter, meter: CallMeter, clock: Clock) -> Adapter:
-    """The same adapter, with each of its calls counted by `meter`. Its builder closes the adapter itself."""
+    """Return the adapter with its calls counted by `meter`. Its builder closes the original."""
     announces = isinstance(cast("object", adapter), Announces)
     return (_MeteredAnnouncer if announces else _Metered)(name, adapter, meter, clock)
 
@@ -39,7 +39,7 @@ class _Metered:
         except BaseException as error:  # foreign code may raise anything
             self._count("observe", began, [error] * len(targets), len(targets))
             raise
-        answers = states.values() if isinstance(states, Mapping) else ()  # foreign code: the caller checks what came
+        answers = states.values() if isinstance(states, Mapping) else ()  # foreign code: the caller checks the answer
         self._count("observe", began, [answer for answer in answers if isinstance(answer, TargetError)], len(targets))
         return states
 

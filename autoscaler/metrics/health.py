@@ -1,4 +1,4 @@
-"""When each Prometheus and each back end last answered, and what came of the last reload: for people to read."""
+"""The health of each Prometheus and back end, and the result of the last reload, for the page and the API."""
 
 import threading
 from collections import Counter
@@ -30,36 +30,36 @@ from autoscaler.target.answers import checked_error
 from autoscaler.text import plain
 
 _PATIENCE_PERIODS: Final = 2
-"""Sync periods without an answer until a server counts as failing: one query that fails is no outage."""
+"""Sync periods without an answer until a server counts as failing. One failed query is not an outage."""
 _OF_THE_SERVER: Final = (TargetUnavailable, TargetNotWritten, TargetForbidden)
-"""Errors of targets that speak of the back end; any other speaks of its target alone."""
+"""Errors of targets that concern the back end; other errors concern their target alone."""
 _MOST_ALONE: Final = 20
-"""Queries, and autoscalers of each, that are named."""
+"""Queries listed, and autoscalers listed for each."""
 _LEASE_LOST: Final = "the lease is lost, for the database does not answer; this daemon scales nothing"
 _SEVERITY: Final = (Level.NORMAL, Level.WARNING, Level.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """When a server last answered and last did not."""
+    """The times of a server's last answer and last failure."""
 
     last_success: datetime | None = None
     last_failure: datetime | None = None
     failing: bool = False
-    """Whether the last call was a failure."""
+    """True when the last call failed."""
     error: str | None = None
-    """Of the last failure."""
+    """The last failure."""
 
     def succeeded(self, at: datetime) -> "Answers":
-        """After an answer."""
+        """Note an answer."""
         return replace(self, last_success=at, failing=False)
 
     def failed(self, at: datetime, error: str) -> "Answers":
-        """After a failure."""
+        """Note a failure."""
         return replace(self, last_failure=at, failing=True, error=error)
 
     def is_failing(self, now: datetime, patience: timedelta) -> bool:
-        """Whether it has not answered for so long although it was asked; or not at all yet."""
+        """Return whether the server was asked and has not answered for this long, or never."""
         return self.failing and (self.last_success is None or now - self.last_success > patience)
 
 
@@ -67,7 +67,7 @@ _NOTHING: Final = Answers()
 
 
 class Health:
-    """What is known of the servers that the daemon talks to. Any thread may call it."""
+    """The health of the servers that the daemon talks to. Any thread may call it."""
 
     def __init__(self, clock: Clock, limits: LimitsInUse) -> None:
         self._clock = clock
@@ -79,7 +79,7 @@ class Health:
         self.configured((), ())
 
     def configured(self, connections: Collection[str], sources: Collection[str]) -> None:
-        """A configuration was taken up, with these. The cycles of the one before say nothing of its shards."""
+        """Follow a new configuration. Cycles of the previous one do not count for its shards."""
         with self._lock:
             self._connections = {name: known for name, known in self._connections.items() if name in connections}
             self._sources = {name: known for name, known in self._sources.items() if name in sources}
@@ -87,12 +87,12 @@ class Health:
         self._reload = ReloadStatus(at=self._clock.now(), successful=True, problem=None, problems=0)
 
     def reload_failed(self, problems: Sequence[str]) -> None:
-        """A configuration was refused, for these reasons; the one before runs on."""
+        """Note that a configuration was refused for these reasons; the previous one stays in force."""
         first = next(iter(problems), None)
         self._reload = ReloadStatus(at=self._clock.now(), successful=False, problem=first, problems=len(problems))
 
     def queried(self, source: str, error: MetricError | None) -> None:
-        """A query ended. An error that only speaks of the query is an answer all the same."""
+        """Note a query. An error of the query itself counts as an answer."""
         now = self._clock.now()
         answered = error is None or (isinstance(error, QueryError) and not isinstance(error, NoAnswer))
         with self._lock:
@@ -100,7 +100,7 @@ class Health:
             self._sources[source] = known.succeeded(now) if answered else known.failed(now, str(error))
 
     def called(self, connection: str, targets: int, errors: Collection[BaseException]) -> None:
-        """A call for so many targets ended. An error that only speaks of its target is an answer all the same."""
+        """Note a call for this many targets. An error of a single target counts as an answer."""
         now = self._clock.now()
         sent = [error for error in errors if not isinstance(error, TargetDeferred)]
         failures = [error for error in sent if isinstance(error, _OF_THE_SERVER) or not isinstance(error, TargetError)]
@@ -114,7 +114,7 @@ class Health:
             self._connections[connection] = known
 
     def cycle_ended(self, connection: str, at: float) -> None:
-        """Each of its shards has ended a cycle at or after this Unix time."""
+        """Return whether each of its shards has ended a cycle at or after this Unix time."""
         self._cycles[connection] = datetime.fromtimestamp(at, UTC)
 
     def status(
@@ -127,9 +127,9 @@ class Health:
         lease_lost: bool = False,
         alone: Sequence[AskedAlone] = (),
     ) -> DaemonStatus:
-        """What is known now: of the configuration's servers, and of the shards.
+        """Return the health of the configuration's servers and of the shards.
 
-        `lease_lost`: nothing is scaled here. `alone`: the queries that are kept out of the merge.
+        `lease_lost`: the daemon scales nothing. `alone`: the queries excluded from merging.
         """
         sources = tuple([self._source(name, settings, alone) for name in sorted(settings.prometheus)])
         missed, superseded = shards.missed(), shards.superseded()
@@ -209,7 +209,7 @@ def _alone(each: AskedAlone) -> AskedAloneStatus:
 
 
 def _words(error: BaseException) -> str:
-    """Of an error that comes from an adapter as it is: what a foreign one says may hold a secret."""
+    """Return an error's text; for an adapter's error its type, because a foreign text may contain a secret."""
     if isinstance(error, TargetError):
         return str(checked_error(error))
     return bug(error)

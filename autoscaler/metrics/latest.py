@@ -1,4 +1,4 @@
-"""A few series for each autoscaler, made from its latest decision when `/metrics` is read."""
+"""A few series for each autoscaler, made from its latest decision at each scrape."""
 
 import re
 import threading
@@ -20,29 +20,29 @@ _MOVES: Final = (Action.SCALE_UP, Action.SCALE_DOWN)
 
 @dataclass(slots=True)
 class _Known:
-    """All about one autoscaler."""
+    """The counters of one autoscaler."""
 
     scaler: Autoscaler
     decision: Decision | None = None
     succeeded: float = 0.0
     """Unix time of the last cycle without a failure; 0: none since the start."""
     rescales: tuple[int, int] = (0, 0)
-    """Up, down."""
+    """Written sizes: up, down."""
     last_move: Action = Action.NONE
-    """Which way the last size went that was written; NONE: none was since the start."""
+    """Direction of the last written size; NONE: none since the start."""
     turns: int = 0
-    """How often one went the other way than the one before it."""
+    """Written sizes in the opposite direction of the previous one."""
 
 
 class Latest(Collector):
-    """The configured autoscalers, and what was last decided about each."""
+    """The configured autoscalers and their latest decisions."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: Mapping[str, _Known] = {}
 
     def follow(self, scalers: Sequence[Autoscaler]) -> None:
-        """These are configured now. Forget the others, and decisions about targets that they no longer have."""
+        """Follow the configured autoscalers. Forget others, and decisions about targets that they no longer have."""
         with self._lock:
             before = self._known
             self._known = {scaler.name: _Known(scaler) for scaler in scalers}
@@ -53,7 +53,7 @@ class Latest(Collector):
                     now.last_move, now.turns = had.last_move, had.turns
 
     def decided(self, decisions: Sequence[Decision]) -> None:
-        """Keep these as the latest decisions, unless their autoscaler is not configured any more."""
+        """Keep the latest decisions of configured autoscalers."""
         with self._lock:
             for made in decisions:
                 known = self._known.get(made.name)
@@ -70,11 +70,11 @@ class Latest(Collector):
                     known.last_move = action
 
     def describe(self) -> Sequence[Metric]:
-        """Nothing, so that registering this does not collect."""
+        """Return nothing, so that the registration does not collect."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Every series there is now."""
+        """Yield every series."""
         with self._lock:
             known = [
                 (each.scaler, each.decision, each.succeeded, each.rescales, each.turns) for each in self._known.values()
@@ -97,16 +97,14 @@ class Latest(Collector):
             "When its last cycle without any failure ended; 0 before the first since the start.",
             "autoscaler",
         )
-        rescales = CounterMetricFamily(
-            "autoscaler_rescales", "Sizes that were written.", labels=("autoscaler", "action")
-        )
+        rescales = CounterMetricFamily("autoscaler_rescales", "Written sizes.", labels=("autoscaler", "action"))
         turned = CounterMetricFamily(
             "autoscaler_direction_changes",
             "Written sizes in the other direction than the previous one.",
             labels=("autoscaler",),
         )
         braked = _gauge(
-            "brake_active", "1 while a brake is on, 0 while it is not; of brakes that are configured.",
+            "brake_active", "1 while a configured brake is on, else 0.",
             *("autoscaler", "brake"),
         )  # fmt: skip
         for scaler, decision, success, counts, turns in known:
@@ -125,12 +123,12 @@ class Latest(Collector):
                 braked.add_metric((name, brake), brake in on)
         yield from (configured, info, labels, period, succeeded, rescales, turned, braked)
         latest = _LatestFamilies()
-        each(decisions, latest.add, {})  # what cannot be shown of one leaves the others' series
+        each(decisions, latest.add, {})  # an error of one autoscaler does not affect the others' series
         yield from latest.families
 
 
 class _LatestFamilies:
-    """Series of what was last decided."""
+    """The series of the latest decisions."""
 
     def __init__(self) -> None:
         self._current = _gauge(
@@ -158,18 +156,18 @@ class _LatestFamilies:
             "metric_missing_ratio", "Share of the running instances without a usable sample.", *_METRIC
         )
         self._fallback = _gauge(
-            "metric_fallback_active", "1 while a metric has no value and its fallback stands in for it.", *_METRIC
+            "metric_fallback_active", "1 while a metric has no value and its fallback applies.", *_METRIC
         )
         self._unmatched = _gauge(
             "unmatched_samples", "Samples that match none of its instances, or several.", "autoscaler"
         )
         self._paused = _gauge(
-            "paused", "1 while an operator keeps it from scaling out, in, or both.", "autoscaler", "direction"
+            "paused", "1 while an operator's pause prevents scaling out, in, or both.", "autoscaler", "direction"
         )
 
     @property
     def families(self) -> Sequence[Metric]:
-        """All of them."""
+        """Return all families."""
         return (
             self._current, self._desired, self._shadow, self._saturated, self._minimum, self._maximum,
             self._condition, self._value, self._target, self._failed, self._missing,
@@ -178,7 +176,7 @@ class _LatestFamilies:
         )  # fmt: skip
 
     def add(self, made: Decision) -> None:
-        """The series of one autoscaler. Series of the same labels share them: there are many."""
+        """Add the series of one autoscaler. Equal labels are shared, because there are many series."""
         labels = {"autoscaler": made.name}
         for family, size in (
             (self._current, made.current), (self._desired, made.desired), (self._shadow, made.shadow),
@@ -215,7 +213,7 @@ def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
 
 
 def _labels(made: Decision) -> Sequence[tuple[str, ...]]:
-    """Each metric's. Two of the same name and kind get their position added, as no two series may be the same."""
+    """Return each metric's labels. Metrics of the same name and kind also get their position."""
     found: list[tuple[str, ...]] = []
     for position, metric in enumerate(made.metrics, start=1):
         labels = (made.name, metric.name, metric.type, metric.target.type)
@@ -226,9 +224,9 @@ def _labels(made: Decision) -> Sequence[tuple[str, ...]]:
 
 
 def _label_names(labels: Sequence[tuple[str, str]]) -> Mapping[str, str]:
-    """Labels as Prometheus may have them, as its service discovery and kube-state-metrics write Kubernetes' ones.
+    """Return labels with names that Prometheus accepts, converted as kube-state-metrics does.
 
-    Two keys that come to one name (`a.b` and `a_b`) get their position added, as kube-state-metrics does.
+    Two keys with the same converted name (`a.b` and `a_b`) get their position appended, as in kube-state-metrics.
     """
     found = dict[str, str]()
     for key, value in labels:
@@ -242,7 +240,7 @@ def _label_names(labels: Sequence[tuple[str, str]]) -> Mapping[str, str]:
 
 
 def _value(metric: MetricOutcome) -> int | None:
-    """The current value in the target's kind; None when the metric failed."""
+    """Return the current value in the target's kind; None when the metric failed."""
     if metric.failed:
         return None
     if metric.target.type is TargetType.UTILIZATION:
@@ -251,5 +249,5 @@ def _value(metric: MetricOutcome) -> int | None:
 
 
 def _in_units(value: int, target: MetricTarget) -> float:
-    """Percents become a ratio, thousandths whole units."""
+    """Convert percents to a ratio and thousandths to units."""
     return value / (100 if target.type is TargetType.UTILIZATION else 1000)

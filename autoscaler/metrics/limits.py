@@ -1,4 +1,4 @@
-"""How far the limits are used that a connection's autoscalers share, as the last of its cycles found it."""
+"""The use of the limits that a connection's autoscalers share, after its last cycle."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -9,19 +9,19 @@ from autoscaler.model import ConnectionLimits
 
 
 class Used(NamedTuple):
-    """Of one connection. None: it has no such limit, or no cycle has ended since the configuration was taken up."""
+    """Limits of one connection. None: no such limit, or no cycle since the configuration was loaded."""
 
     removals_left: int | None = None
-    """What may still leave under its removal budget."""
+    """Instances that may still be removed within the removal budget."""
     total: int | None = None
-    """What the sizes of its autoscalers sum to."""
+    """Sum of the sizes of its autoscalers."""
 
 
 _NOTHING: Final = Used()
 
 
 class LimitsInUse:
-    """Any thread may call it."""
+    """The limits in use of all connections. Any thread may call it."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         """Registers its metrics with `registry`."""
@@ -37,7 +37,7 @@ class LimitsInUse:
         self._used: dict[str, Used] = {}
 
     def configured(self, limits: Mapping[str, ConnectionLimits]) -> None:
-        """These connections have limits now. What was said before is forgotten."""
+        """Follow the connections that have limits. Earlier values are forgotten."""
         self._used = dict.fromkeys(limits, _NOTHING)
         for family in (self._removals_left, self._total, self._max_total):
             family.clear()
@@ -46,7 +46,7 @@ class LimitsInUse:
                 self._max_total.labels(name).set(known.max_total)
 
     def cycle_ended(self, connection: str, used: Used) -> None:
-        """A cycle of the connection ended, and found this."""
+        """Note the values of a cycle that ended."""
         if connection not in self._used or used == _NOTHING:
             return
         self._used[connection] = used
@@ -56,5 +56,5 @@ class LimitsInUse:
             self._total.labels(connection).set(used.total)
 
     def used(self, connection: str) -> Used:
-        """As its last cycle found it."""
+        """Return the values of the last cycle."""
         return self._used.get(connection, _NOTHING)

@@ -1,4 +1,4 @@
-"""Counters and timers of what happens: a few methods that the daemon calls at its boundaries."""
+"""Counters and timers. The daemon calls a few methods at its boundaries."""
 
 from collections import Counter as Tally
 from collections.abc import Collection, Mapping, Sequence
@@ -33,25 +33,25 @@ _BUCKETS: Final = tuple(0.001 * 2**power for power in range(16))
 
 
 class Metrics:
-    """Everything that is counted where it happens. Any thread may call it.
+    """The metrics of events. Any thread may call it.
 
-    Series of adapters, sources and autoscalers that left the configuration go away, and a cycle that was still under
-    way then does not bring them back.
+    Series of adapters, sources and autoscalers that leave the configuration are removed; a cycle in progress does not
+    create them again.
     """
 
     def __init__(self, registry: CollectorRegistry, clock: Clock, version: str) -> None:
         """Registers its metrics with `registry`."""
-        # otherwise each counter and histogram gets a `_created` series, which nobody needs
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # prometheus-client left its types out here
+        # otherwise each counter and histogram gets a `_created` series
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # prometheus-client has no type hint here
         self._clock = clock
         self._latest = Latest()
         self._limits = LimitsInUse(registry)
         self._connection_limits: Mapping[str, ConnectionLimits] = {}
         self.health = Health(clock, self._limits)
-        """The same for people: what the page and the API say of the daemon."""
+        """The same events for the page and the API."""
         self._adapters: frozenset[str] = frozenset()
         self._last_ticks: dict[str, dict[ShardName, float]] = {}
-        """Adapter -> when a cycle of each shard last ended, since the configuration was taken up."""
+        """Adapter -> when each shard last ended a cycle, since the configuration was loaded."""
         self._sources: frozenset[str] = frozenset()
 
         def counter(name: str, text: str, *labels: str) -> Counter:
@@ -119,7 +119,7 @@ class Metrics:
         sources: Collection[str],
         limits: Mapping[str, ConnectionLimits] = MappingProxyType({}),
     ) -> None:
-        """This configuration runs now: these are its sources; of it, `serves`.
+        """Follow a new configuration with these sources; `serves`: its autoscalers and adapters.
 
         `limits`: of the connections that have any, by name.
         """
@@ -128,18 +128,18 @@ class Metrics:
         self._sources = frozenset(sources)
         self._connection_limits = limits
         self.health.configured(adapters, sources)
-        for name in sources:  # start at 0: rate() does not see a first failure that creates its series
+        for name in sources:  # start at 0: rate() does not see a failure that creates its series
             self._query_failures.labels(name)
         self.serves(scalers, adapters)
         self._reload_fine.set(1)
         self._reload_time.set(self._clock.now().timestamp())
 
     def serves(self, scalers: Sequence[Autoscaler], adapters: Collection[str]) -> None:
-        """This daemon serves these autoscalers and adapter connections: they have series, others none."""
+        """Keep series for the autoscalers and adapter connections that this daemon serves, and for no others."""
         for name in self._adapters.difference(adapters):
             _forget("adapter", name, self._tick_seconds, self._tick_late, self._last_tick)
             _forget("adapter", name, self._call_seconds, self._call_failures)
-        self._last_ticks = {}  # a shard that has no autoscalers any more ends no cycle
+        self._last_ticks = {}  # a shard without autoscalers ends no cycle
         self._limits.configured({name: known for name, known in self._connection_limits.items() if name in adapters})
         self._adapters = frozenset(adapters)
         for name in adapters:  # start at 0, as above
@@ -149,17 +149,17 @@ class Metrics:
         self._latest.follow(scalers)
 
     def reload_failed(self, problems: Sequence[str]) -> None:
-        """A configuration was not taken, for these reasons; the one before runs on."""
+        """Count a configuration that was refused for these reasons; the previous one stays in force."""
         self.health.reload_failed(problems)
         self._reload_failures.inc()
         self._reload_fine.set(0)
 
     def state_answered(self, answered: bool) -> None:
-        """The durable state was looked at."""
+        """Note whether the state answered."""
         self._state_up.set(answered)
 
     def cycle_ended(self, cycle: Batch) -> None:
-        """A shard's cycle ended, whatever came of it."""
+        """Count a shard's cycle, successful or not."""
         adapter = cycle.shard.adapter
         if adapter in self._adapters:
             self._tick_seconds.labels(adapter).observe(cycle.seconds)
@@ -184,13 +184,13 @@ class Metrics:
         self._latest.decided(without(cycle.decisions, odd))
 
     def _ticked(self, shard: ShardName) -> float:
-        """Since when each shard of its adapter has ended a cycle: one that hangs must not hide behind the others."""
+        """Return since when each shard of its adapter has ended a cycle, so that one hung shard shows."""
         last = self._last_ticks.setdefault(shard.adapter, {})
         last[shard] = self._clock.now().timestamp()
         return min([at for name, at in last.copy().items() if name.of == shard.of])
 
     def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
-        """A query to this source ended (`observe.QueryMeter`)."""
+        """Count a query to this source (`observe.QueryMeter`)."""
         if prometheus not in self._sources:
             return
         self.health.queried(prometheus, error)
@@ -201,7 +201,7 @@ class Metrics:
     def called(
         self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException], targets: int = 1
     ) -> None:
-        """A call of an adapter for so many targets ended; `errors` has one for each that it failed for."""
+        """Count an adapter's call for this many targets; `errors` has one for each that failed."""
         if adapter not in self._adapters:
             return
         self.health.called(adapter, targets, errors)
@@ -211,7 +211,7 @@ class Metrics:
 
 
 class _Counts(NamedTuple):
-    """What one decision is counted as."""
+    """The counts of one decision."""
 
     result: tuple[Action, Error]
     metrics: Sequence[tuple[Action, Error, MetricType]]

@@ -12,10 +12,10 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def exposition(registry: CollectorRegistry) -> bytes:
-    """All series of `registry`, whose names need no escaping.
+    """Return all series of `registry`, whose names need no escaping.
 
-    prometheus-client's own `generate_latest` returns the same but takes three times as long, because it checks every
-    name of every sample. With thousands of autoscalers that is most of a scrape.
+    prometheus-client's `generate_latest` returns the same but takes three times as long, because it checks every name
+    of every sample. With thousands of autoscalers that is most of a scrape.
     """
     lines = []
     for metric in registry.collect():
@@ -27,7 +27,7 @@ def exposition(registry: CollectorRegistry) -> bytes:
 
 def _line(sample: Sample) -> str:
     labels = ",".join([f'{name}="{value}"' for name, value in sample.labels.items()])
-    if "\\" in labels or "\n" in labels or labels.count('"') != 2 * len(sample.labels):  # rare, and escaping is slow
+    if "\\" in labels or "\n" in labels or labels.count('"') != 2 * len(sample.labels):  # rare; escaping is slow
         labels = ",".join([f'{name}="{_escaped(value)}"' for name, value in sample.labels.items()])
     return (
         f"{sample.name}{{{labels}}} {float(sample.value)!r}\n" if labels else f"{sample.name} {float(sample.value)!r}\n"

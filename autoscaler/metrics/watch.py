@@ -1,4 +1,4 @@
-"""Series that other parts count already, read from them when `/metrics` is read."""
+"""Series of values that other rooms count, read at each scrape."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -14,68 +14,68 @@ from autoscaler.model import ShardName
 from autoscaler.record import StateSize
 
 _UNHELD_SECONDS: Final = 5.0
-"""How often it is looked at most for what nobody serves."""
+"""Shortest interval between two counts of unserved autoscalers."""
 _STATE_SECONDS: Final = 60.0
-"""How often the state's size is read at most: it costs queries."""
+"""Shortest interval between two reads of the state's size, which cost queries."""
 
 
 class ShardCounts(Protocol):
-    """What is shown of `schedule.Shards`."""
+    """The values of `schedule.Shards` that are shown."""
 
     def missed(self) -> Mapping[str, int]:
-        """Adapter -> ticks of its shards that found the cycle before still running."""
+        """Adapter -> ticks that its shards missed because a cycle was still running."""
 
     def hung(self) -> Collection[ShardName]:
-        """The shards whose cycle is past its deadline."""
+        """The shards whose cycle has passed its deadline."""
 
     def superseded(self) -> Mapping[str, int]:
-        """Adapter -> how often one of its shards hung and another took its place."""
+        """Adapter -> how often a hung shard was superseded."""
 
 
 def watch_shards(registry: CollectorRegistry, shards: ShardCounts) -> None:
-    """Show each adapter's missed ticks, and whether a shard of it hangs: a series for each shard would be many."""
+    """Show each adapter's missed ticks and hung shards, without a series for each shard."""
     registry.register(_ShardCollector(shards))
 
 
 def watch_state(registry: CollectorRegistry, size: Callable[[], StateSize], clock: Clock) -> None:
-    """Show how large the durable state is. `size` may raise StateError: then there are no such series for a minute."""
+    """Show the size of the state. `size` may raise StateError; its series are then absent for a minute."""
     registry.register(_StateCollector(size, clock))
 
 
 class MembershipCounts(Protocol):
-    """What is shown of `runtime.Membership`."""
+    """The values of `runtime.Membership` that are shown."""
 
     @property
     def is_member(self) -> bool:
-        """Whether the lease stands."""
+        """Return whether the lease is valid."""
 
     @property
     def members(self) -> int:
-        """How many daemons share the state."""
+        """Return how many daemons share the state."""
 
     @property
     def lost(self) -> int:
-        """How often the lease was lost."""
+        """Return how often the lease was lost."""
 
     def seconds_left(self) -> float:
-        """Until the lease ends."""
+        """Return the seconds until the lease ends."""
 
     def held(self) -> Collection[ShardName]:
-        """The shards that this daemon holds."""
+        """Return the shards that this daemon holds."""
 
 
 def watch_membership(
     registry: CollectorRegistry, membership: MembershipCounts, unheld: Callable[[], int], clock: Clock
 ) -> None:
-    """Show the lease of a daemon that shares its state, and what nobody serves.
+    """Show the lease of a daemon that shares its state, and the unserved autoscalers.
 
-    `unheld` may raise StateError: then there is no such series for a while.
+    `unheld` may raise StateError; its series is then absent for a while.
     """
     registry.register(_MembershipCollector(membership, unheld, clock))
 
 
 class _Undescribed(Collector):
-    """Names nothing in advance, so that registering collects nothing."""
+    """Describes no series, so that the registration does not collect."""
 
     def describe(self) -> Sequence[Metric]:
         return ()
@@ -114,7 +114,7 @@ class _StateCollector(_Undescribed):
         self._asked: float | None = None
 
     def collect(self) -> Iterator[Metric]:
-        """Two scrapes at once may ask twice; neither waits for the other."""
+        """Yield the series. Two concurrent scrapes may both read; neither waits."""
         now = self._clock.monotonic()
         if self._asked is None or now - self._asked >= _STATE_SECONDS:
             self._asked = now
@@ -151,7 +151,9 @@ class _MembershipCollector(_Undescribed):
 
     def collect(self) -> Iterator[Metric]:
         membership = self._membership
-        held = GaugeMetricFamily("autoscaler_lease_held", "1 while this daemon's lease stands; at 0 it scales nothing.")
+        held = GaugeMetricFamily(
+            "autoscaler_lease_held", "1 while this daemon's lease is valid; at 0 it scales nothing."
+        )
         held.add_metric((), membership.is_member)
         left = GaugeMetricFamily(
             "autoscaler_lease_seconds_left", "How long the daemon may continue without renewing its lease."
@@ -168,13 +170,13 @@ class _MembershipCollector(_Undescribed):
         yield from self._unheld_family()
 
     def _unheld_family(self) -> Iterator[Metric]:
-        """Asked for as seldom as scrapes come at most, for it costs queries."""
+        """Return the family, at most as old as the shortest interval: it costs queries."""
         now = self._clock.monotonic()
         if self._asked is None or now - self._asked >= _UNHELD_SECONDS:
             self._asked = now
             try:
                 self._unheld = self._count_unheld()
-            except StateError:  # the lease says that the database is away
+            except StateError:  # the lease's series show that the database is down
                 self._unheld = None
         if self._unheld is not None:
             unheld = GaugeMetricFamily(

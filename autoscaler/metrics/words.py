@@ -19,7 +19,7 @@ from autoscaler.model import Decision, MetricOutcome, Outcome, Reason
 
 
 class Action(StrEnum):
-    """Which way a size went, or a metric wanted it to go."""
+    """The direction of a size change."""
 
     SCALE_UP = "scale_up"
     SCALE_DOWN = "scale_down"
@@ -27,12 +27,12 @@ class Action(StrEnum):
 
 
 class Error(StrEnum):
-    """Who can end a failure, as a label."""
+    """Who can resolve a failure, as a label."""
 
     SPEC = "spec"
-    """Whoever wrote the configuration: a retry cannot help."""
+    """The author of the configuration: a retry does not help."""
     INTERNAL = "internal"
-    """Anything else: the next cycle tries again."""
+    """Any other failure: the next cycle tries again."""
     NONE = "none"
 
 
@@ -46,19 +46,19 @@ _WORDS: Final = {
 }
 _BUG: Final = "bug"
 FAILURES: Final = (*dict.fromkeys(_WORDS.values()), _BUG)
-"""What an adapter's failure may be called."""
+"""The labels of an adapter's failure."""
 _AGAINST_THE_SPEC: Final = (TargetNotFound, TargetNotScalable, TargetRefused)
 
 
 def towards(size: int | None, current: int | None) -> Action:
-    """The way from one size to another; NONE when either is unknown."""
+    """Return the direction from one size to another; NONE when either is unknown."""
     if size is None or current is None or size == current:
         return Action.NONE
     return Action.SCALE_UP if size > current else Action.SCALE_DOWN
 
 
 def error_of(decision: Decision) -> Error:
-    """Whether the cycle failed for this autoscaler, and by whose doing."""
+    """Return whether the cycle failed for this autoscaler, and who can resolve it."""
     if decision.error is None:
         return Error.NONE
     conflict = any(condition.reason == Reason.BOUNDS_CONFLICT for condition in decision.conditions)
@@ -66,15 +66,15 @@ def error_of(decision: Decision) -> Error:
 
 
 def error_of_metric(metric: MetricOutcome) -> Error:
-    """Whether a metric failed. Its text says why; whether a retry helps is not known."""
+    """Return whether a metric failed. It is not known whether a retry helps."""
     return Error.INTERNAL if metric.failed else Error.NONE
 
 
 def outcome_of(outcome: Outcome) -> str:
-    """What came of a write: `written`, `unchanged`, `held`, `conflict`, `proposed`, `failed`."""
+    """Return a write's outcome: `written`, `unchanged`, `held`, `conflict`, `proposed`, `failed`."""
     return "failed" if isinstance(outcome, Exception) else type(outcome).__name__.lower()
 
 
 def failure(error: BaseException) -> str:
-    """What an adapter's failure is called: by the class that says what to do next; `bug` for what is none of them."""
+    """Return the label of an adapter's failure: its class of the contract, else `bug`."""
     return next((word for kind, word in _WORDS.items() if isinstance(error, kind)), _BUG)

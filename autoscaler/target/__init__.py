@@ -1,4 +1,4 @@
-"""The adapter contract: all that an adapter's author imports. `autoscaler.target.contract` is its test suite."""
+"""The adapter contract: every name that an adapter imports. `autoscaler.target.contract` is its test suite."""
 
 from autoscaler.clock import Clock
 from autoscaler.errors import (

@@ -1,7 +1,7 @@
-"""What an adapter answers, held to the contract's types and bounds where it comes in: adapters are foreign code.
+"""Checks adapters' answers against the contract's types and bounds. Adapters are foreign code.
 
-A wrong value costs its own target. Let in, it would be met stages later, where a size may have been written that then
-cannot be recorded. Texts are made printable and short; everything else is as the contract says or it is refused.
+A wrong value fails its own target. Without the check it would fail a later stage, possibly after a write that then
+cannot be recorded. Texts are made printable and short; any other wrong value is refused.
 """
 
 from collections import Counter
@@ -31,36 +31,36 @@ from autoscaler.quantity import MAX_MILLI
 from autoscaler.text import plain
 
 MOST_INSTANCES: Final = 100_000
-"""Of one target."""
+"""Instances of one target."""
 MOST_OF_AN_INSTANCE: Final = 100
-"""Identities, resources and containers, each; and warnings of a target."""
+"""Identities, resources and containers of an instance, each; and warnings of a target."""
 _SURELY_SHORT: Final = 255
-"""Characters that are never more than 1 KiB of UTF-8."""
+"""A text of this many characters is never longer than 1 KiB of UTF-8."""
 _FIRST_YEAR: Final = 1970
 _LAST_YEAR: Final = 2199
-"""Times within these years stay valid whatever period is added to them."""
+"""Times within these years stay valid after any period is added to them."""
 _Instances: TypeAlias = tuple[Instance, ...]
 
 
 class WrongAnswer(ValueError):
-    """An answer is not what the contract says. The message names the field, what came and what was expected."""
+    """An answer violates the contract. The message names the field, its value and what was expected."""
 
 
 class StateCheck:
     """Checks the states of one connection.
 
-    A state that is the last time's very object is not checked again, nor is an instance that is as it was. One that is
-    equal to the last time's is that object when it is let in: later stages need not look at it again.
+    A state that is the same object as the last one is not checked again, nor is an instance equal to its last one. A
+    state equal to the last one is returned as the last object, so that later stages can skip it.
     """
 
     def __init__(self) -> None:
         self._states: dict[TargetRef, tuple[object, TargetState]] = {}
-        """Target -> its last answer as it came, and as it was let in."""
+        """Target -> its last answer, and the checked state."""
         self._known: dict[TargetRef, tuple[_Instances, _Instances]] = {}
-        """Target -> its last instances as they came, and as they were let in."""
+        """Target -> its last instances, and the checked ones."""
 
     def __call__(self, target: TargetRef, answer: object) -> TargetState:
-        """The state, with its texts made plain and its times in UTC. Raises WrongAnswer."""
+        """Return the state, with plain texts and times in UTC. Raises WrongAnswer."""
         known = self._states.get(target)
         if known is not None and known[0] is answer:
             return known[1]
@@ -89,13 +89,13 @@ class StateCheck:
         )
 
     def follow(self, targets: Collection[TargetRef]) -> None:
-        """Forget the targets that are not among these."""
+        """Forget all other targets."""
         for known in (self._states, self._known):
             for target in [target for target in known if target not in targets]:
                 del known[target]
 
     def _instances(self, target: TargetRef, found: object) -> _Instances:
-        """Checked ones, each with a name of its own; one that is equal to an earlier one is that earlier one."""
+        """Return the checked instances, with unique names. An instance equal to its last one is the last object."""
         if type(found) is not tuple or len(found) > MOST_INSTANCES:
             _refuse("instances", found, f"a tuple of at most {MOST_INSTANCES} Instances")
         came, checked = self._known.get(target, ((), ()))
@@ -112,7 +112,7 @@ class StateCheck:
 
 
 def checked_outcome(answer: object) -> ScaleOutcome:
-    """What `scale` returned, with its texts made plain. Raises WrongAnswer."""
+    """Return the outcome of `scale`, with plain texts. Raises WrongAnswer."""
     kind = type(answer)
     if isinstance(answer, Written) and kind is Written:
         return Written(_whole("Written.size", answer.size, MAX_SIZE))
@@ -126,9 +126,9 @@ def checked_outcome(answer: object) -> ScaleOutcome:
 
 
 def checked_error(error: TargetError) -> TargetError:
-    """The error as one of our own classes: one of an adapter's may do anything when it is asked for its message.
+    """Return the error as one of the contract's classes: an adapter's own class may run any code for its message.
 
-    Without what it holds on to: it is kept, and a frame of its traceback may hold a whole answer.
+    The result holds no traceback: errors are kept, and a frame may hold a whole answer.
     """
     if type(error).__module__ == TargetError.__module__:
         return bare(error)
@@ -142,7 +142,7 @@ def checked_error(error: TargetError) -> TargetError:
 
 
 def _pair(place: int, one: object, before: Mapping[str, tuple[Instance, Instance]]) -> tuple[Instance, Instance]:
-    """The instance as it came, and as it is let in."""
+    """Return the instance, and its checked form."""
     if type(one) is not Instance:
         _refuse(f"instances[{place}]", one, "an Instance")
     known = before.get(one.name) if type(one.name) is str else None
@@ -156,7 +156,7 @@ def _pair(place: int, one: object, before: Mapping[str, tuple[Instance, Instance
 
 def _instance(one: Instance) -> Instance:
     if type(one.name) is not str or not one.name or plain(one.name) != one.name:
-        _refuse("name", one.name, "a printable text of at most 1 KiB")  # not made plain: a victim is called by it
+        _refuse("name", one.name, "a printable text of at most 1 KiB")  # not made plain: victims are chosen by name
     if type(one.phase) is not Phase:
         _refuse("phase", one.phase, "a Phase")
     if one.ready is not None and type(one.ready) is not bool:
@@ -184,7 +184,7 @@ def _instance(one: Instance) -> Instance:
         and containers is one.container_requests
         and detail is one.detail
     ):
-        return one  # most are like this, and there may be very many
+        return one  # the usual case; a target may have many instances
     return replace(
         one,
         ready_transition=turned,
@@ -273,12 +273,12 @@ def _refuse(field: str, value: object, expected: str) -> Never:
 
 
 def _shown(value: object) -> str:
-    """A simple value itself, of another its type: foreign code may write anything, or nothing, when it is shown."""
+    """Return a simple value itself, else its type: showing a foreign value may run any code."""
     if type(value) is str:
         return plain(repr(value[:_SURELY_SHORT]), 100)
     if type(value) is int and value.bit_length() > 64:
         return f"a whole number of {value.bit_length()} bits"
     if type(value) in (bool, int, float, datetime, type(None)):
         return repr(value)
-    size = f" of {len(value)}" if type(value) in (tuple, list, frozenset, set, dict) else ""  # type: ignore[arg-type]  # each has a length
+    size = f" of {len(value)}" if type(value) in (tuple, list, frozenset, set, dict) else ""  # type: ignore[arg-type]  # all have a length
     return f"of the type {type(value).__name__}{size}"

@@ -20,9 +20,9 @@ from autoscaler.quantity import format_duration, parse_duration
 
 
 class AdapterSettings(BaseModel):
-    """Base of every section: camelCase keys, unknown keys refused, values never changed after loading.
+    """Base of every section: camelCase keys, unknown keys refused, immutable after loading.
 
-    A known key without a value counts as left out, as Kubernetes reads null.
+    A key with the value null counts as omitted, as in Kubernetes.
     """
 
     model_config = ConfigDict(
@@ -39,11 +39,11 @@ class AdapterSettings(BaseModel):
 
 
 LONGEST: Final = timedelta(days=36_500)
-"""A duration's limit: `now` plus or minus it, or a few of it, is still a date."""
+"""The longest duration: a time plus or minus a few of it is still a valid date."""
 
 
 def _duration(value: Any) -> Any:
-    if value == 0 and type(value) is int:  # false is an int that is 0, too
+    if value == 0 and type(value) is int:  # false equals 0, too
         return timedelta(0)
     if not isinstance(value, str | timedelta):
         raise ValueError(f'{value!r} is not a valid duration; write it with a unit, as in "15s" or "5m"')
@@ -77,11 +77,11 @@ def _resolve(path: Path, info: ValidationInfo) -> Path:
 
 
 ConfigPath: TypeAlias = Annotated[Path, AfterValidator(_resolve)]
-"""A path, relative to the folder of the file it stands in (validation context `folder`)."""
+"""A path, relative to the folder of its file (validation context `folder`)."""
 
 
 class SharedFile(PosixPath):
-    """The value of a `SharedPath`: a path in every way; its own type lets `load` recognize it."""
+    """The value of a `SharedPath`: a path whose type `load` recognizes."""
 
 
 def _shared(path: Path) -> Path:
@@ -89,14 +89,14 @@ def _shared(path: Path) -> Path:
 
 
 SharedPath: TypeAlias = Annotated[ConfigPath, AfterValidator(_shared)]
-"""A ConfigPath to a file that the daemon writes and Prometheus reads, as another user mostly.
+"""A path to a file that the daemon writes and Prometheus reads, usually as another user.
 
-`check` warns where the one or the other could not: it may run elsewhere.
+`check` only warns when either could not, because it may run on another machine.
 """
 
 
 class ExistingFile(PosixPath):
-    """The value of an `ExistingPath`: a path in every way; its own type lets `load` recognize it."""
+    """The value of an `ExistingPath`: a path whose type `load` recognizes."""
 
 
 def _existing(path: Path) -> Path:
@@ -104,7 +104,7 @@ def _existing(path: Path) -> Path:
 
 
 ExistingPath: TypeAlias = Annotated[ConfigPath, AfterValidator(_existing)]
-"""A ConfigPath to a file that must be readable where the daemon runs: a secret, a certificate.
+"""A path to a file that must be readable where the daemon runs, such as a secret or a certificate.
 
-`check` only warns when it is not there, for it may run elsewhere; `run` refuses to start.
+`check` only warns when it is missing, because it may run on another machine; `run` refuses to start.
 """

@@ -1,7 +1,7 @@
-"""The contract between the daemon and a back end: two methods, `observe` for a batch and `scale` for one target.
+"""The contract between the daemon and a back end: `observe` for a batch of targets, and `scale` for one target.
 
-An adapter is a class that `AdapterType` describes, registered under the entry point group `autoscaler.adapters`
-with its type's name. It imports `autoscaler.target` and its own client library, nothing else of this project.
+An adapter is a class that `AdapterType` describes, registered under the entry point group `autoscaler.adapters` with
+its type's name. It imports `autoscaler.target` and its client library, nothing else of this project.
 `autoscaler.target.contract` is the suite that every adapter passes.
 """
 
@@ -20,40 +20,40 @@ from autoscaler.model import Call, Decision, ScaleChange, ScaleOutcome, TargetRe
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 MOST_CONCURRENT_WRITES: Final = 64
-"""Of one connection: each is a thread of the daemon's."""
+"""Writes of one connection, each on its own thread."""
 
 AdapterValues: TypeAlias = Mapping[str, Any]
-"""What an adapter remembers of one target: texts as keys, and values that JSON knows."""
+"""The values that an adapter remembers of one target: text keys, JSON values."""
 
 
 class AdapterMemory(Protocol):
-    """What an adapter must not forget when the daemon restarts: a few values for each target, kept in the state.
+    """The values that an adapter keeps across restarts: a few for each target, saved in the state.
 
-    It belongs to the adapter's shard. An adapter whose shard was superseded can save nothing any more.
+    The memory belongs to the adapter's shard. Once the shard is superseded, saving fails.
     """
 
     def load(self) -> Mapping[TargetRef, AdapterValues]:
-        """What is remembered of every target of this connection. Not before the first `observe`. Raises StateError."""
+        """Return the values of every target of this connection. Call it from `observe` on. Raises StateError."""
 
     def save(self, target: TargetRef, values: AdapterValues | None) -> None:
-        """Remember these of a target in place of what was; None: nothing. They are durable when it returns.
+        """Replace the values of a target; None removes them. They are durable when this returns.
 
-        From any thread. Raises StateError: then a write that depends on being remembered must not be made.
+        Any thread may call it. Raises StateError: a write that depends on the values must then not be made.
         """
 
 
 class ForgetfulMemory:
-    """An AdapterMemory that lives as long as its process: for tests, and where nothing is written."""
+    """An AdapterMemory that lasts as long as its process, for tests and read-only commands."""
 
     def __init__(self) -> None:
         self._values: dict[TargetRef, AdapterValues] = {}
 
     def load(self) -> Mapping[TargetRef, AdapterValues]:
-        """What was saved."""
+        """Return the saved values."""
         return dict(self._values)
 
     def save(self, target: TargetRef, values: AdapterValues | None) -> None:
-        """Remember it until the process ends."""
+        """Keep the values until the process ends."""
         if values is None:
             self._values.pop(target, None)
         else:
@@ -62,91 +62,90 @@ class ForgetfulMemory:
 
 @dataclass(frozen=True, slots=True)
 class AdapterContext(Generic[SettingsT]):
-    """All that an adapter is handed when it is built."""
+    """The arguments of an adapter."""
 
     name: str
     """The connection's name in the configuration's `adapters`."""
     settings: SettingsT
-    """Its section of the configuration, validated by the adapter's own `Settings`."""
+    """Its section of the configuration, validated by the adapter's `Settings`."""
     clock: Clock
     logger: Logger
     state_dir: Path
-    """A folder of this connection's own, which its shards share; it exists and survives restarts."""
+    """The connection's own folder, shared by its shards. It exists and survives restarts."""
     dry_run: bool
-    """True: nothing outside `state_dir` may be started, stopped, changed or replaced."""
+    """True: the adapter must not start, stop, change or replace anything outside `state_dir`."""
     dry_targets: frozenset[TargetRef] = frozenset()
-    """Targets whose every autoscaler is a dry run: nothing of theirs may be started, stopped or replaced."""
+    """Targets whose autoscalers are all dry runs: the adapter must not start, stop or replace anything of theirs."""
     memory: AdapterMemory = field(default_factory=ForgetfulMemory)
-    """A few values for each target; the daemon's survives restarts."""
+    """A few values for each target. The daemon's memory survives restarts."""
 
 
 class Adapter(Protocol):
-    """One connection to a back end. Called from one thread at a time, unless it says how many writes it takes at once.
+    """One connection to a back end. One thread calls it at a time, unless it has `concurrent_writes`.
 
-    It says so by an attribute `concurrent_writes` greater than 1. Then `scale` is called from up to so many threads
-    at a time, of one target by one alone, and each call has a deadline of its own. `observe` is still called by one
-    thread at a time, and with no `scale` beside it but one that has not returned by its deadline.
+    With the attribute `concurrent_writes` greater than 1, up to that many threads call `scale` at a time, one for each
+    target, each call with its own deadline. Still one thread at a time calls `observe`. No `scale` runs beside it,
+    except one that has not returned by its deadline.
 
-    A connection with `shards: N` has an adapter for each shard, each asked about targets of its own alone, at the same
-    time as the others. They divide `concurrent_writes`, and share `state_dir`.
+    A connection with `shards: N` has an adapter for each shard. Each observes its own targets, concurrently with the
+    others. They divide `concurrent_writes` and share `state_dir`.
     """
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
-        """The state of every target asked for, or the error that concerns it alone.
+        """Return the state of every target, or the error of that target.
 
-        Every target is a key of the answer. Read only: the same call twice changes nothing. Returns by
-        `call.deadline`. A TargetError that is raised concerns all targets of the call. A state of which nothing has
-        changed costs least as the very object of the last time.
+        Every target is a key of the answer. The method only reads, and returns by `call.deadline`. A raised TargetError
+        concerns all targets of the call. An unchanged state costs least when it is the same object as the last one.
         """
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Set the absolute size `change.size`, guarded by `change.revision` or `change.decided_from`.
 
-        Doing nothing is an outcome: Unchanged (already that size), Held (an operation has begun that scaling would
-        disturb), Conflict (changed by somebody else since it was observed). Raises TargetError when the write
-        failed; it is then unknown or certain that nothing changed, and the message says which.
+        Doing nothing is an outcome: Unchanged (it has that size), Held (scaling would disturb an operation), Conflict
+        (another client changed it since the observation). Raises TargetError when the write failed; the message says
+        whether the outcome is unknown or certainly nothing changed.
         """
 
 
 def concurrent_writes(adapter: object) -> int:
-    """How many calls of `scale` an adapter takes at a time: its attribute of this name, where that is a valid number.
+    """Return how many `scale` calls an adapter accepts at a time: its attribute `concurrent_writes`, if valid.
 
-    Else 1, and at most MOST_CONCURRENT_WRITES.
+    Else 1; at most MOST_CONCURRENT_WRITES.
     """
     found: object = getattr(adapter, "concurrent_writes", 1)
     return min(found, MOST_CONCURRENT_WRITES) if type(found) is int and found > 1 else 1
 
 
 def one_host(kind: object) -> bool:
-    """Whether the targets of a connection are on one machine alone, whose name its section says as `host`.
+    """Return whether all targets of a connection are on the machine that its section names as `host`.
 
-    Its attribute `one_host`. Only the daemon of that machine serves them.
+    This is the attribute `one_host`. Only the daemon on that machine serves them.
     """
     return getattr(kind, "one_host", False) is True
 
 
 def one_shard(kind: object) -> bool:
-    """Whether a connection of this type has one adapter only, so that `shards` is refused: its attribute `one_shard`.
+    """Return whether a connection of this type has one adapter only and refuses `shards`: the attribute `one_shard`.
 
-    One that keeps something running by itself says so: several of them would each keep it.
+    An adapter that keeps processes running sets it: with several shards, each would keep them.
     """
     return getattr(kind, "one_shard", False) is True
 
 
 def without_requests(kind: object) -> bool:
-    """Whether no instance of this type has a reservation, so that Utilization needs a `request` in the file.
+    """Return whether no instance of this type has a reservation, so that Utilization needs a `request`.
 
-    Its attribute `without_requests`.
+    This is the attribute `without_requests`.
     """
     return getattr(kind, "without_requests", False) is True
 
 
 @runtime_checkable
 class Announces(Protocol):
-    """An adapter whose back end keeps a record of decisions that were not written (a failure, a dry run)."""
+    """An adapter whose back end records decisions that were not written (a failure, a dry run)."""
 
     def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
-        """Record `decision` with the back end. Raises TargetError; nothing depends on it."""
+        """Record `decision` with the back end. Raises TargetError, which has no other effect."""
 
 
 @runtime_checkable
@@ -154,27 +153,27 @@ class Closes(Protocol):
     """An adapter that holds threads or connections."""
 
     def close(self) -> None:
-        """Let go of everything held, within a second; what runs at the back end goes on. Called once."""
+        """Release everything within a second. The back end's instances go on. Called once."""
 
 
 class AdapterType(Protocol):
-    """The class behind an entry point. Loading it imports no client library: `check` loads every type it meets."""
+    """The class behind an entry point. Loading it imports no client library, because `check` loads every type."""
 
     Settings: ClassVar[type[BaseModel]]
     """Its section of the configuration: a subclass of `AdapterSettings`."""
     target_keys: ClassVar[frozenset[str]]
-    """Which optional keys of scaleTargetRef it takes, of `namespace`, `region`, `victims`."""
+    """The optional keys of scaleTargetRef that it accepts, of `namespace`, `region`, `victims`."""
 
     def __call__(self, context: AdapterContext[Any]) -> Adapter:
-        """Build a connection. Must not connect: a back end that is down is `observe`'s TargetUnavailable.
+        """Build a connection without connecting: a back end that is down is `observe`'s TargetUnavailable.
 
-        Raises AdapterError for what can never work (a secret file that is absent).
+        Raises AdapterError for a permanent problem, such as a missing secret file.
         """
 
     def target_problem(self, target: TargetRef, settings: Any) -> str | None:
-        """What is wrong with a target, known offline, or None.
+        """Return what is wrong with a target, known offline, or None.
 
-        It begins with the key of scaleTargetRef that is wrong, which places it: "name: expected JOB/GROUP; …".
+        The text begins with the wrong key of scaleTargetRef, for its position: "name: expected JOB/GROUP; …".
         """
 
 
@@ -183,9 +182,9 @@ class Canonicalizes(Protocol):
     """An adapter type with several ways to name one target."""
 
     def canonical(self, target: TargetRef, settings: Any) -> TargetRef:
-        """The target with what its connection fills in written out, known offline: equal for names of one target.
+        """Return the target with the connection's defaults, known offline, so that equal targets compare equal.
 
-        No target may have two autoscalers, for each would undo the other's writes.
+        A target may have only one autoscaler: two would overwrite each other's sizes.
         """
 
 
@@ -196,15 +195,15 @@ def canonical(kind: object, target: TargetRef, settings: object) -> TargetRef:
 
 @runtime_checkable
 class ChecksSizes(Protocol):
-    """An adapter type whose settings may not allow every size that the configuration asks for."""
+    """An adapter type whose settings may limit the size."""
 
     def size_problem(self, target: TargetRef, maximum: int, settings: Any) -> str | None:
-        """What is wrong with a target's `maxReplicas`, known offline, and what to do; None: nothing."""
+        """Return what is wrong with a target's `maxReplicas`, known offline, and the remedy, or None."""
 
 
 @runtime_checkable
 class Examines(Protocol):
-    """An adapter that knows of more than `observe` tells, for `check --live`."""
+    """An adapter with checks beyond `observe`, for `check --live`."""
 
     def examine(self, target: TargetRef) -> str | None:
-        """Why scaling the target would fail here, and what to do; None: nothing is known. Changes nothing."""
+        """Return why scaling the target would fail here, and the remedy; None: no problem is known. Changes nothing."""

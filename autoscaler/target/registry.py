@@ -1,4 +1,4 @@
-"""Finds adapters by entry points, ours and a third party's alike."""
+"""Finds adapters by entry points, both this project's and third parties'."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -13,20 +13,20 @@ GROUP: Final = "autoscaler.adapters"
 
 @cache
 def installed() -> Mapping[str, EntryPoint]:
-    """Every installed adapter type's name -> where it comes from. Nothing is imported."""
+    """Return the entry point of every installed adapter type by name. Nothing is imported."""
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
 @cache
 def load(type_name: str) -> AdapterType:
-    """The adapter class of a type. Raises AdapterError that names the cause when there is none or it fails to load."""
+    """Return the adapter class of a type. Raises AdapterError when it is not installed or fails to load."""
     entry = installed().get(type_name)
     if entry is None:
         known = ", ".join(sorted(installed())) or "none"
         raise AdapterError(f"no adapter of type {type_name!r} is installed; installed: {known}")
     try:
         adapter = entry.load()
-    except Exception as error:  # an adapter is foreign code: whatever its import raises is the cause we name
+    except Exception as error:  # foreign code: its import may raise anything
         raise AdapterError(
             f"adapter {type_name!r} ({entry.value}) fails to load: {type(error).__name__}: {error}; "
             "repair or uninstall the package that brings it"

@@ -1,4 +1,4 @@
-"""The daemon's own HTTP server: health, /metrics, the `api`, and whatever it is given of the `page`."""
+"""The daemon's HTTP server: health, /metrics, the `api` and the routes of the `page`."""
 
 from autoscaler.web.server import WebServer
 from autoscaler.web.sources import Sources

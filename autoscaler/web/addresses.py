@@ -1,4 +1,4 @@
-"""Clients' addresses: whose they are, and which of them count as one."""
+"""Clients' addresses, and which of them count as one client."""
 
 import ipaddress
 import socket
@@ -7,11 +7,11 @@ from typing import Final, TypeAlias
 
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _IPV6_HOST_BITS: Final = 64
-"""Of an IPv6 address: whoever has one has all that differ in these (RFC 6177)."""
+"""The part of an IPv6 address that one client may vary (RFC 6177)."""
 
 
 def client_of(host: str) -> str:
-    """What a client is counted by: its IPv4 address, or the /64 network of its IPv6 address."""
+    """Return the key by which a client is counted: its IPv4 address, or the /64 network of its IPv6 address."""
     address = _parse(host)
     if address is None:
         return host
@@ -21,14 +21,14 @@ def client_of(host: str) -> str:
 
 
 def peer_of(client: socket.socket) -> int:
-    """The uid of the process that connected a Unix socket, as the kernel says. Source: unix(7), SO_PEERCRED."""
+    """Return the uid of the process that connected a Unix socket. Source: unix(7), SO_PEERCRED."""
     credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("iII"))
     _, uid, _ = struct.unpack("iII", credentials)
     return int(uid)
 
 
 def _parse(host: str) -> _Address | None:
-    """IPv4 addresses that are written as IPv6 are IPv4 addresses."""
+    """Parse the address. An IPv4-mapped IPv6 address becomes an IPv4 address."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The ASGI application: health, metrics, the API, and whatever pages it is given."""
+"""The ASGI application: health, metrics, the API and the page's routes."""
 
 import json
 from collections import Counter
@@ -32,7 +32,7 @@ _ModelT = TypeVar("_ModelT", bound=BaseModel)
 
 
 def application(sources: Sources, logger: Logger, *, with_users: bool, pages: Sequence[BaseRoute] = ()) -> Starlette:
-    """The application, not guarded yet. `pages`: further routes, such as those of the page."""
+    """Return the application without a guard. `pages`: more routes, such as those of the page."""
     web = _Web(sources, logger)
     document = openapi(web.api.endpoints, with_users=with_users)
 
@@ -55,7 +55,7 @@ def application(sources: Sources, logger: Logger, *, with_users: bool, pages: Se
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """What starlette itself refuses: no such path, no such method."""
+    """Answer starlette's own errors: no such path, no such method."""
     assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker: it is registered for no other
     headers = dict(error.headers or {})
     if error.status_code == 405:
@@ -77,17 +77,17 @@ class _Web:
         self._reloads = Work(threads=1, most_waiting=1)
 
     async def healthy(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
-        """200: the process answers."""
+        """Answer 200: the process runs."""
         return PlainTextResponse("autoscaler is healthy.\n")
 
     async def ready(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
-        """Whether every autoscaler has had its first cycle."""
+        """Answer whether every autoscaler has had its first cycle."""
         if self._sources.ready():
             return PlainTextResponse("autoscaler is ready.\n")
         return PlainTextResponse("autoscaler is starting: its first cycles have not ended.\n", 503)
 
     async def reload(self, request: Request) -> Response:
-        """Read the configuration again."""
+        """Reload the configuration."""
         try:
             problems = await self._reloads.run(self._sources.reload)
         except TooBusy as error:
@@ -98,7 +98,7 @@ class _Web:
         return PlainTextResponse("reloaded.\n")
 
     async def metrics(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
-        """The registry, as text."""
+        """Answer the registry as text."""
         try:
             body = await self._exposition.run()
         except TooBusy as error:
@@ -106,7 +106,7 @@ class _Web:
         return Response(body, headers={"Content-Type": CONTENT_TYPE})
 
     def endpoint(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
-        """The handler of one operation."""
+        """Return the handler of one operation."""
 
         async def handle(request: Request) -> Response:
             try:
@@ -125,7 +125,7 @@ class _Web:
                 return failure(ErrorType.NOT_FOUND, str(error))
             except StateError as error:
                 return failure(ErrorType.UNAVAILABLE, str(error))
-            except Exception as error:  # noqa: BLE001 - a bug only fails its own request, and is logged
+            except Exception as error:  # noqa: BLE001 - a bug fails its own request only, and is logged
                 self._logger.error("request_failed", path=request.url.path[:200], error=named(error))  # noqa: TRY400 - see `named`
                 return failure(
                     ErrorType.INTERNAL,
@@ -137,7 +137,7 @@ class _Web:
 
 
 def _answer(endpoint: Endpoint, given: EndpointRequest) -> Response:
-    """The response. Called on a thread, because writing a long list takes time too."""
+    """Return the response. It runs on a thread, because writing a long list takes time."""
     document: Document = endpoint.run(given)
     return success(document)
 
@@ -153,7 +153,7 @@ def _query(model: type[_ModelT], request: Request) -> _ModelT:
 
 
 async def _body(model: type[_ModelT], request: Request) -> _ModelT:
-    """The JSON body; an empty one is `{}`."""
+    """Return the JSON body; an empty one is `{}`."""
     raw = b""
     async for part in request.stream():
         raw += part

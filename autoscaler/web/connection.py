@@ -1,4 +1,4 @@
-"""One client's connection: uvicorn's HTTP/1.1, with a deadline for requests."""
+"""One client's connection: uvicorn's HTTP/1.1 with a deadline for requests."""
 
 import asyncio
 import socket
@@ -13,59 +13,59 @@ from uvicorn.server import ServerState
 from autoscaler.web.addresses import peer_of
 
 _AWAITED: Final = (h11.IDLE, h11.SEND_BODY)
-"""The client's states until its request is complete."""
+"""The client's states while its request is incomplete."""
 
 
 class Connection(H11Protocol):
-    """Ends when a request is not complete `request_seconds` after the connection began, or after the last answer.
+    """Closes when a request is incomplete `request_seconds` after the connection began or the last answer ended.
 
-    Each request's `scope["state"]` says what the connection proves of its client: `certificate`, the common name of the
-    certificate that TLS verified, or `peer`, the uid of a Unix socket's other end.
+    Each request's `scope["state"]` identifies the client: `certificate`, the common name of the verified client
+    certificate, or `peer`, the uid at the other end of a Unix socket.
     """
 
     def __init__(self, settings: uvicorn.Config, state: ServerState, request_seconds: float) -> None:
         super().__init__(settings, state, {})
         self.lost = asyncio.Event()
-        """Set when the connection has ended."""
+        """Set when the connection has closed."""
         self._request_seconds = request_seconds
         self._deadline: asyncio.TimerHandle | None = None
 
     @property
     def waits_for_client(self) -> bool:
-        """Whether no answer is in the making: the client is to send, or to take what was sent."""
+        """Return whether the server waits for the client to send a request or to receive an answer."""
         answering = self.cycle is not None and not self.cycle.response_complete
         return not answering or self.flow.write_paused or self.conn.their_state is h11.SEND_BODY
 
     def end(self) -> None:
-        """End it at once, if it has not ended."""
+        """Close the connection if it is open."""
         if self.transport is not None and not self.lost.is_set():
             self.transport.abort()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as H11Protocol's
-        """Asyncio's: TLS's handshake is over, if there is one."""
+        """Asyncio calls it after the TLS handshake, if any."""
         super().connection_made(transport)
         self.app_state = dict(_proven(transport))
         self._set_deadline()
 
     def data_received(self, data: bytes) -> None:
-        """Asyncio's: requests, or parts of them."""
+        """Asyncio calls it with received bytes."""
         super().data_received(data)
         self._set_deadline()
 
     def on_response_complete(self) -> None:
-        """Uvicorn's: an answer was given to the transport."""
+        """Uvicorn calls it once an answer was passed to the transport."""
         super().on_response_complete()
         self._set_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Asyncio's: the connection has ended."""
+        """Asyncio calls it when the connection has closed."""
         super().connection_lost(exc)
         if self._deadline is not None:
             self._deadline.cancel()
         self.lost.set()
 
     def _set_deadline(self) -> None:
-        """The deadline runs while a request is awaited, whatever parts of it arrive."""
+        """Set or clear the deadline. It runs while a request is incomplete, whatever parts of it arrive."""
         awaited = self.conn.their_state in _AWAITED
         if awaited and self._deadline is None:
             self._deadline = self.loop.call_later(self._request_seconds, self.transport.close)

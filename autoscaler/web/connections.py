@@ -1,7 +1,7 @@
-"""The connections of a listening socket: a newcomer always finds a place, and whoever does nothing gives way.
+"""The connections of a listening socket. When all are taken, idle connections are closed for new clients.
 
-uvicorn, as any asyncio server, accepts every client: a thousand clients that send nothing take every file descriptor
-of the process, and nothing scales any more.
+uvicorn, like any asyncio server, accepts every client: a thousand idle clients take every file descriptor of the
+process, and scaling stops.
 """
 
 import asyncio
@@ -19,31 +19,31 @@ from autoscaler.web.connection import Connection
 from autoscaler.web.refusals import Refusals
 
 BACKLOG: Final = 1024
-"""Clients that the kernel lets wait to be accepted: in a flood the operator's own is among them."""
+"""Clients that wait in the kernel to be accepted. In a flood, the operator's own client waits there too."""
 _BATCHES: Final = 8
-"""Of places: one at a time is emptied in a flood."""
+"""In a flood, one of this many parts of the connections is closed at a time."""
 _FULL_SECONDS: Final = 0.02
-"""Between two batches: so many newcomers are enough, and leave processor time to the shards."""
+"""Seconds between two such closings: frequent enough for new clients, and leaves processor time to the shards."""
 _FAILED_SECONDS: Final = 1.0
-"""Without accepting after it has failed, mostly because the process or the machine has no descriptor left."""
+"""Seconds without accepting after an error, usually a lack of file descriptors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the clients of one listening socket may take."""
+    """The limits of the clients of one listening socket."""
 
     connections: int
-    """At once."""
+    """Concurrent connections."""
     request_seconds: float = 10.0
-    """From the beginning of the connection, or the last answer, until a request is complete."""
+    """Seconds until a request is complete, from the beginning of the connection or the last answer."""
     handshake_seconds: float = 5.0
-    """TLS's."""
+    """Seconds of the TLS handshake."""
     untaken_seconds: float = 30.0
-    """Without taking anything of an answer."""
+    """Seconds in which a client receives nothing of an answer."""
 
 
 class Connections:
-    """Of one listening socket. Used from the server's event loop alone."""
+    """The connections of one listening socket. Use it from the server's event loop only."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class Connections:
         settings: uvicorn.Config,
         refusals: Refusals,
     ) -> None:
-        """`settings`: the application that answers, among others."""
+        """`settings`: uvicorn's, with the application."""
         listening.setblocking(False)
-        if listening.family != socket.AF_UNIX:  # what is accepted inherits it; see tcp(7)
+        if listening.family != socket.AF_UNIX:  # accepted sockets inherit it; see tcp(7)
             milliseconds = int(limits.untaken_seconds * 1000)
             listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
         self._listening = listening
@@ -63,21 +63,21 @@ class Connections:
         self._settings = settings
         self._refusals = refusals
         self._tls: dict[str, Any] = {}
-        """As asyncio takes it."""
+        """The TLS arguments of asyncio."""
         if tls is not None:
             self._tls = {"ssl": tls, "ssl_handshake_timeout": limits.handshake_seconds}
         self._open: dict[Connection, asyncio.Task[None]] = {}
-        """With the task that serves each; the oldest first."""
+        """Connection -> the task that serves it, oldest first."""
 
     async def accept(self, state: ServerState) -> None:
-        """Accept clients until this is cancelled; those that were accepted are served on. `state`: uvicorn's."""
+        """Accept clients until cancelled; open connections are served further. `state`: uvicorn's."""
         loop = asyncio.get_running_loop()
         while True:
             try:
                 client, _ = await loop.sock_accept(self._listening)
             except OSError as error:
                 self._refusals.count(cause=error.strerror)
-                self._end(self._idle())  # scaling needs their descriptors
+                self._end(self._idle())  # scaling needs their file descriptors
                 await asyncio.sleep(_FAILED_SECONDS)
                 continue
             if len(self._open) >= self._limits.connections:
@@ -89,10 +89,10 @@ class Connections:
                 continue
             connection = Connection(self._settings, state, self._limits.request_seconds)
             self._open[connection] = loop.create_task(self._serve(connection, client))
-            await asyncio.sleep(0)  # where many wait to be accepted, what they send is looked at in between
+            await asyncio.sleep(0)  # read what accepted clients send while many wait to be accepted
 
     def _idle(self) -> list[Connection]:
-        """Those that wait for their clients, the oldest first."""
+        """Return the connections that wait for their clients, oldest first."""
         return [each for each in self._open if each.waits_for_client]
 
     def _end(self, some: Iterable[Connection]) -> None:
@@ -100,10 +100,10 @@ class Connections:
             self._open[each].cancel()
 
     async def _serve(self, connection: Connection, client: socket.socket) -> None:
-        """From the accept to the end; the connection ends when this is cancelled."""
+        """Serve a client from the accept to the end. A cancellation closes the connection."""
         loop = asyncio.get_running_loop()
         try:
-            with suppress(OSError):  # a client that speaks no TLS, or leaves, is not our error
+            with suppress(OSError):  # a client without TLS, or one that leaves, is not a server error
                 await loop.connect_accepted_socket(lambda: connection, client, **self._tls)
                 await connection.lost.wait()
         finally:

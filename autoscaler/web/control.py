@@ -1,7 +1,7 @@
-"""The control socket: a Unix socket for the operators of this machine. Its folder says who reaches it.
+"""The control socket: a Unix socket for the operators of this machine. Its folder's permissions restrict access.
 
-The kernel says who asks (SO_PEERCRED), so there are no credentials, and a browser cannot connect to it, so there is no
-page of another site to refuse. The requests are those of TCP.
+The kernel identifies the peer (SO_PEERCRED), so there are no credentials. A browser cannot connect to it, so cross-site
+requests need no check. The endpoints are those of TCP.
 """
 
 import os
@@ -21,7 +21,7 @@ from autoscaler.web.api.answers import ErrorType, failure
 from autoscaler.web.connections import BACKLOG
 
 MOST_CONNECTIONS: Final = 64
-"""At once."""
+"""Concurrent connections."""
 _MODE: Final = 0o660
 
 
@@ -29,7 +29,7 @@ class ControlSocket:
     """The socket in the file system. `close` removes it."""
 
     def __init__(self, path: Path) -> None:
-        """Takes the path, and answers nothing yet. Makes the path's last folder where there is none.
+        """Binds the path without answering yet. Creates the path's last folder if it is missing.
 
         Raises ListenError.
         """
@@ -56,14 +56,14 @@ class ControlSocket:
             raise _failed(path, error.strerror or str(error)) from None
 
     def refuses(self, uid: int) -> bool:
-        """Whether a peer is a process of the daemon's own user, such as a pool's worker, that is no operator.
+        """Return whether a peer is a process of the daemon's own user, such as a pool's worker, and not an operator.
 
-        Where the folder's group is the daemon's own, its user is the only operator beside root.
+        When the folder's group is the daemon's own, only its user and root are operators.
         """
         return uid == os.geteuid() != 0 and self._folder_group != os.getegid()
 
     def close(self) -> None:
-        """Close the socket, and remove it unless another one has taken its place."""
+        """Close the socket. Remove it unless another socket has replaced it."""
         self.listening.close()
         with suppress(OSError):
             if _identity(self.path) == self._identity:
@@ -71,7 +71,7 @@ class ControlSocket:
 
 
 class ControlGuard:
-    """ASGI middleware: `scope["user"]` is the peer's name, as `Guard` sets it."""
+    """ASGI middleware that sets `scope["user"]` to the peer's name, as `Guard` does."""
 
     def __init__(self, app: ASGIApp, control: ControlSocket) -> None:
         self._app = app
@@ -94,7 +94,7 @@ class ControlGuard:
 def _name(uid: int) -> str:
     try:
         return pwd.getpwuid(uid).pw_name
-    except KeyError:  # a container's made-up user
+    except KeyError:  # an arbitrary uid in a container
         return f"uid {uid}"
 
 
@@ -104,7 +104,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def _refuse_taken(path: Path) -> None:
-    """Raises ListenError for a path that a daemon listens on, or at which something else is than a socket."""
+    """Raise ListenError when a daemon listens at the path or it is not a socket."""
     try:
         kind = path.lstat().st_mode
     except FileNotFoundError:
@@ -116,9 +116,9 @@ def _refuse_taken(path: Path) -> None:
         try:
             probe.connect(os.fspath(path))
         except ConnectionRefusedError:
-            return  # left behind by a daemon that was killed
+            return  # a killed daemon left it behind
         except BlockingIOError:
-            pass  # it listens, and has no room
+            pass  # it listens; its backlog is full
     raise _failed(path, "another daemon uses it")
 
 

@@ -1,4 +1,4 @@
-"""Who is asking: HTTP basic authentication against bcrypt hashes."""
+"""HTTP basic authentication against bcrypt hashes."""
 
 import base64
 import binascii
@@ -14,17 +14,17 @@ import bcrypt
 from autoscaler.clock import Clock
 
 _RIGHT_SECONDS: Final = 600.0
-"""How long after its last use a password that was right need not be hashed again: bcrypt is slow on purpose, and who
-is logged in must not wait behind those who guess."""
+"""How long a correct password is remembered after its last use. bcrypt is slow, and a user who is logged in must not
+wait behind clients that guess."""
 _WRONG_SECONDS: Final = 60.0
-"""How long one that was wrong need not be hashed again."""
+"""How long a wrong password is remembered."""
 _MOST_REMEMBERED: Final = 1_000
-"""Of right ones, and of wrong ones."""
+"""Correct passwords, and wrong passwords, remembered at most."""
 _DEFAULT_COST: Final = 10
 
 
 class Credentials:
-    """Checks `Authorization` headers. `check` may be called on any thread, the rest on the server's own."""
+    """Checks `Authorization` headers. Any thread may call `check`; only the server's thread calls the rest."""
 
     def __init__(self, users: Mapping[str, bytes], clock: Clock) -> None:
         """`users`: name -> bcrypt hash."""
@@ -35,10 +35,10 @@ class Credentials:
         self._wrong = _Memory(clock, _WRONG_SECONDS)
         cost = max((int(hashed[4:6]) for hashed in users.values()), default=_DEFAULT_COST)
         self._nobody = bcrypt.gensalt(cost) + b"." * 31
-        """Hashed against for users that do not exist: they take as long to refuse as the dearest that does."""
+        """The hash of unknown users. Refusing one takes as long as refusing the user with the slowest hash."""
 
     def remembered(self, header: str) -> str | None:
-        """The user whom a header names, when it was found right of late. Fast; never hashes."""
+        """Return the user of a header that was recently correct. Never hashes."""
         given = _parse(header)
         if given is None or not self._right.holds(digest := self._digest(*given)):
             return None
@@ -46,12 +46,12 @@ class Credentials:
         return given[0]
 
     def refused(self, header: str) -> bool:
-        """Whether a header is malformed, or was found wrong of late. Fast; never hashes."""
+        """Return whether a header is malformed or was recently wrong. Never hashes."""
         given = _parse(header)
         return given is None or self._wrong.holds(self._digest(*given))
 
     def check(self, header: str) -> str | None:
-        """The user whom a header names, or None when it does not hold. Slow, as bcrypt is."""
+        """Return the user of a header, or None when it is wrong. Takes bcrypt's time."""
         given = _parse(header)
         if given is None:
             return None
@@ -62,7 +62,7 @@ class Credentials:
         return name if right else None
 
     def _digest(self, name: str, password: bytes) -> bytes:
-        """Keyed, so that what is kept in memory says nothing about the password.
+        """Return a keyed digest, which reveals nothing about the password in memory.
 
         The name's length comes first, so that no two pairs have the same bytes.
         """
@@ -71,13 +71,13 @@ class Credentials:
 
 
 class _Memory:
-    """Digests, each for a while; when there are too many the oldest are forgotten."""
+    """Digests with an expiry. Beyond the limit, the oldest are dropped."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock = clock
         self._seconds = seconds
         self._until: dict[bytes, float] = {}
-        """In the order in which they were kept."""
+        """Digest -> expiry, in the order of adding."""
         self._lock = threading.Lock()
 
     def holds(self, digest: bytes) -> bool:
@@ -93,7 +93,7 @@ class _Memory:
 
 
 def _parse(header: str) -> tuple[str, bytes] | None:
-    """Name and password of a `Basic` header."""
+    """Return the name and password of a `Basic` header."""
     scheme, _, encoded = header.partition(" ")
     if scheme.lower() != "basic":
         return None
@@ -107,5 +107,5 @@ def _parse(header: str) -> tuple[str, bytes] | None:
 def _matches(password: bytes, hashed: bytes) -> bool:
     try:
         return bcrypt.checkpw(password, hashed)
-    except ValueError:  # longer than bcrypt reads
+    except ValueError:  # longer than bcrypt's input
         return False

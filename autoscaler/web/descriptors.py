@@ -1,4 +1,4 @@
-"""How many connections there may be: file descriptors are kept for scaling."""
+"""The number of connections, which leaves file descriptors for scaling."""
 
 import resource
 from typing import Final
@@ -6,13 +6,13 @@ from typing import Final
 _MOST_CONNECTIONS: Final = 256
 _FEWEST_CONNECTIONS: Final = 8
 _DESCRIPTORS: Final = 4096
-"""That the process asks for where the hard limit allows it. Workers inherit it, so it is no larger than useful."""
+"""The soft limit that the process requests. Workers inherit it, so it is moderate."""
 
 
 def most_connections() -> int:
-    """256, or half of the descriptors that this process may open; the other half is for scaling.
+    """Return 256, or half of the process's file descriptors if that is less; scaling uses the other half.
 
-    Raises the soft limit where it is low and the hard one allows it: systemd's and a shell's is 1,024.
+    Raises a low soft limit as far as the hard limit allows: systemd and shells set 1,024.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
@@ -20,7 +20,7 @@ def most_connections() -> int:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
             soft = wanted
-        except OSError:  # a sandbox may forbid it: then fewer have to do
+        except OSError:  # a sandbox may forbid it; the lower limit then applies
             pass
     half = _MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else soft // 2
     return max(_FEWEST_CONNECTIONS, min(_MOST_CONNECTIONS, half))

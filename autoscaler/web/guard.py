@@ -1,12 +1,12 @@
-"""Who may ask for what: checks every request over TCP before it is answered.
+"""Checks every request over TCP before it is answered.
 
-- DNS rebinding: where nothing else tells a stranger's page from an operator (no TLS, no users), the Host header must
-  name an address, this machine, or one of `web.allowedHosts`.
-- Cross-site requests: what changes state must not come from another origin, nor in a form's encoding.
-- Credentials: as the web configuration says. Only clients that `web.operators` names change state. An address proves
-  nothing: a proxy on this machine lends its own to every client.
-- Request smuggling: a request whose end is ambiguous is refused, and its connection ends.
-- Floods: as many requests as `rate_limit` allows; wrong passwords as `logins` says.
+- DNS rebinding: without TLS and users, the Host header must be an address, this machine, or one of
+  `web.allowedHosts`.
+- Cross-site requests: a change must not come from another origin, nor in a form's encoding.
+- Credentials: as the web configuration requires. Only clients in `web.operators` make changes. An address is no
+  proof: a proxy on this machine gives its own address to every client.
+- Request smuggling: a request with an ambiguous end is refused, and its connection closed.
+- Floods: `rate_limit` bounds requests; `logins` bounds wrong passwords.
 
 Sources: OWASP's Cross-Site Request Forgery Prevention Cheat Sheet; the Fetch Metadata and Fetch standards.
 """
@@ -34,7 +34,7 @@ from autoscaler.web.work import RETRY
 
 _READS: Final = ("GET", "HEAD", "OPTIONS")
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
-"""What a page of another site can send without being asked whether it may."""
+"""Content types that a page of another site can send without a preflight request."""
 _SECURITY_HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
@@ -51,7 +51,7 @@ _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="autoscaler", charset="UTF
 
 
 class Refusal(Exception):
-    """The request is answered with an error before anything is looked at."""
+    """Raised to answer a request with an error before it is handled."""
 
     def __init__(self, kind: ErrorType, message: str, headers: Mapping[str, str] | None = None) -> None:
         self.kind, self.message, self.headers = kind, message, headers
@@ -59,15 +59,15 @@ class Refusal(Exception):
 
 
 class Guard:
-    """ASGI middleware. `scope["user"]` is the user who logged in, else the name of the client's certificate, or None.
+    """ASGI middleware that sets `scope["user"]`: the logged-in user, else the client certificate's name, or None.
 
-    `scope["change_refused"]` says why this client may change nothing, for the page; empty: it may.
+    `scope["change_refused"]` says why this client must not make changes, for the page; empty: it may.
     """
 
     def __init__(
         self, app: ASGIApp, config: WebConfig | None, web: WebSettings, clock: Clock, host: str, logger: Logger
     ) -> None:
-        """`config`: None without --web.config.file. `host`: what the server listens on."""
+        """`config`: None without --web.config.file. `host`: the server's listen address."""
         self._app = app
         self._clock = clock
         self._names = {"localhost", host.lower(), socket.gethostname().lower()} - {""}
@@ -78,7 +78,7 @@ class Guard:
         self.follow(config, web)
 
     def follow(self, config: WebConfig | None, web: WebSettings) -> None:
-        """Follow other configurations from the next request on. Users stay logged in while no user changes."""
+        """Follow new configurations from the next request on. Users stay logged in unless the users change."""
         before, now = self._config or _NO_CONFIG, config or _NO_CONFIG
         if now.users != before.users:
             self._credentials = Credentials(now.users, self._clock) if now.users else None
@@ -121,14 +121,12 @@ class Guard:
 
     def _refuse_too_many(self) -> None:
         if self._rate is not None and not self._rate.take(self._clock.monotonic()):
-            raise Refusal(
-                ErrorType.TOO_MANY_REQUESTS, "more requests than rate_limit of --web.config.file allows; wait", RETRY
-            )
+            raise Refusal(ErrorType.TOO_MANY_REQUESTS, "the rate_limit of --web.config.file is exceeded; wait", RETRY)
 
     def _refuse_rebinding(self, headers: Mapping[str, str]) -> None:
         config = self._config
         if config is not None and (config.tls is not None or config.users):
-            return  # the certificate, or credentials that a browser keeps for another name, say that it is us
+            return  # the certificate, or credentials stored for another name, already prove the host
         given = headers.get("host")
         if given is None or self._is_ours(_host_of(given)):
             return
@@ -145,7 +143,7 @@ class Guard:
             ipaddress.ip_address(host)
         except ValueError:
             return False
-        return True  # a page that was rebound has a name
+        return True  # a rebound page has a name
 
     async def _user(self, scope: Scope, headers: Mapping[str, str]) -> str | None:
         credentials, config = self._credentials, self._config
@@ -167,7 +165,7 @@ class Guard:
         return user
 
     def _change_refused(self, user: str | None) -> str:
-        """Why this client may change nothing; empty: it may."""
+        """Return why this client must not make changes; empty: it may."""
         if user is not None and user in self._web.operators:
             return ""
         if user is not None:
@@ -176,7 +174,7 @@ class Guard:
 
 
 def _refuse_ambiguous(headers: Mapping[str, str]) -> None:
-    """Two servers could see different ends of the request: smuggling (RFC 9112, 6.1)."""
+    """Refuse a request whose end two servers could see differently: request smuggling (RFC 9112, 6.1)."""
     if "content-length" in headers and "transfer-encoding" in headers:
         message = "both Content-Length and Transfer-Encoding are given; send one of them"
         raise Refusal(ErrorType.BAD_DATA, message, {"Connection": "close"})
@@ -190,18 +188,18 @@ def _refuse_change(why: str) -> None:
 def _refuse_other_sites(headers: Mapping[str, str], scheme: str) -> None:
     site, origin = headers.get("sec-fetch-site", "none"), headers.get("origin")
     if site not in ("none", "same-origin"):
-        raise Refusal(ErrorType.FORBIDDEN, f"a page of another site asked for it (Sec-Fetch-Site: {site[:40]})")
+        raise Refusal(ErrorType.FORBIDDEN, f"a page of another site sent the request (Sec-Fetch-Site: {site[:40]})")
     ours = f"{scheme}://{headers.get('host', '')}".lower()
-    # behind a proxy that ends TLS the origin is https; no page can make a browser say "same-origin" of it
+    # Behind a proxy that terminates TLS, the origin is https. No page can forge "same-origin".
     if origin is not None and origin.lower() != ours and site != "same-origin":
-        raise Refusal(ErrorType.FORBIDDEN, f"a page of another origin asked for it (Origin: {origin[:100]})")
+        raise Refusal(ErrorType.FORBIDDEN, f"a page of another origin sent the request (Origin: {origin[:100]})")
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in _FORMS:
         raise Refusal(ErrorType.UNSUPPORTED, f"the body is of the type {kind}; send application/json")
 
 
 def _host_of(header: str) -> str:
-    """The host without its port and brackets, in lower case."""
+    """Return the host without port and brackets, in lower case."""
     host = header.strip().lower()
     if host.startswith("["):
         return host[1:].partition("]")[0]
@@ -209,6 +207,8 @@ def _host_of(header: str) -> str:
 
 
 def _path_of(location: str) -> str:
-    """Without scheme and host: those are the client's words (its Host header), and a cache may give them to others."""
+    """Return the path without scheme and host: the client chooses its Host header, and a cache could serve it to
+    others.
+    """
     parts = urlsplit(location)
     return "/" + parts.path.lstrip("/\\") + (f"?{parts.query}" if parts.query else "")

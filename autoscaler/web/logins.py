@@ -1,4 +1,4 @@
-"""Passwords that must be hashed: one at a time, from a short queue, so that guessing holds up nobody who knows one."""
+"""A short queue of passwords to hash, one at a time, in which guesses do not delay correct passwords."""
 
 import asyncio
 from collections import Counter
@@ -15,16 +15,17 @@ from autoscaler.web.credentials import Credentials
 from autoscaler.web.refusals import Refusals
 
 _MOST_WAITING: Final = 16
-"""Passwords: what a bcrypt cost of 10 takes about a second for."""
+"""Passwords in the queue. With a bcrypt cost of 10, hashing them takes about a second."""
 _FAILURES: Final = 10
-"""Of one client at once; after them, one each second. Right passwords do not count: many come through one proxy."""
+"""Wrong passwords of one client in a burst; after it, one a second. Correct ones do not count: many users may share a
+proxy."""
 _FAILURE_SECONDS: Final = 1.0
 _MOST_CLIENTS: Final = 1_000
-"""Whose failures are counted; of more, those that have been quiet for longest start anew."""
+"""Clients whose failures are counted. Beyond it, the least recent ones are forgotten."""
 
 
 class LoginRefused(Exception):
-    """A password is not looked at: the queue is full. `guessing`: of failures from the client's own address."""
+    """A password is not checked because the queue is full. `guessing`: by failures of the client's own address."""
 
     def __init__(self, *, guessing: bool) -> None:
         self.guessing = guessing
@@ -37,28 +38,28 @@ class _Login:
     header: str
     client: str
     user: asyncio.Future[str | None]
-    """Once it was looked at."""
+    """Set once the password was checked."""
 
 
 class Logins:
-    """The queue. Used from the server's event loop alone.
+    """The queue. Use it from the server's event loop only.
 
-    First come those whose addresses have failed least, and of them the newest: whoever logs in while many guesses wait
-    is next.
+    Addresses with the fewest failures come first, and among them the newest login, so a user who logs in during many
+    guesses is next.
     """
 
     def __init__(self, clock: Clock, logger: Logger) -> None:
         self._clock = clock
         self._waiting: list[_Login] = []
-        """The oldest first."""
+        """Oldest first."""
         self._failures: dict[str, TokenBucket] = {}
-        """Client -> how many more may fail; the one that failed last comes last."""
+        """Client -> its remaining failures; the client that failed last comes last."""
         self._working: asyncio.Task[None] | None = None
         self._arrived = asyncio.Event()
         self._refusals = Refusals("login_flood", clock, logger)
 
     async def user(self, credentials: Credentials, header: str, client: str) -> str | None:
-        """The user whom a header names, or None when it does not hold. Raises LoginRefused."""
+        """Return the user of a header, or None when it is wrong. Raises LoginRefused."""
         login = _Login(credentials, header, client, asyncio.get_running_loop().create_future())
         self._waiting.append(login)
         if len(self._waiting) > _MOST_WAITING:
@@ -69,7 +70,7 @@ class Logins:
         return await login.user
 
     def _refuse_one(self) -> None:
-        """The oldest of the client of whom most wait."""
+        """Refuse the oldest login of the client with the most."""
         client, _ = Counter(login.client for login in self._waiting).most_common(1)[0]
         login = next(login for login in self._waiting if login.client == client)
         self._waiting.remove(login)
@@ -79,7 +80,7 @@ class Logins:
     async def _work(self) -> None:
         while self._waiting:
             self._arrived.clear()
-            now = self._clock.monotonic()  # one for all: the older of two from one address must not seem to have more
+            now = self._clock.monotonic()  # one time for all, so that two clients compare fairly
             login = max(reversed(self._waiting), key=lambda each: self._tokens(each.client, now))
             if self._tokens(login.client, now) < 1:
                 await self._pause(self._failures[login.client].wait_seconds(now))
@@ -87,11 +88,11 @@ class Logins:
             self._waiting.remove(login)
             try:
                 login.user.set_result(await self._look(login))
-            except Exception as error:  # noqa: BLE001 - a bug fails this login, not the next
+            except Exception as error:  # noqa: BLE001 - a bug fails this login only
                 login.user.set_exception(error)
 
     async def _look(self, login: _Login) -> str | None:
-        user = login.credentials.remembered(login.header)  # another one of the same may have been looked at meanwhile
+        user = login.credentials.remembered(login.header)  # an equal one may have been checked meanwhile
         if user is None and not login.credentials.refused(login.header):
             user = await anyio.to_thread.run_sync(login.credentials.check, login.header)
             if user is None:
@@ -99,7 +100,7 @@ class Logins:
         return user
 
     async def _pause(self, seconds: float) -> None:
-        """Until then, or until somebody arrives who need not wait."""
+        """Wait until then, or until a login arrives that need not wait."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._arrived.wait(), seconds)
 

@@ -1,4 +1,4 @@
-"""Refusals that come in masses are logged once a minute."""
+"""Logs frequent refusals once a minute."""
 
 from typing import Any, Final
 
@@ -6,11 +6,11 @@ from autoscaler.clock import Clock
 from autoscaler.logger import Logger
 
 _QUIET_SECONDS: Final = 60.0
-"""Between two lines."""
+"""Seconds between two lines."""
 
 
 class Refusals:
-    """Counts one kind of refusal. The event's key `refused` says how many there were since the last line."""
+    """Counts one kind of refusal. The log key `refused` has the number since the last line."""
 
     def __init__(self, event: str, clock: Clock, logger: Logger) -> None:
         self._event = event
@@ -20,7 +20,7 @@ class Refusals:
         self._quiet_until = 0.0
 
     def count(self, **keys: Any) -> None:
-        """One more was refused. `keys`: for the log, if this one is logged."""
+        """Count a refusal. `keys`: for the log, if this one is logged."""
         self._refused += 1
         now = self._clock.monotonic()
         if now >= self._quiet_until:

@@ -1,6 +1,6 @@
-"""The server: uvicorn on a thread of its own inside the daemon; `connections` accepts its clients.
+"""The server: uvicorn on its own thread of the daemon. `connections` accepts its clients.
 
-It answers on a TCP address and, where it is given one, on the control socket.
+It listens on a TCP address and, if configured, on the control socket.
 """
 
 import asyncio
@@ -34,14 +34,14 @@ from autoscaler.web.webconfig import WebConfig
 
 _START_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 1
-"""That what is being answered may still take."""
+"""Seconds that answers in progress get at a stop."""
 _FOLLOW_SECONDS: Final = 10.0
 _UNSENT_BYTES: Final = 128 * 1024
-"""Of an answer, that the kernel keeps for a client that is slow to take it. Linux doubles it."""
+"""Bytes of an answer that the kernel buffers for a slow client. Linux doubles it."""
 
 
 class WebServer:
-    """One server. `start` and `stop` are called once each, `follow` in between; all from one thread."""
+    """One server. One thread calls `start`, `follow` and `stop`; `start` and `stop` once each."""
 
     def __init__(
         self,
@@ -53,10 +53,10 @@ class WebServer:
         control: Path | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """Takes the address and the control socket's path, and answers nothing yet. Raises ListenError.
+        """Binds the address and the control socket without answering yet. Raises ListenError.
 
-        `listen`: HOST:PORT; port 0 finds a free one. `config`: of --web.config.file. `pages`: further routes.
-        `control`: the control socket's path; None: there is none. `limits`: of clients over TCP; None: the usual ones.
+        `listen`: HOST:PORT; port 0 finds a free port. `config`: of --web.config.file. `pages`: more routes. `control`:
+        the control socket's path, or None. `limits`: of TCP clients; None: the defaults.
         """
         self._logger = logger
         self._config = config
@@ -69,12 +69,12 @@ class WebServer:
         host, port = self._socket.getsockname()[:2]
         scheme = "http" if config is None or config.tls is None else "https"
         self.url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
-        """Where it listens; with port 0, the port that was found."""
+        """The server's URL; with port 0, with the port found."""
         app = application(sources, logger, with_users=config is not None and bool(config.users), pages=pages)
         clock, host = sources.clock, listen.rpartition(":")[0].strip("[]")
         self._guard = Guard(app, config, sources.settings().web, clock, host, logger)
         settings = _settings(self._guard)
-        logging.getLogger("uvicorn").setLevel(logging.ERROR)  # a client that sends no HTTP must not fill our log
+        logging.getLogger("uvicorn").setLevel(logging.ERROR)  # a client that does not speak HTTP must not fill the log
         self._context = None if config is None or config.tls is None else config.tls.context()
         limits, refusals = limits or Limits(most_connections()), Refusals("connection_flood", clock, logger)
         self._connections = [Connections(self._socket, limits, self._context, settings, refusals)]
@@ -87,7 +87,7 @@ class WebServer:
         self._thread = threading.Thread(target=self._run, name="web", daemon=True)
 
     def start(self) -> None:
-        """Answer from now on. Raises ListenError when the server does not come up."""
+        """Start to answer. Raises ListenError when the server fails to start."""
         self._thread.start()
         until = time.monotonic() + _START_SECONDS
         while not self._server.started:
@@ -99,8 +99,8 @@ class WebServer:
         self._logger.info("listening", url=self.url, control_socket=control)
 
     def stop(self) -> None:
-        """Finish what is being answered, for a short while, and let go of the address."""
-        logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # an answer that is given up now is no error
+        """Finish answers in progress for a short while, then release the address."""
+        logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # an answer that is dropped now is not an error
         self._server.should_exit = True
         if self._thread.is_alive():
             self._thread.join(_STOP_SECONDS + 3)
@@ -109,9 +109,9 @@ class WebServer:
             self._control.close()
 
     def follow(self, config: WebConfig | None, web: WebSettings, seconds: float = _FOLLOW_SECONDS) -> None:
-        """Follow other configurations: users, headers, limits, operators, and what the certificate's files hold now.
+        """Follow new configurations: users, headers, limits, operators and the certificate's files.
 
-        Raises ConfigError for what needs a restart, and when it is not begun within so many seconds; then nothing has
+        Raises ConfigError when a change needs a restart, and when it does not start within `seconds`; nothing is then
         changed.
         """
         before = self._config or WebConfig(Path())
@@ -134,14 +134,14 @@ class WebServer:
         raise ConfigError([Problem(str(config.path), 1, 1, "", message)]) from None
 
     def _follow(self, following: Future[None], config: WebConfig | None, web: WebSettings) -> None:
-        """On the server's own thread, between two handshakes."""
+        """Run on the server's own thread, between two handshakes."""
         if not following.set_running_or_notify_cancel():
             return  # the caller has given up
         try:
             if self._context is not None and config is not None and config.tls is not None:
                 config.tls.load_into(self._context)
             self._guard.follow(config, web)
-        except Exception as error:  # noqa: BLE001 - the caller's
+        except Exception as error:  # noqa: BLE001 - the caller raises it
             following.set_exception(error)
         else:
             following.set_result(None)
@@ -149,13 +149,13 @@ class WebServer:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except BaseException as error:  # noqa: BLE001 - reported by `start`, or logged
+        except BaseException as error:  # noqa: BLE001 - `start` reports it, or the log
             self._failure = error
             if self._server.started:
                 self._logger.error("web_failed", error=named(error))  # noqa: TRY400 - see `named`
 
     async def _serve(self) -> None:
-        """Until `stop`. Connections that are left then are cancelled by asyncio.run."""
+        """Serve until `stop`. asyncio.run cancels the remaining connections."""
         self._loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as group:
             accepting = [group.create_task(each.accept(self._server.server_state)) for each in self._connections]
@@ -195,6 +195,6 @@ def _listen(address: str) -> socket.socket:
         else:
             cause = f"cannot be listened on: {error.strerror or error}; correct --web.listen-address"
         raise ListenError(f"the address {address} {cause}") from None
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what is accepted inherits it: no 40 ms waits
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted sockets inherit it: no 40 ms waits
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNSENT_BYTES)
     return listening

@@ -1,4 +1,4 @@
-"""What the server is handed: everything it knows of the daemon."""
+"""The server's access to the daemon."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,24 +15,24 @@ from autoscaler.web.work import Work
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Called from the server's threads, never from a shard's."""
+    """Functions and values for the server's threads. Shards do not call them."""
 
     state: State
     settings: Callable[[], Settings]
-    """The configuration that runs now."""
+    """Returns the running configuration."""
     clock: Clock
     registry: CollectorRegistry
-    """What /metrics shows."""
+    """The registry of /metrics."""
     ready: Callable[[], bool]
-    """Whether every shard's first cycle has ended or met its deadline. Answers at once."""
+    """Returns whether every shard's first cycle has ended or met its deadline. Does not block."""
     reload: Callable[[], Sequence[str]]
-    """Reads the configuration again and returns when it is followed: what is wrong with it, if anything."""
+    """Reloads the configuration and returns its problems, once it is followed."""
     status: Callable[[], DaemonStatus]
-    """How it does, and what it depends on. Answers at once."""
+    """Returns the status of the daemon and its dependencies. Does not block."""
     work: Work = field(default_factory=Work)
-    """The threads that answers are made on."""
+    """The threads that make answers."""
 
     def library(self) -> Library:
-        """Documents of what is configured now."""
+        """Return the documents of the running configuration."""
         settings = self.settings()
         return Library(self.state.archive, settings.autoscalers, settings.prometheus)

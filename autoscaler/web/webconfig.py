@@ -1,7 +1,7 @@
-"""`--web.config.file`: TLS and users, in the format that Prometheus' own servers read.
+"""`--web.config.file`: TLS and users, in the format of Prometheus' own servers.
 
-Source: github.com/prometheus/exporter-toolkit, docs/web-configuration.md. What is not supported here is refused, with
-what to do, and never ignored.
+Source: github.com/prometheus/exporter-toolkit, docs/web-configuration.md. Unsupported settings are refused with a
+remedy, never ignored.
 """
 
 import re
@@ -42,7 +42,7 @@ _UNSUPPORTED: Final = "is not supported here; remove it"
 
 @dataclass(frozen=True, slots=True)
 class TlsServer:
-    """The server's certificate, and what it asks of clients."""
+    """The server's certificate, and its requirements of clients."""
 
     cert_file: Path
     key_file: Path
@@ -52,13 +52,13 @@ class TlsServer:
     maximum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
 
     def load_into(self, context: ssl.SSLContext) -> None:
-        """The certificate as its files hold it now. Raises OSError; a key with a password is one, and not asked for."""
+        """Load the certificate from its files. Raises OSError, also for a key with a password."""
         context.load_cert_chain(self.cert_file, self.key_file, password="")
 
     def context(self) -> ssl.SSLContext:
-        """A context to serve with. Raises OSError, ssl.SSLError included."""
+        """Return a new TLS context. Raises OSError, including ssl.SSLError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.options |= ssl.OP_NO_RENEGOTIATION  # a client could have us compute keys again and again
+        context.options |= ssl.OP_NO_RENEGOTIATION  # renegotiation lets a client cause key computations
         context.minimum_version, context.maximum_version = self.minimum, self.maximum
         self.load_into(context)
         context.verify_mode = self.client_auth
@@ -69,7 +69,7 @@ class TlsServer:
 
 
 class RateLimit(NamedTuple):
-    """Of all requests, by a token bucket."""
+    """The limit of all requests, by a token bucket."""
 
     burst: int
     interval_seconds: float
@@ -77,26 +77,26 @@ class RateLimit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WebConfig:
-    """How the TCP server is reached."""
+    """The settings of the TCP server."""
 
     path: Path
     tls: TlsServer | None = None
     users: Mapping[str, bytes] = field(default_factory=dict)
-    """User's name -> bcrypt hash."""
+    """User name -> bcrypt hash."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Added to every response, in place of our own of that name."""
+    """Headers of every response; they replace the server's own."""
     excluded_paths: frozenset[str] = frozenset()
-    """Read without credentials."""
+    """Paths that need no credentials."""
     rate_limit: RateLimit | None = None
 
     @property
     def verifies_clients(self) -> bool:
-        """Whether the certificate that a client shows is verified."""
+        """Return whether clients' certificates are verified."""
         return self.tls is not None and self.tls.client_auth is not ssl.CERT_NONE
 
 
 def load_web_config(path: Path) -> WebConfig:
-    """The file at `path`. Raises ConfigError with every problem, certificates that cannot be loaded included."""
+    """Return the file's settings. Raises ConfigError with every problem, including unreadable certificates."""
     document = YamlDocument(read(path), str(path))
     problems = Problems(document)
     value = {} if document.value is None else document.value
@@ -131,9 +131,9 @@ def load_web_config(path: Path) -> WebConfig:
 
 
 def check_operators(config: WebConfig | None, settings: Settings) -> None:
-    """Raises ConfigError for those of `web.operators` that cannot log in."""
+    """Raise ConfigError for entries of `web.operators` that cannot log in."""
     if config is not None and config.verifies_clients and not config.users:
-        return  # the name of a certificate: any may be signed tomorrow
+        return  # the name of a certificate, which may be issued later
     known = frozenset() if config is None else frozenset(config.users)
     where = "there is no --web.config.file" if config is None else f"{config.path} has no such user"
     problems = [
@@ -151,7 +151,7 @@ def check_operators(config: WebConfig | None, settings: Settings) -> None:
 
 
 def _check_hash(text: str) -> str:
-    """A hash is never shown."""
+    """Check a bcrypt hash. The error does not show it."""
     if not re.fullmatch(r"\$2[aby]\$(0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}", text):
         raise ValueError('this is not a valid bcrypt hash; make one with `htpasswd -nBC 10 ""`')
     return text
@@ -231,7 +231,7 @@ class _Tls(_Section):
 
 class _Http(_Section):
     http2: Literal[False] = False
-    """Only HTTP/1.1 is spoken."""
+    """Only HTTP/1.1 is supported."""
     headers: dict[
         Literal[
             "Content-Security-Policy",
@@ -245,7 +245,7 @@ class _Http(_Section):
 
 
 def _seconds(value: object) -> float:
-    """Of a duration as Go writes it. Source: pkg.go.dev/time#ParseDuration."""
+    """Return the seconds of a Go duration. Source: pkg.go.dev/time#ParseDuration."""
     if isinstance(value, str) and re.fullmatch(rf"(?:{_GO_PART})+", value):
         return sum(float(number) * _GO_UNITS[unit] for number, unit in re.findall(_GO_PART, value))
     if value in (0, "0") and not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What answers are made of takes time: a few threads, and a short queue."""
+"""A few threads with a short queue, on which answers are made."""
 
 import asyncio
 import time
@@ -10,14 +10,14 @@ import anyio
 
 _T = TypeVar("_T")
 _THREADS: Final = 2
-"""That read the state and make documents at once; more would take processor time from the shards."""
+"""Threads that read the state and make documents. More would take processor time from the shards."""
 _MOST_WAITING: Final = 32
-"""Requests that may wait for one of them."""
+"""Requests that may wait for a thread."""
 RETRY: Final = {"Retry-After": "1"}
 
 
 class TooBusy(Exception):
-    """The queue is full: answer 503, with `RETRY`."""
+    """The queue is full: answer 503 with `RETRY`."""
 
     def __init__(self) -> None:
         super().__init__("too many requests wait for an answer already; try again in a second")
@@ -26,18 +26,18 @@ class TooBusy(Exception):
 class Work:
     """Runs functions on threads.
 
-    While others wait, a thread rests as long as it has worked. Shards and these threads share Python's lock: without
-    the rest, a shard would stand behind them whenever it comes back from waiting for an answer.
+    While others wait, a thread pauses for as long as it has worked. Shards and these threads share Python's lock:
+    without the pause, a shard would wait for them after each wait for an answer.
     """
 
     def __init__(self, threads: int = _THREADS, most_waiting: int = _MOST_WAITING) -> None:
-        """`threads`: that work at once. `most_waiting`: callers that may wait for one."""
+        """`threads`: concurrent functions. `most_waiting`: callers that may wait."""
         self._places = anyio.CapacityLimiter(threads)
         self._threads = anyio.CapacityLimiter(inf)
         self._most_waiting = most_waiting
 
     async def run(self, function: Callable[[], _T]) -> _T:
-        """What it returns. Raises TooBusy, and whatever it raises."""
+        """Return the function's result. Raises TooBusy and the function's errors."""
         if self._waiting() >= self._most_waiting:
             raise TooBusy
         place, used = object(), 0.0
@@ -62,7 +62,7 @@ class Work:
 
 
 class SharedWork(Generic[_T]):
-    """One run for all who ask for the same while it lasts."""
+    """Runs a function once for all concurrent callers."""
 
     def __init__(self, work: Work, function: Callable[[], _T]) -> None:
         self._work = work
@@ -70,8 +70,10 @@ class SharedWork(Generic[_T]):
         self._running: asyncio.Future[_T] | None = None
 
     async def run(self) -> _T:
-        """What the function returns: at most as old as it takes. Raises TooBusy, and whatever it raises."""
+        """Return the function's result, computed during this call at the earliest. Raises TooBusy and the function's
+        errors.
+        """
         if self._running is None or self._running.done():
             self._running = asyncio.ensure_future(self._work.run(self._function))
-            self._running.add_done_callback(lambda done: done.cancelled() or done.exception())  # all may have left
+            self._running.add_done_callback(lambda done: done.cancelled() or done.exception())  # no caller may be left
         return await asyncio.shield(self._running)

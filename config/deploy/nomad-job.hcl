@@ -1,12 +1,12 @@
-# The daemon as a job of the Nomad cluster that it scales. Its configuration, autoscaler.yaml, stands beside this file.
+# The daemon as a job of the Nomad cluster that it scales. Its configuration, autoscaler.yaml, is beside this file.
 #
-#   install -d -o 65532 -m 700 /srv/autoscaler               # on the client that keeps the state, and in its configuration:
+#   install -d -o 65532 -m 700 /srv/autoscaler               # on the client with the state, and in its configuration:
 #                                                            #   client { host_volume "autoscaler" { path = "/srv/autoscaler" } }
-#   nomad acl policy apply -namespace default -job autoscaler autoscaler nomad-policy.hcl    # where ACLs are on
+#   nomad acl policy apply -namespace default -job autoscaler autoscaler nomad-policy.hcl    # with ACLs
 #   nomad job run -var image=registry.example/prometheus-autoscaler:0.1.0 nomad-job.hcl
 #
 # In the configuration, `tokenFile: /secrets/nomad_token` is the token that Nomad gives the task for that policy.
-# `autoscaler get` reads as everywhere on the client. The control socket is in the container:
+# On the client, `autoscaler get` works. The control socket is in the container:
 # `nomad alloc exec -job autoscaler autoscaler pause NAME`.
 
 variable "image" {
@@ -24,7 +24,7 @@ job "autoscaler" {
 
     task "daemon" {
       driver = "docker"
-      user   = "65532" # as in the image; Nomad makes the token's file this user's
+      user   = "65532" # as in the image; Nomad gives the token's file to this user
 
       config {
         image           = var.image

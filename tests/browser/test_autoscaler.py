@@ -118,7 +118,7 @@ def test_a_time_can_be_typed(site: Served, opened: Open) -> None:
     page = opened(site, SHOP)
     half_past = site.world.start + timedelta(minutes=30, seconds=7)
 
-    page.get_by_label("Another moment (UTC)").fill(f"{half_past:%Y-%m-%dT%H:%M:%S}")
+    page.get_by_label("Another time (UTC)").fill(f"{half_past:%Y-%m-%dT%H:%M:%S}")
     page.get_by_role("button", name="Explain").click()
 
     made = site.world.start + timedelta(minutes=30)

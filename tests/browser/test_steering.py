@@ -88,7 +88,7 @@ def test_a_reader_sees_no_form_and_where_changes_are_made(with_users: Served, si
     of_stranger = opened(site, "/autoscalers/shop-api")
 
     expect(of_user.locator("#read-only")).to_contain_text(
-        "You can only look here: the user 'scraper' may only read: web.operators does not name it"
+        "Read-only: the user 'scraper' may only read: web.operators does not name it"
     )
     expect(of_stranger.locator("#read-only")).to_contain_text("only users that web.operators names make changes")
     for page in (of_user, of_stranger):

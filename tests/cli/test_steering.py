@@ -115,7 +115,7 @@ def test_those_whose_labels_fit_are_stopped(online: ServedScene) -> None:
     assert steering(online, "jobs") is None
     said = online.run("pause", "-l", "team=mail")
     assert (said.code, said.out) == (1, "")
-    assert "no autoscaler has labels that fit 'team=mail'" in said.err
+    assert "no autoscaler's labels match 'team=mail'" in said.err
 
 
 @pytest.mark.parametrize("span", ["1s", "90m", "1h30m15s", "20d", "3w", "2y", "11y"])

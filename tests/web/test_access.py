@@ -245,7 +245,7 @@ def test_a_reader_sees_why_there_are_no_forms(daemon: Daemon, config: Path) -> N
     with serving(daemon, config) as served:
         of_reader = served.get("/autoscalers/web", auth=("scraper", PASSWORD)).text
         of_ann = served.get("/autoscalers/web", auth=(ANN, PASSWORD)).text
-    assert "You can only look here: the user &#39;scraper&#39; may only read" in of_reader
+    assert "Read-only: the user &#39;scraper&#39; may only read" in of_reader
     assert "data-action" not in of_reader
     assert "data-action" in of_ann
 

@@ -83,7 +83,7 @@ def test_a_resume_of_all_forgets_those_that_left_the_configuration_too(fleet: Se
         ({"all": "yes"}, 400, "all"),
         ({"labelSelector": "team=shop,"}, 400, "is not a valid label selector"),
         ({"labelSelector": ["team"]}, 400, "expected a text such as team=shop"),
-        ({"labelSelector": "team=shpo"}, 404, "no autoscaler has labels that fit 'team=shpo'"),
+        ({"labelSelector": "team=shpo"}, 404, "no autoscaler's labels match 'team=shpo'"),
         ({"selector": "team=shop"}, 400, "known: all,"),
     ],
 )

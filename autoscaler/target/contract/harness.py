@@ -1,4 +1,4 @@
-"""What the contract suite needs of a back end under test."""
+"""The back end under test, as the contract suite uses it."""
 
 import time
 from abc import ABC, abstractmethod
@@ -15,25 +15,25 @@ from autoscaler.target.protocol import Adapter, AdapterContext, AdapterMemory, F
 
 
 class RecordingLogger:
-    """A `Logger` that keeps (level, event, keys) in `lines`, for tests of what is logged and what must not be."""
+    """A `Logger` that keeps (level, event, keys) in `lines`, for tests."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, str, dict[str, Any]]] = []
 
     def debug(self, event: str, **keys: Any) -> None:
-        """Kept."""
+        """Keep the line."""
         self.lines.append(("debug", event, keys))
 
     def info(self, event: str, **keys: Any) -> None:
-        """Kept."""
+        """Keep the line."""
         self.lines.append(("info", event, keys))
 
     def warning(self, event: str, **keys: Any) -> None:
-        """Kept."""
+        """Keep the line."""
         self.lines.append(("warning", event, keys))
 
     def error(self, event: str, **keys: Any) -> None:
-        """Kept."""
+        """Keep the line."""
         self.lines.append(("error", event, keys))
 
 
@@ -48,9 +48,9 @@ def make_context(
     logger: RecordingLogger | None = None,
     memory: AdapterMemory | None = None,
 ) -> AdapterContext[SettingsT]:
-    """What the daemon would hand the adapter, on the machine's own clock; the folder is created.
+    """Return a context as the daemon makes it, with the machine's clock. The folder is created.
 
-    `memory`: hand the same one to two adapters, and the second is what a restart makes of the first.
+    `memory`: with the memory of an earlier adapter, the adapter is that one after a restart.
     """
     state_dir.mkdir(parents=True, exist_ok=True)
     return AdapterContext(
@@ -66,63 +66,62 @@ def make_context(
 
 
 class Harness(ABC):
-    """One back end, one adapter on it, one target to play with. The suite's `harness` fixture yields it.
+    """One back end, one adapter and one target. The suite's `harness` fixture yields it and closes what it opened.
 
-    The fixture closes what it opened. Servers may be shared between tests; every test brings the target to the
-    sizes it needs by itself.
+    Tests may share servers: every test brings the target to the sizes that it needs.
     """
 
     adapter: Adapter
-    """The connection under test; `rebuild` replaces it."""
+    """The adapter under test; `rebuild` replaces it."""
     target: TargetRef
-    """Can be scaled; has instances of its own."""
+    """A scalable target with instances."""
     missing: TargetRef
-    """Well-formed, and does not exist."""
+    """A valid target that does not exist."""
     unscalable: TargetRef | None = None
-    """Exists and can never be scaled. None: this back end knows no such thing."""
+    """A target that exists and cannot be scaled. None: the back end has no such target."""
     small: int = 1
     large: int = 3
-    """Two sizes that the target can take; `(small + large) // 2` is a third."""
+    """Two valid sizes of the target; `(small + large) // 2` is a third."""
     scales_to_zero: bool = True
     chooses_victims: bool = False
-    """Whether `ScaleChange.victims` is honoured."""
+    """True when the adapter honours `ScaleChange.victims`."""
     patience_seconds: float = 30
-    """How long the back end may take to come to a new size."""
+    """The longest time that the back end takes to reach a new size."""
     poll_seconds: float = 0.1
     deadline_seconds: float = 10
-    """What one call is given."""
+    """The time of one call."""
     clock: Clock = SystemClock()
-    """The one in the adapter's context."""
+    """The clock in the adapter's context."""
 
     @abstractmethod
     def rebuild(self, *, dry_run: bool = False) -> Adapter:
-        """Close `adapter` and put a new one in its place, on the same back end and state folder."""
+        """Close `adapter` and build a new one on the same back end and state folder."""
 
     @abstractmethod
     def set_size_outside(self, size: int) -> None:
-        """Set the target's size as somebody else would: not through `adapter`."""
+        """Set the target's size as another client would, without `adapter`."""
 
     @abstractmethod
     def unreachable(self) -> Adapter | str:
-        """A new connection to a back end that does not answer, or why there can be none: then its tests are skipped.
+        """Return a connection to a back end that does not answer, or why there is none: its tests are then skipped.
 
-        The suite closes it.
+        The suite closes the connection.
         """
 
     def call(self, seconds: float | None = None) -> Call:
-        """A call that has this long from now; negative: too late already."""
+        """Return a call with this many seconds left; negative: its deadline has passed."""
         allowed = self.deadline_seconds if seconds is None else seconds
         return Call(self.clock.now(), self.clock.monotonic() + allowed)
 
     def observe(self) -> TargetState:
-        """The target's state now; fails the test when it is an error."""
+        """Return the target's state. Fail the test when it is an error."""
         answer = self.adapter.observe([self.target], self.call())[self.target]
         if isinstance(answer, TargetError):
             pytest.fail(f"observe({self.target}) should be its state, is {type(answer).__name__}: {answer}")
         return answer
 
     def change(self, state: TargetState, size: int, *, victims: tuple[str, ...] = ()) -> ScaleChange:
-        """A change to `size`, decided from `state`, with an id of its own."""
+        """Return a change to `size` with a new id, decided from `state`."""
         return ScaleChange(
             f"contract-{time.monotonic_ns()}",
             size,
@@ -133,17 +132,17 @@ class Harness(ABC):
         )
 
     def start_at(self, size: int) -> TargetState:
-        """Bring the target to `size` from outside and wait until it is at rest there."""
+        """Bring the target to `size` from outside and wait until it is at rest."""
         if not at_rest(self.observe(), size):
             self.set_size_outside(size)
         return self.settle(size)
 
     def settle(self, size: int) -> TargetState:
-        """Wait until the target asks for `size`, exactly so much runs, and nothing holds it."""
+        """Wait until the target asks for `size`, runs exactly that, and has no hold."""
         return self.wait_for(lambda state: at_rest(state, size), f"to be at rest at size {size}")
 
     def wait_for(self, wanted: Callable[[TargetState], bool], what: str) -> TargetState:
-        """Observe until `wanted`; fails the test after `patience_seconds`, saying what was seen last."""
+        """Observe until `wanted`. Fail the test after `patience_seconds` with the last state."""
         give_up = time.monotonic() + self.patience_seconds
         while True:
             state = self.observe()
@@ -155,12 +154,12 @@ class Harness(ABC):
 
 
 def live_weight(state: TargetState) -> int:
-    """Units that run and stay."""
+    """Return the units that run and stay."""
     return sum(one.weight for one in state.instances if one.phase is Phase.RUNNING and not one.deleting)
 
 
 def at_rest(state: TargetState, size: int) -> bool:
-    """Whether the target asks for `size`, exactly so much runs, nothing leaves and nothing holds it."""
+    """Return whether the target asks for `size`, runs exactly that, and no instance leaves or hold exists."""
     leaving = any(one.deleting for one in state.instances)
     sizes = {state.replicas, state.status_replicas, live_weight(state)}
     return sizes == {size} and not leaving and state.hold == Hold()

@@ -1,6 +1,6 @@
-"""The promises of the adapter contract, one a test.
+"""The promises of the adapter contract, one for each test.
 
-Nothing here depends on how fast a back end is: whatever takes time is waited for, up to the harness's patience.
+No test depends on a back end's speed: it waits up to the harness's patience.
 """
 
 import time
@@ -22,15 +22,15 @@ from autoscaler.target.protocol import Adapter, Closes, concurrent_writes
 
 _NOT_DONE = (TargetUnavailable, TargetNotWritten)
 _PROMPT_SECONDS = 2.0
-"""What "promptly" may last on a busy machine."""
+"""The longest duration of "promptly" on a busy machine."""
 _SIDE_BY_SIDE = 4
-"""Calls at once, at most: enough to find what they share."""
+"""Concurrent calls at most; enough to find state that they share."""
 _MOST_ASKED = 64
-"""How often one write may ask `Call.seconds_left`."""
+"""Calls of `Call.seconds_left` in one write."""
 
 
 class AdapterContract:
-    """Subclass as `Test…`, supply the fixture `harness`; every test is a promise of `autoscaler.target.protocol`."""
+    """Subclass as `Test…` with the fixture `harness`. Every test is a promise of `autoscaler.target.protocol`."""
 
     def test_observe_answers_for_exactly_the_targets_asked_for(self, harness: Harness) -> None:
         """The daemon looks up every target of the batch, and pays for no other."""
@@ -39,26 +39,26 @@ class AdapterContract:
             _promise(set(answer) == set(asked), f"observe({_names(asked)}) answers for {_names(list(answer))}")
 
     def test_a_missing_target_is_not_found_and_disturbs_no_other(self, harness: Harness) -> None:
-        """One group deleted by hand must not stop the scaling of all others on its connection."""
+        """An operator who deletes one group must not stop the scaling of the others on its connection."""
         answer = harness.adapter.observe([harness.missing, harness.target], harness.call())
         _promise_error(answer[harness.missing], TargetNotFound, f"observe of {harness.missing}, which does not exist,")
         seen = answer[harness.target]
         _promise(isinstance(seen, TargetState), f"{harness.target}, asked with a missing one, is an error: {seen!r}")
 
     def test_scaling_a_missing_target_is_not_found(self, harness: Harness) -> None:
-        """Deleted between observe and scale: the condition must say so."""
+        """The target may be deleted between observe and scale; the condition must say so."""
         change = ScaleChange("contract-missing", harness.large, harness.small, None, "the contract suite says so")
         error = _scale_error(harness.adapter, harness.missing, change, harness.call())
         _promise_error(error, TargetNotFound, f"scale of {harness.missing}, which does not exist,")
 
     def test_observing_twice_changes_nothing(self, harness: Harness) -> None:
-        """Observe is read only: a dry run rests on it."""
+        """A dry run relies on `observe` being read-only."""
         first = harness.start_at(harness.small)
         again = harness.observe()
         _promise_same(first, again, "a second observation")
 
     def test_a_dry_run_observes_the_same_and_changes_nothing(self, harness: Harness) -> None:
-        """A dry run is believed because it sees what a live one sees, and because nothing moves."""
+        """A dry run sees what a live daemon sees and changes nothing."""
         live = harness.start_at(harness.small)
         harness.rebuild(dry_run=True)
         _promise_same(live, harness.observe(), "a dry run's observation")
@@ -66,13 +66,13 @@ class AdapterContract:
         _promise_same(live, harness.observe(), "the observation after a dry run")
 
     def test_a_rebuilt_adapter_sees_the_same(self, harness: Harness) -> None:
-        """The daemon restarts, the back end does not."""
+        """A restart of the daemon does not change the back end."""
         before = harness.start_at(harness.small)
         harness.rebuild()
         _promise_same(before, harness.observe(), "the observation after a restart")
 
     def test_states_have_the_types_and_bounds_of_the_contract(self, harness: Harness) -> None:
-        """The daemon refuses another one: a wrong value let in would be met after a size was written."""
+        """The daemon refuses other values: a wrong one could otherwise fail a stage after a write."""
         for size in (harness.large, harness.small):
             state = harness.start_at(size)
             try:
@@ -81,7 +81,7 @@ class AdapterContract:
                 pytest.fail(f"observe({harness.target}) at size {size}: {error}")
 
     def test_what_a_write_comes_to_has_the_types_of_the_contract(self, harness: Harness) -> None:
-        """The daemon takes another one for a write of which nobody knows whether it arrived."""
+        """The daemon treats another outcome as a write with an unknown result."""
         state = harness.start_at(harness.small)
         same, stale = harness.change(state, harness.small), replace(state, revision=None, replicas=harness.large + 1)
         for change in (same, harness.change(stale, harness.large), harness.change(state, harness.large)):
@@ -91,7 +91,7 @@ class AdapterContract:
                 pytest.fail(f"scale from {change.decided_from} to {change.size}: {error}")
 
     def test_instances_can_be_told_apart(self, harness: Harness) -> None:
-        """A sample must find its one instance: by a name that stays and an identity that no other has."""
+        """A sample joins one instance by a stable name and an identity that no other instance has."""
         instances = harness.start_at(harness.large).instances
         names = Counter(one.name for one in instances)
         identities = Counter(identity for one in instances for identity in one.identities)
@@ -102,7 +102,7 @@ class AdapterContract:
             _promise("" not in one.identities, f"{one.name} has an empty identity")
 
     def test_instances_are_well_formed(self, harness: Harness) -> None:
-        """Readiness rules compare their times with `now`; sizes are sums of their weights."""
+        """Readiness rules compare instance times with `now`; sizes are sums of weights."""
         now = harness.clock.now()
         for one in harness.start_at(harness.small).instances:
             _promise(one.weight >= 1, f"{one.name}.weight should be at least 1, is {one.weight}")
@@ -114,7 +114,7 @@ class AdapterContract:
                 _promise(not late, f"{one.name}.{name} should not lie in the future, is {at!r} at {now!r}")
 
     def test_the_sizes_count_units(self, harness: Harness) -> None:
-        """HPA's arithmetic needs three numbers that agree at rest: asked for, existing, running."""
+        """HPA's arithmetic needs three numbers that agree at rest: desired, existing and running."""
         for size in (harness.large, harness.small):
             state = harness.start_at(size)
             seen = (state.replicas, state.status_replicas, live_weight(state))
@@ -123,17 +123,19 @@ class AdapterContract:
             _promise(within, f"{size} is the target's size, and outside its own limits {state.limits}")
 
     def test_scale_out_is_written_and_comes_to_pass(self, harness: Harness) -> None:
-        """The size is absolute, and the next observation already asks for it."""
+        """The size is absolute, and the next observation returns it."""
         self._scale_and_settle(harness, harness.small, harness.large)
 
     def test_scale_in_is_written_and_comes_to_pass(self, harness: Harness) -> None:
-        """What stays is what was there: a scale-in replaces nobody."""
+        """A scale-in replaces no instance."""
         before, after = self._scale_and_settle(harness, harness.large, harness.small)
         fresh = _live(after) - _live(before)
         _promise(not fresh, f"a scale-in should keep instances that were there, but {sorted(fresh)} are new")
 
     def test_what_leaves_is_not_counted_as_existing(self, harness: Harness) -> None:
-        """An average is load by what exists: with what leaves counted in, a constant load never settles."""
+        """An average divides load by existing instances. If leaving instances counted, a constant load would never
+        settle.
+        """
         state = harness.start_at(harness.large)
         harness.adapter.scale(harness.target, harness.change(state, harness.small), harness.call())
 
@@ -148,20 +150,20 @@ class AdapterContract:
         harness.wait_for(is_counted, f"to be at rest at size {harness.small}")
 
     def test_scale_out_keeps_the_instances_that_run(self, harness: Harness) -> None:
-        """Scaling must never restart the workers that carry the load."""
+        """Scaling must not restart the instances that carry the load."""
         before, after = self._scale_and_settle(harness, harness.small, harness.large)
         gone = _live(before) - _live(after)
         _promise(not gone, f"a scale-out should keep what runs, but {sorted(gone)} are gone")
 
     def test_the_same_size_is_unchanged(self, harness: Harness) -> None:
-        """Doing nothing is an outcome: no event, no cooldown, no new revision."""
+        """Unchanged is an outcome without an event, a cooldown or a new revision."""
         state = harness.start_at(harness.small)
         outcome = harness.adapter.scale(harness.target, harness.change(state, harness.small), harness.call())
         _promise(isinstance(outcome, Unchanged), f"scale to the size it has should be Unchanged, is {outcome}")
         _promise_same(state, harness.observe(), "the observation after an unchanged size")
 
     def test_an_outside_change_since_the_observation_wins(self, harness: Harness) -> None:
-        """Somebody else was faster: we decide anew from what they did, and overwrite nothing."""
+        """Another client changed the size: the next cycle decides from its size, and no write overwrites it."""
         stale = harness.start_at(harness.small)
         harness.set_size_outside(harness.large)
         harness.settle(harness.large)
@@ -175,7 +177,7 @@ class AdapterContract:
         )
 
     def test_a_size_decided_from_another_one_is_a_conflict(self, harness: Harness) -> None:
-        """Without a revision the size that the decision saw is the guard."""
+        """Without a revision, the size that the decision saw guards the write."""
         state = harness.start_at(harness.small)
         change = ScaleChange(
             "contract-no-revision", harness.large, harness.large + 1, None, "the contract suite says so"
@@ -185,7 +187,7 @@ class AdapterContract:
         _promise_same(state, harness.observe(), "the observation after a Conflict")
 
     def test_one_decision_repeated_never_removes_twice(self, harness: Harness) -> None:
-        """A write whose answer was lost is tried again, also after a restart."""
+        """A write whose answer was lost is retried, also after a restart."""
         state = harness.start_at(harness.large)
         middle = (harness.small + harness.large) // 2
         change = harness.change(state, middle)
@@ -199,7 +201,7 @@ class AdapterContract:
             harness.rebuild()
 
     def test_named_victims_leave_first(self, harness: Harness) -> None:
-        """Whoever names victims has measured them: the least loaded goes, not the newest."""
+        """The daemon ranks victims by load: the least loaded leaves, not the newest."""
         if not harness.chooses_victims:
             pytest.skip("this adapter leaves the choice of victims to the back end")
         state = harness.start_at(harness.large)
@@ -212,14 +214,14 @@ class AdapterContract:
         _promise(victim not in stayed, f"{victim} was named as victim and is still there, beside {sorted(stayed)}")
 
     def test_scaling_to_zero_and_back(self, harness: Harness) -> None:
-        """HPAScaleToZero: an idle queue costs nothing, and work brings the workers back."""
+        """HPAScaleToZero: an idle queue costs nothing, and work starts workers again."""
         if not harness.scales_to_zero:
             pytest.skip("this back end cannot have the size 0")
         self._scale_and_settle(harness, harness.small, 0)
         self._scale_and_settle(harness, 0, harness.small)
 
     def test_what_cannot_be_scaled_says_so(self, harness: Harness) -> None:
-        """A daemon service, a system job: its own autoscaler fails with the reason, the others go on."""
+        """For a daemon service or a system job, only its own autoscaler fails, with the reason."""
         if harness.unscalable is None:
             pytest.skip("this back end knows nothing that exists and cannot be scaled")
         answer = harness.adapter.observe([harness.unscalable, harness.target], harness.call())
@@ -230,7 +232,7 @@ class AdapterContract:
         _promise_error(error, TargetNotScalable, f"scale of {harness.unscalable}")
 
     def test_a_passed_deadline_is_unavailable_at_once(self, harness: Harness) -> None:
-        """A late answer helps nobody, a late write harms: it would act on what is no longer true."""
+        """A late write would act on an outdated state."""
         state = harness.start_at(harness.small)
         change = harness.change(state, harness.large)
         began = time.monotonic()
@@ -242,7 +244,7 @@ class AdapterContract:
         _promise_same(state, harness.observe(), "the observation after calls that were too late")
 
     def test_a_write_whose_target_was_taken_over_sends_nothing_more(self, harness: Harness) -> None:
-        """Another shard or daemon may write by now: `Call.seconds_left` is asked before each request of a write."""
+        """Another shard or daemon may write by then: each request of a write is preceded by `Call.seconds_left`."""
         state = harness.start_at(harness.small)
         for asked in range(_MOST_ASKED):
             call = replace(harness.call(), is_current=partial(next, iter([True] * asked), False))
@@ -255,7 +257,7 @@ class AdapterContract:
         pytest.fail(f"scale asks more than {_MOST_ASKED} times whether the target is still its own")
 
     def test_writes_side_by_side_do_not_mix(self, harness: Harness) -> None:
-        """Where `concurrent_writes` says so, each call has its own target, deadline and answer; so has `observe`."""
+        """With `concurrent_writes`, each call has its own target, deadline and answer, as `observe` has."""
         most = concurrent_writes(harness.adapter)
         if most == 1:
             pytest.skip("this adapter takes one write at a time")
@@ -277,7 +279,7 @@ class AdapterContract:
         harness.settle(size)
 
     def test_a_back_end_that_does_not_answer_is_unavailable(self, harness: Harness) -> None:
-        """An outage is neither a missing target nor a size of zero, and is over by the deadline."""
+        """An outage is neither a missing target nor a size of zero, and the call returns by the deadline."""
         adapter = harness.unreachable()
         if isinstance(adapter, str):
             pytest.skip(adapter)
@@ -294,7 +296,7 @@ class AdapterContract:
         _promise_error(error, _NOT_DONE, "scale during an outage")
 
     def test_closing_is_quick_and_leaves_the_target_alone(self, harness: Harness) -> None:
-        """A daemon that stops takes no worker with it and keeps nobody waiting."""
+        """A daemon that stops does so quickly and ends no worker."""
         before = harness.start_at(harness.small)
         began = time.monotonic()
         harness.rebuild()
@@ -302,7 +304,7 @@ class AdapterContract:
         _promise_same(before, harness.observe(), "the observation after close()")
 
     def _scale_and_settle(self, harness: Harness, start: int, size: int) -> tuple[TargetState, TargetState]:
-        """The states at rest before and after."""
+        """Return the states at rest before and after."""
         before = harness.start_at(start)
         outcome = harness.adapter.scale(harness.target, harness.change(before, size), harness.call())
         _promise(outcome == Written(size), f"scale from {start} to {size} should be Written(size={size}), is {outcome}")
@@ -334,7 +336,7 @@ def _promise_prompt(began: float, seconds: float, what: str) -> None:
 
 
 def _lasting(state: TargetState) -> dict[str, Any]:
-    """What two observations at rest share; readiness may still come, and what has ended may be forgotten."""
+    """Return what two observations at rest share. Readiness may change, and ended instances may disappear."""
     instances = {
         one.name: (one.phase, one.started_at, sorted(one.identities), one.weight, one.requests)
         for one in state.instances
@@ -360,7 +362,7 @@ def _names(targets: Sequence[TargetRef]) -> str:
 def _observe(
     adapter: Adapter, targets: Sequence[TargetRef], call: Call
 ) -> Mapping[TargetRef, TargetState | TargetError]:
-    """The answer; an error that is raised concerns all targets."""
+    """Return the answer, or the error of all targets as each target's."""
     try:
         return adapter.observe(targets, call)
     except TargetError as error:
@@ -368,7 +370,7 @@ def _observe(
 
 
 def _scale_error(adapter: Adapter, target: TargetRef, change: ScaleChange, call: Call) -> object:
-    """The TargetError that scale raises, or what it wrongly returned."""
+    """Return the TargetError that scale raises, or the outcome that it returned instead."""
     try:
         return adapter.scale(target, change, call)
     except TargetError as error:

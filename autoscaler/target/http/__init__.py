@@ -1,8 +1,8 @@
-"""HTTP with one peer, under one deadline: what adapters and Prometheus' client send their requests with.
+"""HTTP with one peer under one deadline, for adapters and the Prometheus client.
 
-`autoscaler.target.http.session` has the session for requests. `autoscaler.target.http.connection` has the connections
-under it, for a client library that brings its own HTTP. Both import requests' libraries, which take a tenth of a
-second; this module does not, so that a module that `autoscaler check` loads may import it.
+`autoscaler.target.http.session` has the session for requests. `autoscaler.target.http.connection` has its connections,
+for client libraries with their own HTTP. Both import requests' libraries, which takes a tenth of a second. This module
+does not, so that modules that `autoscaler check` loads may import it.
 """
 
 from autoscaler.target.http.errors import HttpError, Interrupted, Late, Malformed, TlsFailed, TooLarge, Unreachable

@@ -1,4 +1,4 @@
-"""A JSON answer, decoded, in memory of a few times its size: each `{},` takes 70 bytes once it is decoded."""
+"""Decodes JSON answers in bounded memory. A decoded `{},` takes 70 bytes, so a small answer may need much memory."""
 
 from typing import Final, TypeVar
 
@@ -10,20 +10,20 @@ from autoscaler.text import plain
 
 _T = TypeVar("_T")
 _ALWAYS_DECODED: Final = 2**20
-"""Bytes: what so little can come to harms nobody."""
+"""Bytes. A smaller answer cannot take too much memory."""
 _BYTES_EACH: Final = {b'"': 10, b",": 16, b"{": 40, b"[": 40}
-"""What an answer of the largest size may have one of in so many bytes, as no list of Docker's or Nomad's has.
+"""Character -> bytes of the largest answer for each occurrence. Lists of Docker and Nomad have fewer.
 
-Decoded, a string takes some 60 bytes of memory, an object 64 to 230, a list 70.
+A decoded string takes some 60 bytes of memory, an object 64 to 230, a list 70.
 """
 _BEGINNING: Final = 256
-"""Bytes of an answer that a message quotes."""
+"""Bytes of an answer in an error message."""
 
 
 def decoded(body: bytes, wanted: type[_T], largest: int = LARGEST_ANSWER) -> _T:
-    """The value, of the type `wanted` as msgspec knows types: what is of another is refused where that begins.
+    """Return the value as the msgspec type `wanted`. Decoding stops at the first value of another type.
 
-    `largest`: bytes that the answer was allowed. Raises Malformed.
+    `largest`: the allowed bytes of the answer. Raises Malformed.
     """
     if len(body) > _ALWAYS_DECODED:
         for character, each in _BYTES_EACH.items():
@@ -31,7 +31,7 @@ def decoded(body: bytes, wanted: type[_T], largest: int = LARGEST_ANSWER) -> _T:
                 raise Malformed("the answer holds more values than an answer of its size should")
     try:
         return msgspec.json.decode(body, type=wanted)
-    except msgspec.ValidationError as error:  # JSON, of another form
+    except msgspec.ValidationError as error:  # valid JSON of another form
         problem = f"the answer is not of the form expected ({error})"
     except RecursionError:
         problem = "the answer is nested too deep"
@@ -41,5 +41,5 @@ def decoded(body: bytes, wanted: type[_T], largest: int = LARGEST_ANSWER) -> _T:
 
 
 def beginning(body: bytes) -> str:
-    """Of an answer that nobody expected: one printable line, for a message."""
+    """Return the beginning of an unexpected answer as one printable line."""
     return plain(" ".join(body[:_BEGINNING].decode(errors="replace").split()), _BEGINNING)

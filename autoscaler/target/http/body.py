@@ -1,4 +1,4 @@
-"""Reads the body of an answer, within a number of bytes that counts what it unpacks to."""
+"""Reads an answer's body within a bound on its decompressed bytes."""
 
 import io
 import zlib
@@ -11,32 +11,32 @@ from autoscaler.target.http.lookup import positive
 
 _CHUNK: Final = 2**16
 _GZIP: Final = 31
-"""zlib's `wbits` for gzip, and nothing else."""
+"""zlib's `wbits` for gzip alone."""
 _MOST_MEMBERS: Final = 1000
-"""Parts of one gzip answer. Servers send one; each costs its time, even an empty one."""
+"""Members of one gzip answer. Servers send one; each takes time, even an empty one."""
 _ENCODINGS: Final = {"": False, "identity": False, "gzip": True, "x-gzip": True}
-"""Content-Encoding -> whether it is unpacked."""
+"""Content-Encoding -> whether it is gzip."""
 
 
 def read_body(raw: Any, largest: int, left: Callable[[], float]) -> bytes:
-    """The body of a urllib3 response, unpacked. Its connection may be used again.
+    """Return the decompressed body of a urllib3 response and release its connection.
 
-    Raises TooLarge, Interrupted for what cannot be unpacked, TimeoutError at the deadline, and what urllib3 raises; the
-    connection is closed then, and nothing of the body kept.
+    Raises TooLarge, Interrupted for invalid gzip, TimeoutError at the deadline, and urllib3's errors. The connection is
+    then closed and the body dropped.
     """
-    body = io.BytesIO()  # which gives out what it holds without a copy
+    body = io.BytesIO()  # returns its content without a copy
     try:
         _read(raw, body, largest, left)
     except BaseException:
         body.close()  # the error's traceback would keep it
-        raw.close()  # and the connection with it: what comes late must not be taken for another answer
+        raw.close()  # and the connection: late bytes must not count as the next answer
         raise
     raw.release_conn()
     return body.getvalue()
 
 
 def _read(raw: Any, body: io.BytesIO, largest: int, left: Callable[[], float]) -> None:
-    """`largest` counts what comes over the wire, too: what unpacks to nothing could come for ever."""
+    """Yield the body's pieces. `largest` also bounds the received bytes: they may decompress to nothing."""
     encoding = raw.headers.get("Content-Encoding", "").strip().lower()
     packed = _ENCODINGS.get(encoding)
     if packed is None:
@@ -55,7 +55,7 @@ def _read(raw: Any, body: io.BytesIO, largest: int, left: Callable[[], float]) -
 
 
 class _Gzip:
-    """Unpacks, a piece at a time, however much comes out."""
+    """Decompresses gzip in pieces."""
 
     def __init__(self) -> None:
         self._member: Any = None
@@ -63,11 +63,11 @@ class _Gzip:
 
     @property
     def unfinished(self) -> bool:
-        """Whether the end has not come yet."""
+        """Return whether the end is missing."""
         return self._member is not None
 
     def pieces(self, chunk: bytes) -> Iterator[bytes]:
-        """What the next bytes unpack to, at least one piece. Raises Interrupted."""
+        """Yield the decompressed pieces of these bytes, at least one. Raises Interrupted."""
         while chunk:
             if self._member is None:
                 self._begin()

@@ -1,7 +1,7 @@
-"""Connections that know a deadline, for requests and for client libraries that bring their own HTTP on urllib3.
+"""Connections with a deadline, for requests and for client libraries with their own HTTP on urllib3.
 
-A time-out of urllib3 bounds each wait for bytes, so a peer that sends one byte a second is waited for as long as it
-likes. Here every connect, handshake, piece sent and read waits no longer than what remains until the deadline.
+urllib3's time-out bounds each wait for bytes, so it does not bound an answer of one byte a second. Here every connect,
+handshake, send and read is bounded by the time until the deadline.
 """
 
 import http
@@ -18,21 +18,21 @@ from autoscaler.target.http.limits import in_mib
 from autoscaler.target.http.lookup import connect, positive
 
 Left: TypeAlias = Callable[[], float]
-"""Seconds until the deadline of the exchange under way; zero or negative when it has passed."""
+"""Returns the seconds until the deadline of the current exchange; zero or less when it has passed."""
 Dial: TypeAlias = Callable[[float], socket.socket]
-"""A connected socket, within so many seconds; for peers that are not behind a host and a port. Raises OSError."""
+"""Connects a socket within these seconds, for peers without a host and port. Raises OSError."""
 
 _LARGEST_HEAD: Final = 2**20
-"""Bytes of an answer before its body: status, headers, and interim answers (1xx), which may come without end."""
+"""Bytes of an answer before its body: status, headers, and interim answers (1xx), whose number is unbounded."""
 _PIECE: Final = 2**14
-"""Bytes sent at once: TLS's largest record, each of which Python gives a socket's whole time-out."""
+"""Bytes of one send: TLS's largest record. Python applies the time-out to each."""
 
 
 def bounded(base: Any, left: Left, *, dial: Dial | None = None, largest: int | None = None) -> Any:
-    """`base`, a class of urllib3's connections, with the deadline. Its connections raise TimeoutError at it.
+    """Return a subclass of urllib3's connection class `base` with a deadline, at which it raises TimeoutError.
 
-    They raise Unreachable where there is no connection. `largest`: bytes of an answer, as they come over the wire,
-    headers included; TooLarge is raised beyond.
+    It raises Unreachable when it cannot connect. `largest`: received bytes of an answer, headers included; beyond, it
+    raises TooLarge.
     """
 
     class Reply(http.client.HTTPResponse):
@@ -47,10 +47,10 @@ def bounded(base: Any, left: Left, *, dial: Dial | None = None, largest: int | N
                     super().begin()
             except TooLarge:
                 raise Interrupted(f"its headers are larger than {in_mib(_LARGEST_HEAD)}") from None
-            if self.status < http.HTTPStatus.OK:  # the answer itself would be taken for that to the next request
+            if self.status < http.HTTPStatus.OK:  # the answer itself would count as that of the next request
                 raise Interrupted(f"answered HTTP {self.status}, an interim answer that nobody asked for")
 
-    class Bounded(base):  # type: ignore[misc] # the class is the caller's
+    class Bounded(base):  # type: ignore[misc] # the base class is the caller's
         response_class = Reply
 
         def _new_conn(self) -> socket.socket:
@@ -73,7 +73,9 @@ def bounded(base: Any, left: Left, *, dial: Dial | None = None, largest: int | N
 
 @contextmanager
 def _sent(*, answered: bool) -> Iterator[None]:
-    """TLS that fails once a request is under way says nothing of what that came to, unless the peer refuses us."""
+    """Raise Interrupted when TLS fails during a request, whose outcome is unknown, unless the peer refuses our
+    certificate.
+    """
     try:
         yield
     except ssl.SSLError as error:
@@ -92,17 +94,17 @@ def _dialled(dial: Dial, left: Left) -> socket.socket:
 
 
 def _in_time(connection: socket.socket, left: Left) -> socket.socket:
-    """The connection, closed if it came about at the deadline."""
+    """Return the connection, or close it when the deadline has passed."""
     try:
         connection.settimeout(positive(left()))  # for the TLS handshake, which Python bounds as a whole
     except TimeoutError:
-        connection.close()  # nobody else knows it yet
+        connection.close()  # no caller has it yet
         raise
     return connection
 
 
 class UntilDeadline(io.RawIOBase):
-    """A socket's bytes, each read bounded by what remains, and all of them by a number of bytes."""
+    """Reads a socket, each read bounded by the deadline and all reads by a number of bytes."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, left: Left, largest: int | None = None) -> None:
         self._raw = raw
@@ -116,7 +118,7 @@ class UntilDeadline(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """The next bytes. Raises TimeoutError at the deadline, and TooLarge."""
+        """Read the next bytes. Raises TimeoutError at the deadline, and TooLarge."""
         self._sock.settimeout(positive(self._left()))
         with _sent(answered=self._count > 0):
             count = cast("int | None", self._raw.readinto(buffer))
@@ -127,7 +129,7 @@ class UntilDeadline(io.RawIOBase):
 
     @contextmanager
     def bounded_by(self, size: int) -> Iterator[None]:
-        """At most so many bytes meanwhile, if it is fewer."""
+        """Lower the bound to this many bytes within the context."""
         whole = self._largest
         self._largest = size if whole is None else min(size, whole)
         try:
@@ -136,6 +138,6 @@ class UntilDeadline(io.RawIOBase):
             self._largest = whole
 
     def close(self) -> None:
-        """Close the socket's file, too."""
+        """Close the socket's file too."""
         self._raw.close()
         super().close()

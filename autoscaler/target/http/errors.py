@@ -1,7 +1,7 @@
-"""Why an exchange brought no answer: one small family, in words that follow the peer's name ("… did not answer").
+"""The errors of a failed exchange, with messages that follow the peer's name ("… did not answer").
 
 The errors of requests and urllib3 quote the request, whose URL and headers may hold secrets, and wrap the cause several
-times; here only the cause is left. Each user turns them into errors of its own.
+times; these errors hold only the cause. Each caller turns them into its own errors.
 """
 
 import http.client
@@ -12,49 +12,50 @@ from autoscaler.errors import AutoscalerError
 from autoscaler.text import plain
 
 _BEFORE_SENDING: Final = ("Could not find", "Tunnel connection failed")
-"""How errors begin that requests and http.client raise for a certificate's file and a proxy that refuses."""
+"""Beginnings of the errors of requests and http.client for a missing certificate file and a refusing proxy."""
 
 
 _REFUSALS: Final = ("CERTIFICATE", "UNKNOWN_CA", "ACCESS_DENIED")
-"""What the names of such alerts have (https://www.rfc-editor.org/rfc/rfc8446#section-6.2)."""
+"""Parts of the names of these alerts (https://www.rfc-editor.org/rfc/rfc8446#section-6.2)."""
 
 
 class HttpError(AutoscalerError):
-    """An exchange brought no answer. The connection is closed, and nothing of the answer is kept."""
+    """An exchange failed. Its connection is closed, and its answer dropped."""
 
     def __init__(self, message: str) -> None:
-        """`message`: kept as one printable line, within bounds; a proxy's own words may be in it."""
+        """`message`: kept as one short printable line; it may contain a proxy's text."""
         super().__init__(plain(message))
 
 
 class Unreachable(HttpError):
-    """There is no connection: nothing was sent."""
+    """The connection failed: nothing was sent."""
 
 
 class TlsFailed(HttpError):
-    """The two could not agree, mostly for a certificate that one does not accept: nothing was carried out."""
+    """The TLS handshake failed, usually because of a certificate: the request was not performed."""
 
 
 class Late(HttpError):
-    """The deadline has passed. Whether a write was carried out is unknown."""
+    """The deadline has passed. The outcome of a write is unknown."""
 
 
 class Interrupted(HttpError):
-    """The connection ended, or what came is not HTTP. Whether a write was carried out is unknown."""
+    """The connection ended, or the answer is not HTTP. The outcome of a write is unknown."""
 
 
 class Malformed(HttpError):
-    """The answer came whole, and is not what was expected. A write was probably carried out."""
+    """The complete answer has an unexpected form. A write was probably performed."""
 
 
 class TooLarge(HttpError):
-    """The answer has more bytes than are read. A write was probably carried out."""
+    """The answer has too many bytes. A write was probably performed."""
 
 
 def http_error(error: BaseException, seconds: float, handled: BaseException | None = None) -> HttpError:
-    """What an exchange that had `seconds` failed of. Holds neither the request nor anything of the answer.
+    """Return the HttpError for a failed exchange that had `seconds`. It holds neither the request nor the answer.
 
-    `handled`: what was being handled when the exchange began; it is in the context of `error` and not its cause.
+    `handled`: the exception being handled when the exchange began, which is in the context of `error` and not its
+    cause.
     """
     chain = _chain(error, handled)
     if any(isinstance(each, TimeoutError) for each in chain):
@@ -63,13 +64,13 @@ def http_error(error: BaseException, seconds: float, handled: BaseException | No
     match cause:
         case ssl.SSLError():
             return _tls_error(cause)
-        case ValueError() if type(cause).__name__ == "CertificateError":  # urllib3's, too heavy to import here
+        case ValueError() if type(cause).__name__ == "CertificateError":  # urllib3 has one too; its import is slow
             return TlsFailed("its certificate is not accepted: it is for another name")
         case http.client.HTTPException():
             return _broken_answer(cause)
-        case FileNotFoundError():  # a certificate's file
+        case FileNotFoundError():  # a certificate file
             return Unreachable(words(cause))
-        case OSError() if isinstance(cause, ValueError):  # requests does not take the URL or a header
+        case OSError() if isinstance(cause, ValueError):  # requests rejects the URL or a header
             return Unreachable(f"the request is not valid ({type(cause).__name__})")
         case OSError() if str(cause).startswith(_BEFORE_SENDING):
             return Unreachable(str(cause))
@@ -77,7 +78,7 @@ def http_error(error: BaseException, seconds: float, handled: BaseException | No
 
 
 def _tls_error(error: ssl.SSLError) -> HttpError:
-    """Of the handshake, or of a peer that has refused us in place of an answer."""
+    """Return the error of a handshake, or of a peer that refuses our certificate."""
     if _hung_up(error):
         return Interrupted(tls_words(error))
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -87,22 +88,22 @@ def _tls_error(error: ssl.SSLError) -> HttpError:
 
 
 def tls_words(error: ssl.SSLError) -> str:
-    """What failed, in OpenSSL's words."""
+    """Return OpenSSL's message."""
     return (
         "closed the connection" if _hung_up(error) else f"TLS: {(error.reason or 'failed').replace('_', ' ').lower()}"
     )
 
 
 def refuses_us(error: ssl.SSLError) -> bool:
-    """Whether it is a peer's word that it does not accept our certificate, or none.
+    """Return whether the peer's alert says that it does not accept our certificate, or requires one.
 
-    With TLS 1.3 that comes when the request was sent already; the peer reads none of it.
+    With TLS 1.3 the alert arrives after the request was sent; the peer has not read it.
     """
     return any(word in (error.reason or "") for word in _REFUSALS)
 
 
 def _hung_up(error: ssl.SSLError) -> bool:
-    """A peer that restarts; no certificate is wrong."""
+    """Return whether the peer closed the connection, as a restart does; no certificate is wrong."""
     return isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError)
 
 
@@ -116,7 +117,7 @@ def _broken_answer(error: http.client.HTTPException) -> HttpError:
 
 
 def _chain(error: BaseException, handled: BaseException | None) -> list[BaseException]:
-    """`error` and what it came from, in turn. Libraries hand it on as cause, context, argument or `reason`."""
+    """Yield `error` and its causes. Libraries link them by cause, context, argument or `reason`."""
     chain = [error]
     while True:
         last = chain[-1]
@@ -128,6 +129,6 @@ def _chain(error: BaseException, handled: BaseException | None) -> list[BaseExce
 
 
 def words(error: BaseException) -> str:
-    """The system's own words for an error, without what was asked of it; else its type's name."""
+    """Return the system's message for an error, without its arguments; else its type's name."""
     text = error.strerror if isinstance(error, OSError) else None
     return text or type(error).__name__

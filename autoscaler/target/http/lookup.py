@@ -1,7 +1,7 @@
-"""Addresses of names, by a deadline.
+"""Resolves host names by a deadline.
 
-A look-up cannot be interrupted: one that hangs is left behind in a thread of its own. Of a name there is at most one,
-which all who need that name wait for, and of all names together four.
+A look-up cannot be interrupted: one that hangs stays behind in its own thread. Each name has at most one, which all
+callers share; all names together have at most four.
 """
 
 import errno
@@ -14,27 +14,27 @@ from typing import Any, Final, TypeAlias
 from autoscaler.target.http.errors import Unreachable, words
 
 MOST_LOOK_UPS: Final = 4
-"""Threads, in the whole process."""
+"""Threads of the whole process."""
 
 Address: TypeAlias = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
-"""As `socket.getaddrinfo` gives it."""
+"""An address as `socket.getaddrinfo` returns it."""
 _Key: TypeAlias = tuple[str, int]
 
 
 class LookUps:
-    """Those under way. Any thread may ask."""
+    """The look-ups in progress. Any thread may use it."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._under_way: dict[_Key, Future[Sequence[Address]]] = {}
         self._given_up: set[_Key] = set()
-        """Those of them that somebody stopped waiting for."""
+        """Look-ups whose caller has stopped waiting."""
 
     def addresses(self, host: str, port: int, left: Callable[[], float]) -> Sequence[Address]:
-        """Where `host` is, at least one. `left`: seconds until the deadline.
+        """Return the addresses of `host`, at least one. `left`: returns the seconds until the deadline.
 
-        Raises TimeoutError at the deadline; Unreachable for a name without an address, and at once where
-        MOST_LOOK_UPS others hang.
+        Raises TimeoutError at the deadline. Raises Unreachable for a name without an address, and at once when
+        MOST_LOOK_UPS other look-ups hang.
         """
         try:  # an address needs no look-up
             return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
@@ -56,7 +56,7 @@ class LookUps:
         return found
 
     def _join(self, key: _Key, left: Callable[[], float]) -> Future[Sequence[Address]]:
-        """The look-up of this name that is under way, or a new one as soon as there is room."""
+        """Return this name's look-up in progress, or a new one when fewer than MOST_LOOK_UPS run."""
         with self._changed:
             while key not in self._under_way and len(self._under_way) >= MOST_LOOK_UPS:
                 if len(self._given_up) >= MOST_LOOK_UPS:
@@ -71,7 +71,7 @@ class LookUps:
             future = self._under_way[key] = Future()
         try:
             threading.Thread(target=self._run, args=(key, future), name=f"look-up-{key[0]}", daemon=True).start()
-        except RuntimeError:  # the process may have no more threads: the next to ask tries anew
+        except RuntimeError:  # the process has no more threads; the next caller tries again
             future.set_exception(OSError(errno.EAGAIN, "no thread could be started"))
             self._end(key)
         return future
@@ -79,7 +79,7 @@ class LookUps:
     def _run(self, key: _Key, future: Future[Sequence[Address]]) -> None:
         try:
             future.set_result(socket.getaddrinfo(*key, type=socket.SOCK_STREAM))
-        except BaseException as error:  # noqa: BLE001 - handed to whoever waits, as an executor does
+        except BaseException as error:  # noqa: BLE001 - the waiting threads raise it, as with an executor
             future.set_exception(error)
         finally:
             self._end(key)
@@ -95,7 +95,7 @@ _LOOK_UPS: Final = LookUps()
 
 
 def connect(host: str, port: int, left: Callable[[], float]) -> socket.socket:
-    """A connection to one of the host's addresses, tried in turn, each for its share of the time that is left.
+    """Connect to the host's addresses in turn, each with a share of the remaining time.
 
     Raises TimeoutError at the deadline, and Unreachable.
     """
@@ -125,7 +125,7 @@ def _connected(connection: socket.socket, address: Any, seconds: float) -> socke
 
 
 def positive(seconds: float) -> float:
-    """The seconds, where there are any left. Raises TimeoutError."""
+    """Return the seconds if any are left. Raises TimeoutError."""
     if seconds <= 0:
         raise TimeoutError("the deadline has passed")
     return seconds

@@ -1,4 +1,4 @@
-"""requests' session for one peer, under one deadline."""
+"""A requests session for one peer, under one deadline."""
 
 import io
 import sys
@@ -21,9 +21,9 @@ from autoscaler.version import USER_AGENT
 
 
 class Session(requests.Session):
-    """Complete answers of one peer, each within its `timeout`; all else is an HttpError.
+    """Returns complete answers of one peer within `timeout`; raises HttpError otherwise.
 
-    It keeps connections, and no cookies; it follows no redirect and reads no .netrc. For one thread at a time.
+    It keeps connections but no cookies, follows no redirect and reads no .netrc. Use it from one thread at a time.
     """
 
     def __init__(
@@ -36,46 +36,46 @@ class Session(requests.Session):
         compressed: bool = True,
         **options: Any,
     ) -> None:
-        """`largest`: bytes of an answer's body, decompressed. `dial` connects instead of the URL's host and port.
+        """`largest`: decompressed bytes of an answer's body. `dial` connects instead of the URL's host and port.
 
-        `compressed`: whether answers are asked for in gzip; what comes in gzip all the same is unpacked, within the
-        same bounds. `environment`: whether HTTPS_PROXY, NO_PROXY, REQUESTS_CA_BUNDLE and the like count. `options` are
-        for a second base class, that of a client library which is a session itself.
+        `compressed`: whether to request gzip; a gzip answer is decompressed in any case, within the same bounds.
+        `environment`: whether HTTPS_PROXY, NO_PROXY, REQUESTS_CA_BUNDLE and the like apply. `options` are for a second
+        base class: a client library that is a session itself.
         """
         super().__init__(**options)
         tls = tls or Tls()
         self.trust_env = environment
-        self.auth = _unchanged  # without one, requests looks for a login in ~/.netrc
+        self.auth = _unchanged  # otherwise requests reads ~/.netrc
         self.headers["User-Agent"] = USER_AGENT
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
         self.verify = str(tls.ca_file) if tls.verify and tls.ca_file else tls.verify
         if tls.cert_file:
             self.cert = (str(tls.cert_file), str(tls.key_file or tls.cert_file))
-        if not tls.verify:  # asked for: no reminder at every request
+        if not tls.verify:  # the setting is explicit: no warning for each request
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         self.transport: Final = Transport(tls.server_name, largest, dial, compressed=compressed)
-        """What every request goes through. A client library that mounts another one over it loses the deadline."""
+        """The adapter of every request. A client library that mounts another one loses the deadline."""
         self.adapters.clear()
         self.mount("http://", self.transport)
         self.mount("https://", self.transport)
 
-    def request(  # type: ignore[override] # requests itself calls it in this one way
+    def request(  # type: ignore[override] # requests itself only calls it like this
         self, method: str, url: str, *, timeout: float, **options: Any
     ) -> requests.Response:
-        """The whole answer, `timeout` seconds from now at most, whatever its status. Raises HttpError."""
+        """Return the whole answer with any status, within `timeout` seconds. Raises HttpError."""
         handled = sys.exception()
         try:
-            # `verify` is handed over, for REQUESTS_CA_BUNDLE counts before a session's own
+            # pass `verify`: REQUESTS_CA_BUNDLE would override the session's own
             return super().request(method, url, timeout=timeout, **{"verify": self.verify, **options})
-        except (OSError, ValueError, urllib3.exceptions.HTTPError) as error:  # an OSError: requests' own, too
+        except (OSError, ValueError, urllib3.exceptions.HTTPError) as error:  # requests' errors are OSErrors
             raise http_error(error, timeout, handled) from None
 
     def get_redirect_target(self, resp: requests.Response) -> None:
-        """Nowhere: credentials would go to an address that nobody configured."""
+        """Return no redirect: a redirect would send credentials to an address that is not configured."""
 
 
 class Transport(HTTPAdapter):
-    """Reads every answer to its end, within its bounds."""
+    """Reads every answer completely, within its bounds."""
 
     def __init__(self, server_name: str | None, largest: int, dial: Dial | None, *, compressed: bool) -> None:
         self._end = 0.0
@@ -86,27 +86,27 @@ class Transport(HTTPAdapter):
         super().__init__()
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **options: Any) -> None:
-        """Pools of bounded connections, called by HTTPAdapter."""
+        """Create pools of bounded connections; HTTPAdapter calls it."""
         super().init_poolmanager(connections, maxsize, block, **options, **self._names)
         self.poolmanager.pool_classes_by_scheme = self._pools
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
-        """The same through a proxy, called by HTTPAdapter."""
+        """Create the same pools through a proxy; HTTPAdapter calls it."""
         if proxy.lower().startswith("socks"):
             raise Unreachable("the environment sets a SOCKS proxy; only HTTP proxies are supported")
         manager = super().proxy_manager_for(proxy, **options, **self._names)
         manager.pool_classes_by_scheme = self._pools
         return manager
 
-    def send(  # type: ignore[override] # the session alone calls it, always with a time-out of one number
+    def send(  # type: ignore[override] # only the session calls it, with a time-out of one number
         self, request: requests.PreparedRequest, *, timeout: float, **options: Any
     ) -> requests.Response:
-        """The answer, its body in memory."""
+        """Return the answer with its body in memory."""
         self._end = time.monotonic() + timeout
-        request.headers["Accept-Encoding"] = self._encoding  # `read_body` reads both
+        request.headers["Accept-Encoding"] = self._encoding  # `read_body` decodes both
         response = super().send(request, **{**options, "stream": True, "timeout": positive(timeout)})
-        # Handed over as read: through `raw`, requests would hold it three times. Its cookies go with `raw`, too.
-        response._content = read_body(response.raw, self._largest, self._left)  # noqa: SLF001 - there is no other way in
+        # Set the body directly: through `raw`, requests would copy it three times. Dropping `raw` drops its cookies.
+        response._content = read_body(response.raw, self._largest, self._left)  # noqa: SLF001 - no public method does it
         response.raw = io.BytesIO()
         return response
 
@@ -119,7 +119,7 @@ def _unchanged(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 
 def _pools(left: Left, dial: Dial | None) -> dict[str, type[HTTPConnectionPool]]:
-    """Pools of connections that know the deadline, by the URL's scheme."""
+    """Return pools of connections with the deadline, by URL scheme."""
 
     class PlainPool(HTTPConnectionPool):
         ConnectionCls = bounded(HTTPConnection, left, dial=dial)

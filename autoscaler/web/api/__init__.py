@@ -1,1 +1,1 @@
-"""The HTTP API under /api/v1: its endpoints, their parameters, and what they answer."""
+"""The HTTP API under /api/v1: endpoints, parameters and answers."""

@@ -1,4 +1,4 @@
-"""What every answer looks like: Prometheus' envelope, and errors that say what to do."""
+"""The form of every answer: Prometheus' envelope, and errors with a remedy."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -16,24 +16,24 @@ _Data = TypeVar("_Data", bound=Document)
 
 
 class ErrorType(StrEnum):
-    """What kind of failure it was."""
+    """The kind of a failure."""
 
     BAD_DATA = "bad_data"
-    """A parameter or the body is not as the API describes it."""
+    """A parameter or the body is invalid."""
     UNAUTHORIZED = "unauthorized"
     """Credentials are missing or wrong."""
     FORBIDDEN = "forbidden"
-    """The request comes from where it may not."""
+    """The client is not allowed to make the request."""
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     CONFLICT = "conflict"
-    """What was asked for does not go with the configuration."""
+    """The request contradicts the configuration."""
     UNSUPPORTED = "unsupported_media_type"
     TOO_MANY_REQUESTS = "too_many_requests"
-    """More of them than are allowed, or too many wrong passwords."""
+    """The rate limit or the limit of wrong passwords is exceeded."""
     INTERNAL = "internal"
     UNAVAILABLE = "unavailable"
-    """The state cannot be read or written now, or too many requests wait already."""
+    """The state cannot be read or written now, or too many requests wait."""
 
 
 STATUS: Final = {
@@ -51,7 +51,7 @@ STATUS: Final = {
 
 
 class Success(BaseModel, Generic[_Data]):
-    """The answer to a request that was carried out."""
+    """The answer to a successful request."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
@@ -60,16 +60,16 @@ class Success(BaseModel, Generic[_Data]):
 
 
 class Failure(Document):
-    """The answer to a request that was not."""
+    """The answer to a failed request."""
 
     status: Literal["error"] = "error"
     error_type: ErrorType
     error: str
-    """What is wrong, then what to do."""
+    """The problem, then the remedy."""
 
 
 class RequestError(AutoscalerError):
-    """A request is refused: answer it with what it carries."""
+    """Raised to refuse a request with this answer."""
 
     def __init__(self, kind: ErrorType, message: str) -> None:
         self.kind = kind
@@ -77,11 +77,11 @@ class RequestError(AutoscalerError):
 
 
 def success(document: Document) -> Response:
-    """200 with the document."""
+    """Return a 200 response with the document."""
     return Response(b'{"status":"success","data":' + document.model_dump_json().encode() + b"}", media_type=JSON)
 
 
 def failure(kind: ErrorType, message: str, headers: Mapping[str, str] | None = None) -> Response:
-    """The status of its kind, with the message."""
+    """Return a response with the message and the status of its kind."""
     body: Any = Failure(error_type=kind, error=message).model_dump_json()
     return Response(body, STATUS[kind], headers, JSON)

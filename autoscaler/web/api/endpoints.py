@@ -1,4 +1,4 @@
-"""The API's endpoints: one table that routes and the OpenAPI document are both made from."""
+"""The API's endpoints: one table for the routes and the OpenAPI document."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -46,16 +46,16 @@ _DAY: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class EndpointRequest:
-    """One request, as its endpoint's function gets it."""
+    """A request's arguments for its endpoint."""
 
     name: str
-    """Of the autoscaler in the path, if there is one."""
+    """Name of the autoscaler in the path, if any."""
     query: Any
-    """Of the endpoint's `query`."""
+    """An instance of the endpoint's `query`."""
     body: Any
-    """Of the endpoint's `body`."""
+    """An instance of the endpoint's `body`."""
     user: str
-    """Who asks: an operator's name for a change, else the reader's or nothing."""
+    """The operator's name for a change; otherwise the reader's, or empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +64,20 @@ class Endpoint:
 
     method: str
     path: str
-    """Below PREFIX; `{name}` stands for an autoscaler's name."""
+    """Path below PREFIX. `{name}` is an autoscaler's name."""
     operation: str
-    """Its name in the OpenAPI document."""
+    """The operationId in the OpenAPI document."""
     summary: str
     answer: type[Document]
-    """What the envelope's `data` holds."""
+    """The type of the envelope's `data`."""
     run: Callable[[EndpointRequest], Document]
-    """Does it, on a thread of the pool."""
+    """Performs the operation on a thread of the pool."""
     query: type[BaseModel] = Nothing
     body: type[BaseModel] | None = None
 
     @property
     def errors(self) -> Sequence[ErrorType]:
-        """What it may answer beside success."""
+        """Return the errors that the endpoint may answer."""
         found = [ErrorType.BAD_DATA, ErrorType.UNAUTHORIZED, ErrorType.FORBIDDEN]
         several = self.body is not None and issubclass(self.body, ManyBody)
         if "{name}" in self.path or self.query is AllEventParameters or several:
@@ -88,7 +88,7 @@ class Endpoint:
 
 
 class Api:
-    """The endpoints' functions."""
+    """The functions of the endpoints."""
 
     def __init__(self, sources: Sources, logger: Logger) -> None:
         self._sources = sources
@@ -96,7 +96,7 @@ class Api:
 
     @cached_property
     def endpoints(self) -> Sequence[Endpoint]:
-        """The whole API."""
+        """Return all endpoints."""
         one = "/autoscalers/{name}"
         return (
             Endpoint(
@@ -115,7 +115,7 @@ class Api:
                 "GET",
                 f"{one}/explain",
                 "explainAutoscaler",
-                "Why a decision came out as it did.",
+                "The explanation of a decision.",
                 Explanation,
                 self._explain,
                 ExplainParameters,
@@ -160,7 +160,7 @@ class Api:
                 "POST",
                 f"{one}/resume",
                 "resumeAutoscaler",
-                "Take back a pause and an override.",
+                "Remove a pause and an override.",
                 SteeringDocument,
                 self._resume,
                 body=ResumeBody,
@@ -169,7 +169,7 @@ class Api:
                 "POST",
                 f"{one}/override",
                 "overrideAutoscaler",
-                "Other bounds for a time.",
+                "Set temporary bounds.",
                 SteeringDocument,
                 self._override,
                 body=OverrideBody,
@@ -178,7 +178,7 @@ class Api:
                 "POST",
                 "/pause",
                 "pauseAutoscalers",
-                "Write no size in a direction, for all autoscalers or those that fit.",
+                "Write no size in a direction, for all autoscalers or those whose labels match.",
                 SteeredList,
                 self._pause_many,
                 body=PauseManyBody,
@@ -187,7 +187,7 @@ class Api:
                 "POST",
                 "/resume",
                 "resumeAutoscalers",
-                "Take back the pauses and overrides of all autoscalers or those that fit.",
+                "Remove the pauses and overrides of all autoscalers, or of those whose labels match.",
                 SteeredList,
                 self._resume_many,
                 body=ResumeManyBody,
@@ -197,7 +197,7 @@ class Api:
                 "GET",
                 "/status/daemon",
                 "getDaemonStatus",
-                "How the daemon does, and each Prometheus and connection that it depends on.",
+                "The status of the daemon, each Prometheus and each connection.",
                 DaemonStatus,
                 self._status,
             ),
@@ -205,7 +205,7 @@ class Api:
                 "GET",
                 "/status/hosts",
                 "listHosts",
-                "The daemons that share the state, and what each serves.",
+                "The daemons that share the state, and the shards of each.",
                 HostList,
                 self._hosts,
             ),

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the endpoints themselves."""
+"""The OpenAPI 3.1 document, made from the endpoints."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -12,20 +12,20 @@ from autoscaler.web.api.endpoints import PREFIX, Endpoint
 
 _REF: Final = "#/components/schemas/{model}"
 _MEANINGS: Final = {
-    ErrorType.BAD_DATA: "A parameter or the body is not as described here.",
+    ErrorType.BAD_DATA: "A parameter or the body is invalid.",
     ErrorType.UNAUTHORIZED: "Credentials are missing or wrong.",
-    ErrorType.FORBIDDEN: "The request comes from where it may not.",
+    ErrorType.FORBIDDEN: "The client is not allowed to make the request.",
     ErrorType.NOT_FOUND: "There is no such autoscaler, or no decision at that time.",
-    ErrorType.CONFLICT: "It contradicts the autoscaler's configuration, or the time.",
+    ErrorType.CONFLICT: "The request contradicts the autoscaler's configuration or the time.",
     ErrorType.UNSUPPORTED: "The body is not JSON.",
     ErrorType.INTERNAL: "A bug.",
-    ErrorType.TOO_MANY_REQUESTS: "More than the rate limit allows, or too many wrong passwords.",
-    ErrorType.UNAVAILABLE: "The state cannot be read or written now, or too many requests wait already.",
+    ErrorType.TOO_MANY_REQUESTS: "The rate limit or the limit of wrong passwords is exceeded.",
+    ErrorType.UNAVAILABLE: "The state cannot be read or written now, or too many requests wait.",
 }
 
 
 def openapi(endpoints: Sequence[Endpoint], *, with_users: bool) -> dict[str, Any]:
-    """The document. `with_users`: whether the server asks for a name and password."""
+    """Return the document. `with_users`: whether the server requires a user name and password."""
     answers: dict[type[BaseModel], type[BaseModel]] = {
         each.answer: Success[each.answer]  # type: ignore[name-defined]  # the type is made at run time
         for each in endpoints
@@ -95,7 +95,7 @@ def _properties(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter of a URL cannot be null: it is left out instead."""
+    """Return a URL parameter's schema. An optional one is omitted, not null."""
     plain = {key: value for key, value in schema.items() if key not in ("title", "description", "default")}
     if schema.get("default") is not None:
         plain["default"] = schema["default"]

@@ -1,4 +1,4 @@
-"""What requests may carry: parameters of the URL, and bodies."""
+"""The parameters and bodies of requests."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -22,13 +22,13 @@ _SPAN: Final = (
 
 
 def parse_time(text: Any) -> datetime:
-    """An aware time, UTC. Raises ValueError for anything but RFC 3339 and seconds since 1970."""
+    """Return the time in UTC. Raises ValueError unless it is RFC 3339 or seconds since 1970."""
     if isinstance(text, str) and _UNIX.fullmatch(text):
         return datetime.fromtimestamp(float(text), UTC)
     if not isinstance(text, str) or not _RFC3339.fullmatch(text):
         raise ValueError(f"{str(text)[:64]!r} is not a valid time; {_TIME_FORM}")
     try:
-        at = text.upper().replace(":60", ":59")  # a leap second counts as the one before
+        at = text.upper().replace(":60", ":59")  # a leap second counts as the second before
         return datetime.fromisoformat(at).astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError(f"{text[:64]!r} is not a valid time; {_TIME_FORM}") from None
@@ -52,11 +52,11 @@ def _span(text: Any) -> str:
 
 
 Span: TypeAlias = Annotated[str, BeforeValidator(_span), WithJsonSchema({"type": "string", "pattern": _SPAN})]
-"""One unit, or two that follow each other."""
+"""A duration of one unit, or of two adjacent ones."""
 
 
 def _whole(value: Any) -> Any:
-    """JSON does not tell 3.0 from 3."""
+    """Return 3 for 3.0: JSON does not distinguish them."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -78,7 +78,7 @@ LabelSelector: TypeAlias = Annotated[
 
 
 class Parameters(BaseModel):
-    """Base of both: unknown ones are refused."""
+    """Base of parameters and bodies: unknown names are refused."""
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True, use_attribute_docstrings=True)
 
@@ -88,38 +88,38 @@ class Nothing(Parameters):
 
 
 class ListParameters(Parameters):
-    """Which part of the list."""
+    """Parameters of the list."""
 
     limit: Annotated[int, Field(ge=1, le=10_000)] = 1_000
-    """At most so many."""
+    """Autoscalers in the answer at most."""
     offset: Annotated[int, Field(ge=0, le=_INT32)] = 0
-    """After so many."""
+    """Autoscalers to skip."""
     name: Annotated[str, Field(max_length=253)] = ""
     """Only names that contain this text."""
     label_selector: LabelSelector | None = None
-    """Only those whose labels fit, such as `team=shop,tier in (web, api),!old`, as kubectl takes it."""
+    """Only autoscalers whose labels match, such as `team=shop,tier in (web, api),!old`, as in kubectl."""
 
 
 class ExplainParameters(Parameters):
-    """Which decision."""
+    """The time of the decision."""
 
     at: Time | None = None
-    """The one in force then. Default: the last."""
+    """Show the decision in force at this time. Default: the last decision."""
 
 
 class HistoryParameters(Parameters):
-    """Which part of the past."""
+    """The range of the history."""
 
     since: Time | None = None
     """Default: an hour before `until`."""
     until: Time | None = None
     """Default: now."""
     points: Annotated[int, Field(ge=2, le=10_000)] = 1_000
-    """At most so many."""
+    """Points in the answer at most."""
 
 
 class ShadowParameters(Parameters):
-    """Which part of the past, within `state.detail`."""
+    """The range of the comparison, within `state.detail`."""
 
     since: Time | None = None
     """Default: a day before `until`."""
@@ -128,41 +128,41 @@ class ShadowParameters(Parameters):
 
 
 class EventParameters(Parameters):
-    """Which events of one autoscaler."""
+    """Parameters of one autoscaler's events."""
 
     since: Time | None = None
-    """Default: all that are kept."""
+    """Default: the oldest event."""
     limit: Annotated[int, Field(ge=1, le=10_000)] = 1_000
-    """At most so many, the newest."""
+    """Events in the answer at most, newest first."""
     offset: Annotated[int, Field(ge=0, le=_INT32)] = 0
-    """Before the newest so many."""
+    """Newest events to skip."""
     merged: bool = True
-    """Equal events are one, which counts them; false: each stands for itself."""
+    """true: equal events are one with a count; false: each is listed."""
 
 
 class AllEventParameters(EventParameters):
-    """Which events."""
+    """Parameters of all autoscalers' events."""
 
     name: Annotated[str, Field(max_length=253)] | None = None
-    """Of this autoscaler alone."""
+    """Only events of this autoscaler."""
 
 
 class ChangeBody(Parameters):
-    """Why, and for how long. The connection says who asks."""
+    """The reason and the end of a change. The connection identifies the user."""
 
     reason: Plain = ""
 
 
 class TemporaryChangeBody(ChangeBody):
-    """Something that may end by itself."""
+    """A change that may expire."""
 
     span: Span | None = Field(default=None, alias="for", examples=["2h", "1d12h"])
-    """For how long, such as `2h` or `1h30m`; left out: until it is taken back."""
+    """The duration, such as `2h` or `1h30m`. Default: until it is removed."""
     until: BodyTime | None = None
-    """Until when; with `for` too, whichever comes first."""
+    """The end. With `for` too, the earlier one applies."""
 
     def end(self, now: datetime) -> datetime | None:
-        """When it ends by itself; None: never."""
+        """Return when it expires; None: never."""
         ends = [] if self.until is None else [self.until]
         if self.span is not None:
             ends.append(now + parse_duration(self.span))
@@ -176,36 +176,36 @@ class PauseBody(TemporaryChangeBody):
 
 
 class OverrideBody(TemporaryChangeBody):
-    """Other bounds for a time; what is left out stays as it is configured."""
+    """Temporary bounds. An omitted bound stays as configured."""
 
     minimum: Minimum | None = None
     maximum: Maximum | None = None
 
 
 class ResumeBody(ChangeBody):
-    """Back to what is configured."""
+    """Restore the configuration."""
 
     pause: Annotated[bool, Field(strict=True)] = True
-    """Whether a pause ends."""
+    """Whether to remove the pause."""
     override: Annotated[bool, Field(strict=True)] = True
-    """Whether an override ends."""
+    """Whether to remove the override."""
 
 
 class ManyBody(ChangeBody):
-    """Of several autoscalers at once: one of the two is to be given."""
+    """The selected autoscalers: give one of the two."""
 
     label_selector: LabelSelector | None = None
-    """Those whose labels fit."""
+    """Autoscalers whose labels match."""
     all: Annotated[bool, Field(strict=True)] = False
-    """Every one that is configured."""
+    """true: every configured autoscaler."""
 
 
 class PauseManyBody(ManyBody, PauseBody):
-    """Write no size in a direction, for all that are configured now or whose labels fit now."""
+    """Write no size in a direction, for all autoscalers or those whose labels match now."""
 
 
 class ResumeManyBody(ManyBody, ResumeBody):
-    """Back to what is configured, for all of them or those whose labels fit."""
+    """Restore the configuration of all autoscalers or of those whose labels match."""
 
 
 DEFAULT_HISTORY: Final = timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""Pause, resume, override: what operators ask of an autoscaler, checked against its configuration and kept."""
+"""Operators' pauses, resumes and overrides, checked against the configuration and saved."""
 
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
@@ -28,14 +28,14 @@ _NOTHING: Final = Steering()
 
 
 class SteeringChanges:
-    """Changes steering; any number of threads at once. Every method raises RequestError and StateError."""
+    """Changes pauses and overrides, from any thread. Every method raises RequestError and StateError."""
 
     def __init__(self, sources: Sources, logger: Logger) -> None:
         self._sources = sources
         self._logger = logger
 
     def pause(self, name: str, body: PauseBody, by: str) -> SteeringDocument:
-        """Write no size in a direction; replaces an earlier pause."""
+        """Write no size in a direction. Replaces an earlier pause."""
         self._configured(name)
         now = self._sources.clock.now()
         pause = Pause(body.direction, by, body.reason, now, _end(body, now))
@@ -44,7 +44,7 @@ class SteeringChanges:
         return kept
 
     def pause_many(self, body: PauseManyBody, by: str) -> SteeredList:
-        """The same of several, in one transaction."""
+        """Pause several autoscalers in one transaction."""
         names, which = self._chosen(body)
         now = self._sources.clock.now()
         pause = Pause(body.direction, by, body.reason, now, _end(body, now))
@@ -54,7 +54,7 @@ class SteeringChanges:
         return SteeredList(autoscalers=names, total=len(names), pause=document)
 
     def override(self, name: str, body: OverrideBody, by: str) -> SteeringDocument:
-        """Other bounds for a time; replaces an earlier override."""
+        """Set temporary bounds. Replaces an earlier override."""
         now = self._sources.clock.now()
         _check_bounds(self._configured(name), body)
         override = Override(body.minimum, body.maximum, by, body.reason, now, _end(body, now))
@@ -72,7 +72,7 @@ class SteeringChanges:
         return kept
 
     def resume(self, name: str, body: ResumeBody, by: str) -> SteeringDocument:
-        """Take back a pause, an override, or both; nothing in force is fine too."""
+        """Remove a pause, an override, or both. Neither need exist."""
         self._configured(name)
         now = self._sources.clock.now()
         event = _ending(by, body.reason, now)
@@ -83,9 +83,9 @@ class SteeringChanges:
         return kept
 
     def resume_many(self, body: ResumeManyBody, by: str) -> SteeredList:
-        """The same of several, in one transaction.
+        """Resume several autoscalers in one transaction.
 
-        All of them are also those that left the configuration: who comes back is not to be found paused.
+        All includes autoscalers that left the configuration, so that one that returns is not paused.
         """
         names, which = self._chosen(body)
         now = self._sources.clock.now()
@@ -109,7 +109,7 @@ class SteeringChanges:
         return SteeredList(autoscalers=tuple(changed), total=len(changed), pause=None)
 
     def _chosen(self, body: ManyBody) -> tuple[tuple[str, ...], str]:
-        """The names, sorted, and which they are in words."""
+        """Return the names, sorted, and a description of the selection."""
         selector, scalers = body.label_selector, self._sources.settings().autoscalers
         if body.all is (selector is not None and bool(selector.requirements)):
             raise RequestError(
@@ -121,7 +121,7 @@ class SteeringChanges:
                 ErrorType.NOT_FOUND,
                 "no autoscaler is configured"
                 if selector is None
-                else f"no autoscaler has labels that fit {selector.text[:200]!r}; `autoscaler get -o json` shows them",
+                else f"no autoscaler's labels match {selector.text[:200]!r}; `autoscaler get -o json` shows them",
             )
         return tuple(sorted(names)), "all" if selector is None else selector.text
 
@@ -159,7 +159,7 @@ def _resumed(steering: Steering, body: ResumeBody) -> Steering:
 
 
 def _told(pause: Pause) -> dict[str, str | None]:
-    """For the log."""
+    """Return the keys for the log."""
     return {
         "direction": pause.direction.value,
         "by": pause.by,

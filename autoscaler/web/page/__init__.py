@@ -1,4 +1,4 @@
-"""The page: what every autoscaler does and why, and the means to pause, resume and override it."""
+"""The page: it shows every autoscaler's decisions, and pauses, resumes and overrides them."""
 
 from autoscaler.web.page.routes import pages
 

@@ -1,4 +1,4 @@
-"""Geometry of the small drawings in the list: plain numbers, which the templates write as SVG attributes."""
+"""Geometry of the list's small drawings. The templates write its numbers as SVG attributes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,27 +9,27 @@ from typing import Final
 from autoscaler.record import SizePoint
 
 WIDTH: Final = 120.0
-"""Of every drawing, in its own units."""
+"""Width of every drawing, in its own units."""
 _EDGE: Final = 5.0
 """Room for half a mark at each end."""
 SPARK_HEIGHT: Final = 16.0
 _SPARK_EDGE: Final = 2.0
-"""Above and below the line, for half its width."""
+"""Room above and below the line for half its width."""
 _FULL: Final = 1.5
-"""Of a metric's target: what the right end of its bar stands for."""
+"""Ratio to a metric's target at the right end of its bar."""
 
 
 @dataclass(frozen=True, slots=True)
 class SizeGauge:
-    """Where a size is between its bounds: horizontal places of its marks. None: not to be drawn."""
+    """A size between its bounds: horizontal positions of the marks. None: not drawn."""
 
     current: float | None
     desired: float | None
-    """None also where it is the current size."""
+    """None also when it equals the current size."""
 
 
 def size_gauge(current: int | None, desired: int | None, minimum: int | None, maximum: int | None) -> SizeGauge | None:
-    """None without bounds. A size outside them is drawn at the end that it is past."""
+    """Return the gauge, or None without bounds. A size outside them is drawn at the nearer end."""
     if minimum is None or maximum is None:
         return None
 
@@ -49,11 +49,11 @@ class LoadBar:
     length: float
     target: float
     above: bool
-    """Whether the value is above the target."""
+    """True when the value is above the target."""
 
 
 def load_bar(value: float | None, target: float) -> LoadBar | None:
-    """None without a value. The bar ends at one and a half times the target."""
+    """Return the bar, or None without a value. It ends at one and a half times the target."""
     if value is None or target <= 0:
         return None
     share = min(max(value / target, 0.0), _FULL) / _FULL
@@ -62,19 +62,19 @@ def load_bar(value: float | None, target: float) -> LoadBar | None:
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """A size over a span of time, as steps."""
+    """A size over time, as steps."""
 
     path: str
-    """In SVG's words, within WIDTH and SPARK_HEIGHT."""
+    """An SVG path within WIDTH and SPARK_HEIGHT."""
     low: int
     """The smallest size drawn."""
     high: int
 
 
 def sparkline(points: Sequence[SizePoint], current: int | None, since: datetime, until: datetime) -> Sparkline | None:
-    """The sizes of `points`, in order, each until the next; the last until `until`. None: no size is known.
+    """Return the line of `points`, each until the next, the last until `until`. None: no size is known.
 
-    Without points the size has been `current` all the time. A size that could not be read is a gap.
+    Without points, the size was `current` all the time. An unreadable size is a gap.
     """
     known = points or (SizePoint(since, current),)
     sizes = [point.size for point in known if point.size is not None]

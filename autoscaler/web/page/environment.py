@@ -1,4 +1,4 @@
-"""The templates of the page, with their filters."""
+"""The templates of the page with their filters."""
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -6,7 +6,7 @@ from autoscaler.web.page import drawing, words
 
 
 def environment() -> Environment:
-    """A new one. Whatever a template shows is escaped; a name that it does not know is an error."""
+    """Return a new environment. It escapes all values; an unknown name is an error."""
     made = Environment(
         loader=PackageLoader("autoscaler.web.page"),
         autoescape=True,

@@ -1,4 +1,4 @@
-"""Which autoscalers the list shows, and in which order: filtered and sorted before any of them is written out."""
+"""Filters and sorts the autoscalers of the list before a page of them is written."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -25,29 +25,29 @@ URGENCY: Final = (
     AutoscalerState.UNKNOWN,
     AutoscalerState.STEADY,
 )
-"""States in the order in which an operator wants to hear of them."""
+"""States, most urgent first."""
 
 
 class Order(StrEnum):
-    """What the list is sorted by."""
+    """The order of the list."""
 
     NAME = "name"
     STATE = "state"
-    """The most urgent first."""
+    """Most urgent first."""
     SIZE = "size"
-    """The largest first."""
+    """Largest first."""
     LOAD = "load"
-    """The metric farthest above its target first."""
+    """By the ratio of the worst metric to its target."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """What the address asks for; whatever it does not understand stands for everything."""
+    """The list's parameters in the address. An invalid one selects everything."""
 
     text: str = ""
     """Part of a name or a target."""
     labels: str = ""
-    """A label selector, as it was typed."""
+    """A label selector as typed."""
     state: AutoscalerState | None = None
     adapter: str = ""
     order: Order = Order.NAME
@@ -55,7 +55,7 @@ class ListQuery:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> "ListQuery":
-        """From the address's parameters."""
+        """Return the query of an address's parameters."""
         page = query.get("page", "")
         return cls(
             text=query.get("q", "").strip()[:253],
@@ -67,7 +67,7 @@ class ListQuery:
         )
 
     def address(self, **changes: Any) -> str:
-        """A link to the list with some of it changed, on the first page unless a page is among the changes."""
+        """Return a link to the list with these changes, to the first page unless a page is given."""
         new = replace(self, **{"page": 1} | changes)
         given = {
             "q": new.text,
@@ -90,7 +90,7 @@ def _one(choices: type[_ChoiceT], text: str | None, otherwise: _OtherT) -> _Choi
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One autoscaler, as far as the list is filtered and sorted by it."""
+    """The fields of one autoscaler for filtering and sorting."""
 
     name: str
     scaler: Autoscaler | None
@@ -100,62 +100,62 @@ class Entry:
 
     @property
     def states(self) -> tuple[AutoscalerState, ...]:
-        """Under which of the states' filters it is."""
+        """Return the states whose filters include it."""
         return with_pause(self.state, paused=self.steering.pause is not None)
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The configuration's."""
+        """Return the configured labels."""
         return {} if self.scaler is None else dict(self.scaler.labels)
 
     @property
     def target(self) -> str:
-        """`adapter/name`."""
+        """Return `adapter/name`."""
         known = self.scaler or self.decision
         return "" if known is None else str(known.target)
 
     @property
     def adapter(self) -> str:
-        """The connection."""
+        """Return the connection."""
         known = self.scaler or self.decision
         return "" if known is None else known.target.adapter
 
     @property
     def load(self) -> float:
-        """The largest ratio of a metric to its target; -1 without one."""
+        """Return the largest ratio of a metric to its target; -1 without one."""
         metrics = () if self.decision is None else self.decision.metrics
         return max((metric.ratio for metric in metrics if metric.ratio is not None), default=-1.0)
 
     @property
     def size(self) -> int:
-        """The size last read; -1 when unknown."""
+        """Return the last size read; -1 when unknown."""
         current = None if self.decision is None else self.decision.current
         return -1 if current is None else current
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One page of the list, and what the filters offer."""
+    """One page of the list, and the filters' choices."""
 
     wanted: ListQuery
     entries: Sequence[Entry]
-    """Those of the page."""
+    """The entries of this page."""
     found: int
-    """On all pages."""
+    """Entries on all pages."""
     total: int
-    """Without a filter."""
+    """Entries without a filter."""
     pages: int
     states: Mapping[AutoscalerState, int]
-    """How many are in each state, the most urgent state first; one that fails and is paused counts in both."""
+    """Autoscalers in each state, most urgent state first. One that fails and is paused counts in both."""
     adapters: Sequence[str]
     labelled: bool
-    """Whether any autoscaler has labels."""
+    """True when any autoscaler has labels."""
     problem: str
-    """What is wrong with the label selector, which then selects nothing; empty: it is right."""
+    """What is wrong with the label selector, which then selects nothing; empty: it is valid."""
 
     @property
     def first(self) -> int:
-        """The number of the page's first row, counted from 1."""
+        """Return the number of the page's first row, counted from 1."""
         return (self.wanted.page - 1) * PAGE_ROWS + 1
 
 
@@ -170,7 +170,7 @@ _KEYS: Final[Mapping[Order, Callable[[Entry], Any]]] = {
 def entries(
     scalers: Mapping[str, Autoscaler], latest: Mapping[str, Decision], steering: Mapping[str, Steering]
 ) -> Sequence[Entry]:
-    """Every autoscaler that is configured or remembered. `steering`: as far as it is in force."""
+    """Return every configured or remembered autoscaler. `steering`: the active pauses and overrides."""
     found = []
     for name in scalers.keys() | latest.keys():
         decision, steered = latest.get(name), steering.get(name, Steering())
@@ -179,7 +179,7 @@ def entries(
 
 
 def listing(known: Sequence[Entry], wanted: ListQuery) -> Listing:
-    """The page that is asked for, or the last one there is."""
+    """Return the requested page, or the last page."""
     counted = Counter(state for entry in known for state in entry.states)
     selector, problem = _selector(wanted.labels)
     fitting = [] if problem else [entry for entry in known if _fits(entry, wanted, selector)]
@@ -200,7 +200,7 @@ def listing(known: Sequence[Entry], wanted: ListQuery) -> Listing:
 
 
 def _selector(text: str) -> tuple[Selector | None, str]:
-    """What is typed, if anything, and what is wrong with it."""
+    """Return the typed selector, if any, and what is wrong with it."""
     try:
         return (Selector.parse(text) if text else None), ""
     except SelectorError as error:

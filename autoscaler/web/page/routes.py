@@ -1,4 +1,4 @@
-"""The page's routes: documents in, HTML out."""
+"""The page's routes, which render documents as HTML."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -39,19 +39,19 @@ RANGES: Final = {
     "24h": timedelta(days=1),
     "7d": timedelta(days=7),
 }
-"""What the charts may show."""
+"""The charts' ranges."""
 _DEFAULT_RANGE: Final = "1h"
 _TREND: Final = timedelta(hours=1)
-"""What the small charts of the list span."""
+"""The range of the list's small charts."""
 _TABLE_ROWS: Final = 60
-"""Of the table beside the charts."""
+"""Rows of the table beside the charts."""
 _REFRESH: Final = "Autoscaler-Refresh"
-"""The header of the page's own refreshing: a table over days is read from the state once, not every few seconds."""
+"""Header of the page's automatic refresh, which leaves out the table over days: it is read from the state once."""
 _BROWSERS_FORM: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?")
 
 
 def pages(sources: Sources, logger: Logger) -> Sequence[BaseRoute]:
-    """The routes of the page, for the server's application."""
+    """Return the page's routes for the server's application."""
     page = _Page(sources, logger)
     return (
         Route("/", page.handler(page.overview)),
@@ -62,16 +62,16 @@ def pages(sources: Sources, logger: Logger) -> Sequence[BaseRoute]:
 
 
 class _StaticFiles:
-    """Files of this package, kept in memory: a client that is slow holds no file open.
+    """Files of this package, kept in memory so that a slow client holds no file open.
 
-    Browsers keep them too, and ask each time whether they have changed.
+    Browsers cache them and revalidate each time.
     """
 
     def __init__(self, folder: Path) -> None:
         self._files = {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
     async def answer(self, request: Request) -> Response:
-        """200 with the file; 304 for one that the browser has."""
+        """Answer 200 with the file, or 304 when the browser has it."""
         path: str = request.path_params["path"]
         body = self._files.get(path)
         if body is None:
@@ -83,7 +83,7 @@ class _StaticFiles:
 
 
 class _Page:
-    """The handlers: each makes one page, on a thread."""
+    """The handlers. Each makes one page on a thread."""
 
     def __init__(self, sources: Sources, logger: Logger) -> None:
         self._sources = sources
@@ -92,7 +92,7 @@ class _Page:
         self._templates = environment()
 
     def handler(self, make: Callable[[Request, datetime], str]) -> Callable[[Request], Awaitable[Response]]:
-        """Answers with what `make` returns, or with a page that says what is wrong."""
+        """Return a handler that answers with the result of `make`, or with an error page."""
 
         async def handle(request: Request) -> Response:
             now = self._sources.clock.now()
@@ -104,7 +104,7 @@ class _Page:
                 return self._failed(str(error), now, 404)
             except StateError as error:
                 return self._failed(str(error), now, 503)
-            except Exception as error:  # noqa: BLE001 - a bug only fails its own request, and is logged
+            except Exception as error:  # noqa: BLE001 - a bug fails its own request only, and is logged
                 self._logger.error("request_failed", path=request.url.path[:200], error=named(error))  # noqa: TRY400 - see `named`
                 return self._failed(
                     "The request failed because of a bug; see the daemon's log, and please report it.", now, 500
@@ -114,7 +114,7 @@ class _Page:
         return handle
 
     def overview(self, request: Request, now: datetime) -> str:
-        """The list of all autoscalers."""
+        """Return the list of all autoscalers."""
         scalers = {scaler.name: scaler for scaler in self._sources.settings().autoscalers}
         steering = {name: given.at(now) for name, given in self._sources.state.archive.steering().items()}
         found = listing(
@@ -138,21 +138,21 @@ class _Page:
         )
 
     def _trends(self, rows: Sequence[Summary], now: datetime) -> Mapping[str, drawing.Sparkline | None]:
-        """The sizes of the last hour of those that are shown, in one query."""
+        """Return the sizes of the last hour of the shown autoscalers, in one query."""
         since = now - _TREND
         sizes = self._sources.state.archive.recent_sizes([row.name for row in rows], since)
         return {row.name: drawing.sparkline(sizes.get(row.name, ()), row.current, since, now) for row in rows}
 
     def status(self, request: Request, now: datetime) -> str:  # noqa: ARG002 - every handler's signature
-        """The daemon, and what it depends on."""
+        """Return the page of the daemon and its dependencies."""
         sharing = None
-        if not self._sources.status().lease_lost:  # else the database does not answer, which the page says
-            with suppress(StateError):  # nor now
+        if not self._sources.status().lease_lost:  # with a lost lease the database does not answer, which the page says
+            with suppress(StateError):
                 sharing = self._sources.library().hosts(now)
         return self._render("status.html", now, day=timedelta(days=1), sharing=sharing)
 
     def autoscaler(self, request: Request, now: datetime) -> str:
-        """One autoscaler: its charts, why it decided so, and the forms that pause and override it."""
+        """Return the page of one autoscaler: charts, explanation, and forms for pause and override."""
         name: str = request.path_params["name"]
         library = self._sources.library()
         shown = request.query_params.get("range", "")
@@ -175,7 +175,7 @@ class _Page:
         )
 
     def _cuts(self) -> Sequence[Cut]:
-        """What of the state is gone because it had grown too large."""
+        """Return what the state has deleted because it had grown too large."""
         return self._sources.state.archive.cuts()
 
     def _failed(self, message: str, now: datetime, status: int, headers: Mapping[str, str] | None = None) -> Response:
@@ -190,7 +190,7 @@ class _ExplanationView:
     """The decision to explain, or why there is none."""
 
     at: datetime | None
-    """None: the last one."""
+    """None: the last decision."""
     explanation: Explanation | None
     problem: str
 
@@ -205,7 +205,7 @@ def _explanation_view(library: Library, name: str, at: str) -> _ExplanationView:
 
 
 def _time(text: str) -> datetime:
-    """As the API takes it, or as a browser's field for a time sends it: UTC then, to the end of that second.
+    """Return a time in the API's form, or in a browser's form: UTC, at the end of that second.
 
     Raises ValueError.
     """

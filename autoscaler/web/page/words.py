@@ -1,4 +1,4 @@
-"""Plain words for what the page shows."""
+"""Texts of the page."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -18,10 +18,10 @@ from autoscaler.quantity import format_age, format_decimal, format_seconds
 
 MEANINGS: Final[Mapping[AutoscalerState, str]] = {
     AutoscalerState.FAILING: "A metric, the target or a write failed",
-    AutoscalerState.HELD: "It wants another size, but an operation at the target or a brake is in the way",
-    AutoscalerState.LIMITED: "Bounds or policies keep it from the size that the metrics ask for",
+    AutoscalerState.HELD: "It wants another size, but an operation at the target or a brake prevents it",
+    AutoscalerState.LIMITED: "Bounds or policies limit the size that the metrics ask for",
     AutoscalerState.PAUSED: "An operator has paused it",
-    AutoscalerState.DISABLED: "Somebody set the target's size to 0, which switches scaling off",
+    AutoscalerState.DISABLED: "The target's size was set to 0, which disables scaling",
     AutoscalerState.SCALING: "It has just changed the size",
     AutoscalerState.STABILIZING: "A stabilization window keeps the size for a while",
     AutoscalerState.UNKNOWN: "There is no decision yet",
@@ -31,73 +31,73 @@ _PROPOSED: Final = "It would have changed the size just now; a dry run writes no
 
 
 def meaning(of: Summary) -> str:
-    """What an autoscaler's state means."""
+    """Return the meaning of an autoscaler's state."""
     return _PROPOSED if of.dry_run and of.state is AutoscalerState.SCALING else MEANINGS[of.state]
 
 
 def span(given: timedelta | float | None) -> str:
-    """A duration as it is configured: `1h30m`, to the second. Empty for None."""
+    """Return a duration as it is configured, `1h30m`, to the second. Empty for None."""
     return "" if given is None else format_seconds(given)
 
 
 def ago(at: datetime, now: datetime) -> str:
-    """How long ago, or in how long. What happened while the page was being made is "0s ago", not in the future."""
+    """Return how long ago, or in how long. An event during the rendering is "0s ago"."""
     return f"{format_age(now - at)} ago" if at - now < timedelta(seconds=1) else f"in {format_age(at - now)}"
 
 
 def clock(at: datetime) -> str:
-    """The time of day, UTC."""
+    """Return the time of day in UTC."""
     return at.astimezone(UTC).strftime("%H:%M:%S")
 
 
 def full(at: datetime) -> str:
-    """Date and time, UTC, to the second."""
+    """Return the date and time in UTC, to the second."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def rfc3339(at: datetime) -> str:
-    """As the API takes it, exact."""
+    """Return the exact time in the API's form."""
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def before(at: datetime) -> datetime:
-    """The last moment before a time: the decision in force then is the one before that time's."""
+    """Return the instant before a time: the decision in force then is the one before it."""
     return at - timedelta(microseconds=1)
 
 
 def number(given: float | None) -> str:
-    """A number as a metric's value is written: `8.33`; empty for None."""
+    """Return a number as a metric's value is written: `8.33`; empty for None."""
     return "" if given is None else format_decimal(round(given * 1000))
 
 
 def value(metric: MetricDocument) -> str:
-    """A metric's current value, for reading: `63%`, `8.33`."""
+    """Return a metric's current value: `63%`, `8.33`."""
     return current_decimal(metric) or "unknown"
 
 
 def goal(metric: MetricDocument) -> str:
-    """A metric's target, written the same way."""
+    """Return a metric's target in the same form."""
     return target_decimal(metric)
 
 
 def average(metric: MetricDocument) -> str:
-    """What kind of average the value is: `average utilization`, `average`, or nothing."""
+    """Return the kind of average: `average utilization`, `average`, or empty."""
     return average_words(metric.target_type)
 
 
 def paused(pause: PauseDocument) -> str:
-    """What a pause holds."""
+    """Return what a pause holds."""
     return "Paused" if pause.direction is Direction.BOTH else f"Scaling {pause.direction} paused"
 
 
 def bearing(condition: ConditionDocument) -> str:
-    """How a condition is to be taken: its level; `good` for one that says that all is well."""
+    """Return a condition's level; `good` when it reports no problem."""
     says_well = condition.type in (ConditionType.ABLE_TO_SCALE, ConditionType.SCALING_ACTIVE) and condition.status
     return "good" if says_well and condition.level is Level.NORMAL else condition.level.value
 
 
 def readiness(instance: InstanceDocument) -> str:
-    """An instance's state in a word or two."""
+    """Return an instance's state in a word or two."""
     if instance.deleting:
         return "Leaving"
     if instance.phase is not Phase.RUNNING:
@@ -106,14 +106,14 @@ def readiness(instance: InstanceDocument) -> str:
 
 
 def event_kind(event: EventDocument) -> str:
-    """What an event's mark says: `warning`, `out`, `in`, or `other`."""
+    """Return the kind of an event's mark: `warning`, `out`, `in`, or `other`."""
     if event.type is EventType.WARNING:
         return "warning"
     return "other" if event.direction is None else event.direction.value
 
 
 def first_upper(text: str) -> str:
-    """A sentence as it begins a line."""
+    """Return the sentence with a capital letter."""
     return text[:1].upper() + text[1:]
 
 
@@ -139,4 +139,4 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "meaning": meaning,
     "meaning_of": MEANINGS.__getitem__,
 }
-"""What the templates call them."""
+"""Filter names in the templates."""

@@ -276,7 +276,7 @@ def test_who_may_change_nothing_sees_why_and_no_forms(site: Site) -> None:
     with unix_session(site.control) as session:
         allowed = session.get("http://localhost/autoscalers/web", timeout=10).text
 
-    assert "You can only look here: only users that web.operators names make changes over TCP" in refused
+    assert "Read-only: only users that web.operators names make changes over TCP" in refused
     assert "use its control socket" in refused
     assert "data-action" not in refused
     assert 'data-action="pause"' in allowed
@@ -312,5 +312,5 @@ def test_of_many_instances_a_few_are_shown_and_the_others_counted(tmp_path: Path
             text = site.get("/autoscalers/web").text
 
     assert "60 of 60 ready" in text
-    assert "and 48 more; those that need attention come first" in text
+    assert "and 48 more; problems come first" in text
     assert text.count('<th scope="row">i-') == 12

@@ -1,5 +1,5 @@
-// The charts of one autoscaler: its size within its bounds, and each metric against its target. A moment chosen in one
-// of them (a click; or arrow keys and Enter) is shown below.
+// The charts of one autoscaler: its size within its bounds, and each metric against its target. The decision at
+// the time chosen in a chart (by click, or arrow keys and Enter) is shown below.
 
 import uPlot from "/static/vendor/uplot/uPlot.esm.js";
 import {refresh} from "/static/live.js";
@@ -14,24 +14,24 @@ const LEAST_SECONDS = 60;
 const NEAR_PX = 7;
 
 let charts = []; // {key, plot, near}
-let known; // the last history that was read
-let shown = [0, 1]; // the time that the charts span
+let known; // the last history read
+let shown = [0, 1]; // the charts' time range
 
 const unix = (text) => Date.parse(text) / 1000;
 
 async function load() {
   const until = Date.now() / 1000;
-  if (until - shown[1] < seconds / POINTS) return; // not a point's width has passed
+  if (until - shown[1] < seconds / POINTS) return; // less than a point's width has passed
   const query = new URLSearchParams({since: utc(until - seconds), until: utc(until), points: POINTS});
   const answer = await fetch(`/api/v1/autoscalers/${encodeURIComponent(name)}/history?${query}`);
-  if (!answer.ok) return; // the rest of the page says what is wrong
+  if (!answer.ok) return; // the rest of the page shows the error
   known = (await answer.json()).data;
   const first = known.points.length > 0 ? unix(known.points[0].at) : 0;
-  shown = [Math.max(until - seconds, Math.min(first, until - LEAST_SECONDS)), until]; // a young one fills its charts too
+  shown = [Math.max(until - seconds, Math.min(first, until - LEAST_SECONDS)), until]; // a short history fills the charts too
   draw();
 }
 
-// What is drawn
+// Drawing
 
 function metricsOf(points) {
   const found = new Map();
@@ -92,11 +92,11 @@ function momentText(plot) {
   return [`${full(at)} UTC`, ...(own ? [`${own} local`] : []), ...events].join(" · ");
 }
 
-// Choosing a moment
+// Choosing a time
 
 function explain(index) {
   const address = new URL(location.href);
-  address.searchParams.set("at", known.points[index].at); // as it came: a Date holds no microseconds
+  address.searchParams.set("at", known.points[index].at); // the text, because a Date has no microseconds
   address.hash = "why";
   follow(address.href);
 }
@@ -116,7 +116,7 @@ document.addEventListener("click", (event) => {
   follow(link.href);
 });
 
-// Onto the page
+// Updating the page
 
 function draw() {
   const wanted = drawings();

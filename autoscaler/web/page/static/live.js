@@ -1,19 +1,19 @@
-// Keeps the page fresh: asks for it again, and puts the parts that have changed in the place of the old ones.
+// Refreshes the page: fetches it again and replaces the parts that have changed.
 // Parts: elements with an id and `data-live`. Screen readers announce what changed in an element with `data-announce`.
 
 import {age, localize, zone} from "/static/times.js";
 
 const EVERY_MS = 5000;
-const PATIENCE_MS = 10_000; // a daemon that takes a request and never answers it is as good as gone
+const PATIENCE_MS = 10_000; // a daemon that does not answer in this time counts as lost
 const TYPED_MS = 250;
 
 const button = document.getElementById("refreshing");
 const fresh = document.getElementById("fresh");
 const announcement = document.getElementById("announcement");
 let asked = 0;
-let waiting = 0; // requests that are under way
-let wanted = true; // whether the reader wants it live
-let lost = false; // whether the daemon has stopped to answer
+let waiting = 0; // requests in progress
+let wanted = true; // whether the reader wants refreshes
+let lost = false; // whether the daemon does not answer
 
 export async function refresh() {
   const mine = ++asked;
@@ -21,7 +21,7 @@ export async function refresh() {
   try {
     const answer = await fetch(location.href, {headers: {"Autoscaler-Refresh": "yes"}, signal: AbortSignal.timeout(PATIENCE_MS)});
     const text = await answer.text();
-    if (mine !== asked) return; // a later request has gone out: its answer counts
+    if (mine !== asked) return; // the answer of a later request counts
     if (!answer.ok && answer.status !== 404) throw new Error(`it answers ${answer.status}`);
     show(new DOMParser().parseFromString(text, "text/html"));
     document.dispatchEvent(new CustomEvent("refreshed"));
@@ -32,7 +32,7 @@ export async function refresh() {
   }
 }
 
-// "Live" is off while there is nothing to be live with; it goes on by itself when the daemon answers again.
+// "Live" is off while the daemon does not answer.
 function lose(reason) {
   const last = fresh.querySelector("time");
   const seconds = (Date.now() - Date.parse(last.dateTime)) / 1000;
@@ -70,7 +70,7 @@ function announced(part) {
   return elements.map((each) => each.textContent.replace(/\(.*? ago\)/g, "").replace(/\s+/g, " ").trim());
 }
 
-function isSelected(part) { // somebody is about to copy it
+function isSelected(part) { // the reader may want to copy it
   const selection = getSelection();
   return !selection.isCollapsed && part.contains(selection.anchorNode);
 }
@@ -93,7 +93,7 @@ setInterval(() => isLive() && refresh(), EVERY_MS);
 document.addEventListener("visibilitychange", () => isLive() && refresh());
 addEventListener("popstate", refresh);
 
-// The filter works without a press of its button.
+// The filter applies without its button.
 const filter = document.querySelector("form.filter");
 let typed = 0;
 

@@ -1,5 +1,4 @@
-// What charts over time have in common, on the page of an autoscaler and in the report of a replay: their lines, axes and
-// marks, and how they are used with keys alone.
+// Time charts of an autoscaler's page and of a replay's report: lines, axes, marks and keyboard use.
 
 import uPlot from "/static/vendor/uplot/uPlot.esm.js";
 
@@ -16,7 +15,7 @@ export function line(label, token, dash, width = 1.5) {
   return {label, stroke: () => colour(token), dash, width, points: {show: false}, value: (_, value) => rounded(value)};
 }
 
-// The place of one chart in `root`: its box, and a line below for what is near the pointer.
+// A chart's box in `root`, with a line below for the values near the pointer.
 export function framed(root, drawing) {
   const box = document.createElement("div");
   const title = document.createElement("h3");
@@ -53,7 +52,7 @@ export function options(drawing, width, shown, hooks) {
   };
 }
 
-// A kind of event is told by its form, and then by its colour.
+// Each kind of event has its own shape and colour.
 export const MARKS = {
   out: {token: "--accent", corners: [[0, 0], [5, 6], [2, 6], [2, 11], [-2, 11], [-2, 6], [-5, 6]]}, // an arrow up
   in: {token: "--violet", corners: [[0, 11], [5, 5], [2, 5], [2, 0], [-2, 0], [-2, 5], [-5, 5]]}, // and one down
@@ -70,7 +69,7 @@ export function drawMark(plot, time, {token, corners}) {
   ctx.fill();
 }
 
-export function shade(plot, begin, end) { // a time of which nothing is known
+export function shade(plot, begin, end) { // a time without data
   const {ctx, bbox} = plot;
   const [from, to] = [plot.valToPos(begin, "x", true), plot.valToPos(end, "x", true)].map((x) => Math.max(bbox.left, Math.min(bbox.left + bbox.width, x)));
   ctx.save();
@@ -79,7 +78,7 @@ export function shade(plot, begin, end) { // a time of which nothing is known
   ctx.restore();
 }
 
-export function drawMoment(plot, time) { // the one that is explained
+export function drawMoment(plot, time) { // the explained decision
   const {ctx, bbox} = plot;
   const x = plot.valToPos(time, "x", true);
   ctx.strokeStyle = colour("--ink");
@@ -90,8 +89,8 @@ export function drawMoment(plot, time) { // the one that is explained
   ctx.stroke();
 }
 
-// The chart as a slider over its points: that is what it is to a keyboard and to a screen reader. `explain` is given the
-// place of the point that was chosen.
+// For the keyboard and screen readers, the chart is a slider over its points. `explain` gets the index of the chosen
+// point.
 export function steerable(plot, drawing, explain) {
   const root = plot.root;
   let index = null;

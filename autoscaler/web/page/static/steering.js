@@ -1,4 +1,4 @@
-// Pause, override and taking them back: sends the forms to the API and shows what it answers.
+// Pause, override and resume: sends the forms to the API and shows its answers.
 
 import {refresh} from "/static/live.js";
 
@@ -53,5 +53,5 @@ document.getElementById("steering")?.addEventListener("click", async (event) => 
   const what = event.target.dataset.takesBack;
   if (!what) return;
   const body = {pause: what === "pause", override: what === "override"};
-  if (await act("resume", body, event.target)) document.querySelector("#pause-override summary").focus(); // the button is gone
+  if (await act("resume", body, event.target)) document.querySelector("#pause-override summary").focus(); // the button was removed
 });
