@@ -26,7 +26,7 @@ class Ports(Protocol):
         """Return each autoscaler's history. Raises StateError. Access to a damaged history raises its own error."""
 
     def standing(self, now: datetime) -> Standing:
-        """Return how far the connection's limited limits are used. Raises StateError.
+        """Return how far the connection's limits are used. Raises StateError.
 
         The result includes the targets with an earlier write under way, to which this cycle writes nothing.
         """

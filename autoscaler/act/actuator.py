@@ -88,7 +88,7 @@ class Actuator:
         if self._clock.monotonic() >= call.deadline:
             return TargetDeferred(
                 f"{target}: the cycle's deadline passed before size {change.size} was written; "
-                "nothing was written, and the next cycle decides again"
+                "the next cycle decides again"
             )
         if not self._is_current():
             raise StaleLedger(f"{target}: another shard has taken over; size {change.size} was not written")
@@ -98,9 +98,7 @@ class Actuator:
         except TargetError as error:
             return checked_error(error)
         except WrongAnswer as error:
-            problem = (
-                f"problem its contract when it wrote size {change.size}: {error}; report it to the adapter's author"
-            )
+            problem = f"broke its contract when it wrote size {change.size}: {error}; report it to the adapter's author"
         except BaseException as error:  # noqa: BLE001 - foreign code must only affect its own target
             problem = f"failed with {named(error)} while it wrote size {change.size}"
         return TargetUnavailable(

@@ -143,7 +143,8 @@ def _no_free_thread(job: Job, hanging: int) -> Outcome:
 
 def _late(job: Job) -> Outcome:
     return TargetUnavailable(
-        f"{job.target}: the write had no answer by the cycle's deadline; its effect is unknown until the next cycle"
+        f"{job.target}: the write had no answer by the cycle's deadline; whether it was carried out is unknown until "
+        "the next cycle"
     )
 
 

@@ -127,7 +127,7 @@ def test_a_wrong_answer_to_a_write_is_reported(answer: Any, said: str) -> None:
     back = BackEnd(lambda change: answer if change.size == 5 else Written(change.size))
     outcomes = act(back, rescale(), rescale("other", 6))
     assert isinstance(outcomes["web"], TargetUnavailable)
-    assert said in str(outcomes["web"])
+    assert f"the adapter broke its contract when it wrote size 5: {said}" in str(outcomes["web"])
     assert outcomes["other"] == Written(6)
 
 
