@@ -165,6 +165,13 @@ class Ledger:
         came = self._claims.committed(kept)
         self._read_anew(frozenset(key for key in self._followed or () if key[0] in came))
 
+    def load(self) -> None:
+        """Read what the autoscalers remember, where that is not known. Raises StateError.
+
+        When a cycle begins: a row's age is taken when it is read, and what the cycle observes until then took time.
+        """
+        self._loaded()
+
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """What each remembers; an empty history for one never decided about. Raises StateError.
 

@@ -51,6 +51,7 @@ class Ports:
         if call.moment is not None:
             self.ledger.follow_clock(call.moment)
         self.ledger.claim()
+        self.ledger.load()
         known = self.ledger.sightings({scaler.target for scaler in scalers})
         return self.observer.observe(scalers, call, known)
 

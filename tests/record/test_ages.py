@@ -1,11 +1,14 @@
 """What is remembered keeps its age, whatever clock is set: by one process, by its successor, by another host."""
 
 from datetime import timedelta
+from typing import Any, cast
 
 import pytest
 
-from autoscaler.model import History, Recommendation, Sighting, later
+from autoscaler.model import Call, History, Observed, Recommendation, Sighting, later
+from autoscaler.observe import Observer
 from autoscaler.record import Ledger
+from autoscaler.runtime.connected import Ports
 from tests.record.conftest import Opener
 from tests.record.hosts import Hosts
 from tests.record.samples import FLEET, START, at, decision, keep, rising, save, scaler, written
@@ -219,3 +222,33 @@ def test_between_hosts_the_clock_counts_by_which_less_time_has_gone_by(
     for _ in range(2):
         second.turn()
     assert ages(cycle(second.ledger(), second.clock), second.clock) == [expected]
+
+
+class Slow:
+    """An observer that takes ten seconds."""
+
+    def __init__(self, hosts: Hosts) -> None:
+        self._hosts = hosts
+
+    def observe(self, *_: object) -> Observed:
+        self._hosts.advance(10)
+        return Observed({})
+
+
+@pytest.mark.slow
+def test_what_a_cycle_observes_meanwhile_makes_nothing_older(hosts: Hosts) -> None:
+    """A row is as old as it is when the cycle begins, also where the database's clock alone says so."""
+    first, second = hosts.start(wrong_by=-HOUR), hosts.start()
+    second.clock.reboot()
+    for _ in range(2):
+        first.turn()
+    cycle(first.ledger(), first.clock)
+    first.leases.leave()
+    hosts.advance(60)
+    for _ in range(2):
+        second.turn()
+    moment, unused = second.clock.moment(), cast("Any", None)
+    ports = Ports(cast("Observer", Slow(hosts)), second.ledger(), unused, second.clock)
+    ports.observe([scaler()], Call(moment.now, 0, moment))
+    (known,) = ports.recall([scaler()])["web"].recommendations
+    assert (moment.now - known.at).total_seconds() == 60

@@ -1,9 +1,10 @@
 """One kind of fault, run after run in one world, and what is found of it at the end."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,8 @@ from tests.faults.hosts.verdict import Decided, Judged, judge_writes
 from tests.faults.hosts.world import LEASE_SECONDS, World, running_world
 
 _MINUTE: Final = 60_000_000
+_AGED: Final = timedelta(seconds=0.25)
+"""How much older than it is what is remembered may be: looks at two clocks are not taken in one moment."""
 _ALL: Final = {**SCENARIOS, **RECONFIGURED}
 _LEASE_SECONDS: Final = {PROMOTED: 5 * LEASE_SECONDS}
 """Where it is not as usual: a promotion has to fit into one."""
@@ -97,17 +100,25 @@ def judged(
 def _judge_decisions(
     found: Outcome, records: Sequence[Record], written: Sequence[Decided], cycles: Sequence[int] | None
 ) -> None:
-    """Of one autoscaler. `cycles`: when each was recorded; None: all clocks were right."""
+    """Of one autoscaler. `cycles`: when each was recorded; None: all clocks were right.
+
+    Where one is not, what is remembered may be younger than it is: windows last longer, and policies count what was
+    before their periods, in both directions. The judge then looks whether anything became older. Changes that are
+    remembered have other times than their writes.
+    """
     found.decisions += len(records)
     if found.kind != PROMOTED:  # what a daemon remembers is more than the standby has
         found.decided_otherwise += judge.decided_otherwise(records)
     asked = [_asked(each) for each in written]
     changes = [judge.Change(_righted(one.decided, one.at), one.start, one.size) for _, one in written]
     found.changes += len(changes)
-    found.exceeded += judge.exceeded_policies(records, changes)
-    found.exceeded += judge.forgotten_windows(records if cycles is None else _righted_all(records, cycles), changes)
-    if found.kind in CLOCKS:  # what is remembered keeps its age, and so has other times than when it was written
+    if cycles is not None:
+        righted = _righted_all(records, cycles)
+        found.exceeded += judge.forgotten_windows(righted, changes)
+        found.exceeded += _made_older(records, righted)
         return
+    found.exceeded += judge.exceeded_policies(records, changes)
+    found.exceeded += judge.forgotten_windows(records, changes)
     recorded = {record.decision.now for record in records}
     unrecorded = [each for each in asked if each.at not in recorded and each.at < records[-1].decision.now]
     found.unrecorded += len(unrecorded)
@@ -127,6 +138,16 @@ def _righted_all(records: Sequence[Record], cycles: Sequence[int]) -> Sequence[R
         for record, at in zip(records, cycles, strict=True)
         if (made := record.decision)
     ]
+
+
+def _made_older(records: Sequence[Record], righted: Sequence[Record]) -> Iterator[str]:
+    """Cycles that took what is remembered for older than it was. `righted`: the same records by right clocks."""
+    for (before, _), (now, record) in pairwise(zip(righted, records, strict=True)):
+        assert record.history is not None
+        if record.history.at is not None:
+            aged = record.decision.now - record.history.at
+            if aged - (now.decision.now - before.decision.now) > _AGED:
+                yield f"{record.decision.name}@{record.decision.now.isoformat()}: what is remembered is {aged} old"
 
 
 def _asked(each: Decided) -> judge.Asked:
