@@ -296,13 +296,12 @@ def state_place(config: Path | None) -> "tuple[str | None, Path, Settings | None
     return None if settings is None else settings.state.url, daemons_folder(), settings
 
 
-def daemons_folder() -> Path:
+def daemons_folder(service: Path = _SERVICE_FOLDER) -> Path:
     """The state folder of the daemon on this machine: this shell's own where there is one, else the service's."""
     from autoscaler.record.folder import state_folder  # noqa: PLC0415 - see TYPE_CHECKING above
 
     folder = state_folder(os.environ)
-    service = "STATE_DIRECTORY" not in os.environ and not folder.exists() and _SERVICE_FOLDER.exists()
-    return _SERVICE_FOLDER if service else folder
+    return service if "STATE_DIRECTORY" not in os.environ and not folder.exists() and service.exists() else folder
 
 
 def running_config(config: Path | None, candidate: Path) -> Path:

@@ -173,9 +173,6 @@ def _quickstart(machine: Machine) -> tuple[int, ...]:
     machine.checked("autoscaler", "check", "/etc/autoscaler/autoscaler.yaml")
     machine.checked("systemctl", "restart", "prometheus", "autoscaler")
     sizes = [_sized(machine, 1)]
-    machine.checked(
-        "autoscaler", "check", "--live", "/etc/autoscaler/autoscaler.yaml"
-    )  # it finds the service's workers
     for load, size in ((15, 2), (60, 3), (1, 1)):
         if size == 3:
             _restart_with_other_workers(machine, size - 1)
