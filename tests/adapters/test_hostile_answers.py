@@ -1,6 +1,6 @@
-"""Back ends that answer with what no back end does: each adapter ends in time, in bounded words and bounded memory.
+"""Hostile answers of back ends: each adapter returns in time, with bounded messages and memory.
 
-Each adapter runs in a process of its own, whose largest memory is then known.
+Each adapter runs in its own process, whose peak memory is measured.
 """
 
 import json
@@ -19,9 +19,9 @@ from tests.servers.scripted import Script, Wire, scripted
 pytestmark = pytest.mark.slow
 _MIB: Final = 2**20
 _MOST_MIB: Final = 400
-"""Of the process, libraries included."""
+"""Of the process with its libraries."""
 _SECONDS: Final = 10.0
-"""To the deadline of each call. A bounded answer is refused long before."""
+"""Deadline of each call. A bounded answer is refused long before."""
 _LONGEST_TEXT: Final = 2048
 _CHILD: Final = """
 import gc, json, sys
@@ -57,13 +57,13 @@ for line in sys.stdin:
 
 
 def gzipped(pieces: int, piece: bytes) -> bytes:
-    """So many times the piece, packed without ever being whole."""
+    """Return this many copies of the piece, compressed without holding them in memory."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     return b"".join([packer.compress(piece) for _ in range(pieces)]) + packer.flush()
 
 
 def endless(begin: bytes, piece: bytes) -> Script:
-    """3 GB of it, if somebody reads so far."""
+    """Yield 3 GB of it."""
 
     def script(wire: Wire) -> None:
         wire.read()
@@ -75,7 +75,7 @@ def endless(begin: bytes, piece: bytes) -> Script:
 
 
 def answering(body: bytes, headers: bytes = b"", status: str = "200 OK") -> Script:
-    """The same to each request."""
+    """Give every request the same answer."""
 
     def script(wire: Wire) -> None:
         while True:
@@ -126,7 +126,7 @@ _ADAPTERS: Final[Mapping[str, tuple[str, Mapping[str, Callable[[], Script]], Cal
 
 
 class Child:
-    """One adapter in a process of its own; each section makes it anew."""
+    """One adapter in its own process; each section builds it again."""
 
     def __init__(self, kind: str, name: str, folder: Path) -> None:
         environment = os.environ | {
@@ -140,7 +140,7 @@ class Child:
         )
 
     def outcome(self, section: dict[str, Any]) -> dict[str, Any]:
-        """What an observation and a write came to, and the process's peak so far in MiB."""
+        """Return the results of an observation and a write, and the process's peak in MiB."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(section) + "\n")
@@ -155,14 +155,14 @@ class Child:
 
 @pytest.fixture(params=_ADAPTERS)
 def child(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Child]]:
-    """Of each type."""
+    """A child for each type."""
     made = Child(request.param, _ADAPTERS[request.param][0], tmp_path)
     yield request.param, made
     made.close()
 
 
 def test_what_no_back_end_answers_is_an_error_in_time_and_bounds(child: tuple[str, Child]) -> None:
-    """One answer took the daemon to 3 GB; what it cost then, every other autoscaler paid."""
+    """One such answer raised the daemon's memory to 3 GB, at the cost of every other autoscaler."""
     kind, adapter = child
     _, scripts, section = _ADAPTERS[kind]
     for case, script in scripts.items():
@@ -177,7 +177,7 @@ def test_what_no_back_end_answers_is_an_error_in_time_and_bounds(child: tuple[st
 
 
 def test_a_cookie_is_never_sent_back_and_a_redirect_never_followed(child: tuple[str, Child]) -> None:
-    """Cookies grew until the server answered 431 for ever; a redirect would carry credentials elsewhere."""
+    """Cookies grew until the server answered 431; a redirect would send credentials elsewhere."""
     kind, adapter = child
     section = _ADAPTERS[kind][2]
     cookie = b"Set-Cookie: a=b; Path=/\r\n"

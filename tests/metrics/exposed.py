@@ -70,7 +70,7 @@ class FakeMembership:
 
 
 def scaler(name: str = "web", **changes: Any) -> Autoscaler:
-    """The autoscaler that `decision(name)` is about."""
+    """Return the autoscaler of `decision(name)`."""
     return replace(Autoscaler(name, TargetRef("fleet", f"{name}-asg"), 1, 10, ()), **changes)
 
 
@@ -90,17 +90,17 @@ class Shown:
         self.metrics.cycle_ended(replace(CYCLE, decisions=decisions, **keys))
 
     def value(self, name: str, **labels: str) -> float | None:
-        """None: there is no such series."""
+        """Return the value, or None without such a series."""
         return self.registry.get_sample_value(f"autoscaler_{name}", labels)
 
     def series(self, name: str) -> list[Mapping[str, str]]:
-        """The labels of every series of a name."""
+        """Return the labels of every series of a name."""
         samples = (sample for metric in self.registry.collect() for sample in metric.samples)
         return [sample.labels for sample in samples if sample.name == f"autoscaler_{name}"]
 
 
 def everything() -> Shown:
-    """Every metric there is has a series, and each that counts has counted."""
+    """Return a registry in which every metric has a series, and each counter has counted."""
     shown = Shown("web", "api", "batch")
     web = scaler("web", labels=(("team", "shop"),), brakes=Brakes(loss=LossBrake()))
     shown.configure(web, scaler("api"), scaler("batch", dry_run=True), limits=LIMITS)
@@ -114,7 +114,7 @@ def everything() -> Shown:
 
 
 def happen(shown: Shown) -> None:
-    """One cycle of the three, with a bit of everything in it."""
+    """Run one cycle of the three autoscalers with some of every event."""
     measured = replace(cpu(), ready=1, missing=("i-2", "i-3"))
     limited = condition(ConditionType.SCALING_LIMITED, "TooManyReplicas")
     steering = Steering(Pause(Direction.IN, "ann", "sale", NOW, None), Override(0, 3, "ann", "sale", NOW, None))

@@ -1,4 +1,4 @@
-"""Each call of an adapter is timed, and changed in nothing."""
+"""Each adapter call is timed and otherwise unchanged."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -17,7 +17,7 @@ CHANGE = ScaleChange("web-1", 5, 3, None, "cpu above target")
 
 
 class FakeAdapter:
-    """Takes two seconds for anything, and fails when it is told to."""
+    """An adapter that takes two seconds for each call and can fail."""
 
     def __init__(self, clock: FakeClock) -> None:
         self.clock = clock
@@ -60,8 +60,8 @@ class Bench:
         self.adapter: Adapter = metered("fleet", self.inner, self.told, self.clock)
 
 
-def test_an_observation_is_told_with_the_targets_that_failed_in_it() -> None:
-    """One that is gone among fifty is one failure, not a failed call."""
+def test_an_observation_is_counted_with_its_failed_targets() -> None:
+    """A missing target among fifty is one failure, not a failed call."""
     bench, gone = Bench(), TargetNotFound("no such group")
     bench.inner.states = {WEB: TargetState(1, 1, ()), API: gone}
     assert bench.adapter.observe([WEB, API], CALL) is bench.inner.states
@@ -69,7 +69,7 @@ def test_an_observation_is_told_with_the_targets_that_failed_in_it() -> None:
 
 
 def test_an_observation_that_is_raised_failed_for_all_of_its_targets() -> None:
-    """The contract: what is raised concerns all."""
+    """A raised error concerns all targets, as the contract says."""
     bench = Bench()
     bench.inner.fails = error = TargetUnavailable("down")
     with pytest.raises(TargetUnavailable):
@@ -78,16 +78,16 @@ def test_an_observation_that_is_raised_failed_for_all_of_its_targets() -> None:
 
 
 def test_an_answer_of_another_kind_is_left_to_who_asked() -> None:
-    """Foreign code may return anything, and the observer has words for it."""
+    """Foreign code may return anything; the observer reports it."""
     bench = Bench()
-    bench.inner.states = None  # type: ignore[assignment]  # what a broken adapter does
+    bench.inner.states = None  # type: ignore[assignment]  # as a broken adapter does
     assert bench.adapter.observe([WEB], CALL) is None
     assert bench.told.calls == [("fleet", "observe", 2.0, [])]
 
 
 @pytest.mark.parametrize("error", [None, TargetUnavailable("down"), KeyError("bug")])
-def test_a_write_is_told_whatever_came_of_it(error: Exception | None) -> None:
-    """A bug in an adapter takes time, too."""
+def test_a_write_is_counted_whatever_its_outcome(error: Exception | None) -> None:
+    """A failing call takes time too."""
     bench = Bench()
     bench.inner.fails = error
     if error is None:
@@ -99,7 +99,7 @@ def test_a_write_is_told_whatever_came_of_it(error: Exception | None) -> None:
 
 
 def test_an_adapter_announces_when_it_did_before() -> None:
-    """The actuator asks an adapter whether it can."""
+    """The actuator checks whether an adapter announces."""
     assert not isinstance(Bench().adapter, Announces)
     bench = Bench(FakeAnnouncer)
     assert isinstance(bench.adapter, Announces)

@@ -1,4 +1,4 @@
-"""config/grafana-dashboard.json, every query of it asked of a real Prometheus."""
+"""Every query of config/grafana-dashboard.json, on a real Prometheus."""
 
 import json
 import re
@@ -27,7 +27,7 @@ VARIABLES: Final = {"$__rate_interval": "10s", "$job": ".*", "$instance": ".*", 
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
-    """One that has scraped the exposition more than once, with a cycle before each scrape."""
+    """A Prometheus that has scraped the exposition more than once, with a cycle before each scrape."""
     shown = everything()
 
     class Handler(BaseHTTPRequestHandler):
@@ -41,7 +41,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusS
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     folder = tmp_path_factory.mktemp("prometheus")
     try:
@@ -58,7 +58,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusS
 @pytest.mark.slow
 @pytest.mark.parametrize(("title", "expr"), QUERIES, ids=[title for title, _ in QUERIES])
 def test_a_query_finds_data(prometheus: PrometheusServer, title: str, expr: str) -> None:
-    """A panel that says "No data" because a name was mistyped looks just like a quiet system."""
+    """A panel with a mistyped name says "No data", like an idle system."""
     for name, value in VARIABLES.items():
         expr = expr.replace(name, value)
     assert "$" not in expr
@@ -67,7 +67,7 @@ def test_a_query_finds_data(prometheus: PrometheusServer, title: str, expr: str)
 
 @pytest.mark.slow
 def test_the_variables_find_data(prometheus: PrometheusServer) -> None:
-    """Nothing could be chosen otherwise."""
+    """Otherwise there would be nothing to select."""
     queries = [each["query"]["query"] for each in DASHBOARD["templating"]["list"] if each["type"] == "query"]
     assert len(queries) == 3
     for query in queries:
@@ -78,7 +78,7 @@ def test_the_variables_find_data(prometheus: PrometheusServer) -> None:
 
 
 def test_it_can_be_imported_anywhere() -> None:
-    """Each panel asks the chosen data source, and nothing is fetched from another host."""
+    """Each panel uses the selected data source and fetches nothing from another host."""
     sources = [panel["datasource"] for panel in PANELS] + [each["datasource"] for p in PANELS for each in p["targets"]]
     assert all(source == DATASOURCE for source in sources)
     chosen = DASHBOARD["templating"]["list"][0]
@@ -88,7 +88,7 @@ def test_it_can_be_imported_anywhere() -> None:
 
 
 def test_every_panel_says_what_it_shows_and_has_its_own_place() -> None:
-    """Panels of one id or on top of each other are shifted by Grafana."""
+    """Grafana moves panels with equal ids or positions."""
     assert all(panel["title"] and panel["description"] for panel in PANELS)
     everyone = DASHBOARD["panels"]
     assert len({panel["id"] for panel in everyone}) == len(everyone)

@@ -1,4 +1,4 @@
-"""What people are told of the servers that the daemon talks to."""
+"""The health of the servers that the daemon talks to."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,12 +28,12 @@ REFUSED = MetricError("prometheus 'default' at http://localhost:9090: connection
 
 
 class NoSettings(BaseModel):
-    """Of an adapter that takes none."""
+    """Settings of an adapter without any."""
 
 
 @dataclass
 class Shards:
-    """One connection's, as `schedule.Shards` counts them."""
+    """The shards of one connection, as `schedule.Shards` counts them."""
 
     hanging: Sequence[ShardName] = ()
     count: int = 1
@@ -79,7 +79,7 @@ class Known:
 
 
 def test_nothing_is_wrong_before_anything_was_asked() -> None:
-    """A daemon that has just started is no outage."""
+    """A daemon that has just started has no outage."""
     status = Known().status
 
     assert (status.level, status.problems) == (Level.NORMAL, ())
@@ -87,7 +87,7 @@ def test_nothing_is_wrong_before_anything_was_asked() -> None:
 
 
 def test_a_prometheus_that_never_answered_fails_at_once() -> None:
-    """A wrong port is found in the first minute, not after a patience that outages need."""
+    """A wrong port shows within the first minute."""
     known = Known()
     known.health.queried("default", REFUSED)
 
@@ -96,7 +96,7 @@ def test_a_prometheus_that_never_answered_fails_at_once() -> None:
 
 
 def test_one_failed_query_is_no_outage() -> None:
-    """Timeouts happen; the next cycle asks again."""
+    """The next cycle asks again."""
     known = Known()
     known.health.queried("default", None)
     known.clock.advance(15)
@@ -113,7 +113,7 @@ def test_one_failed_query_is_no_outage() -> None:
 
 
 def test_a_wrong_query_does_not_make_a_prometheus_fail() -> None:
-    """It has answered, and what it says of the query stands with the autoscaler."""
+    """Prometheus has answered, and the autoscaler shows the error of the query."""
     known = Known()
     known.health.queried("default", QueryError("parse error", Outcome.REFUSED))
 
@@ -122,14 +122,14 @@ def test_a_wrong_query_does_not_make_a_prometheus_fail() -> None:
 
 
 def test_a_prometheus_that_is_late_with_everything_fails() -> None:
-    """What a search makes of a late query is no answer of the server."""
+    """A query that is late in the search is not an answer."""
     known = Known()
     known.health.queried("default", NoAnswer("did not answer within 5 s"))
     assert known.source.level is Level.ERROR
 
 
 def test_a_source_says_which_of_its_queries_are_asked_alone() -> None:
-    """The first twenty, of very many, and all of their number."""
+    """At most twenty are listed, with the number of all."""
     known = Known()
     known.alone = [HEAVY, HEAVY._replace(question=Question("other", "load")), *[HEAVY] * 29]
     assert (known.source.queries_alone, len(known.source.asked_alone)) == (30, 20)
@@ -138,7 +138,7 @@ def test_a_source_says_which_of_its_queries_are_asked_alone() -> None:
 
 
 def test_a_target_that_does_not_exist_does_not_make_its_back_end_fail() -> None:
-    """One victim: the back end answered for it, as it does for all others."""
+    """The back end has answered; only its own autoscaler fails."""
     known = Known()
     known.health.called("fleet", 3, [TargetNotFound("no group web")])
 
@@ -147,7 +147,7 @@ def test_a_target_that_does_not_exist_does_not_make_its_back_end_fail() -> None:
 
 
 def test_a_back_end_that_answers_for_some_targets_does_not_fail() -> None:
-    """What it could not do for one is kept, for whoever looks."""
+    """The failure of one target is kept for the page."""
     known = Known()
     known.health.called("fleet", 3, [DOWN])
 
@@ -155,7 +155,7 @@ def test_a_back_end_that_answers_for_some_targets_does_not_fail() -> None:
 
 
 def test_a_back_end_that_answers_for_no_target_fails() -> None:
-    """All of its autoscalers say so too; here it is said once."""
+    """All of its autoscalers report it too; here it is reported once."""
     known = Known()
     known.health.called("fleet", 3, [DOWN] * 3)
 
@@ -164,7 +164,7 @@ def test_a_back_end_that_answers_for_no_target_fails() -> None:
 
 
 def test_what_foreign_code_raises_is_named_and_not_quoted() -> None:
-    """Its message may hold a password; its class and place do not."""
+    """Its message may contain a password; its class and place do not."""
     known = Known()
     known.health.called("fleet", 1, [ValueError("https://u:geheim@h is wrong")])
 
@@ -173,7 +173,7 @@ def test_what_foreign_code_raises_is_named_and_not_quoted() -> None:
 
 
 def test_a_write_for_which_there_was_no_time_says_nothing() -> None:
-    """Nothing was sent: neither an answer nor a failure."""
+    """Nothing was sent, so it is neither an answer nor a failure."""
     known = Known()
     known.health.called("fleet", 1, [TargetDeferred("no time was left")])
 
@@ -181,7 +181,7 @@ def test_a_write_for_which_there_was_no_time_says_nothing() -> None:
 
 
 def test_a_shard_that_hangs_is_a_warning_and_all_of_them_an_error() -> None:
-    """With several shards the others go on."""
+    """With several shards, the others go on."""
     known = Known(Shards([ShardName("fleet", 1, 2)], count=2))
     known.health.called("fleet", 1, ())
 
@@ -193,7 +193,7 @@ def test_a_shard_that_hangs_is_a_warning_and_all_of_them_an_error() -> None:
 
 
 def test_what_shards_count_is_shown() -> None:
-    """Ticks that were missed, and shards that were given up, since the start."""
+    """Missed ticks and superseded shards since the start."""
     known = Known()
     ended = NOW + timedelta(seconds=3)
     known.health.cycle_ended("fleet", ended.timestamp())
@@ -203,7 +203,7 @@ def test_what_shards_count_is_shown() -> None:
 
 
 def test_a_refused_reload_is_told_until_one_succeeds() -> None:
-    """The previous configuration stays in force, which looks like all is well."""
+    """The previous configuration stays in force, which otherwise looks normal."""
     known = Known()
     known.health.reload_failed(["a.yaml:3:1: it is wrong", "a.yaml:4:1: this too"])
 
@@ -216,7 +216,7 @@ def test_a_refused_reload_is_told_until_one_succeeds() -> None:
 
 
 def test_what_left_the_configuration_is_forgotten() -> None:
-    """A source that comes back under its old name begins anew."""
+    """A source that returns under its old name starts again."""
     known = Known()
     known.health.queried("default", REFUSED)
 
@@ -226,7 +226,7 @@ def test_what_left_the_configuration_is_forgotten() -> None:
 
 
 def test_an_error_that_cannot_be_read_costs_no_call() -> None:
-    """An adapter may raise a class of its own, which may do anything when it is asked for its message."""
+    """An adapter may raise its own class, whose message may run any code."""
 
     class Odd(TargetUnavailable):
         def __str__(self) -> str:

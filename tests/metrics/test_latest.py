@@ -38,7 +38,7 @@ def test_sizes_and_bounds_are_the_latest_decisions() -> None:
 
 
 def test_a_target_that_cannot_be_read_has_no_size() -> None:
-    """An outage is a gap in the chart, not a number that is made up."""
+    """An outage is a gap in the chart, not an invented number."""
     shown = Shown()
     shown.ended(decision(current=3, desired=3, minimum=2, maximum=20))
     shown.ended(decision(current=None, desired=None, error="down", metrics=()))
@@ -70,7 +70,7 @@ def test_a_target_that_cannot_be_read_has_no_size() -> None:
 def test_a_metric_is_shown_in_its_own_unit_beside_its_target(
     metric: MetricOutcome, target_type: str, value: float, target: float
 ) -> None:
-    """Prometheus has base units: ratios, not percents; whole units, not thousandths."""
+    """Prometheus has base units: ratios instead of percents, units instead of thousandths."""
     shown = Shown()
     shown.ended(decision(metrics=(metric,)))
     labels = {"autoscaler": "web", "metric": metric.name, "metric_type": metric.type.value, "target_type": target_type}
@@ -90,7 +90,7 @@ def test_a_failed_metric_has_a_target_and_no_value() -> None:
 
 
 def test_the_share_of_instances_without_a_sample_is_shown() -> None:
-    """An alert asks for most of them; one whose samples have no instances, or that failed, has no share."""
+    """An alert uses it; a failed metric, or one without instances, has no share."""
     shown = Shown()
     queue = MetricOutcome("depth", MetricType.EXTERNAL, MetricTarget(TargetType.VALUE, 500), value=0, ready=5)
     shown.ended(decision(metrics=(replace(cpu(), ready=1, missing=("i-2", "i-3", "i-4", "i-5")), cpu(None), queue)))
@@ -101,7 +101,7 @@ def test_the_share_of_instances_without_a_sample_is_shown() -> None:
 
 
 def test_a_metric_on_its_fallback_has_a_series_while_it_is() -> None:
-    """And is shown as failed all the same: a fallback must not hide an outage."""
+    """The metric also counts as failed: a fallback must not hide an outage."""
     shown = Shown()
     shown.ended(decision(metrics=(replace(cpu(None), proposal=4), cpu()), error="no answer"))
     ((series,), (failed, _)) = shown.series("metric_fallback_active"), shown.series("metric_failed")
@@ -113,7 +113,7 @@ def test_a_metric_on_its_fallback_has_a_series_while_it_is() -> None:
 
 
 def test_a_brake_that_is_configured_has_a_series_of_0_or_1() -> None:
-    """An alert on a brake must see it go from 0 to 1; one that is not configured says nothing."""
+    """An alert on a brake must see it change from 0 to 1."""
     shown = Shown()
     shown.configure(scaler(brakes=Brakes(UnfulfilledBrake(), LossBrake())), scaler("api"))
     assert [each["brake"] for each in shown.series("brake_active")] == ["unfulfilled", "loss"]
@@ -126,14 +126,14 @@ def test_a_brake_that_is_configured_has_a_series_of_0_or_1() -> None:
 
 
 def test_metrics_of_one_name_stay_apart() -> None:
-    """Two series with the same labels make Prometheus drop one of them without a word in the daemon's log."""
+    """Prometheus drops one of two series with equal labels without a message in the daemon's log."""
     shown = Shown()
     shown.ended(decision(metrics=(cpu(10), cpu(20), cpu(30))))
     assert [labels["metric"] for labels in shown.series("metric_value")] == ["cpu", "cpu#2", "cpu#3"]
 
 
 def test_a_condition_says_its_reason() -> None:
-    """`at max` is ScalingLimited for the reason TooManyReplicas, not for a rate limit."""
+    """`at max` is ScalingLimited with the reason TooManyReplicas, not a rate limit."""
     shown = Shown()
     shown.ended(decision())
     labels = {"autoscaler": "web", "condition": "ScalingLimited", "reason": "DesiredWithinRange"}
@@ -143,7 +143,7 @@ def test_a_condition_says_its_reason() -> None:
 
 
 def test_a_failed_cycle_leaves_the_time_of_the_last_success() -> None:
-    """How long has it been wrong? 0 says: never right since the start."""
+    """It shows how long the failure lasts; 0: no success since the start."""
     shown = Shown()
     assert shown.value("last_success_timestamp_seconds", autoscaler="web") == 0
     shown.ended(decision())
@@ -152,7 +152,7 @@ def test_a_failed_cycle_leaves_the_time_of_the_last_success() -> None:
 
 
 def test_only_what_was_written_is_a_rescale() -> None:
-    """Flapping is counted on the target, not in intentions."""
+    """Flapping is counted by written sizes, not by desired ones."""
     shown = Shown()
     shown.ended(rescale(size=5, outcome=Written(5)))
     shown.ended(rescale(size=4, current=5, outcome=Written(4)))
@@ -162,7 +162,7 @@ def test_only_what_was_written_is_a_rescale() -> None:
 
 
 def test_a_ramp_changes_direction_once_however_many_steps_it_takes() -> None:
-    """Two ordinary ramps are no flapping; what goes to and fro is."""
+    """Two ordinary ramps are not flapping."""
     shown = Shown()
 
     def directions(*sizes: int) -> float | None:
@@ -178,7 +178,7 @@ def test_a_ramp_changes_direction_once_however_many_steps_it_takes() -> None:
 
 
 def test_unmatched_samples_are_counted_beyond_those_that_are_named() -> None:
-    """Of a whole fleet's samples a decision names the first."""
+    """A decision names only the first unmatched samples of many."""
     shown = Shown()
     few = replace(cpu(), unmatched=('instance="a"',))
     many = replace(few, more_unmatched=37)
@@ -187,7 +187,7 @@ def test_unmatched_samples_are_counted_beyond_those_that_are_named() -> None:
 
 
 def test_steering_shows_while_it_is_in_force() -> None:
-    """A pause that was forgotten is found by its age."""
+    """The age of a pause shows that it was forgotten."""
     shown = Shown()
     pause, override = Pause(Direction.IN, "ann", "sale", NOW, None), Override(5, None, "ann", "sale", NOW, None)
     shown.ended(decision(steering=Steering(pause, override)))
@@ -197,7 +197,7 @@ def test_steering_shows_while_it_is_in_force() -> None:
 
 
 def test_an_autoscaler_that_is_configured_has_series_before_its_first_cycle() -> None:
-    """One whose shard never comes to it must be seen missing."""
+    """An autoscaler whose shard never reaches it must be visible."""
     shown = Shown("web", "api")
     assert shown.value("autoscalers") == 2
     labels = {"autoscaler": "api", "adapter": "fleet", "target": "api-asg", "dry_run": "false"}
@@ -206,7 +206,7 @@ def test_an_autoscaler_that_is_configured_has_series_before_its_first_cycle() ->
 
 
 def test_an_autoscaler_that_was_removed_has_no_series() -> None:
-    """Also when its last cycle ends after the reload that removed it."""
+    """This also holds when its last cycle ends after the reload."""
     shown = Shown("web", "api")
     shown.ended(decision("web"), decision("api"))
     shown.configure(scaler("api"))
@@ -216,7 +216,7 @@ def test_an_autoscaler_that_was_removed_has_no_series() -> None:
 
 
 def test_a_reload_forgets_nothing_of_those_that_stay() -> None:
-    """Counters that fall back to 0 at each reload would count twice."""
+    """Counters that return to 0 at each reload would count twice."""
     shown = Shown()
     shown.ended(rescale(outcome=Written(5)))
     shown.configure(scaler(dry_run=True))
@@ -226,7 +226,7 @@ def test_a_reload_forgets_nothing_of_those_that_stay() -> None:
 
 
 def test_one_that_was_pointed_at_another_target_begins_anew() -> None:
-    """The old target's size is nothing that the new one has."""
+    """The old target's size says nothing about the new one."""
     shown = Shown()
     shown.ended(decision())
     shown.configure(replace(scaler(), target=TargetRef("fleet", "other-asg")))
@@ -236,7 +236,7 @@ def test_one_that_was_pointed_at_another_target_begins_anew() -> None:
 
 @pytest.mark.parametrize("odd", [{"conditions": (None,)}, {"metrics": (None,)}, {"steering": None}])
 def test_a_decision_that_cannot_be_shown_takes_no_others_series(odd: dict[str, Any]) -> None:
-    """Without /metrics nobody would be told of anything."""
+    """Without /metrics, no alert would fire."""
     shown = Shown("first", "odd", "last")
     shown.ended(decision("first"), decision("odd", **odd), decision("last"))
     for name in ("first", "last"):

@@ -1,11 +1,11 @@
-"""How far a connection's limits are used, for graphs and alerts."""
+"""The use of a connection's limits, for graphs and alerts."""
 
 from autoscaler.model import ConnectionLimits, ShardName
 from tests.metrics.exposed import LIMITS, Shown, scaler
 
 
 def test_the_last_cycle_of_a_connection_says_how_far_its_limits_are_used() -> None:
-    """Whichever shard's it was: each sees the whole connection."""
+    """Each shard's cycle sees the whole connection."""
     shown = Shown()
     shown.configure(scaler(), limits=LIMITS)
     assert shown.value("total_size_limit", adapter="fleet") == 40
@@ -17,7 +17,7 @@ def test_the_last_cycle_of_a_connection_says_how_far_its_limits_are_used() -> No
 
 
 def test_a_connection_without_limits_has_no_series_of_them() -> None:
-    """And one that had some has none any more: an alert on them would stay."""
+    """A connection that loses its limits loses the series, so that no alert remains."""
     shown = Shown()
     names = ("removal_budget_left", "total_size", "total_size_limit")
     shown.configure(scaler(), limits=LIMITS)

@@ -1,4 +1,4 @@
-"""What happens is counted where it happens."""
+"""Counters and timers of events."""
 
 import pytest
 
@@ -47,7 +47,7 @@ BOUNDS_CONFLICT = (condition(ConditionType.ABLE_TO_SCALE, "BoundsConflict", stat
 def test_a_reconciliation_is_counted_by_what_was_written_and_who_can_mend_it(
     made: Decision, action: str, error: str
 ) -> None:
-    """HPA's labels with HPA's meaning: its dashboards and alerts carry over. A dry run has written nothing."""
+    """The labels are HPA's, so its dashboards and alerts apply. A dry run has written nothing."""
     shown = Shown()
     shown.ended(made)
     assert shown.value("reconciliations_total", action=action, error=error) == 1
@@ -56,14 +56,14 @@ def test_a_reconciliation_is_counted_by_what_was_written_and_who_can_mend_it(
 
 
 def test_autoscalers_without_a_decision_are_failed_reconciliations() -> None:
-    """A state that cannot be written, or a bug, must not look like a daemon with nothing to do."""
+    """A state that cannot be written must not look like an idle daemon."""
     shown = Shown()
     shown.ended(broken={"web": StateError("disk full"), "api": KeyError("bug")})
     assert shown.value("reconciliations_total", action="none", error="internal") == 2
 
 
 def test_a_metric_computation_is_counted_by_what_that_metric_alone_asks_for() -> None:
-    """One of two metrics that always wants less is the one to look at."""
+    """One of two metrics may always want fewer."""
     shown = Shown()
     up = cpu()
     asked = [(5, None), (1, None), (3, None), (None, "no answer")]
@@ -88,14 +88,14 @@ def test_a_metric_computation_is_counted_by_what_that_metric_alone_asks_for() ->
     ],
 )
 def test_writes_are_counted_by_outcome(outcome: object, word: str) -> None:
-    """A group that somebody else keeps changing shows as conflicts."""
+    """A group that another client keeps changing shows as conflicts."""
     shown = Shown()
     shown.ended(rescale(outcome=outcome))
     assert shown.value("writes_total", outcome=word) == 1
 
 
 def test_a_cycle_is_timed_by_its_adapter() -> None:
-    """Each connection has a shard of its own, and one back end's slowness must not hide in an average."""
+    """Each connection has its own shard, and a slow back end must show."""
     shown = Shown()
     shown.ended()
     assert shown.value("tick_duration_seconds_sum", adapter="fleet") == 0.2
@@ -104,7 +104,7 @@ def test_a_cycle_is_timed_by_its_adapter() -> None:
 
 
 def test_of_several_shards_the_one_that_has_ended_no_cycle_for_longest_is_shown() -> None:
-    """One that hangs must not hide behind the others of its connection; one of before a reload counts no more."""
+    """A hung shard must not hide behind the others of its connection; values from before a reload do not count."""
     shown = Shown()
     shards, began = [ShardName("fleet", number, 3) for number in (1, 2, 3)], shown.clock.now().timestamp()
     for seconds, shard in [(0, shards[0]), (1, shards[1]), (2, shards[2]), (3, shards[2]), (4, shards[0])]:
@@ -118,7 +118,7 @@ def test_of_several_shards_the_one_that_has_ended_no_cycle_for_longest_is_shown(
 
 
 def test_queries_are_timed_and_their_failures_counted_by_source() -> None:
-    """Which of several Prometheus servers is down?"""
+    """It shows which Prometheus is down."""
     shown = Shown()
     shown.metrics.queried("default", 0.25, None)
     shown.metrics.queried("default", 0.5, MetricError("no answer"))
@@ -128,7 +128,7 @@ def test_queries_are_timed_and_their_failures_counted_by_source() -> None:
 
 
 def test_adapter_failures_are_counted_by_target_and_named_for_what_to_do() -> None:
-    """A forbidden call wants other credentials, one that is unavailable patience. A foreign exception is a bug."""
+    """A forbidden call needs other credentials; an unavailable one needs time; a foreign exception is a bug."""
     shown = Shown()
     errors = [TargetForbidden("no"), TargetNotFound("gone"), TargetNotFound("gone too"), KeyError("bug")]
     shown.metrics.called("fleet", "observe", 0.25, errors)
@@ -138,7 +138,7 @@ def test_adapter_failures_are_counted_by_target_and_named_for_what_to_do() -> No
 
 
 def test_what_can_fail_has_a_series_before_it_has_failed() -> None:
-    """rate() sees nothing in a series that begins with its first failure."""
+    """rate() ignores the first failure of a series that begins with it."""
     shown = Shown()
     assert shown.value("query_failures_total", prometheus="default") == 0
     assert shown.value("adapter_failures_total", adapter="fleet", operation="scale", error="refused") == 0
@@ -146,7 +146,7 @@ def test_what_can_fail_has_a_series_before_it_has_failed() -> None:
 
 
 def test_a_refused_reload_shows_until_one_is_taken() -> None:
-    """The file on disk is not what runs; a restart would not come up."""
+    """The file differs from the running configuration; a restart would fail."""
     shown = Shown()
     started = shown.clock.now().timestamp()
     shown.clock.advance(60)
@@ -160,8 +160,8 @@ def test_a_refused_reload_shows_until_one_is_taken() -> None:
     assert shown.value("config_reload_failures_total") == 1
 
 
-def test_adapters_and_sources_that_left_take_their_series_along() -> None:
-    """Else an alert on a connection that was removed would stand for ever, and a late call would bring it back."""
+def test_series_of_removed_adapters_and_sources_are_removed() -> None:
+    """Otherwise an alert on a removed connection would remain, and a late call would create the series again."""
     shown = Shown()
     shown.ended()
     shown.metrics.queried("default", 0.25, MetricError("no answer"))
@@ -178,7 +178,7 @@ def test_adapters_and_sources_that_left_take_their_series_along() -> None:
 
 
 def test_a_shard_shows_its_missed_ticks_and_whether_it_hangs() -> None:
-    """A hung call ends no cycle, so nothing else would ever tell of it."""
+    """A hung call ends no cycle, so no other metric shows it."""
     shown = Shown()
     watch_shards(shown.registry, FakeShards())
     assert shown.value("missed_ticks_total", adapter="fleet") == 3
@@ -202,7 +202,7 @@ def test_the_size_of_the_state_is_asked_for_once_a_minute() -> None:
 
 
 def test_a_state_that_cannot_be_read_costs_its_own_series_alone() -> None:
-    """/metrics is what shows the outage."""
+    """/metrics must show the outage."""
     shown = Shown()
 
     def size() -> StateSize:
@@ -214,7 +214,7 @@ def test_a_state_that_cannot_be_read_costs_its_own_series_alone() -> None:
 
 
 def test_an_unknown_adapter_is_not_invented() -> None:
-    """A decision of a target that was removed meanwhile still counts, without an adapter of its own."""
+    """A decision about a removed target counts, without an adapter of its own."""
     shown = Shown()
     shown.ended(decision("old", target=TargetRef("gone", "old")), shard=ShardName("gone"))
     assert shown.series("tick_duration_seconds_count") == []

@@ -1,4 +1,4 @@
-"""config/alerts.yaml and config/recording-rules.yaml, by promtool."""
+"""config/alerts.yaml and config/recording-rules.yaml, checked by promtool."""
 
 import re
 import subprocess
@@ -24,7 +24,7 @@ def rules(path: Path) -> list[dict[str, Any]]:
 
 
 def promtool(*words: object) -> str:
-    """What it says; fails the test when it is not satisfied."""
+    """Return promtool's output. Fail the test when it reports an error."""
     try:
         program = prometheus_binaries().promtool
     except PrometheusNotFound as missing:
@@ -36,19 +36,19 @@ def promtool(*words: object) -> str:
 
 @pytest.mark.slow
 def test_prometheus_takes_the_rules() -> None:
-    """They load as they stand."""
+    """The rules load."""
     promtool("check", "rules", *CONFIG)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
 def test_the_rules_do_what_they_promise(path: Path) -> None:
-    """Each alert fires when it should and not before; each recording comes to the right number."""
+    """Each alert fires when it should and not before; each recording has the right value."""
     assert "SUCCESS" in promtool("test", "rules", path)
 
 
 def test_every_rule_is_tested() -> None:
-    """A rule that nobody tries is one that fails when it is needed."""
+    """An untested rule may fail when it is needed."""
     alerts, recordings = (path.read_text() for path in TESTS)
     untested = [rule["alert"] for rule in rules(CONFIG[0]) if f"alertname: {rule['alert']}" not in alerts]
     untested += [rule["record"] for rule in rules(CONFIG[1]) if rule["record"] not in recordings]
@@ -56,7 +56,7 @@ def test_every_rule_is_tested() -> None:
 
 
 def test_rules_ask_for_metrics_that_exist() -> None:
-    """An alert on a name that was mistyped, in the rule and in its test, never fires."""
+    """An alert on a mistyped name, in the rule and in its test, never fires."""
     series = {sample.name for metric in everything().registry.collect() for sample in metric.samples}
     asked = {name for path in CONFIG for rule in rules(path) for name in re.findall(r"\bautoscaler_\w+", rule["expr"])}
     assert "autoscaler_lease_lost_total" in asked
@@ -64,14 +64,14 @@ def test_rules_ask_for_metrics_that_exist() -> None:
 
 
 def test_a_brake_does_not_count_as_a_hold_of_the_target() -> None:
-    """It has its own alert, whose entry says what to look at."""
+    """A brake has its own alert and its own remedy."""
     (held,) = (rule["expr"] for rule in rules(CONFIG[0]) if rule["alert"] == "AutoscalerTargetHeld")
     (pattern,) = re.findall(r'reason!~"([^"]+)"', held)
     assert {Reason.UNFULFILLED, Reason.INSTANCES_LOST, Reason.OUTSIDE_CHANGE} < set(pattern.split("|"))
 
 
 def test_every_alert_says_how_urgent_it_is_and_has_its_page() -> None:
-    """Who is woken by it looks there."""
+    """The alert's page says what to do."""
     manual = (ROOT / "docs/metrics.md").read_text()
     for rule in rules(CONFIG[0]):
         assert rule["labels"]["severity"] in ("critical", "warning", "info")

@@ -1,4 +1,4 @@
-"""The exposition is what Prometheus reads."""
+"""Prometheus can read the exposition."""
 
 import subprocess
 
@@ -13,7 +13,7 @@ from tools.prometheus import PrometheusNotFound, prometheus_binaries
 
 
 def test_it_says_what_the_client_library_says() -> None:
-    """The same families, types, help texts and series."""
+    """Families, types, help texts and series are the same."""
     registry = everything().registry
     ours, theirs = exposition(registry).decode(), generate_latest(registry).decode()
     still = [family for family in text_string_to_metric_families(ours) if not family.name.startswith("process_")]
@@ -24,7 +24,7 @@ def test_it_says_what_the_client_library_says() -> None:
 
 
 def test_a_label_may_hold_anything() -> None:
-    """Names come from configurations."""
+    """The configuration sets names."""
     registry = CollectorRegistry()
     nasty = 'a"b\\c\nd\\n{e="f"}, ünïcode'
     Gauge("g", "A gauge.", ["label"], registry=registry).labels(nasty).set(1)
@@ -34,7 +34,7 @@ def test_a_label_may_hold_anything() -> None:
 
 @pytest.mark.slow
 def test_every_name_and_help_passes_promtool() -> None:
-    """Prometheus' own linter: base units, suffixes, help texts."""
+    """Prometheus' own linter checks base units, suffixes and help texts."""
     try:
         promtool = prometheus_binaries().promtool
     except PrometheusNotFound as missing:

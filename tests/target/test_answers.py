@@ -1,4 +1,4 @@
-"""Adapters are foreign code: what they answer is held to the contract where it comes in."""
+"""Adapters are foreign code: their answers are checked against the contract."""
 
 import weakref
 from collections import UserDict
@@ -52,7 +52,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize(("answer", "said"), WRONG.values(), ids=WRONG)
 def test_a_wrong_state_is_refused_with_its_field_and_what_came(answer: Any, said: str) -> None:
-    """The adapter's author must be able to find it from the message alone."""
+    """The adapter's author must find the fault by the message alone."""
     with pytest.raises(WrongAnswer) as caught:
         check(answer)
     assert said in str(caught.value)
@@ -98,7 +98,7 @@ def test_a_wrong_instance_is_refused_with_its_place(fields: dict[str, Any], said
 
 
 def test_what_is_right_comes_in_as_it_is() -> None:
-    """Of a large fleet nothing is copied."""
+    """Nothing of a large fleet is copied."""
     state = replace(STATE, hold=Hold(TOLD, TOLD), limits=Limits(1, 9, "MinSize"), revision="7", warnings=("careful",))
     found = check(state)
     assert found == state
@@ -106,7 +106,7 @@ def test_what_is_right_comes_in_as_it_is() -> None:
 
 
 def test_texts_are_made_plain_and_short() -> None:
-    """They reach the log, the page and the state."""
+    """They appear in the log, on the page and in the state."""
     state = TargetState(
         1,
         1,
@@ -124,14 +124,14 @@ def test_texts_are_made_plain_and_short() -> None:
 
 
 def test_times_come_in_as_utc() -> None:
-    """A client library may have another word for it, or another zone."""
+    """A client library may use another type of UTC, or another zone."""
     east = replace(MEMBER, started_at=NOW.astimezone(timezone(timedelta(hours=5))))
     found = check(replace(STATE, instances=(east,))).instances[0].started_at
     assert (found, found and found.tzinfo) == (NOW, UTC)
 
 
 def test_any_mapping_of_requests_is_taken_and_kept_as_a_plain_one() -> None:
-    """The state can hold that."""
+    """The state can store it."""
     requests: Any = UserDict({"cpu": 500})
     member = replace(MEMBER, requests=requests, container_requests=UserDict({"app": requests}))
     found = check(replace(STATE, instances=(member,))).instances[0]
@@ -140,7 +140,7 @@ def test_any_mapping_of_requests_is_taken_and_kept_as_a_plain_one() -> None:
 
 
 def test_an_instance_that_did_not_change_stays_the_one_that_was_checked() -> None:
-    """Equal is not the same type: 1 is True, and "Running" is Phase.RUNNING. What was checked stands for it."""
+    """Equal values may have other types: 1 equals True, and "Running" equals Phase.RUNNING."""
     checks = StateCheck()
     other = replace(MEMBER, name="b", detail="new\n")
     first = checks(WEB, replace(STATE, instances=(MEMBER, other)))
@@ -152,7 +152,7 @@ def test_an_instance_that_did_not_change_stays_the_one_that_was_checked() -> Non
 
 
 def test_a_state_that_is_the_last_ones_object_is_let_in_as_it_was() -> None:
-    """A thousand targets of which nothing moved are checked for nothing."""
+    """A thousand unchanged targets need no check."""
     checks = StateCheck()
     state = replace(STATE, instances=(replace(MEMBER, detail="new\n"),))
     first = checks(WEB, state)
@@ -164,7 +164,7 @@ def test_a_state_that_is_the_last_ones_object_is_let_in_as_it_was() -> None:
 
 
 def test_a_state_that_is_equal_to_the_last_one_is_that_one() -> None:
-    """Later stages see by that that nothing has changed."""
+    """Later stages detect by identity that nothing has changed."""
     checks = StateCheck()
     first = checks(WEB, replace(STATE))
     assert checks(WEB, replace(STATE)) is first
@@ -180,7 +180,7 @@ def test_a_wrong_state_does_not_spoil_what_was_known() -> None:
 
 
 def test_an_error_of_an_adapters_own_comes_in_as_one_of_ours() -> None:
-    """Its message may be anything, and is asked for once."""
+    """Its message may run any code, and is requested once."""
 
     class Own(TargetForbidden):
         def __str__(self) -> str:
@@ -194,7 +194,7 @@ def test_an_error_of_an_adapters_own_comes_in_as_one_of_ours() -> None:
 
 
 def test_what_is_held_of_a_target_that_left_goes() -> None:
-    """Names that carry a version come and go with each deployment; a daemon runs for months."""
+    """Names with a version change with each deployment, and a daemon runs for months."""
     check = StateCheck()
     identities = frozenset({"web-1-a"})
     kept = weakref.ref(identities)
@@ -206,7 +206,7 @@ def test_what_is_held_of_a_target_that_left_goes() -> None:
 
 
 def test_instances_without_requests_share_one_empty_mapping_that_nobody_can_fill() -> None:
-    """Two of its own take a third of what an instance takes, and an adapter that filled it would fill everybody's."""
+    """Two mappings take a third of an instance's memory, and an adapter must not fill the shared one."""
     other = replace(MEMBER, name="b", requests=NO_REQUESTS)
     assert all(each is NO_REQUESTS for each in (other.requests, MEMBER.requests, MEMBER.container_requests))
     assert check(STATE).instances[0] is MEMBER

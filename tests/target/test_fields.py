@@ -1,4 +1,4 @@
-"""Types of settings that adapters share."""
+"""The types of settings that adapters share."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,45 +16,45 @@ class Section(AdapterSettings):
 
 
 def test_keys_are_camel_case_as_in_the_file() -> None:
-    """One case throughout; Python's own names work for Python."""
+    """The file has one case; Python code uses Python's names."""
     assert Section.model_validate({"gracePeriod": "1m30s"}).grace_period == timedelta(seconds=90)
     assert Section(grace_period=timedelta(seconds=1)).grace_period == timedelta(seconds=1)
 
 
 def test_unknown_keys_are_errors() -> None:
-    """A slip must not become a default."""
+    """A typing error must not become a default."""
     with pytest.raises(ValidationError, match="gracePeriods"):
         Section.model_validate({"gracePeriods": "1s"})
 
 
 def test_settings_never_change_after_loading() -> None:
-    """A reload makes new ones."""
+    """A reload makes new settings."""
     with pytest.raises(ValidationError, match="frozen"):
-        Section().grace_period = timedelta(0)  # type: ignore[misc]  # the very thing that is refused
+        Section().grace_period = timedelta(0)  # type: ignore[misc]  # the assignment is the test
 
 
 @pytest.mark.parametrize("value", [10, 1.5, True, False, 0.0, "10", "ten", "", "1s1m", "-1s"])
 def test_a_duration_has_a_unit(value: Any) -> None:
-    """Seconds or milliseconds? The file must say."""
+    """Without a unit, a number could be seconds or milliseconds."""
     with pytest.raises(ValidationError, match="gracePeriod"):
         Section.model_validate({"gracePeriod": value})
 
 
 def test_a_duration_is_written_as_it_is_read() -> None:
-    """Shown settings can be pasted back."""
+    """Displayed settings can be pasted into a file."""
     section = Section.model_validate({"gracePeriod": "1m30s"})
     assert section.model_dump(mode="json", by_alias=True)["gracePeriod"] == "1m30s"
     assert {"const": 0} in Section.model_json_schema()["properties"]["gracePeriod"]["anyOf"]
 
 
 def test_zero_needs_no_unit() -> None:
-    """Zero of whatever it is."""
+    """Zero is the same in every unit."""
     assert Section.model_validate({"gracePeriod": 0}).grace_period == timedelta(0)
     assert Section.model_validate({"gracePeriod": "0"}).grace_period == timedelta(0)
 
 
 def test_a_key_without_a_value_is_left_out() -> None:
-    """As Kubernetes reads null, in an adapter's section too."""
+    """Kubernetes reads null like this, also in an adapter's section."""
     assert Section.model_validate({"gracePeriod": None}).grace_period == timedelta(seconds=10)
     with pytest.raises(ValidationError, match="gracePeriods"):
         Section.model_validate({"gracePeriods": None})
@@ -62,7 +62,7 @@ def test_a_key_without_a_value_is_left_out() -> None:
 
 @pytest.mark.parametrize("value", ["101y", "9000y", timedelta(days=36_501)])
 def test_a_duration_is_one_that_dates_can_take(value: Any) -> None:
-    """Now minus nine thousand years is not a date: every cycle would fail."""
+    """Now minus nine thousand years is not a valid date: every cycle would fail."""
     with pytest.raises(ValidationError, match=r"too long a duration; write at most 36500d \(100 years\)"):
         Section.model_validate({"gracePeriod": value})
     longest = Section.model_validate({"gracePeriod": "100y"}).grace_period
@@ -72,18 +72,18 @@ def test_a_duration_is_one_that_dates_can_take(value: Any) -> None:
 
 @pytest.mark.parametrize(("written", "found"), [("token", "/etc/x/token"), ("../t", "/etc/x/../t"), ("/t", "/t")])
 def test_a_path_is_relative_to_the_file_it_stands_in(written: str, found: str) -> None:
-    """Where the daemon was started from must not matter."""
+    """The daemon's working directory must not matter."""
     section = Section.model_validate({"tokenFile": written}, context={"folder": "/etc/x"})
     assert section.token_file == Path(found)
 
 
 def test_a_path_without_a_file_stays_as_it_is() -> None:
-    """Settings that Python built, in tests and tools."""
+    """Tests and tools build settings in Python."""
     assert Section.model_validate({"tokenFile": "token"}).token_file == Path("token")
 
 
 def test_a_file_that_must_exist_is_told_from_others_by_its_type() -> None:
-    """`check` warns of a secret that is absent; it must find out which paths are secrets."""
+    """`check` warns about missing secrets, and must know which paths are secrets."""
 
     class Secret(AdapterSettings):
         token_file: ExistingPath
@@ -94,6 +94,6 @@ def test_a_file_that_must_exist_is_told_from_others_by_its_type() -> None:
 
 
 def test_a_path_that_no_file_can_have_is_an_error() -> None:
-    """Whoever looks for it would raise what nobody expects of a path that is merely wrong."""
+    """Later uses of the path would raise an unexpected error."""
     with pytest.raises(ValidationError, match="NUL character"):
         Section.model_validate({"tokenFile": "to\0ken"})

@@ -1,4 +1,4 @@
-"""A file is replaced in one step, whatever lies in its place and whatever fails."""
+"""A file is replaced in one step, whatever exists at its path and whatever fails."""
 
 import os
 import resource
@@ -27,7 +27,7 @@ def names(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize("durable", [True, False])
 def test_the_content_is_there_and_nothing_else(tmp_path: Path, durable: bool) -> None:
-    """Text is UTF-8, bytes are bytes, and no draft stays behind."""
+    """Text is UTF-8, bytes are unchanged, and no temporary file remains."""
     file = tmp_path / "file"
     write_atomically(file, "größer", durable=durable)
     assert file.read_bytes() == "größer".encode()
@@ -39,7 +39,7 @@ def test_the_content_is_there_and_nothing_else(tmp_path: Path, durable: bool) ->
 @pytest.mark.parametrize("umask", [0o000, 0o077])
 @pytest.mark.parametrize("mode", [0o600, 0o644])
 def test_the_mode_is_the_one_asked_for(tmp_path: Path, mode: int, umask: int) -> None:
-    """Prometheus reads as another user; records are nobody's business. The umask is the service manager's."""
+    """Prometheus reads as another user, and records are private. The service manager sets the umask."""
     file = tmp_path / "file"
     file.write_text("old")
     file.chmod(0o666)
@@ -52,7 +52,7 @@ def test_the_mode_is_the_one_asked_for(tmp_path: Path, mode: int, umask: int) ->
 
 
 def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path: Path) -> None:
-    """Somebody who may write into the folder must not choose which file of ours is overwritten."""
+    """A user who can write to the folder must not choose which of our files is overwritten."""
     victim, file = tmp_path / "victim", tmp_path / "file"
     victim.write_text("precious")
     file.symlink_to(victim)
@@ -63,7 +63,7 @@ def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path: Path) -> Non
 
 
 def test_a_pipe_in_its_place_is_replaced_and_not_waited_for(tmp_path: Path) -> None:
-    """Opening one for writing waits for a reader, for ever."""
+    """Opening a pipe for writing waits for a reader without end."""
     file = tmp_path / "file"
     os.mkfifo(file)
     writer = threading.Thread(target=write_atomically, args=(file, "new"), daemon=True)
@@ -73,7 +73,7 @@ def test_a_pipe_in_its_place_is_replaced_and_not_waited_for(tmp_path: Path) -> N
 
 
 def test_what_lies_at_the_drafts_of_before_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A draft's name cannot be foreseen; should it exist all the same, it is not opened."""
+    """A temporary file's name is random; an existing file is not opened."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
     monkeypatch.setattr("secrets.token_hex", lambda _: "foreseen")
@@ -85,7 +85,7 @@ def test_what_lies_at_the_drafts_of_before_is_left_alone(tmp_path: Path, monkeyp
 
 
 def test_drafts_have_names_that_nobody_foresees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each another one, in the same folder: a rename works within a file system alone."""
+    """They are in the same folder, because a rename works only within a file system."""
     drafts: list[Path] = []
     real = Path.replace
 
@@ -102,7 +102,7 @@ def test_drafts_have_names_that_nobody_foresees(tmp_path: Path, monkeypatch: pyt
 
 @contextmanager
 def disk_of(size: int) -> Iterator[None]:
-    """No file of this process may become larger, until the block ends."""
+    """Limit the size of this process's files until the block ends."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
@@ -128,7 +128,7 @@ def test_a_disk_that_takes_only_a_part_leaves_the_old_content(tmp_path: Path) ->
 def test_a_failing_step_leaves_the_old_content(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, error: BaseException
 ) -> None:
-    """A disk reports what it could not write when it is asked to sync."""
+    """A disk may report a failed write only at the sync."""
     file = tmp_path / "file"
     write_atomically(file, "old")
 
@@ -144,7 +144,7 @@ def test_a_failing_step_leaves_the_old_content(
 
 
 def test_a_folder_in_its_place_is_an_error(tmp_path: Path) -> None:
-    """It is not emptied."""
+    """The folder is not emptied."""
     (tmp_path / "file").mkdir()
     with pytest.raises(IsADirectoryError):
         write_atomically(tmp_path / "file", "new")
@@ -152,7 +152,7 @@ def test_a_folder_in_its_place_is_an_error(tmp_path: Path) -> None:
 
 
 def test_it_is_synced_only_where_that_is_promised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file before the rename, the folder after it."""
+    """The file is synced before the rename, the folder after it."""
     synced: list[str] = []
     monkeypatch.setattr("os.fsync", lambda handle: synced.append(Path(f"/proc/self/fd/{handle}").readlink().name))
     write_atomically(tmp_path / "file", "new", durable=False)
@@ -164,7 +164,7 @@ def test_it_is_synced_only_where_that_is_promised(tmp_path: Path, monkeypatch: p
 
 
 def test_readers_find_one_content_or_the_other(tmp_path: Path) -> None:
-    """Prometheus reads the targets file whenever it likes."""
+    """Prometheus reads the targets file at any time."""
     file, ended = tmp_path / "file", threading.Event()
     write_atomically(file, "a" * 100_000, durable=False)
 
@@ -183,14 +183,14 @@ def test_readers_find_one_content_or_the_other(tmp_path: Path) -> None:
 
 
 def test_a_secret_may_be_a_link(tmp_path: Path) -> None:
-    """Kubernetes' and systemd's credentials are: a rotation moves the link."""
+    """Credentials of Kubernetes and systemd are links; a rotation changes the link."""
     (tmp_path / "data").write_text(" hunter2\n")
     (tmp_path / "token").symlink_to("data")
     assert read_secret(tmp_path / "token") == "hunter2"
 
 
 def test_a_pipe_in_place_of_a_secret_is_an_error_and_not_waited_for(tmp_path: Path) -> None:
-    """It is read at each use: a cycle would stand still for ever. A link to one is no better."""
+    """The secret is read at each use: a cycle would block without end. This applies to a link to a pipe too."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "token").symlink_to("pipe")
     with pytest.raises(OSError, match="it is not a regular file"):
@@ -202,7 +202,7 @@ def test_a_pipe_in_place_of_a_secret_is_an_error_and_not_waited_for(tmp_path: Pa
 
 
 def test_what_is_too_large_is_not_read(tmp_path: Path) -> None:
-    """A disk image in place of a password would fill the memory. At the bound it is still read."""
+    """A disk image instead of a password would fill the memory. A file of exactly the bound is read."""
     file = tmp_path / "token"
     file.write_bytes(b"x" * MOST_SECRET_BYTES)
     assert len(read_bounded(file)) == MOST_SECRET_BYTES
@@ -212,7 +212,7 @@ def test_what_is_too_large_is_not_read(tmp_path: Path) -> None:
 
 
 def test_a_file_without_a_folder_cannot_be_written(tmp_path: Path) -> None:
-    """Known before the daemon runs; so is a file in the folder's place."""
+    """The error is known before the daemon runs, also for a file in the folder's place."""
     assert unwritable(tmp_path / "file") is None
     assert unwritable(tmp_path / "none/file") == (
         f"the folder {tmp_path}/none does not exist; create it, writable for the daemon"
@@ -224,17 +224,17 @@ def test_a_file_without_a_folder_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_the_service_s_own_folder_is_there_when_it_runs() -> None:
-    """The service manager makes it at the start (RuntimeDirectory=): nobody need create it to check a file."""
+    """The service manager creates it at the start (RuntimeDirectory=), so a check need not find it."""
     assert unwritable(Path("/run/autoscaler/web.json")) is None
 
 
 def test_a_folder_that_others_may_not_enter_is_found_above_a_file(tmp_path: Path) -> None:
-    """However deep below it the file is, and through a link, as systemd makes for its dynamic users."""
+    """This holds for a file deep below it, and through a link, as systemd creates for its dynamic users."""
     closed = tmp_path / "closed"
     (closed / "open").mkdir(parents=True)
     closed.chmod(0o750)
     (tmp_path / "link").symlink_to(closed / "open")
-    outer = closed_folder(tmp_path / "file")  # a temporary folder is closed itself, mostly
+    outer = closed_folder(tmp_path / "file")  # a temporary folder is usually closed itself
     found, mode = outer or (closed, 0o750)
     assert closed_folder(tmp_path / "link/file") == (found, mode)
     assert unreadable_for_others(closed / "open/file") == (
@@ -244,13 +244,13 @@ def test_a_folder_that_others_may_not_enter_is_found_above_a_file(tmp_path: Path
 
 
 def test_a_folder_that_is_not_there_is_not_called_closed(tmp_path: Path) -> None:
-    """That it is missing is said already."""
+    """Another message already says that it is missing."""
     assert closed_folder(tmp_path / "none/file") is None
     assert unreadable_for_others(Path("/etc/file")) is None
 
 
 def test_a_folder_of_links_in_a_circle_is_not_called_closed(tmp_path: Path) -> None:
-    """Whoever may make links there must not end `check`, nor what is kept of the other pools."""
+    """Such links must not end `check`, nor stop the keeping of other pools."""
     (tmp_path / "there").symlink_to(tmp_path / "back")
     (tmp_path / "back").symlink_to(tmp_path / "there")
     assert closed_folder(tmp_path / "there/file") is None

@@ -1,4 +1,4 @@
-"""An adapter of somebody else's, installed by an entry point, is found like ours."""
+"""A third party's adapter is found by its entry point, like this project's own."""
 
 import importlib
 import sys
@@ -37,7 +37,7 @@ class Lighthouse:
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Installs a distribution as pip does: a module and its dist-info on the path."""
+    """Install a distribution as pip does: a module and its dist-info on the path."""
 
     def put(entry: str, source: str) -> None:
         info = tmp_path / "acme_lighthouse-1.0.dist-info"
@@ -60,7 +60,7 @@ def _forget() -> None:
 
 
 def test_it_loads_and_works(install: Install, tmp_path: Path) -> None:
-    """No list of ours knows it; its settings, its class and its answers are its own."""
+    """No list names it; its settings, its class and its answers are its own."""
     install("lighthouse = acme_lighthouse:Lighthouse", ADAPTER)
     adapter_type = load("lighthouse")
     settings = adapter_type.Settings.model_validate({"lamps": 4})
@@ -71,13 +71,13 @@ def test_it_loads_and_works(install: Install, tmp_path: Path) -> None:
 
 
 def test_ours_are_found_beside_it(install: Install) -> None:
-    """By the same way: there is no other."""
+    """They are found in the same way."""
     install("lighthouse = acme_lighthouse:Lighthouse", ADAPTER)
     assert {"lighthouse", "process"} <= set(installed())
 
 
 def test_nothing_is_imported_before_it_is_asked_for(install: Install) -> None:
-    """An adapter that is installed and not configured costs nothing."""
+    """An installed adapter that is not configured costs nothing."""
     install("lighthouse = acme_lighthouse:Lighthouse", "raise SystemError('imported')")
     assert "lighthouse" in installed()
     assert "acme_lighthouse" not in sys.modules
@@ -93,7 +93,7 @@ def test_nothing_is_imported_before_it_is_asked_for(install: Install) -> None:
     ],
 )
 def test_one_that_fails_to_load_names_the_cause(install: Install, entry: str, source: str, cause: str) -> None:
-    """A plugin that silently vanished would leave its targets alone."""
+    """A plugin that disappeared silently would leave its targets unscaled."""
     install(entry, source)
     with pytest.raises(AdapterError) as error:
         load("lighthouse")
@@ -102,7 +102,7 @@ def test_one_that_fails_to_load_names_the_cause(install: Install, entry: str, so
 
 
 def test_a_type_that_nobody_brings_names_those_that_are(install: Install) -> None:
-    """Told before the daemon starts."""
+    """The error appears before the daemon starts."""
     install("lighthouse = acme_lighthouse:Lighthouse", ADAPTER)
     with pytest.raises(AdapterError, match=r"no adapter of type 'lighthose' is installed; installed: .*lighthouse"):
         load("lighthose")

@@ -1,4 +1,4 @@
-"""Clients that are slow, silent or many, and what they are answered."""
+"""Clients that are slow, silent or many, and the answers that they get."""
 
 import socket
 import threading
@@ -29,7 +29,7 @@ def client(served: Served, source: str = "127.0.0.1", receive_bytes: int = 0) ->
 
 
 def everything(opened: socket.socket) -> bytes:
-    """What it is sent until it is thrown out."""
+    """Read until the server closes the connection."""
     found = b""
     try:
         while part := opened.recv(1 << 20):
@@ -40,7 +40,7 @@ def everything(opened: socket.socket) -> bytes:
 
 
 def answer(opened: socket.socket, request: bytes = GET) -> bytes:
-    """The first part of what it is answered; nothing when it is thrown out."""
+    """Read the first part of the answer; empty when the server closes the connection."""
     try:
         opened.sendall(request)
         return opened.recv(4096)
@@ -49,7 +49,7 @@ def answer(opened: socket.socket, request: bytes = GET) -> bytes:
 
 
 def send_for_ever(opened: socket.socket, part: bytes) -> NoReturn:
-    """Until the server has had enough."""
+    """Send until the server closes the connection."""
     while True:
         opened.sendall(part)
 

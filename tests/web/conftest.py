@@ -13,7 +13,7 @@ from tests.web.serving import Daemon, Served, serving
 
 
 def lived(state: State) -> Daemon:
-    """Two autoscalers: `web` scaled out once, `jobs` is at rest."""
+    """Two autoscalers: `web` scaled out once, `jobs` did not."""
     web, jobs = scaler(CPU_60, maximum=10), named(scaler(QUEUE_15, minimum=0), "jobs")
     ledger = state.ledger("fleet")
     life = Recorded(ledger, web)
@@ -28,7 +28,7 @@ def lived(state: State) -> Daemon:
 
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    """One of the test's own, for servers that it starts itself."""
+    """A daemon of the test, for servers that it starts itself."""
     with open_state(tmp_path / "state") as state:
         yield lived(state)
 

@@ -42,7 +42,7 @@ class Logged:
 
 @dataclass
 class Daemon:
-    """What the server knows of a daemon, to be changed by tests."""
+    """The server's view of a daemon, which tests change."""
 
     state: State
     scalers: Sequence[Autoscaler]
@@ -87,7 +87,7 @@ class Daemon:
 
 @dataclass
 class Served:
-    """A running server, and ways to ask it."""
+    """A running server with clients."""
 
     server: WebServer
     daemon: Daemon

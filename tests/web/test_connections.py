@@ -1,4 +1,4 @@
-"""Clients that are slow on purpose, too many, or not what they seem, against a real server."""
+"""Clients that are slow on purpose, too many, or hostile, against a real server."""
 
 import socket
 import ssl
@@ -50,7 +50,7 @@ def certified(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-", UNFINISHED])
 def test_who_does_not_go_on_is_thrown_out(daemon: Daemon, sent: bytes) -> None:
-    """A client that sends a byte now and then held its place, and a descriptor of ours, for ever."""
+    """A client that sent a byte now and then kept its connection and a file descriptor."""
     with serving(daemon, limits=HASTY) as served, client(served) as slow:
         slow.sendall(sent)
         assert everything(slow).count(b"HTTP/1.1 200") == 0
@@ -128,7 +128,7 @@ def slow_reader(daemon: Daemon, config: Path | None, limits: Limits) -> Iterator
 
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_who_does_not_take_its_answer_is_thrown_out(daemon: Daemon, certified: Path, encrypted: bool) -> None:
-    """Each that asks for /metrics and does not read keeps it in memory."""
+    """Each client that requests /metrics and does not read keeps an answer in memory."""
     limits = replace(BRISK, untaken_seconds=1.0)
     with slow_reader(daemon, certified if encrypted else None, limits) as (served, slow):
         wait_until(lambda: not served.server._connections[0]._open)
@@ -183,7 +183,7 @@ def test_no_part_of_an_answer_waits_for_the_one_before(daemon: Daemon) -> None:
 
 
 def test_a_whole_ipv6_network_is_one_client() -> None:
-    """Whoever has one address of a /64 has them all."""
+    """A client with one address of a /64 has all of them."""
     assert client_of("2001:db8::1") == client_of("2001:db8::2:3") == "2001:db8::/64"
     assert client_of("2001:db8:0:1::1") != client_of("2001:db8::1")
     assert client_of("::ffff:192.0.2.1") == "192.0.2.1"

@@ -1,4 +1,4 @@
-"""The control socket: this machine's operators, known by the kernel."""
+"""The control socket: the kernel identifies this machine's operators."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Requests that another site's page could have an operator's browser make are refused."""
+"""Requests that a page of another site could send from an operator's browser are refused."""
 
 from collections.abc import Iterator, Mapping
 

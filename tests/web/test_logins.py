@@ -1,4 +1,4 @@
-"""Whoever guesses passwords waits; whoever knows one does not."""
+"""Clients that guess passwords wait; clients that know one do not."""
 
 import asyncio
 import threading

@@ -67,7 +67,7 @@ def test_a_resume_says_of_whom_something_was_taken_back(fleet: Served) -> None:
 
 
 def test_a_resume_of_all_forgets_those_that_left_the_configuration_too(fleet: Served) -> None:
-    """Whoever comes back weeks later must not be found paused by a stop that is over."""
+    """An autoscaler that returns weeks later must not be paused by an earlier stop."""
     fleet.post(PAUSE, {"all": True})
     fleet.daemon.scalers = fleet.daemon.scalers[:1]
     assert fleet.post(RESUME, {"all": True}).json()["data"]["autoscalers"] == ["jobs", "mail", "web"]
@@ -88,14 +88,14 @@ def test_a_resume_of_all_forgets_those_that_left_the_configuration_too(fleet: Se
     ],
 )
 def test_whom_it_is_about_must_be_said(fleet: Served, path: str, body: dict[str, Any], status: int, told: str) -> None:
-    """A slip stops nobody, or is seen."""
+    """A mistyped selection pauses nothing, or is reported."""
     answer = fleet.post(path, body)
     assert (answer.status_code, kept(fleet)) == (status, {})
     assert told in answer.json()["error"]
 
 
 def test_it_is_done_for_all_or_for_none(fleet: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A state that fails in the middle leaves no half of a fleet stopped without a word."""
+    """A state that fails in the middle leaves no half of the fleet paused."""
     upsert = schema.upsert
 
     def full(connection: Connection, *rest: Any) -> None:

@@ -28,9 +28,9 @@ KEYS = {"AWS_ACCESS_KEY_ID": "ours", "AWS_SECRET_ACCESS_KEY": "secret-of-ours"}
 
 
 class Clock:
-    """The time is the server's world's, which a test may steer; the monotonic one is the machine's.
+    """The test's time is the server's, which a test may set; the monotonic time is the machine's.
 
-    Our wall clock alone may be `set`.
+    Only the daemon's wall clock can be `set`.
     """
 
     def __init__(self, world: World) -> None:
@@ -49,7 +49,7 @@ class Clock:
 
 @dataclass
 class Cloud:
-    """The server, and what somebody else does there."""
+    """The server, and changes by other clients."""
 
     server: AwsServer
     autoscaling: Any
@@ -59,7 +59,7 @@ class Cloud:
         return self.server.world
 
     def create(self, name: str, size: int = 1, least: int = 0, most: int = 10, **more: Any) -> None:
-        """A group, of the launch template `worker` unless `more` has another source."""
+        """Create a group of the launch template `worker`, unless `more` sets another source."""
         if "MixedInstancesPolicy" not in more:
             more["LaunchTemplate"] = {"LaunchTemplateName": "worker"}
         self.autoscaling.create_auto_scaling_group(
@@ -88,13 +88,13 @@ class Cloud:
 
 
 def mixed(*overrides: dict[str, Any]) -> dict[str, Any]:
-    """A MixedInstancesPolicy with these overrides."""
+    """Return a MixedInstancesPolicy with these overrides."""
     template = {"LaunchTemplateSpecification": {"LaunchTemplateName": "worker"}, "Overrides": list(overrides)}
     return {"LaunchTemplate": template}
 
 
 class LiveAdapter:
-    """An adapter and the words that tests use."""
+    """An adapter, with short calls for tests."""
 
     def __init__(self, folder: Path, world: World, memory: AdapterMemory, **settings: object) -> None:
         self.logger = RecordingLogger()
@@ -106,7 +106,7 @@ class LiveAdapter:
         )
 
     def set_clock(self, seconds: float) -> None:
-        """Its wall clock is so far ahead of AWS's from now on."""
+        """Set the daemon's wall clock ahead of AWS's by this much."""
         self._clock.set = timedelta(seconds=seconds)
 
     def call(self, seconds: float = 10) -> Call:
@@ -132,7 +132,7 @@ class LiveAdapter:
         victims: tuple[str, ...] = (),
         is_current: Callable[[], bool] = lambda: True,
     ) -> ScaleOutcome | TargetError:
-        """The outcome, or the error that is raised."""
+        """Return the outcome, or the error that is raised."""
         change = change or f"decision-{time.monotonic_ns()}"
         decided = ScaleChange(change, size, seen.replicas, seen.revision, "a test says so", victims)
         try:
@@ -147,14 +147,14 @@ Connect = Callable[..., LiveAdapter]
 
 @pytest.fixture(scope="package", autouse=True)
 def _models_are_read_once() -> Iterator[None]:
-    """An adapter makes a session of its own, and each session would read the megabytes that describe AWS anew."""
+    """Each adapter makes its own session, which otherwise reads the megabytes of models again."""
     with patch.object(botocore.session, "create_loader", cache(create_loader)):
         yield
 
 
 @pytest.fixture(scope="package")
 def server() -> Iterator[AwsServer]:
-    """With the launch template `worker`; one for all tests, for moto takes seconds to load EC2's images."""
+    """A server with the launch template `worker`, shared by all tests: moto takes seconds to load EC2's images."""
     with running_aws() as running:
         ec2 = running.client("ec2")
         image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
@@ -172,13 +172,13 @@ def cloud(server: AwsServer) -> Cloud:
 
 @pytest.fixture
 def world(server: AwsServer) -> World:
-    """The server's."""
+    """The server's world."""
     return server.world
 
 
 @pytest.fixture
 def connect(tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]:
-    """Builds connections with the settings given, on one memory; of the environment they see our keys alone."""
+    """Builds connections with these settings on one memory. The environment has only the tests' keys."""
     for name in ("AWS_PROFILE", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN", "AWS_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
@@ -200,5 +200,5 @@ def connect(tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> It
 
 @pytest.fixture
 def connection(connect: Connect, cloud: Cloud) -> LiveAdapter:
-    """With settings by default."""
+    """A connection with default settings."""
     return connect(endpointUrl=cloud.server.url)

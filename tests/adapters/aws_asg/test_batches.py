@@ -1,4 +1,4 @@
-"""What an observation costs."""
+"""The number of requests of an observation."""
 
 import pytest
 
@@ -12,10 +12,10 @@ _MANY = 1000
 
 
 def test_1000_quiet_groups_cost_at_most_20_describe_calls_a_cycle(cloud: Cloud, connection: LiveAdapter) -> None:
-    """AWS throttles by account and region: what we spend here, deployments and consoles lack."""
+    """AWS throttles by account and region: deployments and consoles share the limit with the daemon."""
     names = [f"quiet-{number:04}" for number in range(_MANY)]
     cloud.server.create_many(names)
-    for group in list(cloud.server.groups().values())[::20]:  # some have instances, quiet too
+    for group in list(cloud.server.groups().values())[::20]:  # some have instances, which do not change
         group.set_desired_capacity(2)
     targets = [TargetRef("test", name) for name in names]
     for cycle in ("first", "second"):
@@ -27,7 +27,7 @@ def test_1000_quiet_groups_cost_at_most_20_describe_calls_a_cycle(cloud: Cloud, 
 
 
 def test_a_page_of_results_is_followed_by_the_next(cloud: Cloud, connection: LiveAdapter) -> None:
-    """More than the fifty names that a call takes unless told otherwise."""
+    """There are more groups than the fifty that a request returns by default."""
     names = [f"page-{number:03}" for number in range(120)]
     cloud.server.create_many(names)
     for name in names:
@@ -43,7 +43,7 @@ def test_a_page_of_results_is_followed_by_the_next(cloud: Cloud, connection: Liv
 
 
 def test_lists_with_many_pages_are_read_over_several_cycles(cloud: Cloud, connection: LiveAdapter) -> None:
-    """An account with thousands of policies costs four calls a cycle, and no warning is lost."""
+    """An account with thousands of policies costs four requests a cycle, and the adapter reads every policy."""
     cloud.create("crowded", 0)
     cloud.autoscaling.put_scaling_policy(
         AutoScalingGroupName="crowded", PolicyName="cpu", AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
@@ -58,8 +58,8 @@ def test_lists_with_many_pages_are_read_over_several_cycles(cloud: Cloud, connec
     assert found == [0, 600, 600]
 
 
-def test_what_ec2_says_of_an_instance_is_asked_for_once(cloud: Cloud, connection: LiveAdapter) -> None:
-    """And again only while it starts, when addresses come."""
+def test_ec2_is_asked_once_for_each_instance(cloud: Cloud, connection: LiveAdapter) -> None:
+    """It is asked for again only while it starts, when addresses appear."""
     cloud.create("known", 2)
     first = connection.state("known")
     assert connection.state("known") == first
@@ -71,8 +71,8 @@ def test_what_ec2_says_of_an_instance_is_asked_for_once(cloud: Cloud, connection
     assert cloud.server.count("DescribeInstances$") == 3
 
 
-def test_instances_carry_what_labels_call_them(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Ids, addresses and names, as ec2_sd_configs and exporters write them; launch times for the readiness rules."""
+def test_instances_have_the_identities_of_labels(cloud: Cloud, connection: LiveAdapter) -> None:
+    """Identities are the ids, addresses and names of ec2_sd_configs and exporters; readiness rules use launch times."""
     cloud.create("labels", 1)
     (one,) = connection.state("labels").instances
     machine = cloud.server.client("ec2").describe_instances(InstanceIds=[one.name])["Reservations"][0]["Instances"][0]
@@ -82,7 +82,7 @@ def test_instances_carry_what_labels_call_them(cloud: Cloud, connection: LiveAda
 
 
 def test_refreshes_are_asked_for_just_before_a_write(cloud: Cloud, connection: LiveAdapter) -> None:
-    """One group a call: a quiet group never asks."""
+    """Each group costs one request, so a quiet group costs none."""
     cloud.create("asked", 2)
     state = connection.state("asked")
     assert cloud.server.count("DescribeInstanceRefreshes") == 0
@@ -91,7 +91,7 @@ def test_refreshes_are_asked_for_just_before_a_write(cloud: Cloud, connection: L
 
 
 def test_groups_that_lack_instances_cost_a_few_calls_a_cycle(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Twenty groups that launch at once: their activities are read some each cycle, each in its turn."""
+    """When twenty groups launch at once, each cycle reads the activities of some of them, in turn."""
     cloud.world.launch_seconds = 3600
     names = [f"launching-{number:02}" for number in range(20)]
     for name in names:
@@ -108,7 +108,7 @@ def test_groups_that_lack_instances_cost_a_few_calls_a_cycle(cloud: Cloud, conne
 
 
 def test_a_group_that_does_not_exist_is_not_found(cloud: Cloud, connection: LiveAdapter) -> None:
-    """AWS leaves it out of the answer."""
+    """AWS leaves a missing group out of its answer."""
     found = connection.look("nobody")
     assert isinstance(found, TargetNotFound)
     assert "nobody" in str(found)

@@ -1,4 +1,4 @@
-"""Brakes on what this adapter reports: AWS is where capacity runs out, zones fail and people set sizes by hand."""
+"""Brakes with this adapter's states: on AWS, capacity runs out, zones fail and people set sizes by hand."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 class Autoscaled:
-    """A group with an autoscaler that follows a queue at once, but for its brakes; its first cycle has been."""
+    """A group with an autoscaler that follows a queue at once, apart from its brakes, after its first cycle."""
 
     def __init__(self, cloud: Cloud, connection: LiveAdapter, brakes: Brakes, size: int = 10) -> None:
         cloud.create("web", size, most=100)
@@ -26,7 +26,7 @@ class Autoscaled:
         self.cycle(size)
 
     def cycle(self, wanted: int, after: float = 15) -> Decision:
-        """`after` so many seconds."""
+        """Run a cycle this many seconds later."""
         self.cloud.world.advance(after)
         seen, call = self.connection.state("web"), self.connection.call()
         made = decide(self.autoscaler, Observation(seen, (value(15_000 * wanted),)), self.history, call.now)
@@ -37,7 +37,7 @@ class Autoscaled:
 
 
 def test_instances_that_wait_for_a_hook_have_arrived(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Pending:Wait may last for an hour: there was capacity, and a hook sets the machine up."""
+    """Pending:Wait may last an hour. AWS had capacity, and a lifecycle hook configures the machine."""
     web = Autoscaled(cloud, connection, UNFULFILLED)
     cloud.autoscaling.put_lifecycle_hook(
         LifecycleHookName="setup",
@@ -54,7 +54,7 @@ def test_instances_that_wait_for_a_hook_have_arrived(cloud: Cloud, connection: L
 
 
 def test_a_region_without_capacity_is_not_asked_for_more(cloud: Cloud, connection: LiveAdapter) -> None:
-    """The adapter's own hold goes first, and lets one try through after the other; the brake does not."""
+    """The adapter's own hold applies first and lets one attempt at a time through; the brake lets none through."""
     web = Autoscaled(cloud, connection, UNFULFILLED)
     cloud.world.launch_failure = "no capacity"
     assert web.cycle(20).written == 20
@@ -70,7 +70,7 @@ def test_a_region_without_capacity_is_not_asked_for_more(cloud: Cloud, connectio
 
 
 def test_a_zone_that_fails_is_a_loss(cloud: Cloud, connection: LiveAdapter) -> None:
-    """AWS replaces what is gone with machines that do not serve for minutes."""
+    """AWS replaces the lost instances with machines that are not ready for minutes."""
     web = Autoscaled(cloud, connection, LOSS)
     cloud.world.launch_seconds = 120
     _end(cloud, cloud.ids("web")[:4])
@@ -79,8 +79,10 @@ def test_a_zone_that_fails_is_a_loss(cloud: Cloud, connection: LiveAdapter) -> N
     assert [web.cycle(5, after=100).written for _ in range(3)] == [None, None, 5]
 
 
-def test_our_own_scale_in_is_no_loss_and_our_own_write_nobody_elses(cloud: Cloud, connection: LiveAdapter) -> None:
-    """However late AWS shows the size, and however long the instances take to leave."""
+def test_the_adapters_own_scale_in_is_no_loss_and_its_write_no_outside_change(
+    cloud: Cloud, connection: LiveAdapter
+) -> None:
+    """This also holds when AWS shows the size late or the instances terminate slowly."""
     web = Autoscaled(cloud, connection, ALL)
     cloud.world.lag_seconds, cloud.world.terminate_seconds = 40, 90
     assert web.cycle(4).written == 4
@@ -100,6 +102,6 @@ def test_a_desired_capacity_that_somebody_sets_is_left(cloud: Cloud, connection:
 
 
 def _end(cloud: Cloud, ids: Sequence[str]) -> None:
-    """As their zone takes them away: AWS finds them unhealthy, and ends and replaces them."""
+    """Mark instances unhealthy, as a zone failure does: AWS terminates and replaces them."""
     for one in ids:
         cloud.autoscaling.terminate_instance_in_auto_scaling_group(InstanceId=one, ShouldDecrementDesiredCapacity=False)

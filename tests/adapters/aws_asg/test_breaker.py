@@ -1,4 +1,4 @@
-"""A group whose launches keep failing is not asked for more."""
+"""The circuit breaker holds scale-out of a group whose launches keep failing."""
 
 import pytest
 
@@ -10,7 +10,7 @@ _WHY = "We currently do not have sufficient m5.large capacity in the Availabilit
 
 
 def _failing(cloud: Cloud, name: str) -> None:
-    """A group of one that wants two, and cannot launch the second."""
+    """Return a group of one instance that wants two and cannot launch the second."""
     cloud.create(name, 1)
     cloud.world.advance(10)
     cloud.world.launch_failure = _WHY
@@ -18,7 +18,7 @@ def _failing(cloud: Cloud, name: str) -> None:
 
 
 def test_launches_that_keep_failing_hold_scale_out_and_say_why(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Desired would else climb to its maximum, and all of it start at once when the cause is gone."""
+    """Otherwise the desired capacity would rise to its maximum, and all instances start once the cause ends."""
     cloud.create("other", 1)
     _failing(cloud, "failing")
     assert connection.state("failing").hold == Hold()
@@ -32,7 +32,7 @@ def test_launches_that_keep_failing_hold_scale_out_and_say_why(cloud: Cloud, con
 
 
 def test_scale_in_passes_while_launches_fail(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Less is always possible."""
+    """A scale-in needs no launch."""
     _failing(cloud, "less")
     cloud.world.advance(30)
     state = connection.state("less")
@@ -41,7 +41,7 @@ def test_scale_in_passes_while_launches_fail(cloud: Cloud, connection: LiveAdapt
 
 
 def test_it_tries_again_after_a_while_and_one_try_only(cloud: Cloud, connect: Connect) -> None:
-    """retryAfter, then one step; when that fails too, the wait begins anew."""
+    """After retryAfter, one step is attempted; when it fails too, the wait starts again."""
     connection = connect(endpointUrl=cloud.server.url, circuitBreaker={"failures": 2, "retryAfter": "1m"})
     _failing(cloud, "again")
     connection.state("again")
@@ -58,7 +58,7 @@ def test_it_tries_again_after_a_while_and_one_try_only(cloud: Cloud, connect: Co
 
 
 def test_one_success_closes_the_circuit(cloud: Cloud, connection: LiveAdapter) -> None:
-    """AWS goes on trying to launch what is missing; when it succeeds, growth is free again."""
+    """AWS retries the missing launches; one success allows scale-out again."""
     _failing(cloud, "well")
     cloud.world.advance(30)
     assert connection.state("well").hold.scale_out is not None
@@ -69,7 +69,7 @@ def test_one_success_closes_the_circuit(cloud: Cloud, connection: LiveAdapter) -
 
 
 def test_a_failed_launch_now_and_then_holds_nothing(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Two of three are not a habit."""
+    """Two failures of three launches do not open the circuit."""
     _failing(cloud, "rare")
     cloud.world.advance(10)
     connection.state("rare")
@@ -77,7 +77,7 @@ def test_a_failed_launch_now_and_then_holds_nothing(cloud: Cloud, connection: Li
 
 
 def test_failures_before_the_group_was_whole_are_forgotten(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Yesterday's outage holds nothing today."""
+    """An earlier outage has no effect later."""
     _failing(cloud, "past")
     cloud.world.advance(30)
     assert connection.state("past").hold.scale_out is not None

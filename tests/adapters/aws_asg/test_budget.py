@@ -7,13 +7,13 @@ from tests.adapters.aws_asg.conftest import Cloud, Connect
 
 
 def test_a_quiet_connection_never_waits() -> None:
-    """A cycle's dozen requests come at once."""
+    """A cycle's dozen requests run without waiting."""
     budget = Budget()
     assert [budget.reserve(0, 10) for _ in range(100)] == [0.0] * 100
 
 
 def test_a_burst_beyond_the_bucket_is_spread() -> None:
-    """Twenty a second."""
+    """The bucket allows twenty requests a second."""
     budget = Budget()
     for _ in range(100):
         budget.reserve(0, 10)
@@ -23,7 +23,7 @@ def test_a_burst_beyond_the_bucket_is_spread() -> None:
 
 
 def test_throttling_slows_down_and_success_recovers() -> None:
-    """Each refusal halves the rate, never below one a second."""
+    """Each throttled request halves the rate, to at least one a second."""
     budget = Budget()
     budget.throttled(0)
     assert budget.reserve(0, 10) == pytest.approx(1 / 10)
@@ -38,7 +38,7 @@ def test_throttling_slows_down_and_success_recovers() -> None:
 
 
 def test_what_would_wait_past_the_deadline_takes_nothing() -> None:
-    """The next request must not pay for one that was never sent."""
+    """A request that is not sent must not delay the next one."""
     budget = Budget()
     budget.throttled(0)
     assert budget.reserve(0, 0.01) is None
@@ -46,7 +46,7 @@ def test_what_would_wait_past_the_deadline_takes_nothing() -> None:
 
 
 def test_an_account_and_region_share_one() -> None:
-    """AWS counts them together. Others, and accounts that are not known, stay apart."""
+    """AWS counts their requests together. Other accounts, and unknown ones, have their own bucket."""
     one = shared_budget(None, "123456789012", "eu-west-1")
     assert shared_budget(None, "123456789012", "eu-west-1") is one
     assert shared_budget(None, "123456789012", "eu-west-2") is not one
@@ -56,7 +56,7 @@ def test_an_account_and_region_share_one() -> None:
 
 @pytest.mark.slow
 def test_throttling_of_one_connection_slows_the_other(cloud: Cloud, connect: Connect) -> None:
-    """Two connections to one account must not shout each other down."""
+    """Two connections to one account share the reduced rate."""
     cloud.create("calm", 1)
     one, other = (connect(endpointUrl=cloud.server.url) for _ in range(2))
     other.state("calm")

@@ -1,4 +1,4 @@
-"""Our wall clock is set while AWS's goes on."""
+"""The daemon's wall clock is set while AWS's clock is not."""
 
 import pytest
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 def test_a_size_just_written_is_believed_for_a_minute_of_time_gone_by(
     cloud: Cloud, connection: LiveAdapter, step: int
 ) -> None:
-    """A size just written is believed for a minute, not for as long as the clocks differ, and not less."""
+    """A written size is kept for a minute, whatever the difference between the clocks."""
     cloud.create("set", 1)
     state = connection.state("set")
     cloud.world.lag_seconds = 1000
@@ -25,7 +25,7 @@ def test_a_size_just_written_is_believed_for_a_minute_of_time_gone_by(
 
 @pytest.mark.parametrize("step", [86_400, -86_400])
 def test_a_clock_that_is_set_neither_ends_the_wait_nor_prolongs_it(cloud: Cloud, connect: Connect, step: int) -> None:
-    """A day back would else hold growth for a day, a day forward ask for more at once."""
+    """A clock set back a day must not hold growth for a day; one set forward must not repeat a scale-out."""
     connection = connect(endpointUrl=cloud.server.url, circuitBreaker={"failures": 2, "retryAfter": "1m"})
     cloud.create("set", 1)
     cloud.world.advance(10)

@@ -1,4 +1,4 @@
-"""The contract that every adapter keeps, on the extended server."""
+"""The adapter contract, on the extended server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 class AwsHarness(Harness):
-    """One group on a server whose instances take a moment to start and to end."""
+    """One group on a server whose instances take time to start and to terminate."""
 
     target = TargetRef("test", "contract")
     missing = TargetRef("test", "contract-missing")

@@ -1,6 +1,6 @@
-"""An AWS that refuses, fails, dawdles or talks nonsense.
+"""AWS refuses, fails, is slow, or answers with invalid data.
 
-In none of these cases is a size written, or anything raised but a TargetError.
+In each case the adapter writes no size and raises only TargetError.
 """
 
 import time
@@ -29,7 +29,7 @@ from tests.servers.scripted import Wire, scripted
 pytestmark = pytest.mark.slow
 _DEADLINE_SECONDS = 1.0
 _LATE_SECONDS = 3.0
-"""What the deadline may be overdrawn by on a busy machine; the faults last much longer."""
+"""Tolerance of the deadline on a busy machine; the faults last much longer."""
 
 
 def _error(code: str, message: str) -> str:
@@ -65,12 +65,12 @@ _FAULTS = {
     "cut off": (Fault("", 200, "<DescribeAutoScalingGroupsRes"), TargetUnavailable, "XML"),
 }
 _UNKNOWN = ("broken", "bad gateway", "not XML", "cut off")
-"""After these of a write it may have been done."""
+"""After these faults, AWS may have performed the write."""
 
 
 @pytest.fixture
 def at_one(cloud: Cloud, connection: LiveAdapter) -> Iterator[TargetState]:
-    """The state of a group `faulty` at size 1; it must have that size afterwards too."""
+    """The state of a group `faulty` at size 1, which must keep that size."""
     cloud.create("faulty", 1)
     yield connection.state("faulty")
     cloud.server.faults.faults.clear()
@@ -85,7 +85,7 @@ def _copy(fault: Fault, pattern: str) -> Fault:
 def test_observe_reports_a_fault_as_what_it_is(
     cloud: Cloud, connection: LiveAdapter, at_one: TargetState, name: str
 ) -> None:
-    """An outage must never look like no instances, and a refusal of credentials not like an outage."""
+    """An outage must not look like a group without instances, nor a refusal of credentials like an outage."""
     fault, expected, said = _FAULTS[name]
     cloud.server.faults.faults.append(_copy(fault, "DescribeAutoScalingGroups"))
     found = connection.look("faulty")
@@ -97,7 +97,7 @@ def test_observe_reports_a_fault_as_what_it_is(
 def test_scale_reports_a_fault_of_the_last_look_as_what_it_is(
     cloud: Cloud, connection: LiveAdapter, at_one: TargetState, name: str
 ) -> None:
-    """Where the last look before the write fails, nothing is written, and the outcome says so."""
+    """When the read before the write fails, nothing is written, and the outcome says so."""
     fault, expected, _ = _FAULTS[name]
     expected = TargetNotWritten if expected is TargetUnavailable else expected
     cloud.server.faults.faults.append(_copy(fault, "DescribeAutoScalingGroups"))
@@ -110,7 +110,9 @@ def test_scale_reports_a_fault_of_the_last_look_as_what_it_is(
 def test_a_write_that_fails_is_reported_as_what_it_is(
     cloud: Cloud, connection: LiveAdapter, at_one: TargetState, name: str
 ) -> None:
-    """The look went well and the write did not. What was certainly not done is told from what may have been."""
+    """The read succeeds and the write fails. The outcome tells a write that was not performed from one that may have
+    been.
+    """
     fault, expected, _ = _FAULTS[name]
     if expected is TargetUnavailable and name not in _UNKNOWN:
         expected = TargetNotWritten
@@ -121,25 +123,23 @@ def test_a_write_that_fails_is_reported_as_what_it_is(
 
 
 def test_a_refusal_of_the_size_is_refused(cloud: Cloud, connection: LiveAdapter, at_one: TargetState) -> None:
-    """Above MaxSize: trying again cannot help."""
+    """The size is above MaxSize, so a retry does not help."""
     refused = connection.scale("faulty", at_one, 11)
     assert isinstance(refused, TargetRefused)
     assert "above max value 10" in str(refused)
 
 
-def test_what_cannot_be_asked_before_a_scale_in_is_not_known_to_be_harmless(
+def test_a_scale_in_fails_when_instance_refreshes_cannot_be_read(
     cloud: Cloud, connection: LiveAdapter, at_one: TargetState
 ) -> None:
-    """Whether an instance refresh is under way."""
+    """An instance refresh may be in progress."""
     cloud.server.refuse("DescribeInstanceRefreshes", "AccessDenied", status=403)
     assert isinstance(connection.scale("faulty", at_one, 0), TargetForbidden)
 
 
 @pytest.mark.parametrize("action", ["DescribePolicies", "DescribeScheduledActions", "DescribeScalingActivities"])
-def test_a_question_that_no_size_depends_on_may_fail(
-    cloud: Cloud, connection: LiveAdapter, at_one: TargetState, action: str
-) -> None:
-    """It is logged, once; scaling goes on."""
+def test_an_optional_read_may_fail(cloud: Cloud, connection: LiveAdapter, at_one: TargetState, action: str) -> None:
+    """The failure is logged once, and scaling goes on."""
     cloud.world.launch_seconds = 3600
     cloud.create("starting", 1)
     cloud.world.advance(600)
@@ -152,10 +152,10 @@ def test_a_question_that_no_size_depends_on_may_fail(
     assert "not that" in said[0]
 
 
-def test_a_question_that_no_size_depends_on_takes_only_half_of_the_time(
+def test_an_optional_read_takes_at_most_half_of_the_time(
     cloud: Cloud, connection: LiveAdapter, at_one: TargetState
 ) -> None:
-    """Else a list of policies that hangs would cost all groups their cycle."""
+    """Otherwise a slow list of policies would cost all groups their cycle."""
     cloud.world.advance(600)
     cloud.server.faults.faults.append(Fault("DescribePolicies", delay_seconds=60))
     call = connection.call(4)
@@ -165,7 +165,7 @@ def test_a_question_that_no_size_depends_on_takes_only_half_of_the_time(
 
 
 def test_half_of_a_batch_failing_leaves_the_other_half(cloud: Cloud, connection: LiveAdapter) -> None:
-    """The second hundred of groups is refused, the first is read."""
+    """The second hundred of groups fails; the first is read."""
     names = [f"batch-{number:03}" for number in range(150)]
     cloud.server.create_many(names)
     targets = [TargetRef("test", name) for name in names]
@@ -180,7 +180,7 @@ def test_half_of_a_batch_failing_leaves_the_other_half(cloud: Cloud, connection:
 def test_ec2_failing_concerns_the_groups_with_instances_that_are_not_known(
     cloud: Cloud, connection: LiveAdapter, at_one: TargetState
 ) -> None:
-    """Without addresses no sample finds its instance, and all would look idle."""
+    """Without addresses no sample joins its instance, and all instances would look idle."""
     cloud.create("new", 1)
     cloud.server.refuse("DescribeInstances$", "UnauthorizedOperation", "not allowed", 403)
     assert isinstance(connection.look("faulty"), TargetState)
@@ -207,7 +207,7 @@ _SLOW = {
 def test_a_slow_server_is_left_at_the_deadline(
     cloud: Cloud, connection: LiveAdapter, at_one: TargetState, name: str
 ) -> None:
-    """Each byte of a trickle comes in time, and the whole never does."""
+    """Each byte of a slow answer arrives in time; the whole answer never does."""
     cloud.server.faults.faults.append(_copy(_SLOW[name], "Describe"))
     began = time.monotonic()
     found = connection.look("faulty", _DEADLINE_SECONDS)
@@ -222,7 +222,7 @@ def test_a_slow_server_is_left_at_the_deadline(
 
 
 def test_headers_that_trickle_are_left_at_the_deadline(connect: Connect) -> None:
-    """A time-out for each wait would never end."""
+    """A time-out for each wait would never end the exchange."""
 
     def trickle(wire: Wire) -> None:
         wire.read()
@@ -239,7 +239,7 @@ def test_headers_that_trickle_are_left_at_the_deadline(connect: Connect) -> None
 
 
 def test_an_answer_without_end_is_unavailable(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not asked for again within the call: the next one would be as long."""
+    """It is not retried within the call: the next answer would be as long."""
     monkeypatch.setattr(http_client, "LARGEST_ANSWER", 2**16)
 
     def endless(wire: Wire) -> None:
@@ -258,7 +258,7 @@ def test_an_answer_without_end_is_unavailable(connect: Connect, monkeypatch: pyt
 def test_a_write_without_an_answer_is_of_unknown_outcome(
     cloud: Cloud, connection: LiveAdapter, at_one: TargetState
 ) -> None:
-    """The message says so, it is not sent again, and the next observation shows which."""
+    """The message says so, the write is not repeated, and the next observation shows its result."""
     cloud.server.faults.faults.append(Fault("SetDesiredCapacity", delay_seconds=60))
     outcome = connection.scale("faulty", at_one, 3, seconds=_DEADLINE_SECONDS)
     assert isinstance(outcome, TargetUnavailable)
@@ -267,8 +267,10 @@ def test_a_write_without_an_answer_is_of_unknown_outcome(
     assert connection.state("faulty").replicas == 1
 
 
-def test_a_hiccup_is_tried_again_within_the_call(cloud: Cloud, connection: LiveAdapter, at_one: TargetState) -> None:
-    """A read that fails once, and a write that is throttled once."""
+def test_a_transient_fault_is_retried_within_the_call(
+    cloud: Cloud, connection: LiveAdapter, at_one: TargetState
+) -> None:
+    """A read that fails once and a write that is throttled once are retried."""
     cloud.server.refuse("DescribeAutoScalingGroups", "InternalFailure", status=500, times=1)
     cloud.server.refuse("SetDesiredCapacity", "Throttling", "Rate exceeded", times=1)
     assert connection.scale("faulty", connection.state("faulty"), 2) == Written(2)
@@ -276,7 +278,7 @@ def test_a_hiccup_is_tried_again_within_the_call(cloud: Cloud, connection: LiveA
 
 
 def test_the_connection_works_again_after_a_fault(cloud: Cloud, connection: LiveAdapter, at_one: TargetState) -> None:
-    """A reply that was left half way must not be read as the next one's beginning."""
+    """The rest of an aborted answer must not count as the next one."""
     cloud.server.faults.faults.append(_copy(_SLOW["trickling"], "Describe"))
     assert isinstance(connection.look("faulty", 0.5), TargetError)
     cloud.server.faults.faults.clear()
@@ -284,7 +286,7 @@ def test_the_connection_works_again_after_a_fault(cloud: Cloud, connection: Live
 
 
 def test_a_target_deleted_between_observe_and_scale_is_not_found(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Nothing brings it back by accident."""
+    """The adapter does not create it again."""
     cloud.create("deleted", 1)
     seen = connection.state("deleted")
     cloud.autoscaling.delete_auto_scaling_group(AutoScalingGroupName="deleted", ForceDelete=True)
@@ -293,7 +295,7 @@ def test_a_target_deleted_between_observe_and_scale_is_not_found(cloud: Cloud, c
 
 
 def test_a_target_deleted_in_the_moment_of_the_write_is_not_found(cloud: Cloud, connection: LiveAdapter) -> None:
-    """After the last look, before the write."""
+    """The group is deleted after the last read and before the write."""
     cloud.create("vanished", 1)
     seen = connection.state("vanished")
 
@@ -305,7 +307,7 @@ def test_a_target_deleted_in_the_moment_of_the_write_is_not_found(cloud: Cloud, 
 
 
 def test_an_outside_change_between_observe_and_scale_wins(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Theirs stays, and the next cycle decides from it."""
+    """The other client's size stays, and the next cycle decides from it."""
     cloud.create("outside", 1)
     seen = connection.state("outside")
     cloud.set("outside", 5)
@@ -318,7 +320,7 @@ def test_an_outside_change_between_observe_and_scale_wins(cloud: Cloud, connecti
 def test_a_memory_that_cannot_be_written_stops_the_end_of_an_instance(
     cloud: Cloud, connection: LiveAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An end that is not remembered would be doubled where reads lag."""
+    """A forgotten termination could be repeated while reads lag."""
     cloud.create("kept", 2)
     state, ids = connection.state("kept"), cloud.ids("kept")
 
@@ -335,7 +337,7 @@ def test_a_memory_that_cannot_be_written_stops_the_end_of_an_instance(
 def test_a_size_that_cannot_be_remembered_is_written_and_believed_until_a_restart(
     cloud: Cloud, connection: LiveAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A size is absolute: a successor that sets it again harms nothing."""
+    """A size is absolute: setting it again after a restart has no effect."""
     cloud.create("known", 1)
     cloud.world.advance(600)
     state = connection.state("known")

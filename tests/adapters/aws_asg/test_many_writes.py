@@ -1,4 +1,4 @@
-"""More writes than a cycle has time for: each gets its turn, several at a time."""
+"""More writes than a cycle has time for: several run at a time, and each is made in some cycle."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -19,11 +19,11 @@ from tests.servers.faults import Fault
 
 pytestmark = pytest.mark.slow
 _CYCLE_SECONDS = 50.0
-"""Of a clock that each write moves by a second."""
+"""By a clock that each write advances by a second."""
 
 
 class WriteClock(Clock):
-    """Monotonic time goes on with each write alone."""
+    """A monotonic clock that only writes advance."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -39,7 +39,7 @@ class WriteClock(Clock):
 
 
 class Account:
-    """Groups that are to come to the sizes wanted, cycle by cycle."""
+    """Groups that shall reach the wanted sizes, cycle by cycle."""
 
     def __init__(self, cloud: Cloud, folder: Path) -> None:
         self._clock = WriteClock(cloud.world)
@@ -70,7 +70,7 @@ def _rescale(target: TargetRef, state: TargetState, size: int, *, dry_run: bool)
 
 @pytest.fixture
 def account(cloud: Cloud, connect: Connect, tmp_path: Path) -> Iterator[Account]:
-    """200 groups, by turns of the sizes 2 and 0; `connect` sees to the credentials."""
+    """200 groups, alternately of the sizes 2 and 0. `connect` sets the credentials."""
     cloud.server.create_many(f"group-{number:03}" for number in range(200))
     for group in list(cloud.server.groups().values())[::2]:
         group.set_desired_capacity(2)
@@ -80,7 +80,7 @@ def account(cloud: Cloud, connect: Connect, tmp_path: Path) -> Iterator[Account]
 
 
 def test_no_group_starves_and_scale_outs_go_first(cloud: Cloud, account: Account) -> None:
-    """Written in file order alone, the tail of the account came to no write as long as the head had one."""
+    """In file order alone, the last groups were never written while the first ones had writes."""
     wanted = dict.fromkeys(cloud.server.groups(), 1)
     outs = {name for name, group in cloud.server.groups().items() if group.desired_capacity == 0}
     written: list[set[str]] = []
@@ -95,7 +95,7 @@ def test_no_group_starves_and_scale_outs_go_first(cloud: Cloud, account: Account
 
 
 def test_a_dry_run_proposes_all_at_once(cloud: Cloud, account: Account) -> None:
-    """It writes nothing, so nothing has to wait."""
+    """A dry run writes nothing, so no proposal waits."""
     outcomes = account.cycle(dict.fromkeys(cloud.server.groups(), 1), dry_run=True)
     assert len(outcomes) == 200
     assert {type(outcome).__name__ for outcome in outcomes.values()} == {"Proposed"}
@@ -103,7 +103,7 @@ def test_a_dry_run_proposes_all_at_once(cloud: Cloud, account: Account) -> None:
 
 
 def test_what_aws_throttles_is_written_all_the_same(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Eight threads share one budget and try again after a pause; each write is made once."""
+    """Eight threads share one budget and retry after a pause; each write is made once."""
     names = [f"group-{number}" for number in range(8)]
     cloud.server.create_many(names)
     states = {name: connection.state(name) for name in names}

@@ -1,4 +1,4 @@
-"""Who we are to AWS, what we may do, and what is told of it."""
+"""Credentials, permissions and secrets."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def _least_policy() -> set[str]:
 
 
 def test_nothing_outside_the_documented_policy_is_called(cloud: Cloud, connection: LiveAdapter) -> None:
-    """And all of it is: a permission that nothing needs has no place in a least policy."""
+    """Every permission of the policy is needed: a least-privilege policy has no other."""
     requirements = {"VCpuCount": {"Min": 1}, "MemoryMiB": {"Min": 1}, "AllowedInstanceTypes": ["m5.large"]}
     policy = mixed({"InstanceRequirements": requirements})
     cloud.create("all", 6, DesiredCapacityType="vcpu", MixedInstancesPolicy=policy)
@@ -50,7 +50,7 @@ def test_nothing_outside_the_documented_policy_is_called(cloud: Cloud, connectio
 
 
 def test_credentials_come_from_the_environment(cloud: Cloud, connection: LiveAdapter) -> None:
-    """boto3's chain."""
+    """The credentials follow boto3's own order."""
     cloud.create("ours", 1)
     connection.state("ours")
     assert {one.access_key for one in cloud.server.requests} - {"somebody"} == {"ours"}
@@ -59,7 +59,7 @@ def test_credentials_come_from_the_environment(cloud: Cloud, connection: LiveAda
 def test_credentials_come_from_a_profile(
     cloud: Cloud, connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With its region, where the settings name none. A profile that is named goes before the environment's keys."""
+    """The profile's region applies without a configured one. A configured profile precedes the environment's keys."""
     profile = "[profile night]\nregion = eu-west-1\naws_access_key_id = by-profile\naws_secret_access_key = x\n"
     (tmp_path / "AWS_CONFIG_FILE").write_text(profile)
     cloud.create("profiled", 1)
@@ -68,7 +68,7 @@ def test_credentials_come_from_a_profile(
 
 
 def test_a_role_is_assumed_with_its_external_id(cloud: Cloud, connect: Connect) -> None:
-    """Once, by STS; everything else is asked with the role's own credentials."""
+    """STS is asked once; all other requests use the role's credentials."""
     cloud.create("assumed", 1)
     cloud.server.roles[_ROLE] = "customer-7"
     connection = connect(endpointUrl=cloud.server.url, roleArn=_ROLE, externalId="customer-7")
@@ -82,7 +82,7 @@ def test_a_role_is_assumed_with_its_external_id(cloud: Cloud, connect: Connect) 
 
 
 def test_a_role_is_assumed_anew_before_its_credentials_expire(cloud: Cloud, connect: Connect) -> None:
-    """STS lends them for an hour."""
+    """STS credentials last an hour."""
     cloud.create("renewed", 1)
     connection = connect(endpointUrl=cloud.server.url, roleArn=_ROLE)
     connection.state("renewed")
@@ -95,7 +95,7 @@ def test_a_role_is_assumed_anew_before_its_credentials_expire(cloud: Cloud, conn
 
 @pytest.mark.parametrize("external", [{}, {"externalId": "customer-8"}])
 def test_the_wrong_external_id_is_forbidden(cloud: Cloud, connect: Connect, external: dict[str, str]) -> None:
-    """The message names the role, for its trust policy is what must be looked at."""
+    """The message names the role, whose trust policy must be changed."""
     cloud.server.roles[_ROLE] = "customer-7"
     found = connect(endpointUrl=cloud.server.url, roleArn=_ROLE, **external).look("any")
     assert isinstance(found, TargetForbidden)
@@ -112,19 +112,19 @@ def test_no_credentials_are_forbidden(cloud: Cloud, connect: Connect, monkeypatc
 
 
 def test_a_profile_that_does_not_exist_stops_the_start(connect: Connect) -> None:
-    """It can never work."""
+    """A retry does not help."""
     with pytest.raises(AdapterError, match=r"profile 'nobody' is in no AWS configuration file"):
         connect(profile="nobody")
 
 
 def test_no_region_stops_the_start(connect: Connect) -> None:
-    """AWS has no default one."""
+    """AWS has no default region."""
     with pytest.raises(AdapterError, match=r"no region is known; set `region`"):
         connect(region=None)
 
 
 def test_no_secret_is_told(cloud: Cloud, connect: Connect) -> None:
-    """AWS repeats the signed request, a session token in it, when it refuses a signature."""
+    """When AWS refuses a signature, it repeats the signed request with its session token."""
     told = (
         "The request signature we calculated does not match.\n\nThe Canonical String for this request should have been"
         "\nx-amz-security-token:the-session-token"
@@ -141,7 +141,7 @@ def test_no_secret_is_told(cloud: Cloud, connect: Connect) -> None:
 def test_a_ca_bundle_of_ones_own_is_trusted_and_no_other(
     connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """AWS_CA_BUNDLE, as for every AWS tool: a private endpoint, a proxy that inspects."""
+    """AWS_CA_BUNDLE applies as for every AWS tool, for a private endpoint or an inspecting proxy."""
     authority = Authority(tmp_path)
     with _empty_region(authority.sign("server", "127.0.0.1")) as url:
         stranger = connect(endpointUrl=url).look("any")
@@ -154,7 +154,7 @@ def test_a_ca_bundle_of_ones_own_is_trusted_and_no_other(
 
 @contextmanager
 def _empty_region(pair: Pair) -> Iterator[str]:
-    """An HTTPS server that knows of no group."""
+    """An HTTPS server without groups."""
     result = "<DescribeAutoScalingGroupsResult><AutoScalingGroups/></DescribeAutoScalingGroupsResult>"
     content = f"<DescribeAutoScalingGroupsResponse>{result}</DescribeAutoScalingGroupsResponse>".encode()
 
@@ -174,7 +174,7 @@ def _empty_region(pair: Pair) -> Iterator[str]:
 
 
 def test_a_machine_that_may_reach_sts_alone_says_what_is_missing(cloud: Cloud, connection: LiveAdapter) -> None:
-    """The message names the operation, so that it can be found in the policy."""
+    """The message names the operation, to find it in the policy."""
     cloud.create("denied", 1)
     cloud.server.refuse("DescribeAutoScalingGroups", "AccessDenied", "User is not authorized to perform it", 403)
     found = connection.look("denied")

@@ -1,4 +1,4 @@
-"""What the section of the configuration may say."""
+"""The settings of a connection."""
 
 import subprocess
 import sys
@@ -14,19 +14,19 @@ _ROLE = "arn:aws:iam::123456789012:role/path/scaler"
 
 
 def test_loading_the_adapter_imports_no_boto3() -> None:
-    """`check` loads every adapter that it meets, and boto3 costs a third of a second."""
+    """`check` loads every adapter type, and importing boto3 takes a third of a second."""
     code = "import sys, adapters.aws_asg; print([name for name in ('boto3', 'botocore') if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert found.stdout == "[]\n"
 
 
 def test_everything_can_be_left_out() -> None:
-    """The machine's own region and role are enough."""
+    """The machine's own region and role suffice."""
     assert AwsSettings.model_validate({}) == AwsSettings()
 
 
 def test_all_keys_are_taken_as_they_are_written() -> None:
-    """camelCase, as in the whole file."""
+    """Keys are camelCase, as in the whole file."""
     given = {
         "region": "eu-west-1",
         "profile": "night",
@@ -54,8 +54,8 @@ def test_all_keys_are_taken_as_they_are_written() -> None:
         ({"regoin": "eu-west-1"}, "Extra inputs"),
     ],
 )
-def test_what_is_wrong_is_said(given: dict[str, object], said: str) -> None:
-    """At the start, and not when it is needed."""
+def test_invalid_settings_are_refused(given: dict[str, object], said: str) -> None:
+    """Errors appear at the start, not at the first use."""
     with pytest.raises(ValidationError, match=said):
         AwsSettings.model_validate(given)
 
@@ -69,7 +69,7 @@ def test_names_that_a_group_can_have(name: str) -> None:
     "name", ["", "x" * 256, "two words", "grün", "arn:aws:autoscaling:eu-west-1:1:autoScalingGroup"]
 )
 def test_names_that_no_group_can_have(name: str) -> None:
-    """Known offline, so `check` says it."""
+    """`check` reports it offline."""
     problem = AwsAsg.target_problem(TargetRef("fleet", name), AwsSettings())
     assert problem is not None
     assert "not the ARN" in problem

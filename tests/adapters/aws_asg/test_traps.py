@@ -1,4 +1,4 @@
-"""What is easily got wrong about Auto Scaling groups, each under the name of its trap."""
+"""Details of Auto Scaling groups that are easy to get wrong, one for each test."""
 
 from datetime import timedelta
 from typing import Any
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_base_is_desired_capacity_never_the_running_count(cloud: Cloud, connection: LiveAdapter) -> None:
-    """While four of five start, a decision from one would take the other four back."""
+    """While four of five instances start, a decision from the running count would remove the four."""
     cloud.create("base", 1)
     cloud.world.launch_seconds = 60
     cloud.set("base", 5)
@@ -27,7 +27,7 @@ def test_the_base_is_desired_capacity_never_the_running_count(cloud: Cloud, conn
 
 
 def test_suspended_launch_holds_scale_out_alone(cloud: Cloud, connection: LiveAdapter) -> None:
-    """AWS takes the new size and launches nothing, and all of it on the day of the resumption."""
+    """AWS accepts the new size, launches nothing, and launches all instances when the process is resumed."""
     cloud.create("no-launch", 2)
     cloud.autoscaling.suspend_processes(AutoScalingGroupName="no-launch", ScalingProcesses=["Launch"])
     state = connection.state("no-launch")
@@ -39,7 +39,7 @@ def test_suspended_launch_holds_scale_out_alone(cloud: Cloud, connection: LiveAd
 
 
 def test_suspended_terminate_holds_scale_in_alone(cloud: Cloud, connection: LiveAdapter) -> None:
-    """With a reason of its own."""
+    """The hold has its own reason."""
     cloud.create("no-end", 2)
     cloud.autoscaling.suspend_processes(AutoScalingGroupName="no-end", ScalingProcesses=["Terminate"])
     state = connection.state("no-end")
@@ -51,7 +51,7 @@ def test_suspended_terminate_holds_scale_in_alone(cloud: Cloud, connection: Live
 
 
 def test_a_process_suspended_since_the_observation_holds(cloud: Cloud, connection: LiveAdapter) -> None:
-    """The last look before the write sees it."""
+    """The read before the write detects it."""
     cloud.create("late", 1)
     state = connection.state("late")
     cloud.autoscaling.suspend_processes(AutoScalingGroupName="late", ScalingProcesses=["Launch"])
@@ -62,7 +62,7 @@ def test_a_process_suspended_since_the_observation_holds(cloud: Cloud, connectio
 
 
 def test_an_instance_refresh_holds_scale_in_and_lets_scale_out_pass(cloud: Cloud, connection: LiveAdapter) -> None:
-    """It may last for hours, in which load must be met; a scale-in could end what is just replaced."""
+    """A refresh may last for hours, in which load must be met. A scale-in could terminate new instances."""
     cloud.create("refresh", 2)
     state = connection.state("refresh")
     cloud.autoscaling.start_instance_refresh(AutoScalingGroupName="refresh")
@@ -74,7 +74,7 @@ def test_an_instance_refresh_holds_scale_in_and_lets_scale_out_pass(cloud: Cloud
 
 
 def test_a_refresh_that_has_ended_holds_no_more(cloud: Cloud, connection: LiveAdapter) -> None:
-    """What was found once is asked again."""
+    """A known refresh is read again."""
     cloud.create("ended", 2)
     cloud.autoscaling.start_instance_refresh(AutoScalingGroupName="ended")
     connection.scale("ended", connection.state("ended"), 1)
@@ -92,7 +92,7 @@ def test_a_refresh_that_has_ended_holds_no_more(cloud: Cloud, connection: LiveAd
 def test_what_a_refresh_holds_is_a_setting(
     cloud: Cloud, connect: Connect, setting: str, size: int, *, held: bool
 ) -> None:
-    """hold: both ways, ignore: neither."""
+    """Hold stops both directions; ignore stops neither."""
     connection = connect(endpointUrl=cloud.server.url, onInstanceRefresh=setting)
     cloud.create("chosen", 2)
     cloud.autoscaling.start_instance_refresh(AutoScalingGroupName="chosen")
@@ -100,14 +100,14 @@ def test_what_a_refresh_holds_is_a_setting(
 
 
 def test_the_groups_own_min_and_max_are_its_limits(cloud: Cloud, connection: LiveAdapter) -> None:
-    """They narrow the autoscaler's bounds, and the message says whose they are."""
+    """They narrow the autoscaler's bounds, and the message names the group."""
     cloud.create("limits", 3, least=2, most=4)
     limits = connection.state("limits").limits
     assert (limits.minimum, limits.maximum, limits.source) == (2, 4, "the group's MinSize and MaxSize")
 
 
 def test_a_size_outside_the_limits_is_refused_with_aws_own_words(cloud: Cloud, connection: LiveAdapter) -> None:
-    """They may have been narrowed since."""
+    """The bounds may have changed since the observation."""
     cloud.create("narrow", 2, most=4)
     state = connection.state("narrow")
     cloud.autoscaling.update_auto_scaling_group(AutoScalingGroupName="narrow", MaxSize=3)
@@ -118,13 +118,13 @@ def test_a_size_outside_the_limits_is_refused_with_aws_own_words(cloud: Cloud, c
 
 
 def test_all_of_lifecycle_state_has_a_meaning() -> None:
-    """The API's own enumeration has no state that the table lacks."""
+    """The table has every state of the API's enumeration."""
     client: Any = boto3.client("autoscaling", region_name="eu-west-1", aws_access_key_id="a", aws_secret_access_key="b")
     assert set(client.meta.service_model.shape_for("LifecycleState").enum) == LIFECYCLE.keys()
 
 
 def test_an_unknown_lifecycle_state_is_not_ready_and_logged_once(cloud: Cloud, connection: LiveAdapter) -> None:
-    """AWS adds states; what is unknown must not be taken for serving."""
+    """AWS adds states; an unknown one must not count as ready."""
     cloud.create("future", 1)
     name = _put(cloud, "future", "Teleporting")
     for _ in range(2):
@@ -135,7 +135,7 @@ def test_an_unknown_lifecycle_state_is_not_ready_and_logged_once(cloud: Cloud, c
 
 
 def test_pending_is_not_ready_until_the_launch_hook_lets_it_in(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Pending, Pending:Wait, InService: three looks at one launch."""
+    """Pending, Pending:Wait and InService are three reads of one launch."""
     cloud.create("hooked", 0)
     cloud.autoscaling.put_lifecycle_hook(
         LifecycleHookName="warm-up",
@@ -162,7 +162,7 @@ def test_pending_is_not_ready_until_the_launch_hook_lets_it_in(cloud: Cloud, con
 
 
 def test_terminating_is_deleting_and_counts_no_more(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Its samples are ignored, as a terminating pod's are."""
+    """Its samples are ignored, like those of a terminating pod."""
     cloud.create("leaving", 2)
     cloud.world.terminate_seconds = 3600
     cloud.set("leaving", 1)
@@ -172,7 +172,7 @@ def test_terminating_is_deleting_and_counts_no_more(cloud: Cloud, connection: Li
 
 
 def test_an_unhealthy_instance_is_not_ready(cloud: Cloud, connection: LiveAdapter) -> None:
-    """In service, and about to be replaced."""
+    """The instance is in service and about to be replaced."""
     cloud.create("sick", 1)
     cloud.autoscaling.set_instance_health(InstanceId=cloud.ids("sick")[0], HealthStatus="Unhealthy")
     (one,) = connection.state("sick").instances
@@ -180,7 +180,7 @@ def test_an_unhealthy_instance_is_not_ready(cloud: Cloud, connection: LiveAdapte
 
 
 def test_standby_is_outside(cloud: Cloud, connection: LiveAdapter) -> None:
-    """It is in the group's list, and not in its capacity."""
+    """It is in the group's list and not in its capacity."""
     cloud.create("aside", 2)
     aside = cloud.ids("aside")[0]
     cloud.autoscaling.enter_standby(
@@ -193,7 +193,7 @@ def test_standby_is_outside(cloud: Cloud, connection: LiveAdapter) -> None:
 
 
 def test_the_warm_pool_is_outside(cloud: Cloud, connection: LiveAdapter) -> None:
-    """What waits there, stopped, neither counts nor serves; a scale-out takes it from there."""
+    """Stopped instances of the warm pool do not count; a scale-out takes them from the pool."""
     cloud.create("warm", 1, most=3)
     cloud.autoscaling.put_warm_pool(AutoScalingGroupName="warm", MinSize=1)
     pool = cloud.autoscaling.describe_warm_pool(AutoScalingGroupName="warm")["Instances"]
@@ -205,7 +205,7 @@ def test_the_warm_pool_is_outside(cloud: Cloud, connection: LiveAdapter) -> None
 
 
 def test_warmed_instances_that_are_listed_in_the_group_are_outside(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Wherever AWS may list them."""
+    """This holds in whichever list AWS shows them."""
     cloud.create("listed", 1)
     name = _put(cloud, "listed", "Warmed:Running")
     assert name not in {one.name for one in connection.state("listed").instances}
@@ -214,7 +214,7 @@ def test_warmed_instances_that_are_listed_in_the_group_are_outside(cloud: Cloud,
 def test_there_is_no_compare_and_set_so_a_last_look_sees_what_somebody_else_did(
     cloud: Cloud, connection: LiveAdapter
 ) -> None:
-    """Theirs stays."""
+    """The other client's size stays."""
     cloud.create("theirs", 1)
     state = connection.state("theirs")
     cloud.set("theirs", 4)
@@ -225,7 +225,7 @@ def test_there_is_no_compare_and_set_so_a_last_look_sees_what_somebody_else_did(
 
 
 def test_the_gap_between_the_last_look_and_the_write_is_lost(cloud: Cloud, connection: LiveAdapter) -> None:
-    """The documented limit of a back end without compare-and-set: it is this small, and no larger."""
+    """This is the documented limit of a back end without compare-and-set, and no larger."""
     cloud.create("gap", 1)
     state = connection.state("gap")
     meanwhile = Fault("SetDesiredCapacity", first=lambda: cloud.set("gap", 5), times=1)
@@ -235,7 +235,7 @@ def test_the_gap_between_the_last_look_and_the_write_is_lost(cloud: Cloud, conne
 
 
 def test_reads_lag_writes_and_the_size_just_written_is_held_until_seen(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Else a cycle after each scale-out would decide from the old size, and do it again."""
+    """Otherwise the cycle after a scale-out would decide from the old size and repeat it."""
     cloud.create("lag", 1)
     cloud.world.advance(600)
     state = connection.state("lag")
@@ -248,12 +248,12 @@ def test_reads_lag_writes_and_the_size_just_written_is_held_until_seen(cloud: Cl
     cloud.world.advance(30)
     assert connection.state("lag").replicas == 3
     cloud.world.lag_seconds = 0
-    cloud.set("lag", 1)  # once seen, the old size is somebody's change
+    cloud.set("lag", 1)  # once the new size was seen, the old one is another client's change
     assert connection.state("lag").replicas == 1
 
 
 def test_reads_lag_writes_and_a_third_value_is_somebody_elses_change(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Neither what was nor what was written."""
+    """It is neither the old size nor the written one."""
     cloud.create("third", 1)
     assert connection.scale("third", connection.state("third"), 3) == Written(3)
     cloud.set("third", 7)
@@ -261,7 +261,7 @@ def test_reads_lag_writes_and_a_third_value_is_somebody_elses_change(cloud: Clou
 
 
 def test_reads_lag_writes_and_a_size_that_never_shows_times_out(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Somebody set it back before any read showed it: after a minute AWS is believed."""
+    """Another client set the size back before a read showed it: after a minute, AWS's size applies."""
     cloud.create("back", 1)
     cloud.world.advance(600)
     assert connection.scale("back", connection.state("back"), 3) == Written(3)
@@ -272,7 +272,7 @@ def test_reads_lag_writes_and_a_size_that_never_shows_times_out(cloud: Cloud, co
 
 
 def test_reads_lag_writes_and_two_writes_in_a_row_are_both_believed(cloud: Cloud, connection: LiveAdapter) -> None:
-    """The size before the first is not a third value; a second that is refused leaves the first believed."""
+    """The size before the first write is not a third size. A refused second write leaves the first one in force."""
     cloud.create("row", 1, most=5)
     cloud.world.advance(600)
     state = connection.state("row")
@@ -286,7 +286,7 @@ def test_reads_lag_writes_and_two_writes_in_a_row_are_both_believed(cloud: Cloud
 
 
 def test_reads_lag_writes_also_after_a_restart(cloud: Cloud, connect: Connect, connection: LiveAdapter) -> None:
-    """The size just written is kept in the adapter's memory."""
+    """The adapter's memory keeps the written size."""
     cloud.create("restart", 1)
     cloud.world.advance(600)
     state = connection.state("restart")
@@ -298,7 +298,7 @@ def test_reads_lag_writes_also_after_a_restart(cloud: Cloud, connect: Connect, c
 def test_a_write_that_was_never_sent_is_not_believed_after_a_restart(
     cloud: Cloud, connect: Connect, connection: LiveAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The daemon is killed just before the request: nothing may tell its successor that the size is 10."""
+    """The daemon is killed just before the request: its successor must not assume the size 10."""
     cloud.create("killed", 5)
     cloud.world.advance(600)
     state = connection.state("killed")
@@ -318,7 +318,7 @@ def test_a_write_that_was_never_sent_is_not_believed_after_a_restart(
 def test_honoring_the_cooldown_is_held_and_by_default_it_is_not_honored(
     cloud: Cloud, connect: Connect, connection: LiveAdapter
 ) -> None:
-    """HPA has windows of its own; who wants AWS's as well says honorCooldown."""
+    """HPA has its own windows; honorCooldown adds AWS's."""
     cloud.create("cool", 1, DefaultCooldown=300)
     cloud.world.advance(600)
     honoring = connect(endpointUrl=cloud.server.url, honorCooldown=True)
@@ -334,7 +334,7 @@ def test_honoring_the_cooldown_is_held_and_by_default_it_is_not_honored(
 def test_scaling_policies_and_scheduled_actions_are_a_warning_of_two_autoscalers(
     cloud: Cloud, connection: LiveAdapter
 ) -> None:
-    """They and we would undo each other's sizes."""
+    """Each of the two autoscalers would overwrite the other's sizes."""
     cloud.create("two", 1)
     cloud.create("one", 1)
     cloud.autoscaling.put_scaling_policy(
@@ -351,7 +351,7 @@ def test_scaling_policies_and_scheduled_actions_are_a_warning_of_two_autoscalers
 
 
 def test_a_policy_that_only_forecasts_or_is_disabled_is_no_autoscaler(cloud: Cloud, connection: LiveAdapter) -> None:
-    """A warning that is wrong teaches to overlook the right ones."""
+    """A wrong warning would devalue the right ones."""
     cloud.create("idle", 1)
     forecast = {
         "MetricSpecifications": [
@@ -373,7 +373,7 @@ def test_a_policy_that_only_forecasts_or_is_disabled_is_no_autoscaler(cloud: Clo
 
 
 def test_other_autoscalers_are_looked_for_every_ten_minutes(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Not every cycle, and not only at the start."""
+    """They are not read every cycle, and not only at the start."""
     cloud.create("later", 1)
     cloud.world.advance(0)
     connection.state("later")
@@ -386,7 +386,7 @@ def test_other_autoscalers_are_looked_for_every_ten_minutes(cloud: Cloud, connec
 
 
 def _put(cloud: Cloud, group: str, state: str) -> str:
-    """Put a group's one instance into a state that the API has no way into; its id."""
+    """Put a group's one instance into a state that no API call sets, and return its id."""
     (one,) = cloud.server.groups()[group].instance_states
     one.lifecycle_state = state
     return str(one.instance_id)

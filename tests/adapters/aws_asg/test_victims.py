@@ -1,4 +1,4 @@
-"""A scale-in that names who goes."""
+"""Scale-ins with named victims."""
 
 import copy
 from typing import Any
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.slow
 _END = "TerminateInstanceInAutoScalingGroup"
 
 
-def test_the_named_are_ended_with_decrement_and_no_size_is_set(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Setting the size besides would end as many again, of AWS's choice."""
+def test_named_victims_are_terminated_with_decrement_and_no_size_is_set(cloud: Cloud, connection: LiveAdapter) -> None:
+    """Setting the size too would terminate as many other instances."""
     cloud.create("named", 4)
     ids = cloud.ids("named")
     state = connection.state("named")
@@ -29,15 +29,15 @@ def test_the_named_are_ended_with_decrement_and_no_size_is_set(cloud: Cloud, con
     assert cloud.server.count(_END) == 2
 
 
-def test_without_names_aws_own_termination_policy_chooses(cloud: Cloud, connection: LiveAdapter) -> None:
-    """The default."""
+def test_without_victims_aws_own_termination_policy_applies(cloud: Cloud, connection: LiveAdapter) -> None:
+    """This is the default."""
     cloud.create("unnamed", 3)
     assert connection.scale("unnamed", connection.state("unnamed"), 1) == Written(1)
     assert cloud.server.count(_END) == 0
 
 
-def test_the_protected_are_never_ended(cloud: Cloud, connection: LiveAdapter) -> None:
-    """TerminateInstance would do it; the operator said not to. The next in rank goes instead."""
+def test_protected_instances_are_never_terminated(cloud: Cloud, connection: LiveAdapter) -> None:
+    """TerminateInstance would terminate it, against the operator's setting. The next in rank is terminated instead."""
     cloud.create("kept", 3)
     ids = cloud.ids("kept")
     cloud.autoscaling.set_instance_protection(
@@ -47,8 +47,10 @@ def test_the_protected_are_never_ended(cloud: Cloud, connection: LiveAdapter) ->
     assert cloud.ids("kept") == ids[:1]
 
 
-def test_who_lost_the_group_between_two_instances_ends_no_second_one(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Another daemon has taken over, and may have decided otherwise by now. What was ended is the outcome."""
+def test_a_daemon_that_lost_the_target_between_two_victims_terminates_no_second_one(
+    cloud: Cloud, connection: LiveAdapter
+) -> None:
+    """Another daemon may have decided differently by then. The outcome counts the instance that was terminated."""
     cloud.create("lost", 4)
     ids = cloud.ids("lost")
     state = connection.state("lost")
@@ -58,7 +60,7 @@ def test_who_lost_the_group_between_two_instances_ends_no_second_one(cloud: Clou
 
 
 def test_protection_since_the_observation_counts(cloud: Cloud, connection: LiveAdapter) -> None:
-    """A worker that protects itself for a long job just now. Where nobody may go, nothing is written."""
+    """A worker may protect itself for a long job. When no victim is left, nothing is written."""
     cloud.create("busy", 2)
     state, ids = connection.state("busy"), cloud.ids("busy")
     cloud.autoscaling.set_instance_protection(AutoScalingGroupName="busy", InstanceIds=ids, ProtectedFromScaleIn=True)
@@ -68,8 +70,8 @@ def test_protection_since_the_observation_counts(cloud: Cloud, connection: LiveA
     assert cloud.desired("busy") == 2
 
 
-def test_one_decision_never_ends_twice(cloud: Cloud, connect: Connect, connection: LiveAdapter) -> None:
-    """Not while reads lag, where the group still looks as it did, and not after a restart."""
+def test_one_decision_never_terminates_a_victim_twice(cloud: Cloud, connect: Connect, connection: LiveAdapter) -> None:
+    """This holds while reads lag, and after a restart."""
     cloud.create("once", 4)
     cloud.world.advance(600)
     state, ids = connection.state("once"), cloud.ids("once")
@@ -83,7 +85,7 @@ def test_one_decision_never_ends_twice(cloud: Cloud, connect: Connect, connectio
 
 
 def test_an_instance_that_was_ended_is_not_ended_again_while_reads_lag(cloud: Cloud, connection: LiveAdapter) -> None:
-    """It still shows as in service; ending it twice would take two off the size for one that goes."""
+    """A read still shows it in service. A second termination would reduce the size by two for one instance."""
     cloud.create("stale", 4)
     state, ids = connection.state("stale"), cloud.ids("stale")
     assert connection.scale("stale", state, 3, victims=tuple(ids)) == Written(3)
@@ -96,8 +98,8 @@ def test_an_instance_that_was_ended_is_not_ended_again_while_reads_lag(cloud: Cl
     assert ended == ids[:2]
 
 
-def test_an_answer_that_is_lost_is_not_asked_for_again(cloud: Cloud, connection: LiveAdapter) -> None:
-    """It may have been done: whoever tried again might end a second instance."""
+def test_a_termination_without_an_answer_is_not_retried(cloud: Cloud, connection: LiveAdapter) -> None:
+    """AWS may have performed it, and a retry might terminate a second instance."""
     cloud.create("lost", 3)
     state, ids = connection.state("lost"), cloud.ids("lost")
     cloud.server.faults.faults.append(Fault(_END, 500, "lost", times=1))
@@ -112,7 +114,7 @@ def test_an_answer_that_is_lost_is_not_asked_for_again(cloud: Cloud, connection:
 def test_a_successor_ends_no_second_instance_while_the_first_may_be_leaving(
     cloud: Cloud, connect: Connect, connection: LiveAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The daemon is killed before AWS's answer, and reads still show the instance: nothing more is ended."""
+    """The daemon is killed before AWS's answer while reads still show the instance: nothing more is terminated."""
     cloud.create("twice", 4)
     cloud.world.advance(600)
     state, ids = connection.state("twice"), cloud.ids("twice")
@@ -139,8 +141,8 @@ def test_a_successor_ends_no_second_instance_while_the_first_may_be_leaving(
     assert cloud.ids("twice") == ids[1:]
 
 
-def test_half_of_the_named_ended_is_what_was_written(cloud: Cloud, connection: LiveAdapter) -> None:
-    """The cooldown counts what was really done, and the next cycle does the rest."""
+def test_a_partial_scale_in_is_written_at_the_size_reached(cloud: Cloud, connection: LiveAdapter) -> None:
+    """The cooldown counts the instances that were terminated; the next cycle continues."""
     cloud.create("half", 4)
     state, ids = connection.state("half"), cloud.ids("half")
     _refuse_the_second(cloud)
@@ -150,10 +152,10 @@ def test_half_of_the_named_ended_is_what_was_written(cloud: Cloud, connection: L
     assert [event for _, event, _ in connection.logger.lines] == ["aws_victims_left"]
 
 
-def test_a_state_that_fails_after_the_first_end_does_not_undo_that_one(
+def test_a_state_that_fails_after_the_first_termination_keeps_it(
     cloud: Cloud, connection: LiveAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One instance is gone: its scale event and its part of a removal budget count."""
+    """One instance is gone: it counts as a scale event and in a removal budget."""
     cloud.create("full", 4)
     state, ids = connection.state("full"), cloud.ids("full")
     ending = Writes.ending
@@ -169,7 +171,7 @@ def test_a_state_that_fails_after_the_first_end_does_not_undo_that_one(
 
 
 def test_a_group_that_is_busy_is_held(cloud: Cloud, connection: LiveAdapter) -> None:
-    """ScalingActivityInProgress: nothing failed, it is only not the moment."""
+    """ScalingActivityInProgress is a hold, not a failure."""
     cloud.create("moment", 2)
     state, ids = connection.state("moment"), cloud.ids("moment")
     cloud.server.refuse(_END, "ScalingActivityInProgress", "in progress")
@@ -177,8 +179,8 @@ def test_a_group_that_is_busy_is_held(cloud: Cloud, connection: LiveAdapter) -> 
     assert connection.state("moment").replicas == 2
 
 
-def test_the_weights_of_the_named_stay_within_what_is_to_go(cloud: Cloud, connection: LiveAdapter) -> None:
-    """One of weight 4 is not ended for the sake of 3 units."""
+def test_the_victims_weights_stay_within_the_scale_in(cloud: Cloud, connection: LiveAdapter) -> None:
+    """An instance of weight 4 is not terminated for 3 units."""
     cloud.create(
         "heavy",
         6,
@@ -198,6 +200,6 @@ def test_the_weights_of_the_named_stay_within_what_is_to_go(cloud: Cloud, connec
 
 
 def _refuse_the_second(cloud: Cloud) -> None:
-    """Let one through, then refuse."""
+    """Allow one termination, then refuse."""
     cloud.server.faults.faults.append(Fault(_END, first=lambda: None, times=1))
     cloud.server.refuse(_END, "ValidationError", "no more")

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_weighted_groups_count_capacity_units(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Sizes are units, an instance counts for its weight, and the last one launched may exceed what was asked for."""
+    """Sizes are units, an instance counts its weight, and the last launch may exceed the desired size."""
     overrides = mixed(
         {"InstanceType": "m5.large", "WeightedCapacity": "2"}, {"InstanceType": "m5.2xlarge", "WeightedCapacity": "5"}
     )
@@ -45,7 +45,7 @@ def test_attribute_based_groups_count_what_their_size_is_measured_in(
 
 
 def test_a_weight_that_cannot_be_known_is_an_error_of_its_group_alone(cloud: Cloud, connection: LiveAdapter) -> None:
-    """One instance taken for one unit of memory would look like a group that is nearly empty."""
+    """Counting an instance as one unit of memory would make the group look nearly empty."""
     cloud.create("plain", 1)
     requirements = {"VCpuCount": {"Min": 1}, "MemoryMiB": {"Min": 1}, "AllowedInstanceTypes": ["m5.large"]}
     cloud.create(

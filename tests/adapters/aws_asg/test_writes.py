@@ -1,4 +1,4 @@
-"""What is remembered of sizes written and instances ended, by threads side by side."""
+"""The memory of written sizes and terminated instances, with concurrent threads."""
 
 import threading
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ def writes(memory: Any, clock: FakeClock | None = None) -> Writes:
 
 
 class Counting(ForgetfulMemory):
-    """Counts what is saved."""
+    """Counts the saves."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Counting(ForgetfulMemory):
 
 
 def test_an_end_that_is_taken_back_leaves_its_own_groups_last_one() -> None:
-    """Two groups are written at a time: what one takes back was once the other's."""
+    """Two groups are written concurrently; one restored the other's write."""
     of = writes(ForgetfulMemory())
     of.accepted("a", "1", 3, 2)
     of.accepted("b", "2", 6, 5)
@@ -46,7 +46,7 @@ def test_an_end_that_is_taken_back_leaves_its_own_groups_last_one() -> None:
 
 
 def test_an_end_without_an_answer_leaves_the_size_as_aws_reports_it() -> None:
-    """Also after a restart; the instance that may be leaving stays known."""
+    """This also holds after a restart; the instance that may be terminating stays known."""
     memory = ForgetfulMemory()
     writes(memory).ending("a", "1", "i-1", 3)
     successor = writes(memory)
@@ -67,7 +67,7 @@ def test_an_end_that_was_answered_is_a_size_that_is_believed() -> None:
 
 
 def test_a_scale_out_does_not_answer_whether_an_instance_was_ended() -> None:
-    """The next scale-in still waits, and ends no second instance."""
+    """The next scale-in still waits and terminates no second instance."""
     of = writes(ForgetfulMemory())
     of.ending("a", "1", "i-1", 3)
     of.accepted("a", "2", 3, 5)
@@ -75,7 +75,7 @@ def test_a_scale_out_does_not_answer_whether_an_instance_was_ended() -> None:
 
 
 def test_a_size_that_swings_is_kept_once() -> None:
-    """Writes that follow each other within a minute keep the sizes before them."""
+    """Consecutive writes within a minute keep the sizes before them."""
     memory = Counting()
     of = writes(memory)
     for number in range(100):
@@ -85,7 +85,7 @@ def test_a_size_that_swings_is_kept_once() -> None:
 
 
 def test_a_size_without_an_answer_is_hidden_by_no_older_one() -> None:
-    """From 2 to 4, and back to 2, whose answer is lost with the daemon: what AWS reports is not a read that lags."""
+    """The answer to the write back from 4 to 2 is lost with the daemon. AWS's size is then not a lagging read."""
     memory = ForgetfulMemory()
     before = writes(memory)
     before.accepted("a", "1", 2, 4)
@@ -108,7 +108,7 @@ def test_an_end_without_an_answer_is_hidden_by_no_older_size() -> None:
 
 
 def test_a_size_that_was_refused_leaves_the_older_one_believed() -> None:
-    """AWS is throttled while its reads still lag the write before."""
+    """AWS throttles while its reads still lag the previous write."""
     of = writes(ForgetfulMemory())
     of.accepted("a", "1", 2, 4)
     of.asking("a")
@@ -116,7 +116,7 @@ def test_a_size_that_was_refused_leaves_the_older_one_believed() -> None:
 
 
 def test_after_a_minute_nothing_of_it_counts() -> None:
-    """An instance that was not ended after all may be ended then."""
+    """An instance that was not terminated may be terminated then."""
     clock = FakeClock()
     of = writes(ForgetfulMemory(), clock)
     of.ending("a", "1", "i-1", 3)
@@ -125,7 +125,7 @@ def test_after_a_minute_nothing_of_it_counts() -> None:
 
 
 def test_what_is_too_old_costs_a_later_write_nothing() -> None:
-    """A thousand groups are scaled at once. A minute later the first write is one commit, as every other."""
+    """A thousand groups are scaled at once. A minute later, a write is one commit like any other."""
     memory, clock = Counting(), FakeClock()
     of = writes(memory, clock)
     for number in range(1000):
@@ -138,7 +138,7 @@ def test_what_is_too_old_costs_a_later_write_nothing() -> None:
 
 
 def test_a_size_does_not_wait_for_a_commit() -> None:
-    """The group of one thread is being saved on a slow disk; the cycle reads another's."""
+    """One thread saves a group on a slow disk while the cycle reads another group."""
     begun, go_on = threading.Event(), threading.Event()
 
     class Slow(ForgetfulMemory):
@@ -172,7 +172,7 @@ def test_an_end_that_cannot_be_remembered_is_as_if_it_was_never_begun() -> None:
 
 
 def test_a_write_that_ends_while_the_memory_is_read_is_not_replaced_by_an_older_one() -> None:
-    """A thread that a cycle left behind has AWS's answer at that moment."""
+    """A thread of an earlier cycle gets AWS's answer meanwhile."""
 
     class Overtaken(ForgetfulMemory):
         def load(self) -> Mapping[TargetRef, AdapterValues]:

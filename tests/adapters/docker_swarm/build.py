@@ -1,4 +1,4 @@
-"""Short ways to the values that these tests are about."""
+"""Helpers that build the values of these tests."""
 
 import time
 from collections.abc import Callable
@@ -11,39 +11,39 @@ from autoscaler.model import Call, ScaleChange, TargetRef, TargetState
 from autoscaler.target.contract import make_context
 
 Connect: TypeAlias = Callable[..., DockerSwarm]
-"""`connect(host, tls={...})`: an adapter on that host."""
+"""`connect(host, tls={...})` returns an adapter for that host."""
 
 
 def adapter(folder: Path, *, dry_run: bool = False, **section: Any) -> DockerSwarm:
-    """An adapter on a section of the configuration, keys as in YAML."""
+    """Return an adapter for a section of the configuration, with keys as in YAML."""
     return DockerSwarm(make_context(DockerSwarm.Settings.model_validate(section), folder, dry_run=dry_run))
 
 
 def ref(name: str) -> TargetRef:
-    """A service of the connection `swarm`."""
+    """Return a service of the connection `swarm`."""
     return TargetRef("swarm", name)
 
 
 def call(seconds: float = 20) -> Call:
-    """A call with so many seconds from now."""
+    """Return a call with this many seconds left."""
     return Call(SystemClock().now(), SystemClock().monotonic() + seconds)
 
 
 def change(size: int, state: TargetState | int) -> ScaleChange:
-    """A decision for `size`, made from `state`, or from a size alone."""
+    """Return a decision for `size` from `state`, or from a size alone."""
     seen, revision = (state, None) if isinstance(state, int) else (state.replicas, state.revision)
     return ScaleChange("decision", size, seen, revision, "a test says so")
 
 
 def state_of(swarm: DockerSwarm, name: str) -> TargetState:
-    """A service's state; fails the test when it is an error."""
+    """Return a service's state. Fail the test when it is an error."""
     found = swarm.observe([ref(name)], call())[ref(name)]
     assert isinstance(found, TargetState), found
     return found
 
 
 def wait_state(swarm: DockerSwarm, name: str, wanted: Callable[[TargetState], Any], within: float = 60) -> TargetState:
-    """The first state that is wanted. Fails the test after `within` seconds, saying what was seen last."""
+    """Return the first wanted state. Fail the test after `within` seconds with the last state."""
     end = time.monotonic() + within
     while not wanted(found := state_of(swarm, name)):
         assert time.monotonic() < end, f"not within {within:g} s; last seen: {found}"

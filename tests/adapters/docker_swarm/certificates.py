@@ -1,4 +1,4 @@
-"""A certificate authority and what it signed, as `dockerd --tlsverify` and its clients want them."""
+"""A certificate authority with certificates for `dockerd --tlsverify` and its clients."""
 
 import ipaddress
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 
 def make_certificates(folder: Path) -> Path:
-    """`folder` with ca.pem, server-cert.pem and server-key.pem (for 127.0.0.1), cert.pem and key.pem (a client's)."""
+    """Write ca.pem, server-cert.pem, server-key.pem (for 127.0.0.1), cert.pem and key.pem (a client's) to `folder`."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test authority")])
     constraints = x509.BasicConstraints(ca=True, path_length=0)

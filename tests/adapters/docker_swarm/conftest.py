@@ -17,7 +17,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
-@pytest.fixture(scope="package")  # ends with this package: only one engine a machine, and others want it too
+@pytest.fixture(scope="package")  # ends with this package: each machine has one engine, which other packages need too
 def engine(certificates: Path) -> Iterator[Engine]:
     with running_engine(certificates) as running:
         yield running

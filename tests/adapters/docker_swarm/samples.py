@@ -1,4 +1,4 @@
-"""Objects as Docker Engine 20.10 sends them, cut to what matters; `changes` replace whole fields."""
+"""Objects as Docker Engine 20.10 sends them, with the fields that matter; `changes` replace whole fields."""
 
 from typing import Any
 

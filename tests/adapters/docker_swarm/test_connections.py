@@ -1,4 +1,4 @@
-"""The ways to an engine: its socket, TCP with TLS, SSH, and the environment that names them."""
+"""Connections to an engine: a socket, TCP with TLS, SSH, and the environment's settings."""
 
 import grp
 import os
@@ -37,7 +37,7 @@ def tls(folder: Path) -> dict[str, str]:
 
 
 def works(swarm: DockerSwarm) -> None:
-    """Both verbs."""
+    """Check that `observe` and `scale` work."""
     seen = state_of(swarm, "web")
     assert swarm.scale(ref("web"), change(seen.replicas + 1, seen), call()) == Written(seen.replicas + 1)
 
@@ -49,19 +49,19 @@ def failing(swarm: DockerSwarm) -> TargetError:
 
 
 def test_the_socket(engine: Engine, connect: Connect) -> None:
-    """What most hosts have."""
+    """Most hosts have it."""
     works(connect(engine.host))
 
 
 def test_tcp_with_tls_and_our_own_certificate(engine: Engine, connect: Connect, certificates: Path) -> None:
-    """`dockerd --tlsverify`, the only sane way over a network."""
+    """`dockerd --tlsverify` is the secure way over a network."""
     works(connect(f"tcp://{engine.tls_address}", tls=tls(certificates)))
 
 
 def test_the_docker_environment(
     engine: Engine, certificates: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What works for the docker command line works here, without a word in the file."""
+    """The docker command line's environment suffices without settings."""
     monkeypatch.setenv("DOCKER_HOST", f"tcp://{engine.tls_address}")
     monkeypatch.setenv("DOCKER_TLS_VERIFY", "1")
     monkeypatch.setenv("DOCKER_CERT_PATH", str(certificates))
@@ -71,7 +71,7 @@ def test_the_docker_environment(
 def test_an_engine_that_another_authority_signed_is_not_talked_to(
     engine: Engine, connect: Connect, certificates: Path, tmp_path: Path
 ) -> None:
-    """It could be anybody; the message names what to look at, and no key."""
+    """It could be another server; the message names what to check, and no key."""
     strangers = tls(make_certificates(tmp_path))
     error = failing(connect(f"tcp://{engine.tls_address}", tls=tls(certificates) | {"caFile": strangers["caFile"]}))
     assert type(error) is TargetForbidden
@@ -82,7 +82,7 @@ def test_an_engine_that_another_authority_signed_is_not_talked_to(
 def test_an_engine_that_does_not_know_our_certificate_forbids(
     engine: Engine, connect: Connect, certificates: Path, tmp_path: Path
 ) -> None:
-    """A retry cannot help before the certificate is changed."""
+    """A retry does not help before the certificate is replaced."""
     section = tls(make_certificates(tmp_path)) | {"caFile": tls(certificates)["caFile"]}
     assert type(failing(connect(f"tcp://{engine.tls_address}", tls=section))) is TargetForbidden
 
@@ -90,20 +90,20 @@ def test_an_engine_that_does_not_know_our_certificate_forbids(
 def test_an_engine_that_wants_a_certificate_forbids_without_one(
     engine: Engine, connect: Connect, certificates: Path
 ) -> None:
-    """As above."""
+    """A retry does not help."""
     section = {"caFile": tls(certificates)["caFile"]}
     assert type(failing(connect(f"tcp://{engine.tls_address}", tls=section))) is TargetForbidden
 
 
 def test_plain_tcp_to_a_tls_port_says_so(engine: Engine, connect: Connect) -> None:
-    """The engine answers 400 and the reason in plain text."""
+    """The engine answers 400 with the reason as plain text."""
     error = failing(connect(f"tcp://{engine.tls_address}"))
     assert type(error) is TargetUnavailable
     assert "HTTPS" in str(error)
 
 
 def test_a_user_outside_the_sockets_group_is_told_of_the_drop_in(engine: Engine, connect: Connect) -> None:
-    """What a daemon under systemd's DynamicUser meets first."""
+    """A daemon under systemd's DynamicUser meets this error first."""
     swarm = connect(engine.host)
     with acting_as("nobody"):
         error = failing(swarm)
@@ -112,7 +112,7 @@ def test_a_user_outside_the_sockets_group_is_told_of_the_drop_in(engine: Engine,
 
 
 def test_the_drop_ins_group_opens_the_socket(engine: Engine, connect: Connect) -> None:
-    """An ordinary user with the supplementary group that systemd/autoscaler.service.d/docker.conf gives."""
+    """The user has only the supplementary group of systemd/autoscaler.service.d/docker.conf."""
     drop_in = Path(__file__).parents[3] / "systemd/autoscaler.service.d/docker.conf"
     (setting,) = (line for line in drop_in.read_text().splitlines() if line.startswith("SupplementaryGroups="))
     swarm = connect(engine.host)
@@ -121,14 +121,14 @@ def test_the_drop_ins_group_opens_the_socket(engine: Engine, connect: Connect) -
 
 
 def test_ssh(engine: Engine, connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`docker system dial-stdio` at the other end, as the docker command line does it; here without the network."""
+    """The adapter runs `docker system dial-stdio` on the host, as the docker command line does."""
     docker_cli = shutil.which("docker") or require("the docker command line is not on PATH; install docker.io")
     fake_ssh(
         tmp_path, f'echo "$*" >>{tmp_path}/arguments; exec {docker_cli} -H {engine.host} system dial-stdio', monkeypatch
     )
     works(connect("ssh://me@manager:2222"))
     logins = (tmp_path / "arguments").read_text().splitlines()
-    assert logins == ["-T -o BatchMode=yes -l me -p 2222 -- manager docker system dial-stdio"] * 2  # one for each verb
+    assert logins == ["-T -o BatchMode=yes -l me -p 2222 -- manager docker system dial-stdio"] * 2  # one a method
 
 
 def test_ssh_to_a_real_server(
@@ -136,12 +136,14 @@ def test_ssh_to_a_real_server(
 ) -> None:
     """A real ssh client, a real sshd, and the docker command line at the far end."""
     with running_sshd(tmp_path, engine.host) as (port, options):
-        fake_ssh(tmp_path, f'exec {shutil.which("ssh")} {options} "$@"', monkeypatch)  # no file of this machine's user
+        fake_ssh(tmp_path, f'exec {shutil.which("ssh")} {options} "$@"', monkeypatch)  # not this user's configuration
         works(connect(f"ssh://root@127.0.0.1:{port}"))
 
 
-def test_what_ssh_says_is_in_the_message(connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key that is not accepted, a host key that is not known: only the ssh client knows."""
+def test_the_ssh_clients_errors_are_in_the_message(
+    connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the ssh client knows that a key is not accepted or a host key is unknown."""
     fake_ssh(tmp_path, "echo 'me@manager: Permission denied (publickey).' >&2; exit 255", monkeypatch)
     error = failing(connect("ssh://manager"))
     assert type(error) is TargetUnavailable
@@ -151,7 +153,7 @@ def test_what_ssh_says_is_in_the_message(connect: Connect, tmp_path: Path, monke
 def test_an_ssh_that_hangs_is_ended_at_the_deadline(
     connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And leaves no process behind."""
+    """It leaves no process."""
     fake_ssh(tmp_path, f"echo $$ >{tmp_path}/pid; exec sleep 600", monkeypatch)
     with pytest.raises(TargetUnavailable, match="no answer within the cycle's deadline"):
         connect("ssh://manager").observe([ref("web")], call(1))
@@ -161,13 +163,13 @@ def test_an_ssh_that_hangs_is_ended_at_the_deadline(
 def test_without_an_ssh_client_the_message_says_so(
     connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is a program of its own, that an operator has to install."""
+    """The ssh client is a separate program that an operator installs."""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "the ssh client does not exist" in str(failing(connect("ssh://manager")))
 
 
 def fake_ssh(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An `ssh` that goes before the machine's own."""
+    """Put an `ssh` before the machine's own on PATH."""
     folder = folder / "bin"
     folder.mkdir()
     (folder / "ssh").write_text(f"#!/bin/sh\n{script}\n")
@@ -177,7 +179,7 @@ def fake_ssh(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 @contextmanager
 def running_sshd(folder: Path, docker_host: str) -> Iterator[tuple[int, str]]:
-    """A server that lets root in with one key; yields its port and what its client has to be told."""
+    """Run a server that accepts root with one key; yield its port and its client's options."""
     sshd = shutil.which("sshd", path="/usr/sbin:/sbin") or require("sshd is not installed; install openssh-server")
     if shutil.which("ssh") is None:
         require("ssh is not installed; install openssh-client")
@@ -186,7 +188,7 @@ def running_sshd(folder: Path, docker_host: str) -> Iterator[tuple[int, str]]:
     port, host_key = free_port(), (folder / "host_key.pub").read_text()
     (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {host_key}")
     empty_root, made = Path("/run/sshd"), not Path("/run/sshd").exists()
-    empty_root.mkdir(exist_ok=True)  # sshd wants it; where it is a service, its unit makes it
+    empty_root.mkdir(exist_ok=True)  # sshd requires it; a service's unit creates it
     settings = ["UsePAM=no", "StrictModes=no", "PidFile=none", f"SetEnv=DOCKER_HOST={docker_host}"]
     settings += ["ListenAddress=127.0.0.1", f"HostKey={folder}/host_key", f"AuthorizedKeysFile={folder}/key.pub"]
     command = [sshd, "-D", "-e", "-f", "/dev/null", "-p", str(port), *(f"-o{setting}" for setting in settings)]
@@ -204,7 +206,7 @@ def running_sshd(folder: Path, docker_host: str) -> Iterator[tuple[int, str]]:
 
 @contextmanager
 def acting_as(user: str, *groups: str) -> Iterator[None]:
-    """The whole process as another user, with these supplementary groups, until the block ends."""
+    """Run the process as another user with these supplementary groups until the block ends."""
     entry, before = pwd.getpwnam(user), os.getgroups()
     os.setgroups([grp.getgrnam(group).gr_gid for group in groups])
     os.setegid(entry.pw_gid)

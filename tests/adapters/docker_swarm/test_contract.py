@@ -1,4 +1,4 @@
-"""The shared promises, on a real engine."""
+"""The adapter contract, on a real engine."""
 
 import socket
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def services(engine: Engine) -> Iterator[None]:
 
 
 class TestDockerSwarm(AdapterContract):
-    """`unreachable` is a socket that takes connections and never answers."""
+    """`unreachable` is a socket that accepts connections and does not answer."""
 
     @pytest.fixture
     def harness(self, engine: Engine, services: None, tmp_path: Path) -> Iterator[Harness]:

@@ -1,4 +1,4 @@
-"""What an engine may do wrong, and what it comes to. A fake front answers; the real engine is in the other files."""
+"""Faults of an engine, on a fake server. The other files use a real engine."""
 
 import json
 import socket
@@ -36,7 +36,7 @@ def says(pattern: str, answer: Any) -> Fault:
 
 @pytest.fixture
 def front() -> Iterator[Faults]:
-    """A service web with two tasks. A test's own faults go before these answers."""
+    """A service web with two tasks. A test's faults precede these answers."""
     with running_faults() as faults:
         faults.faults += [
             says("/version$", {"ApiVersion": "1.41"}),
@@ -55,21 +55,21 @@ def swarm(front: Faults, connect: Connect) -> DockerSwarm:
 
 
 def failing(swarm: DockerSwarm, seconds: float = 20) -> TargetError:
-    """What observing raises."""
+    """Return the error that observing raises."""
     with pytest.raises(TargetError) as caught:
         swarm.observe([ref("web")], call(seconds))
     return caught.value
 
 
 def failing_write(swarm: DockerSwarm, seconds: float = 20) -> TargetError:
-    """What scaling from 2 to 3 raises."""
+    """Return the error that scaling from 2 to 3 raises."""
     with pytest.raises(TargetError) as caught:
         swarm.scale(ref("web"), change(3, 2), call(seconds))
     return caught.value
 
 
 def test_the_front_is_a_good_engine_when_nothing_is_wrong(swarm: DockerSwarm) -> None:
-    """The other tests here would pass on any failure, also on one of the front."""
+    """Otherwise the other tests here would also pass for a faulty fake."""
     assert state_of(swarm, "web").replicas == 2
     assert swarm.scale(ref("web"), change(3, 2), call()) == Written(3)
 
@@ -91,7 +91,7 @@ def test_the_front_is_a_good_engine_when_nothing_is_wrong(swarm: DockerSwarm) ->
 def test_a_list_that_is_refused_concerns_all_and_says_why(
     front: Faults, swarm: DockerSwarm, status: int, expected: type[TargetError], listing: str
 ) -> None:
-    """Whether a retry can help is the class, what to look at is the engine's own sentence."""
+    """The error's class says whether a retry helps; its message has the engine's reason."""
     front.faults.insert(0, Fault(listing, status, '{"message": "because of this"}', "application/json"))
     error = failing(swarm)
     assert type(error) is expected
@@ -113,7 +113,7 @@ def test_a_list_that_is_refused_concerns_all_and_says_why(
 def test_a_write_that_is_refused_says_whether_anything_changed(
     front: Faults, swarm: DockerSwarm, status: int, expected: type[TargetError], certainty: str
 ) -> None:
-    """The operator's first question."""
+    """An operator asks this first."""
     front.faults.insert(0, Fault("POST", status, "because of this"))
     error = failing_write(swarm)
     assert type(error) is expected
@@ -124,7 +124,7 @@ def test_a_write_that_is_refused_says_whether_anything_changed(
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", '{"error": "no"}', '{"message": null}', "<html>", '"text"'])
 def test_an_error_in_anothers_words_is_an_error_all_the_same(front: Faults, swarm: DockerSwarm, body: str) -> None:
-    """A proxy that refuses does not speak as an engine does; the SDK would fail with a KeyError."""
+    """A proxy's refusal has another form than an engine's; the SDK would raise a KeyError."""
     front.faults.insert(0, Fault("/services", 403, body, "application/json"))
     assert type(failing(swarm)) is TargetForbidden
     assert type(failing_write(swarm)) is TargetForbidden
@@ -134,7 +134,7 @@ def test_an_error_in_anothers_words_is_an_error_all_the_same(front: Faults, swar
 def test_update_out_of_sequence_for_ever_is_a_conflict_after_five_writes(
     front: Faults, swarm: DockerSwarm, status: int
 ) -> None:
-    """Retried after a re-read, bounded: somebody who writes all the time wins."""
+    """Retries read again and are bounded: a client that writes continuously wins."""
     front.faults.insert(0, Fault("POST", status, OUT_OF_SEQUENCE))
     assert isinstance(swarm.scale(ref("web"), change(3, 2), call()), Conflict)
     assert front.count("POST") == front.count("GET .*/services/web$") == 5
@@ -142,7 +142,7 @@ def test_update_out_of_sequence_for_ever_is_a_conflict_after_five_writes(
 
 @pytest.mark.parametrize("body", ["<html>welcome</html>", "", '{"a": ', "NaN!"])
 def test_a_reply_that_is_not_json_is_unavailable(front: Faults, swarm: DockerSwarm, body: str) -> None:
-    """A login page behind the address must not end in a traceback."""
+    """A login page at the address must not cause a traceback."""
     front.faults.insert(0, Fault("/services", 200, body))
     assert type(failing(swarm)) is TargetUnavailable
     assert "is not JSON" in str(failing_write(swarm))
@@ -150,26 +150,26 @@ def test_a_reply_that_is_not_json_is_unavailable(front: Faults, swarm: DockerSwa
 
 @pytest.mark.parametrize("answer", [{}, None, [1], "text", [{"Spec": {}}], [{"Spec": {"Name": ["web"]}}]])
 def test_json_that_is_no_list_of_services_is_unavailable(front: Faults, swarm: DockerSwarm, answer: Any) -> None:
-    """Neither a missing target nor a crash: something else listens there."""
+    """It is neither a missing target nor a crash: another server listens there."""
     front.faults.insert(0, says(r"/services\?", answer))
     assert type(failing(swarm)) is TargetUnavailable
 
 
 @pytest.mark.parametrize("answer", [{}, [], "1.41", {"ApiVersion": None}])
 def test_an_engine_without_a_version_is_unavailable(front: Faults, swarm: DockerSwarm, answer: Any) -> None:
-    """The first call is the likeliest to meet something that is not an engine."""
+    """The first request is the likeliest to reach another server."""
     front.faults.insert(0, says("/version", answer))
     assert type(failing(swarm)) is TargetUnavailable
 
 
 def test_an_engine_that_is_too_old_is_named(front: Faults, swarm: DockerSwarm) -> None:
-    """It cannot count tasks; the remedy is an update."""
+    """It cannot count tasks; an update helps."""
     front.faults.insert(0, says("/version", {"ApiVersion": "1.40"}))
     assert "speaks Docker API 1.40; 1.41 or newer is needed" in str(failing(swarm))
 
 
 def test_half_of_a_batch_failing_leaves_the_other_half_alone(front: Faults, swarm: DockerSwarm) -> None:
-    """Deleted, global, malformed: each fails its own autoscaler."""
+    """A deleted, a global and a malformed service each fail their own autoscaler."""
     everywhere = service("everywhere", ID="global")
     everywhere["Spec"]["Mode"] = {"Global": {}}
     broken = {"ID": "broken", "Spec": {"Name": "broken"}}
@@ -181,7 +181,7 @@ def test_half_of_a_batch_failing_leaves_the_other_half_alone(front: Faults, swar
 
 
 def test_a_malformed_task_fails_its_own_service_alone(front: Faults, swarm: DockerSwarm) -> None:
-    """As above, one level down."""
+    """A malformed task does so too."""
     strange = {"ID": "x", "ServiceID": "another", "Status": {"State": "running"}}
     front.faults.insert(0, says("/tasks", [task(slot=1), task(slot=2), strange]))
     found = swarm.observe([ref("web"), ref("other")], call())
@@ -190,7 +190,7 @@ def test_a_malformed_task_fails_its_own_service_alone(front: Faults, swarm: Dock
 
 
 def test_a_service_removed_between_two_lists_does_not_fail_the_others(front: Faults, swarm: DockerSwarm) -> None:
-    """The engine answers 404 to the whole list of tasks when one of the services asked for is gone."""
+    """The engine answers 404 to the whole list of tasks when one of the requested services is gone."""
     gone = json.dumps({"message": "service another not found"})
     front.faults.insert(0, Fault("/tasks.*service%22", 404, gone, "application/json"))
     found = swarm.observe([ref("web"), ref("other")], call())
@@ -210,14 +210,14 @@ def test_very_many_services_are_not_looked_up_one_by_one(front: Faults, swarm: D
 
 
 def test_a_target_deleted_between_observe_and_scale_is_not_found(front: Faults, swarm: DockerSwarm) -> None:
-    """And nothing is written."""
+    """Nothing is written."""
     front.faults.insert(0, Fault("/services/web$", 404, '{"message": "service web not found"}', "application/json"))
     assert type(failing_write(swarm)) is TargetNotFound
     assert front.count("POST") == 0
 
 
 def test_a_service_whose_id_begins_with_the_name_is_not_the_target(front: Faults, swarm: DockerSwarm) -> None:
-    """The engine takes the beginning of an id for a name: a deleted `wg` would scale whatever has the id wg8y…."""
+    """The engine accepts the beginning of an id as a name: a deleted `wg` would scale a service with the id wg8y…."""
     assert SERVICE_ID.startswith("wg")
     front.faults.insert(0, says("/services/wg$", service()))
     with pytest.raises(TargetNotFound, match="service wg does not exist"):
@@ -226,7 +226,7 @@ def test_a_service_whose_id_begins_with_the_name_is_not_the_target(front: Faults
 
 
 def test_a_repeated_decision_whose_answer_was_lost_is_unchanged(front: Faults, swarm: DockerSwarm) -> None:
-    """The write is not known to have failed, and the next one finds it done."""
+    """The write's outcome is unknown; the next attempt finds the size set."""
     front.faults.insert(0, Fault("POST", delay_seconds=30))
     error = failing_write(swarm, 1)
     assert "no answer within the cycle's deadline; whether the size was set is unknown" in str(error)
@@ -236,7 +236,7 @@ def test_a_repeated_decision_whose_answer_was_lost_is_unchanged(front: Faults, s
 
 @pytest.mark.parametrize("listing", ["/version", r"/services\?", "/tasks", "/nodes"])
 def test_a_slow_server_is_unavailable_by_the_deadline(front: Faults, swarm: DockerSwarm, listing: str) -> None:
-    """Whichever of the calls hangs: the shard is free again in time."""
+    """Whichever request hangs, the shard is free by the deadline."""
     front.faults.insert(0, Fault(listing, delay_seconds=30))
     began = time.monotonic()
     error = failing(swarm, 0.5)
@@ -245,7 +245,7 @@ def test_a_slow_server_is_unavailable_by_the_deadline(front: Faults, swarm: Dock
 
 
 def test_a_trickling_body_is_cut_at_the_deadline(front: Faults, swarm: DockerSwarm) -> None:
-    """A byte now and then keeps every per-wait timeout from going off."""
+    """Occasional bytes keep a time-out for each wait from expiring."""
     front.faults.insert(0, Fault(r"/services\?", 200, "[" + " " * 600 + "]", trickle_seconds=0.05))
     began = time.monotonic()
     assert "no answer within the cycle's deadline" in str(failing(swarm, 0.5))
@@ -253,7 +253,7 @@ def test_a_trickling_body_is_cut_at_the_deadline(front: Faults, swarm: DockerSwa
 
 
 def test_trickling_headers_are_cut_at_the_deadline(connect: Connect) -> None:
-    """The same before the first byte of the body."""
+    """This also holds before the body."""
     with trickling(b"HTTP/1.1 200 OK\r\n" + b"X-Slow: 1\r\n" * 60) as port:
         began = time.monotonic()
         error = failing(connect(f"tcp://127.0.0.1:{port}"), 0.5)
@@ -262,7 +262,7 @@ def test_trickling_headers_are_cut_at_the_deadline(connect: Connect) -> None:
 
 
 def test_a_redirect_is_not_followed(front: Faults, swarm: DockerSwarm, connect: Connect) -> None:
-    """An engine sends none; what does is something else, and a write would go where nobody sent it."""
+    """An engine sends no redirects; following another server's would send a write elsewhere."""
 
     def redirect(wire: Wire) -> None:
         while True:
@@ -277,7 +277,7 @@ def test_a_redirect_is_not_followed(front: Faults, swarm: DockerSwarm, connect: 
 
 
 def test_an_answer_without_end_is_unavailable(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is behind the address must not eat the daemon's memory."""
+    """Another server at the address must not exhaust the daemon's memory."""
     monkeypatch.setattr(engine, "LARGEST_ANSWER", 2**16)
 
     def endless(wire: Wire) -> None:
@@ -293,7 +293,7 @@ def test_an_answer_without_end_is_unavailable(connect: Connect, monkeypatch: pyt
 
 
 def test_a_write_whose_connection_is_cut_is_not_known_to_have_failed(front: Faults, connect: Connect) -> None:
-    """A reset after the request says nothing of what became of it."""
+    """A reset after the request leaves its outcome unknown."""
     answers = {b"/version": {"ApiVersion": "1.41"}, b"/services/web ": service()}
 
     def cut(wire: Wire) -> None:
@@ -307,7 +307,7 @@ def test_a_write_whose_connection_is_cut_is_not_known_to_have_failed(front: Faul
 
 
 def test_a_connection_that_is_refused_names_the_host(connect: Connect) -> None:
-    """The engine is down: try again next cycle, and say where."""
+    """The engine is down: the next cycle tries again, and the message names the host."""
     with socket.create_server(("127.0.0.1", 0)) as gone:
         host = f"tcp://127.0.0.1:{gone.getsockname()[1]}"
     error = failing(connect(host))
@@ -316,25 +316,25 @@ def test_a_connection_that_is_refused_names_the_host(connect: Connect) -> None:
 
 
 def test_a_server_that_hangs_up_is_unavailable(connect: Connect) -> None:
-    """As an engine does that is being restarted."""
+    """A restarting engine does this."""
     with trickling(b"") as port:
         assert type(failing(connect(f"tcp://127.0.0.1:{port}"))) is TargetUnavailable
 
 
 def test_a_socket_that_does_not_exist_says_what_to_check(connect: Connect, tmp_path: Path) -> None:
-    """The commonest mistake of the first day."""
+    """A common mistake at the first start."""
     error = failing(connect(f"unix://{tmp_path}/docker.sock"))
     assert type(error) is TargetUnavailable
     assert "the socket does not exist; is Docker running here, and `host` right?" in str(error)
 
 
 def test_a_host_name_without_an_address_is_unavailable(connect: Connect) -> None:
-    """A resolver that is down for a moment looks the same: try again."""
+    """A resolver that is down briefly looks the same: the next cycle tries again."""
     assert type(failing(connect("tcp://nosuch.invalid:2375"))) is TargetUnavailable
 
 
 def test_after_an_outage_the_engine_may_be_another_one(front: Faults, swarm: DockerSwarm) -> None:
-    """An update of the engine changes the versions it speaks; we ask again instead of failing until a restart."""
+    """An update changes the engine's API versions; the adapter asks again instead of failing until a restart."""
     state_of(swarm, "web")
     front.faults.insert(0, Fault(r"/v1.41/services\?", 400, '{"message": "client version 1.41 is too old"}'))
     assert "too old" in str(failing(swarm))
@@ -344,17 +344,17 @@ def test_after_an_outage_the_engine_may_be_another_one(front: Faults, swarm: Doc
 
 
 def test_no_proxy_of_the_environment_stands_in_the_way(swarm: DockerSwarm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine's address is reached directly, as the docker command line does."""
+    """The adapter reaches an engine directly, as the docker command line does."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     assert state_of(swarm, "web").replicas == 2
 
 
 @contextmanager
 def trickling(content: bytes) -> Iterator[int]:
-    """A port whose server sends `content` a byte each 50 ms, whatever it is asked, and hangs up."""
+    """A port whose server sends `content`, one byte every 50 ms, and closes."""
 
     def serve(server: socket.socket) -> None:
-        with suppress(OSError), server.accept()[0] as connection:  # the client hung up, as it should, or never came
+        with suppress(OSError), server.accept()[0] as connection:  # the client closed as expected, or never connected
             connection.recv(1000)
             for byte in content:
                 if ended.wait(0.05):

@@ -1,4 +1,4 @@
-"""Scaling in the midst of a rollout would destroy what it rolls back to: on a real engine, state by state."""
+"""Scaling during a rollout would destroy its rollback target: tested on a real engine in each state."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from tests.servers.docker import Engine, wait_for
 pytestmark = pytest.mark.slow
 
 SLOW = {"Parallelism": 1, "Delay": 600_000_000_000}
-"""One task, then nothing for longer than any test."""
+"""One task, then a pause longer than any test."""
 FAILING = {"TaskTemplate": {"ContainerSpec": {"Command": ["false"]}, "RestartPolicy": {"Condition": "none"}}}
 CHANGED = {"TaskTemplate": {"ContainerSpec": {"Env": ["NEW=1"]}}}
 
@@ -45,7 +45,7 @@ def begin_rollback(engine: Engine) -> None:
 def test_a_rollout_under_way_holds_scaling(
     engine: Engine, swarm: DockerSwarm, begin: Callable[[Engine], None], reason: str
 ) -> None:
-    """Both directions wait, and a write that comes anyway is held before anything is posted."""
+    """Both directions wait, and a write is held before anything is posted."""
     with engine.service("web", Mode={"Replicated": {"Replicas": 3}}):
         engine.wait_running("web", 3)
         calm = wait_state(swarm, "web", lambda state: state.hold == Hold())
@@ -65,6 +65,6 @@ def held(state: TargetState) -> str | None:
 
 
 def specs(engine: Engine) -> tuple[Any, Any]:
-    """The spec in force and the one to roll back to."""
+    """Return the current spec and the spec to roll back to."""
     service = engine.client.inspect_service("web")
     return service["Spec"], service.get("PreviousSpec")

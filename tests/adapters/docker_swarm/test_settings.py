@@ -1,4 +1,4 @@
-"""The section of the configuration and the DOCKER_* environment."""
+"""The settings of a connection and the DOCKER_* environment."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ FILE_TLS = {"caFile": "ca.pem", "certFile": "cert.pem", "keyFile": "key.pem"}
 def test_the_file_goes_before_the_environment_and_both_before_the_default(
     section: dict[str, Any], environment: dict[str, str], expected: Endpoint
 ) -> None:
-    """Whoever knows the docker command line knows where this leads."""
+    """The order is that of the docker command line."""
     assert resolve(SwarmSettings.model_validate(section), environment) == expected
 
 
@@ -67,26 +67,26 @@ def test_the_files_certificates_go_before_the_environments(tmp_path: Path) -> No
     ],
 )
 def test_what_cannot_work_is_refused_offline(section: dict[str, Any], message: str) -> None:
-    """`check` says so, long before a daemon would."""
+    """`check` reports it before a daemon starts."""
     with pytest.raises(ValidationError, match=message):
         SwarmSettings.model_validate(section)
 
 
 def test_a_password_in_host_is_refused_and_not_repeated() -> None:
-    """It would stand in the file, and then in every message."""
+    """It would be in the file and in every message."""
     with pytest.raises(ValidationError, match="a password in host") as caught:
         SwarmSettings.model_validate({"host": "ssh://me:hunter2@a"})
     assert "hunter2" not in caught.value.errors()[0]["msg"]
 
 
 def test_a_secret_file_that_is_absent_stops_the_start(tmp_path: Path) -> None:
-    """It can never work: better now, with the file's name, than every cycle."""
+    """The start fails with the file's name, not every cycle."""
     with pytest.raises(AdapterError, match=r"adapter test: .*ca\.pem cannot be read"):
         adapter(tmp_path, host="tcp://a", tls={"caFile": str(tmp_path / "ca.pem")})
 
 
 def test_a_wrong_docker_host_names_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It stands in no file: the message must say where it comes from."""
+    """The message says where the value comes from."""
     monkeypatch.setenv("DOCKER_HOST", "fd://")
     with pytest.raises(AdapterError, match="DOCKER_HOST: 'fd://' is not a valid engine address"):
         adapter(tmp_path)
@@ -94,24 +94,24 @@ def test_a_wrong_docker_host_names_the_variable(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("name", ["web", "stack_web", "a", "A.b-c_1", "x" * 63])
 def test_names_that_a_service_can_have(name: str) -> None:
-    """Docker's own rule."""
+    """Docker's rule applies."""
     assert DockerSwarm.target_problem(ref(name), SwarmSettings()) is None
 
 
 @pytest.mark.parametrize("name", ["", "web/", "a b", "_a", "a-", "x" * 64, "../nodes"])
 def test_names_that_no_service_can_have(name: str) -> None:
-    """Known offline, so `check` says it."""
+    """`check` reports it offline."""
     problem = DockerSwarm.target_problem(ref(name), SwarmSettings())
     assert problem is not None
     assert problem.startswith(f"name: {name!r} is not a valid service name")
 
 
 def test_the_type_is_installed() -> None:
-    """By entry point, as a third party's would be."""
+    """Its entry point works like a third party's."""
     assert load("docker-swarm") is DockerSwarm
 
 
 def test_loading_the_class_does_not_import_docker() -> None:
-    """`check` loads every type it meets; the SDK takes a fifth of a second."""
+    """`check` loads every adapter type; importing the SDK takes a fifth of a second."""
     script = "import sys, adapters.docker_swarm; sys.exit('docker' in sys.modules or 'requests' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""What raw objects say about a target."""
+"""States from raw objects."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -22,27 +22,27 @@ from tests.adapters.docker_swarm.samples import CONTAINER_ID, node, service, sta
     ],
 )
 def test_every_task_state_has_a_phase(state: str, phase: Phase) -> None:
-    """HPA sets ready, not-ready and ignored apart by phase: each of Swarm's states must fall on one side."""
+    """HPA treats ready, unready and ignored instances by phase: each of Swarm's states must have one."""
     (instance,) = read_target(service(size=1), [task(state)], [node()]).instances
     assert (instance.phase, instance.ready) == (phase, state == "running")
 
 
 @pytest.mark.parametrize("state", ["complete", "shutdown", "orphaned", "remove"])
 def test_what_has_ended_is_no_instance(state: str) -> None:
-    """Swarm keeps five ended tasks a slot for the record; they carry no load."""
+    """Swarm keeps five ended tasks for each slot; they carry no load."""
     assert read_target(service(size=1), [task(state, desired="shutdown")], [node()]).instances == ()
 
 
 @pytest.mark.parametrize("desired", ["shutdown", "remove"])
 def test_a_task_on_its_way_out_still_runs_and_does_not_count(desired: str) -> None:
-    """It may take minutes to drain: its samples are not the service's any more, and its place is free."""
+    """It may drain for minutes: its samples no longer belong to the service, and it does not count."""
     found = read_target(service(size=1), [task(slot=1), task(slot=2, desired=desired)], [node()])
     assert [one.deleting for one in found.instances] == [False, True]
     assert found.status_replicas == 1
 
 
 def test_only_the_last_failure_of_a_slot_without_a_running_task_is_shown() -> None:
-    """An operator wants to see why nothing runs, not last week's restarts."""
+    """An operator needs the reason why no task runs, not earlier restarts."""
     old = task("failed", desired="shutdown", ID="old", CreatedAt="2026-11-20T00:00:00Z")
     last = task("failed", desired="shutdown", ID="last", Status=status("failed", Err="task: non-zero exit (3)"))
     following = task("ready", desired="ready", ID="next", CreatedAt="2026-11-22T00:00:00Z")
@@ -56,7 +56,7 @@ def test_only_the_last_failure_of_a_slot_without_a_running_task_is_shown() -> No
 
 
 def test_an_instance_answers_to_every_name_that_a_label_may_carry() -> None:
-    """The names in cAdvisor's and dockerswarm_sd's labels, and a task's own host name."""
+    """Identities include the names in labels of cAdvisor and dockerswarm_sd, and a task's own host name."""
     container = {"ContainerID": CONTAINER_ID, "PID": 1}
     ports = {"Ports": [{"Protocol": "tcp", "TargetPort": 8080, "PublishedPort": 32769, "PublishMode": "host"}]}
     attached = [{"Addresses": ["10.0.1.3/24"]}]
@@ -77,13 +77,13 @@ def test_an_instance_answers_to_every_name_that_a_label_may_carry() -> None:
 
 
 def test_a_nodes_address_alone_names_no_task() -> None:
-    """Without its port, the sample of a task that is gone would be taken for that of the one still there."""
+    """Without its port, a sample of an ended task would match the remaining one."""
     (instance,) = read_target(service(size=1), [task()], [node()]).instances
     assert "10.0.0.5" not in instance.identities
 
 
 def test_reservations_are_requests() -> None:
-    """Utilization is set against what the task reserved: cores and bytes, in thousandths."""
+    """Utilization is relative to a task's reservation: cores and bytes, in thousandths."""
     resources = {"Limits": {"NanoCPUs": 9}, "Reservations": {"NanoCPUs": 500_000_000, "MemoryBytes": 64 << 20}}
     (instance,) = read_target(service(size=1), [task(Spec={"Resources": resources})], [node()]).instances
     assert instance.requests == {"cpu": 500, "memory": (64 << 20) * 1000}
@@ -91,20 +91,20 @@ def test_reservations_are_requests() -> None:
 
 @pytest.mark.parametrize("resources", [{}, {"Resources": None}, {"Resources": {"Reservations": {"NanoCPUs": 0}}}])
 def test_without_a_reservation_there_is_no_request(resources: dict[str, Any]) -> None:
-    """0 would be a division by zero, or endless utilization."""
+    """A request of 0 would be a division by zero."""
     (instance,) = read_target(service(size=1), [task(Spec=resources)], [node()]).instances
     assert instance.requests == {}
 
 
 def test_times_are_the_engines_own() -> None:
-    """Readiness counts from when Swarm saw the task run, age from when it was made."""
+    """Readiness counts from the time when Swarm saw the task run, age from its creation."""
     (instance,) = read_target(service(size=1), [task()], [node()]).instances
     assert instance.ready_transition == datetime(2026, 11, 21, 13, 59, 32, 124807, UTC)
     assert instance.started_at == datetime(2026, 11, 21, 13, 59, 31, 33666, UTC)
 
 
 def test_gos_zero_time_is_no_time() -> None:
-    """The year 1 would make every task older than any start-up period."""
+    """The year 1 would exceed any start-up period."""
     (instance,) = read_target(service(size=1), [task(CreatedAt="0001-01-01T00:00:00Z")], [node()]).instances
     assert instance.started_at is None
 
@@ -119,7 +119,7 @@ def test_gos_zero_time_is_no_time() -> None:
     ],
 )
 def test_a_rollout_holds_both_directions(state: str, reason: str) -> None:
-    """Another spec in its midst would take away what it rolls back to."""
+    """Another spec during a rollout would replace its rollback target."""
     held = read_target(service(UpdateStatus={"State": state, "Message": "why"}), [], []).hold
     assert held.scale_in is not None
     assert held.scale_in == held.scale_out
@@ -129,12 +129,12 @@ def test_a_rollout_holds_both_directions(state: str, reason: str) -> None:
 
 @pytest.mark.parametrize("state", ["completed", "rollback_completed"])
 def test_a_rollout_that_is_over_holds_nothing(state: str) -> None:
-    """Its status stays on the service until the next one."""
+    """The service keeps the status until the next rollout."""
     assert read_target(service(UpdateStatus={"State": state}), [], []).hold == Hold()
 
 
 def test_unplaced_tasks_hold_scale_out_alone() -> None:
-    """More of what finds no node helps nobody; fewer may."""
+    """More tasks would not be placed either; fewer may be."""
     err = "no suitable node (max replicas per node limit exceed)"
     unplaced = task("pending", slot=2, Status=status("pending", Err=err))
     found = read_target(service(), [task(), unplaced], [node()])
@@ -146,13 +146,13 @@ def test_unplaced_tasks_hold_scale_out_alone() -> None:
 
 
 def test_a_task_that_the_scheduler_has_not_looked_at_yet_is_not_unplaced() -> None:
-    """Every new task is pending for a moment."""
+    """Every new task is pending briefly."""
     waiting = task("pending", Status=status("pending", Message="pending task scheduling"))
     assert read_target(service(size=1), [waiting], [node()]).hold == Hold()
 
 
 def test_warnings_say_what_keeps_tasks_from_being_placed() -> None:
-    """The operator should not need another tool to learn that a node is drained."""
+    """The operator sees in the warning that a node is drained."""
     limited = service(size=5)
     limited["Spec"]["TaskTemplate"]["Placement"] = {"MaxReplicas": 2}
     unplaced = task("pending", Status=status("pending", Err="no suitable node"))
@@ -164,19 +164,19 @@ def test_warnings_say_what_keeps_tasks_from_being_placed() -> None:
 
 
 def test_a_drained_node_is_no_warning_while_everything_is_placed() -> None:
-    """Managers are often drained for good."""
+    """Managers are often drained permanently."""
     assert read_target(service(size=1), [task()], [node("b", availability="drain")]).warnings == ()
 
 
 def test_a_task_on_a_node_that_is_down_says_so() -> None:
-    """It seems to run, and nobody can tell."""
+    """The task appears to run, and its real state is unknown."""
     (instance,) = read_target(service(size=1), [task()], [node(state="down")]).instances
     assert instance.detail == "on node vm (down)"
 
 
 @pytest.mark.parametrize("mode", ["Global", "GlobalJob", "ReplicatedJob"])
 def test_other_modes_cannot_be_scaled(mode: str) -> None:
-    """The message says which mode it is and what to do."""
+    """The message names the mode and the remedy."""
     other = service()
     other["Spec"]["Mode"] = {mode: {}}
     with pytest.raises(TargetNotScalable, match=f"service web is of mode {mode}.*replicated"):
@@ -184,7 +184,7 @@ def test_other_modes_cannot_be_scaled(mode: str) -> None:
 
 
 def test_the_revision_outlives_the_version_index_and_nothing_else() -> None:
-    """The engine moves the index by itself during a rollout; a changed spec or another service is a change."""
+    """The engine changes the index during a rollout; only a changed spec or another service is a change."""
     first = service()
     assert revision(service(Version={"Index": 99}, UpdateStatus={"State": "completed"})) == revision(first)
     assert revision(service(size=3)) != revision(first)
@@ -201,5 +201,5 @@ def test_the_revision_outlives_the_version_index_and_nothing_else() -> None:
     ],
 )
 def test_a_service_is_at_rest_when_all_that_runs_is_listed(running: int, tasks: list[Any], rest: bool) -> None:
-    """Only where that is not so are the replaced tasks asked for: they may be many."""
+    """Only otherwise are the replaced tasks listed, which may be many."""
     assert at_rest(service(running=running), tasks) is rest

@@ -1,4 +1,4 @@
-"""What a real engine does that one would not guess, each under the trap's name."""
+"""Unexpected behaviour of a real engine, one for each test."""
 
 from contextlib import closing
 from typing import Any
@@ -39,7 +39,7 @@ RICH: dict[str, Any] = {
 
 
 def test_the_sdks_own_scale_restarts_running_tasks(engine: Engine) -> None:
-    """Why we do without it. Should this fail one day, the SDK has been repaired."""
+    """This is why the adapter does not use it. If this test fails, the SDK has been fixed."""
     with engine.service("rich", Mode=replicated(2), **RICH), closing(docker.DockerClient(engine.host)) as sdk:
         before = engine.wait_running("rich", 2)
         service: Any = sdk.services.list(filters={"name": "rich"})[0]
@@ -48,7 +48,7 @@ def test_the_sdks_own_scale_restarts_running_tasks(engine: Engine) -> None:
 
 
 def test_scaling_restarts_no_running_task(engine: Engine, swarm: DockerSwarm) -> None:
-    """The raw spec goes back with only its number changed: same containers before and after."""
+    """The raw spec is posted with only its number changed, so the containers stay."""
     with engine.service("rich", Mode=replicated(2), **RICH):
         before, spec = engine.wait_running("rich", 2), engine.client.inspect_service("rich")["Spec"]
         for size in (4, 3):
@@ -60,7 +60,7 @@ def test_scaling_restarts_no_running_task(engine: Engine, swarm: DockerSwarm) ->
 
 
 def test_update_out_of_sequence_is_retried_after_a_re_read(engine: Engine, connect: Connect) -> None:
-    """The version index moves when somebody posts the very same spec: nothing has changed, so the write stands."""
+    """The version index changes when a client posts the same spec; nothing else has changed, so the write is valid."""
     with engine.service("web", Mode=replicated(0)), running_faults(engine.host) as proxy:
         swarm = connect(proxy.url.replace("http:", "tcp:"))
         seen = state_of(swarm, "web")
@@ -74,7 +74,7 @@ def test_update_out_of_sequence_is_retried_after_a_re_read(engine: Engine, conne
 def test_an_outside_change_in_the_moment_of_the_write_wins(
     engine: Engine, connect: Connect, outside: dict[str, Any]
 ) -> None:
-    """Compare-and-set: between our read and our write somebody else's came, and it stays."""
+    """Compare-and-set: another client's change between the read and the write stays."""
     with engine.service("web", Mode=replicated(0)), running_faults(engine.host) as proxy:
         swarm = connect(proxy.url.replace("http:", "tcp:"))
         seen = state_of(swarm, "web")
@@ -86,7 +86,7 @@ def test_an_outside_change_in_the_moment_of_the_write_wins(
 
 
 def test_a_service_deleted_and_created_anew_is_another_one(engine: Engine, swarm: DockerSwarm) -> None:
-    """Same name, same spec, same size: and still nobody has looked at its metrics yet."""
+    """Name, spec and size are equal, but its metrics have not been read."""
     with engine.service("web", Mode=replicated(0)):
         seen = state_of(swarm, "web")
     with pytest.raises(TargetNotFound):
@@ -96,7 +96,7 @@ def test_a_service_deleted_and_created_anew_is_another_one(engine: Engine, swarm
 
 
 def test_the_beginning_of_an_id_is_no_name(engine: Engine, swarm: DockerSwarm) -> None:
-    """The engine would find the service by it, and scale the wrong one."""
+    """The engine would find a service by it, and the adapter would scale the wrong one."""
     with engine.service("web", Mode=replicated(0)) as service_id:
         short = service_id[:6]
         assert engine.client.inspect_service(short)["Spec"]["Name"] == "web"
@@ -107,7 +107,7 @@ def test_the_beginning_of_an_id_is_no_name(engine: Engine, swarm: DockerSwarm) -
 
 @pytest.mark.parametrize("mode", [{"Global": {}}, {"ReplicatedJob": {"TotalCompletions": 1}}, {"GlobalJob": {}}])
 def test_only_replicated_services_scale(engine: Engine, swarm: DockerSwarm, mode: dict[str, Any]) -> None:
-    """A global service or a job fails its own autoscaler, and no other."""
+    """A global service or a job fails only its own autoscaler."""
     policy = {"RestartPolicy": {"Condition": "none"}}
     with engine.service("odd", Mode=mode, TaskTemplate=policy), engine.service("web", Mode=replicated(0)):
         found = swarm.observe([ref("odd"), ref("web")], call())
@@ -120,7 +120,7 @@ def test_only_replicated_services_scale(engine: Engine, swarm: DockerSwarm, mode
 
 
 def test_with_a_healthcheck_running_means_healthy(engine: Engine, swarm: DockerSwarm) -> None:
-    """The container starts at once, and the task is ready when its check passes."""
+    """The container starts at once; the task is ready when its check passes."""
     check = {"Test": ["CMD", "test", "-e", "/tmp/ok"], "Interval": 500_000_000, "Retries": 1000}
     with engine.service("web", Mode=replicated(1), TaskTemplate={"ContainerSpec": {"Healthcheck": check}}):
         starting = wait_state(swarm, "web", lambda state: any(one.detail == "starting" for one in state.instances))
@@ -135,7 +135,7 @@ def test_with_a_healthcheck_running_means_healthy(engine: Engine, swarm: DockerS
 
 
 def test_excess_over_max_replicas_per_node_stays_pending_and_stops_growth(engine: Engine, swarm: DockerSwarm) -> None:
-    """More of what finds no node helps nobody; scaling in stays possible, and makes it free again."""
+    """More tasks would not be placed either; scaling in remains possible and lifts the hold."""
     placement = {"Placement": {"MaxReplicas": 2}}
     with engine.service("web", Mode=replicated(3), TaskTemplate=placement):
         full = wait_state(swarm, "web", lambda state: state.hold.scale_out)
@@ -150,7 +150,7 @@ def test_excess_over_max_replicas_per_node_stays_pending_and_stops_growth(engine
 
 
 def test_a_drained_node_shows_in_the_status(engine: Engine, swarm: DockerSwarm) -> None:
-    """Its tasks leave, their successors wait, and the operator reads why."""
+    """Its tasks leave, their successors wait, and the warning says why."""
     with engine.service("web", Mode=replicated(1)):
         engine.wait_running("web", 1)
         engine.drain()
@@ -166,7 +166,7 @@ def test_a_drained_node_shows_in_the_status(engine: Engine, swarm: DockerSwarm) 
 
 
 def test_a_task_that_keeps_failing_says_with_what(engine: Engine, swarm: DockerSwarm) -> None:
-    """Between two attempts Swarm shows a new task that waits; the reason is on the old one."""
+    """Between two attempts Swarm shows a new, waiting task; the old one has the reason."""
     with engine.service("web", command=["false"], Mode=replicated(1)):
         failing = wait_state(swarm, "web", lambda state: any(one.phase is Phase.FAILED for one in state.instances))
         assert "non-zero exit (1)" in next(one.detail for one in failing.instances if one.phase is Phase.FAILED)
@@ -174,7 +174,7 @@ def test_a_task_that_keeps_failing_says_with_what(engine: Engine, swarm: DockerS
 
 
 def test_tasks_that_leave_are_deleting_until_they_are_gone(engine: Engine, swarm: DockerSwarm) -> None:
-    """They may drain for minutes: their samples must not count, and no newcomer may be mistaken for them."""
+    """They may drain for minutes: their samples must not count."""
     stubborn = {"ContainerSpec": {"Init": False, "StopGracePeriod": 3_000_000_000}}
     with engine.service("web", Mode=replicated(2), TaskTemplate=stubborn):
         before = engine.wait_running("web", 2)
@@ -198,7 +198,7 @@ def test_observing_costs_three_calls_whatever_the_number_of_services(engine: Eng
             state_of(swarm, "s0")
             one = len(proxy.requests) - first
             swarm.observe([ref(f"s{number}") for number in range(30)], call())
-            assert (first, one, len(proxy.requests) - first - one) == (4, 3, 3)  # the version is asked for once
+            assert (first, one, len(proxy.requests) - first - one) == (4, 3, 3)  # the version is requested once
     finally:
         for each in services:
             each.__exit__(None, None, None)

@@ -1,4 +1,4 @@
-"""How the contract suite reaches the reference adapter."""
+"""The contract suite's harness for the reference adapter."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ SETTINGS = MemorySettings(groups={"web": GroupSettings(), "fixed": GroupSettings
 
 
 class MemoryHarness(Harness):
-    """A folder of its own for each test; `kind` is the adapter under test."""
+    """A folder for each test. `kind` is the adapter under test."""
 
     patience_seconds = 0
     chooses_victims = True

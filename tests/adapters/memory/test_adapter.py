@@ -1,4 +1,4 @@
-"""What a group that only is remembered looks like."""
+"""The states and sizes of the reference adapter's groups."""
 
 import errno
 from dataclasses import replace
@@ -49,7 +49,7 @@ def scale(adapter: Memory, size: int) -> None:
 
 
 def test_it_is_found_by_its_entry_point() -> None:
-    """Like anybody else's adapter."""
+    """Its entry point works like a third party's."""
     assert load("memory") is Memory
 
 
@@ -58,20 +58,20 @@ def test_a_group_begins_at_its_initial_size_and_is_ready(tmp_path: Path) -> None
     assert [(one.name, one.ready) for one in state.instances] == [("web-1", True), ("web-2", True)]
 
 
-def test_looking_writes_nothing_down(tmp_path: Path) -> None:
-    """A dry run, and `check --live`, only look."""
+def test_observing_writes_nothing(tmp_path: Path) -> None:
+    """A dry run and `check --live` only read."""
     seen(build(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_size_outlasts_a_restart_and_another_configuration(tmp_path: Path) -> None:
-    """Or each reload would look like somebody else's change."""
+    """Otherwise each reload would look like another client's change."""
     scale(build(tmp_path, initialReplicas=2), 5)
     assert seen(build(tmp_path, initialReplicas=3)).replicas == 5
 
 
 def test_a_new_member_is_ready_after_its_startup_time(tmp_path: Path) -> None:
-    """HPA treats what is not ready with care; here that can be watched."""
+    """HPA handles unready instances specially; this group shows it."""
     adapter = build(tmp_path, startupTime="30s")
     scale(adapter, 2)
     early, late = (seen(adapter, replace(CALL, now=NOW + timedelta(seconds=after))) for after in (29, 30))
@@ -103,7 +103,7 @@ def test_a_write_that_fails_says_that_nothing_was_written(tmp_path: Path, monkey
 
 
 def test_a_group_that_is_not_configured_is_known_offline() -> None:
-    """`check` says it before anything runs."""
+    """`check` reports it before the daemon starts."""
     problem = Memory.target_problem(TargetRef("trial", "wbe"), settings())
     assert problem == "name: there is no group 'wbe'; the groups are batch, web"
 

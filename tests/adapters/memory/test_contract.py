@@ -1,4 +1,4 @@
-"""The reference adapter keeps every promise of the adapter contract."""
+"""The adapter contract, for the reference adapter."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One agent for all tests here; each uses jobs of its own."""
+"""One agent for all tests here. Each test uses its own jobs."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ def nomad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NomadServer]:
 
 
 class LiveAdapter:
-    """An adapter and the calls that the daemon would make."""
+    """An adapter with the daemon's calls."""
 
     def __init__(self, state: Path, **settings: object) -> None:
         self.logger = RecordingLogger()
@@ -47,7 +47,7 @@ class LiveAdapter:
         return found
 
     def wait_for(self, name: str, wanted: Callable[[TargetState], bool], what: str) -> TargetState:
-        """The state once it is `wanted`. Fails the test after a minute."""
+        """Return the state once it is `wanted`. Fail the test after a minute."""
         end = time.monotonic() + 60
         while not wanted(state := self.state(name)):
             assert time.monotonic() < end, f"{name} did not come {what}; last seen: {state}"
@@ -55,7 +55,7 @@ class LiveAdapter:
         return state
 
     def scale(self, name: str, seen: TargetState, size: int, seconds: float = 20, **where: str) -> object:
-        """What the write comes to; a TargetError that is raised is returned."""
+        """Return the outcome of the write, or its TargetError."""
         change = ScaleChange("decision-1", size, seen.replicas, seen.revision, "cpu 90% against 60%")
         try:
             return self.adapter.scale(self.ref(name, **where), change, self.call(seconds))
@@ -68,7 +68,7 @@ Connect = Callable[..., LiveAdapter]
 
 @pytest.fixture
 def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]:
-    """Builds connections, with the settings given; what the developer's own environment says is not seen."""
+    """Builds connections with these settings. The developer's own environment is hidden."""
     for variable in ("ADDR", "REGION", "NAMESPACE", "TOKEN", "CACERT", "CLIENT_CERT", "CLIENT_KEY", "SKIP_VERIFY"):
         monkeypatch.delenv(f"NOMAD_{variable}", raising=False)
     monkeypatch.delenv("NOMAD_TLS_SERVER_NAME", raising=False)
@@ -85,7 +85,7 @@ def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect
 
 @pytest.fixture
 def proxy(nomad: NomadServer) -> Iterator[Faults]:
-    """A way to the agent that counts requests and misbehaves on demand."""
+    """A proxy to the agent that counts requests and causes faults."""
     with running_faults(nomad.url) as faults:
         yield faults
 

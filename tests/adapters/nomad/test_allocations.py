@@ -1,4 +1,4 @@
-"""Allocations that a single agent cannot be brought to have, as values."""
+"""Allocations that a single agent cannot produce."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def _instance(raw: dict[str, Any]) -> Instance:
 
 
 def test_an_allocation_on_a_disconnected_node_is_not_ready() -> None:
-    """Nomad calls it unknown: it may run, and nobody can tell."""
+    """Nomad calls it unknown: it may run."""
     raw = {**_ALLOCATION, "ClientStatus": "unknown"}
     instance = _instance(raw)
     assert (instance.phase, instance.ready, instance.deleting) == (Phase.RUNNING, False, False)
@@ -40,14 +40,14 @@ def test_an_allocation_on_a_disconnected_node_is_not_ready() -> None:
 
 
 def test_an_ipv6_address_with_a_port_is_in_brackets() -> None:
-    """As Prometheus writes it; a port that has no host address has none to be known by."""
+    """Prometheus writes it so. A port without a host address has none."""
     instance = _instance(_ALLOCATION)
     assert instance.identities >= {"fd00::7", "[fd00::7]:20001"}
     assert not any(identity.endswith(":1") for identity in instance.identities)
 
 
 def test_an_allocation_whose_tasks_are_not_set_up_yet_has_no_start() -> None:
-    """Unknown, not now: the daemon then keeps when it first saw it."""
+    """The start is unknown, not now: the daemon then keeps when it first saw the allocation."""
     raw = {**_ALLOCATION, "ClientStatus": "pending", "TaskStates": None, "AllocatedResources": None}
     instance = _instance(raw)
     assert (instance.phase, instance.started_at, instance.requests) == (Phase.PENDING, None, {})

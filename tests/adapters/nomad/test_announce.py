@@ -1,4 +1,4 @@
-"""What Nomad keeps of decisions that were not written."""
+"""Nomad's events of decisions that were not written."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def _announce(connection: LiveAdapter, name: str, outcome: Outcome | None) -> No
 
 
 def _events(nomad: NomadServer, job: str) -> list[dict[str, Any]]:
-    """The newest first."""
+    """Return the events, newest first."""
     found = nomad.ask("GET", f"/v1/job/{job}/scale")["TaskGroups"]["work"]["Events"]
     return list(found or ())
 
@@ -62,7 +62,7 @@ def test_a_failed_write_is_recorded_without_a_count(direct: LiveAdapter, nomad: 
 
 
 def test_a_failure_is_recorded_once_per_change_of_state(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """Nomad keeps 20 events a group: the same failure every 15 s would push out everything else in 5 minutes."""
+    """Nomad keeps 20 events of a group: the same failure every 15 s would replace all others within 5 minutes."""
     nomad.register(service("lasting"))
     for attempt in range(3):
         _announce(direct, "lasting/work", TargetUnavailable(f"no answer, attempt {attempt}"))
@@ -78,21 +78,21 @@ def test_a_failure_is_recorded_once_per_change_of_state(direct: LiveAdapter, nom
 def test_what_is_no_failed_write_leaves_no_event(
     direct: LiveAdapter, nomad: NomadServer, outcome: Outcome | None
 ) -> None:
-    """A hold is not a failure, and what cannot be scaled has no events."""
+    """A hold is not a failure, and a target that cannot be scaled has no events."""
     nomad.register(service("silent"))
     _announce(direct, "silent/work", outcome)
     assert _events(nomad, "silent") == []
 
 
 def test_a_dry_run_leaves_no_event(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """A dry run changes nothing, not even a history."""
+    """A dry run changes nothing, including the events."""
     nomad.register(service("dry"))
     _announce(direct, "dry/work", Proposed(3))
     assert _events(nomad, "dry") == []
 
 
 def test_a_dry_run_is_recorded_when_asked_to(connect: Connect, nomad: NomadServer) -> None:
-    """Without a count, so that nothing is scaled, and once for each size."""
+    """The event has no count, so nothing is scaled, and is recorded once for each size."""
     nomad.register(service("drier"))
     connection = connect(address=nomad.url, recordDryRun=True)
     for size in (3, 3, 4):
@@ -107,7 +107,7 @@ def test_a_dry_run_is_recorded_when_asked_to(connect: Connect, nomad: NomadServe
 
 
 def test_an_announcement_that_fails_is_tried_again(connect: Connect, nomad: NomadServer) -> None:
-    """It is raised as a TargetError, and counts as not made."""
+    """It raises a TargetError and is not counted as recorded."""
     nomad.register(service("unheard"))
     with running_faults(nomad.url) as proxy:
         connection = connect(address=proxy.url)

@@ -1,4 +1,4 @@
-"""What an observation costs, counted at a proxy in front of a real agent."""
+"""The number of requests of an observation, counted at a proxy in front of a real agent."""
 
 import pytest
 
@@ -13,7 +13,7 @@ _NOWHERE = [{"LTarget": "${node.class}", "RTarget": "nowhere", "Operand": "="}]
 
 
 def _failed(connection: LiveAdapter, targets: list[TargetRef]) -> bool:
-    """Whether some were not read in time: the next look goes on where this one ended."""
+    """Return whether some jobs were not read in time: the next observation continues."""
     return any(isinstance(one, TargetError) for one in connection.adapter.observe(targets, connection.call()).values())
 
 
@@ -28,7 +28,7 @@ def _sizes(connection: LiveAdapter, targets: list[TargetRef]) -> list[int]:
 def test_a_thousand_quiet_groups_cost_at_most_five_requests(
     proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
-    """The bill must not grow with the number of groups; one that moved costs one request more."""
+    """The number of requests must not grow with the number of groups; a changed job costs one more."""
     jobs = [service(f"quiet-{number}", Constraints=_NOWHERE) for number in range(1000)]
     for job in jobs:
         nomad.register(job)
@@ -46,7 +46,7 @@ def test_a_thousand_quiet_groups_cost_at_most_five_requests(
 def test_an_allocation_is_read_in_full_once_and_when_it_changes(
     proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
-    """What the list lacks is kept: three requests when nothing moved, and the state is the very object."""
+    """Details are kept: three requests when nothing changed, and the state is the same object."""
     nomad.register(service("kept", count=2))
     proxied.wait_for("kept/work", lambda seen: [str(i.phase) for i in seen.instances] == ["Running"] * 2, "up")
     nomad.wait(lambda: all(one["DeploymentStatus"] is None for one in nomad.allocations("kept")), "rest")
@@ -71,7 +71,7 @@ def test_an_allocation_collected_since_it_was_listed_is_gone(
 
 
 def test_many_new_allocations_are_read_in_one_list(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> None:
-    """A daemon that starts on a full cluster must not ask for each allocation by itself."""
+    """A daemon that starts on a full cluster must not request each allocation."""
     nomad.register(service("crowd", count=30))
     nomad.wait(lambda: len(nomad.allocations("crowd")) == 30, "allocations")
     state = proxied.state("crowd/work")
@@ -85,7 +85,7 @@ def test_many_new_allocations_are_read_in_one_list(proxied: LiveAdapter, proxy: 
 def test_lists_are_read_page_after_page(
     proxied: LiveAdapter, proxy: Faults, nomad: NomadServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cluster may have more jobs than one reply should carry."""
+    """A cluster may have more jobs than one reply should hold."""
     monkeypatch.setattr("adapters.nomad.client.PER_PAGE", 2)
     jobs = [service(f"paged-{number}", Constraints=_NOWHERE, count=number) for number in range(5)]
     for job in jobs:
@@ -95,13 +95,13 @@ def test_lists_are_read_page_after_page(
 
 
 def test_few_jobs_are_picked_by_the_server(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> None:
-    """Whoever scales one job of a large cluster is not sent the others."""
+    """A daemon that scales one job of a large cluster does not receive the others."""
     nomad.register(service("picked"))
     proxied.state("picked/work")
     assert proxy.count("filter=.*picked") == proxy.count("/v1/(jobs|deployments|allocations)")
 
 
 def test_an_id_that_a_filter_cannot_quote_is_found(proxied: LiveAdapter, nomad: NomadServer) -> None:
-    """The filter language has no escapes; then the list is chosen from here."""
+    """The filter language has no escapes; the adapter then selects from the whole list."""
     nomad.register(service('od"d'))
     assert proxied.state('od"d/work').replicas == 1

@@ -1,4 +1,4 @@
-"""How the Nomad of the tests is found."""
+"""How the tests find Nomad."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def _program(folder: Path, name: str, script: str) -> Path:
 
 
 def test_a_nomad_on_path_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A contributor's own binary is used before minutes are spent on another."""
+    """A contributor's own binary precedes one that takes minutes to build."""
     own = _program(tmp_path / "bin", "nomad", "exit 0")
     monkeypatch.setenv("PATH", str(own.parent))
     assert nomad_binary(tmp_path / "cache") == own
@@ -33,7 +33,7 @@ def test_a_nomad_on_path_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_without_a_nomad_a_sentence_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], go: str | None, said: str
 ) -> None:
-    """On a machine without Go, with an old one, and without a network."""
+    """The machine has no Go, an old one, or no network."""
     if go is not None:
         _program(tmp_path / "bin", "go", go)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
@@ -46,7 +46,7 @@ def test_without_a_nomad_a_sentence_says_what_to_install(
 
 
 def test_what_was_built_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One build, whole or not at all."""
+    """Nomad is built once, completely or not at all."""
     builds = tmp_path / "builds"
     script = f'[ "$1" = env ] && echo go1.25.8 && exit\necho once >> {builds}\n: > built'
     _program(tmp_path / "bin", "go", script)

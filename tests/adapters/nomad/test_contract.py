@@ -1,4 +1,4 @@
-"""The contract that every adapter keeps, on a real agent."""
+"""The adapter contract, on a real agent."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 class NomadHarness(Harness):
-    """A job of its own on the shared agent."""
+    """One job on the shared agent."""
 
     target = TargetRef("test", "contract/work")
     missing = TargetRef("test", "contract-missing/work")
@@ -50,7 +50,7 @@ class NomadHarness(Harness):
 
 
 def prepare(server: NomadServer) -> None:
-    """The jobs that the harness plays with."""
+    """Register the harness's jobs."""
     server.register(service("contract"))
     system = service("contract-system", Type="system")
     del system["Update"]
@@ -64,7 +64,7 @@ def prepared(nomad: NomadServer) -> NomadServer:
 
 
 class TestNomad(AdapterContract):
-    """Without ACL; `test_security.py` runs it under the least policy."""
+    """Runs without ACL; `test_security.py` runs it under the least-privilege policy."""
 
     @pytest.fixture
     def harness(self, prepared: NomadServer, tmp_path: Path, connect: Connect) -> Iterator[NomadHarness]:

@@ -1,6 +1,6 @@
-"""A back end that refuses, fails, dawdles or talks nonsense, in front of a real agent.
+"""Nomad refuses, fails, is slow, or answers with invalid data, in front of a real agent.
 
-In none of these cases is a size written, or anything raised but a TargetError.
+In each case the adapter writes no size and raises only TargetError.
 """
 
 import socket
@@ -28,7 +28,7 @@ from tests.servers.ports import free_port
 pytestmark = pytest.mark.slow
 _DEADLINE_SECONDS = 1.0
 _LATE_SECONDS = 3.0
-"""What the deadline may be overdrawn by on a busy machine; the faults last much longer."""
+"""Tolerance of the deadline on a busy machine; the faults last much longer."""
 _FAULTS = {
     "unauthorized": (Fault("", 401, "who are you"), TargetForbidden, "who are you"),
     "forbidden": (Fault("", 403, "Permission denied"), TargetForbidden, "Permission denied"),
@@ -46,7 +46,7 @@ _REFUSALS = ("unauthorized", "forbidden", "throttled", "broken", "bad gateway")
 
 @pytest.fixture
 def at_one(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> Iterator[TargetState]:
-    """The state of a job `faulty` at count 1; it must have that count afterwards too."""
+    """The state of a job `faulty` at count 1, which must keep that count."""
     nomad.register(service("faulty"))
     seen = proxied.state("faulty/work")
     assert seen.replicas == 1
@@ -59,7 +59,7 @@ def at_one(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> Iterator[
 def test_observe_reports_a_fault_as_what_it_is(
     proxied: LiveAdapter, proxy: Faults, at_one: TargetState, name: str
 ) -> None:
-    """An outage must never look like no instances, and a refusal of credentials not like an outage."""
+    """An outage must not look like a job without instances, nor a refusal of credentials like an outage."""
     fault, expected, said = _FAULTS[name]
     proxy.faults.append(fault)
     found = proxied.look("faulty/work")
@@ -71,7 +71,7 @@ def test_observe_reports_a_fault_as_what_it_is(
 def test_scale_reports_a_fault_as_what_it_is(
     proxied: LiveAdapter, proxy: Faults, at_one: TargetState, name: str
 ) -> None:
-    """Where the last look before the write fails, nothing is written, and the outcome says so."""
+    """When the read before the write fails, nothing is written, and the outcome says so."""
     fault, expected, said = _FAULTS[name]
     expected = TargetNotWritten if expected is TargetUnavailable else expected
     proxy.faults.append(fault)
@@ -85,7 +85,7 @@ def test_scale_reports_a_fault_as_what_it_is(
 def test_a_write_that_fails_is_reported_as_what_it_is(
     proxied: LiveAdapter, proxy: Faults, at_one: TargetState, name: str
 ) -> None:
-    """The look went well and the write did not: a throttled one was certainly not done."""
+    """The read succeeds and the write fails. A throttled write was certainly not performed."""
     fault, expected, said = _FAULTS[name]
     expected = TargetNotWritten if name == "throttled" else expected
     proxy.faults.append(Fault("POST", fault.status, fault.body, fault.content_type))
@@ -106,7 +106,7 @@ def test_a_list_that_fails_is_not_an_empty_one(
 def test_half_of_a_batch_failing_leaves_the_other_half(
     proxied: LiveAdapter, proxy: Faults, at_one: TargetState, nomad: NomadServer
 ) -> None:
-    """One job whose description cannot be read fails alone, and is read the next time."""
+    """A job that cannot be read fails alone, and is read the next time."""
     nomad.register(service("half"))
     targets = [proxied.ref("faulty/work"), proxied.ref("half/work")]
     proxy.faults.append(Fault("/v1/job/half", 500, "rot", times=1))
@@ -136,7 +136,7 @@ _SLOW = {
 def test_a_slow_server_is_left_at_the_deadline(
     proxied: LiveAdapter, proxy: Faults, at_one: TargetState, name: str
 ) -> None:
-    """Each byte of a trickle comes in time, and the whole never does."""
+    """Each byte of a slow answer arrives in time; the whole answer never does."""
     proxy.faults.append(_SLOW[name])
     target = proxied.ref("faulty/work")
     began = time.monotonic()
@@ -151,7 +151,7 @@ def test_a_slow_server_is_left_at_the_deadline(
 
 
 def test_headers_that_trickle_are_left_at_the_deadline(connect: Connect) -> None:
-    """A time-out for each wait would never end: something comes every 50 ms."""
+    """A byte every 50 ms keeps a time-out for each wait from expiring."""
     ending = threading.Event()
 
     def dawdle(server: socket.socket) -> None:
@@ -176,7 +176,7 @@ def test_headers_that_trickle_are_left_at_the_deadline(connect: Connect) -> None
 def test_jobs_that_a_cycle_had_no_time_for_are_read_in_the_next(
     proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
-    """A daemon that starts on a large cluster gets there, some jobs each cycle; those read do not wait."""
+    """A daemon that starts on a large cluster reads some jobs each cycle; jobs that were read do not wait."""
     names = [f"queue-{number}" for number in range(8)]
     for name in names:
         nomad.register(service(name, count=0))
@@ -196,7 +196,7 @@ def test_jobs_that_a_cycle_had_no_time_for_are_read_in_the_next(
 def test_a_write_without_an_answer_is_of_unknown_outcome(
     proxied: LiveAdapter, proxy: Faults, at_one: TargetState
 ) -> None:
-    """The message says so; the next observation shows which."""
+    """The message says so; the next observation shows the result."""
     proxy.faults.append(Fault("POST", delay_seconds=60))
     outcome = proxied.scale("faulty/work", at_one, 3, seconds=_DEADLINE_SECONDS)
     assert isinstance(outcome, TargetUnavailable)
@@ -204,7 +204,7 @@ def test_a_write_without_an_answer_is_of_unknown_outcome(
 
 
 def test_the_connection_works_again_after_a_fault(proxied: LiveAdapter, proxy: Faults, at_one: TargetState) -> None:
-    """A reply that was left half way must not be read as the next one's beginning."""
+    """The rest of an aborted reply must not count as the next one."""
     proxy.faults.append(_SLOW["trickling"])
     target = proxied.ref("faulty/work")
     assert isinstance(proxied.adapter.observe([target], proxied.call(0.5))[target], TargetError)
@@ -213,7 +213,7 @@ def test_the_connection_works_again_after_a_fault(proxied: LiveAdapter, proxy: F
 
 
 def test_a_target_deleted_between_observe_and_scale_is_not_found(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """Nothing brings it back by accident."""
+    """The adapter does not create it again."""
     nomad.register(service("deleted"))
     seen = direct.state("deleted/work")
     nomad.purge("deleted")
@@ -224,7 +224,7 @@ def test_a_target_deleted_between_observe_and_scale_is_not_found(direct: LiveAda
 def test_a_target_deleted_in_the_moment_of_the_write_is_not_found(
     proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
-    """After the last look, before the write."""
+    """The job is deleted after the last read and before the write."""
     nomad.register(service("vanished"))
     seen = proxied.state("vanished/work")
     proxy.faults.append(Fault("POST", first=lambda: nomad.purge("vanished"), times=1))
@@ -232,7 +232,7 @@ def test_a_target_deleted_in_the_moment_of_the_write_is_not_found(
 
 
 def test_an_outside_change_between_observe_and_scale_wins(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """Theirs stays, and the next cycle decides from it."""
+    """The other client's count stays, and the next cycle decides from it."""
     nomad.register(service("outside"))
     seen = direct.state("outside/work")
     nomad.scale("outside", "work", 5)
@@ -243,13 +243,13 @@ def test_an_outside_change_between_observe_and_scale_wins(direct: LiveAdapter, n
 
 
 def test_http_409_is_a_conflict(proxied: LiveAdapter, proxy: Faults, at_one: TargetState) -> None:
-    """What a gateway in front of Nomad may make of it."""
+    """A gateway in front of Nomad may answer it."""
     proxy.faults.append(Fault("POST", 409, "changed meanwhile"))
     assert isinstance(proxied.scale("faulty/work", at_one, 3), Conflict)
 
 
 def test_another_refusal_of_a_write_is_refused(proxied: LiveAdapter, proxy: Faults, at_one: TargetState) -> None:
-    """A cluster-wide limit on counts comes as HTTP 500, and a retry cannot help."""
+    """A cluster-wide limit on counts is an HTTP 500, and a retry does not help."""
     said = "total count was greater than configured job_max_count: 9 > 8"
     proxy.faults.append(Fault("POST", 500, said))
     outcome = proxied.scale("faulty/work", at_one, 3)

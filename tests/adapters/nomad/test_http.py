@@ -1,4 +1,4 @@
-"""An agent's address behind which bytes misbehave: each fault in this adapter's own words."""
+"""Faults at an agent's address, with this adapter's messages."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def unavailable(script: Script, *, write: bool) -> str:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_an_exchange_that_fails_is_unavailable_and_says_how(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """With the address, so that an operator knows where to look."""
+    """The message has the address, so that an operator knows what to check."""
     monkeypatch.setattr(client, "LARGEST_ANSWER", 2**16)
     script, said = FAULTS[name]
     message = unavailable(script, write=False)
@@ -64,13 +64,13 @@ def test_an_exchange_that_fails_is_unavailable_and_says_how(monkeypatch: pytest.
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_write_whose_answer_was_lost_is_of_unknown_outcome(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """It may have been carried out; a connection that never came about cannot."""
+    """Nomad may have performed the write, unless the connection failed."""
     monkeypatch.setattr(client, "LARGEST_ANSWER", 2**16)
     assert "whether it was carried out is unknown" in unavailable(FAULTS[name][0], write=True)
 
 
 def test_a_write_that_was_never_sent_is_not_of_unknown_outcome() -> None:
-    """Nobody need look whether it was carried out."""
+    """An operator need not check the outcome."""
     clock = SystemClock()
     agent = client.NomadClient(resolve(NomadSettings(address=f"http://127.0.0.1:{free_port()}"), {}), clock)
     with pytest.raises(TargetNotWritten, match=r"Connection refused; is the agent up, and the address right\?$"):

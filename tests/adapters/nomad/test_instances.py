@@ -14,7 +14,7 @@ _MIB = 2**20
 
 
 def test_an_allocation_is_known_by_everything_a_label_may_say(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """Nomad's metrics say alloc_id, service discovery an address, people the short id."""
+    """Nomad's metrics have alloc_id, service discovery has an address, people use the short id."""
     nomad.register(service("named", group={"Networks": [{"DynamicPorts": [{"Label": "http"}]}]}))
     state = direct.wait_for("named/work", lambda seen: seen.status_replicas == 1, "to have an allocation")
     (stub,) = nomad.allocations("named")
@@ -33,7 +33,7 @@ def test_an_allocation_is_known_by_everything_a_label_may_say(direct: LiveAdapte
 
 
 def test_reservations_are_those_of_what_lasts(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """MHz and bytes, in thousandths; a prestart task has ended when the load comes, a sidecar has not."""
+    """MHz and bytes, in thousandths. A prestart task has ended when load arrives, a sidecar has not."""
     job = service("reserved")
     (main,) = job["TaskGroups"][0]["Tasks"]
 
@@ -54,7 +54,7 @@ def test_reservations_are_those_of_what_lasts(direct: LiveAdapter, nomad: NomadS
 
 
 def test_running_without_a_deployment_knows_no_health(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """None, which counts as ready: nobody will ever say more."""
+    """None counts as ready: no later verdict comes."""
     before = datetime.now(UTC)
     nomad.register(service("plain"))
     state = direct.wait_for("plain/work", lambda seen: [one.phase for one in seen.instances] == [Phase.RUNNING], "up")
@@ -65,7 +65,7 @@ def test_running_without_a_deployment_knows_no_health(direct: LiveAdapter, nomad
 
 
 def test_what_a_deployment_has_not_judged_yet_is_not_ready(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """Its `min_healthy_time` is Nomad's readiness probe; afterwards the verdict's time is the transition."""
+    """Its `min_healthy_time` is Nomad's readiness probe; then the verdict's time is the transition."""
     nomad.register(service("judged", Update=deployed(MinHealthyTime=2 * 10**9)))
     waiting = direct.wait_for("judged/work", lambda seen: any(i.phase is Phase.RUNNING for i in seen.instances), "up")
     assert [one.ready for one in waiting.instances] == [False]
@@ -79,7 +79,7 @@ def test_what_a_deployment_has_not_judged_yet_is_not_ready(direct: LiveAdapter, 
 
 
 def test_what_ran_before_a_deployment_stays_ready_in_it(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """A new count takes every allocation into a new deployment; the old ones carry the load meanwhile."""
+    """A new count takes every allocation into a new deployment; meanwhile the old ones carry the load."""
     nomad.register(service("veteran", Update=deployed()))
     nomad.wait(lambda: nomad.ask("GET", "/v1/job/veteran/deployments"), "deployment")
     first = direct.wait_for("veteran/work", lambda seen: seen.hold == Hold(), "to be free").instances[0].name
@@ -90,7 +90,7 @@ def test_what_ran_before_a_deployment_stays_ready_in_it(direct: LiveAdapter, nom
 
 
 def test_an_allocation_that_is_told_to_stop_is_deleting(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """Its samples are those of a worker that leaves, and it does not count any more."""
+    """Its samples are those of a leaving worker, and it does not count."""
     stubborn = {"KillTimeout": 5 * 10**9}
     nomad.register(service("leaving", count=2, command="trap '' INT TERM; sleep 1000 & wait; wait", task=stubborn))
     direct.wait_for("leaving/work", lambda seen: [i.phase for i in seen.instances] == [Phase.RUNNING] * 2, "up")
@@ -101,7 +101,7 @@ def test_an_allocation_that_is_told_to_stop_is_deleting(direct: LiveAdapter, nom
 
 
 def test_a_failed_allocation_says_why_until_it_is_replaced(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """It exists and does nothing, as a failed pod."""
+    """It exists and serves nothing, like a failed pod."""
     never = {"ReschedulePolicy": {"Attempts": 0, "Unlimited": False, "Interval": 10**9}}
     nomad.register(service("failing", command="exit 3", group=never))
     state = direct.wait_for("failing/work", lambda seen: any(i.phase is Phase.FAILED for i in seen.instances), "to end")

@@ -1,4 +1,4 @@
-"""Lists that are read again only when their table has moved, by a server that answers as nomad/rpc.go does."""
+"""Lists are read again only when their table has changed, on a server that answers as nomad/rpc.go does."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _KEYS = frozenset({JobKey("default", "web"), JobKey("default", "api")})
 
 
 class _Clock(SystemClock):
-    """Later by as much as it is told."""
+    """A clock that a test advances."""
 
     later_seconds = 0.0
 
@@ -32,14 +32,14 @@ class _Clock(SystemClock):
 
 @dataclass
 class Table:
-    """The server, and the list that asks it."""
+    """The server and a list of it."""
 
     jobs: list[dict[str, Any]] = field(default_factory=list)
     index: int | None = 10
     whole: int = 0
-    """How often all entries were asked for."""
+    """How often all entries were requested."""
     encodings: set[str | None] = field(default_factory=set)
-    """What answers were asked to be packed in."""
+    """The encodings that requests accepted."""
     clock: _Clock = field(default_factory=_Clock)
     listing: Listing[JobEntry] = field(init=False)
 
@@ -48,7 +48,7 @@ class Table:
         return self.listing.read(keys, {"namespace": "default"}, call)
 
     def versions(self) -> list[int]:
-        """JobModifyIndex of each job found."""
+        """Return the JobModifyIndex of each job found."""
         return [entry.job_modify_index for entries in self.read().values() for entry in entries]
 
 
@@ -72,7 +72,7 @@ def table() -> Iterator[Table]:
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Nothing: pytest shows what matters."""
+            """Log nothing."""
 
     with serving(Handler) as url:
         client = NomadClient(resolve(NomadSettings(address=url), {}), table.clock)
@@ -86,7 +86,7 @@ def _job(name: str, version: int) -> dict[str, Any]:
 
 
 def test_a_list_that_has_not_moved_is_not_read_again(table: Table) -> None:
-    """And is the very object, so that who uses it need not look at it again either."""
+    """The list is the same object, so its users can skip it too."""
     first = table.read()
     assert all(table.read() is first for _ in range(3))
     assert table.whole == 1
@@ -99,14 +99,14 @@ def test_a_list_that_moved_is_read_as_it_is_now(table: Table) -> None:
 
 
 def test_a_cluster_built_anew_does_not_pass_for_the_old_one(table: Table) -> None:
-    """Its table may be at the index that was known; its first entry is another."""
+    """Its table may have the known index; its first entry differs."""
     assert table.versions() == table.versions() == [3]
     table.jobs = [_job("web", 9)]
     assert table.versions() == [9]
 
 
 def test_an_answer_without_an_index_is_never_kept(table: Table) -> None:
-    """Something between us and Nomad drops headers."""
+    """A proxy in front of Nomad drops headers."""
     table.index = None
     assert table.versions() == [3]
     table.jobs = [_job("web", 4)]
@@ -114,7 +114,7 @@ def test_an_answer_without_an_index_is_never_kept(table: Table) -> None:
 
 
 def test_a_list_is_read_again_after_a_while_although_it_has_not_moved(table: Table) -> None:
-    """What a token may see changes without any job's changing."""
+    """The rights of a token can change while no job changes."""
     table.jobs = [_job("web", 3), _job("api", 5)]
     assert table.versions() == table.versions() == [3, 5]
     table.jobs = [_job("web", 3)]
@@ -124,7 +124,7 @@ def test_a_list_is_read_again_after_a_while_although_it_has_not_moved(table: Tab
 
 
 def test_batches_of_other_jobs_are_kept_apart(table: Table) -> None:
-    """Shards of one connection take turns; a job of the one is none of the other's."""
+    """Shards of one connection take turns; each sees its own jobs only."""
     alone = frozenset({JobKey("default", "api")})
     first = table.read()
     assert list(table.read(alone)) == []
@@ -133,7 +133,7 @@ def test_batches_of_other_jobs_are_kept_apart(table: Table) -> None:
 
 
 def test_an_agent_on_this_machine_is_asked_for_plain_answers(table: Table) -> None:
-    """Packing would cost it more than the answer, and save nothing."""
+    """Compression would cost the agent more than it saves."""
     table.read()
     table.read()
     assert table.encodings == {"identity"}

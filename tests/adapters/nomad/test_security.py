@@ -1,4 +1,4 @@
-"""TLS with client certificates and ACL, on an agent that insists on both."""
+"""TLS with client certificates, and ACL, on an agent that requires both."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def documented_policy() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Secured:
-    """An agent with TLS and ACL, and what a client needs to be let in."""
+    """An agent with TLS and ACL, and a client's settings for it."""
 
     server: NomadServer
     folder: Path
@@ -38,7 +38,7 @@ class Secured:
         return {key: str(self.server.folder / f"{name}.pem") for key, name in files.items()}
 
     def token(self, name: str, policy: str) -> Path:
-        """A file with a token that is allowed what the policy says."""
+        """Return a file with a token under this policy."""
         self.server.ask("POST", f"/v1/acl/policy/{name}", {"Name": name, "Rules": policy})
         token = self.server.ask("POST", "/v1/acl/token", {"Name": name, "Type": "client", "Policies": [name]})
         file = self.folder / f"{name}.token"
@@ -64,7 +64,7 @@ def least(secured: Secured) -> Path:
 
 
 class TestNomadUnderTheLeastPolicy(AdapterContract):
-    """Everything that the adapter promises, with no right more than the documentation asks for."""
+    """The adapter keeps the contract with only the documented rights."""
 
     @pytest.fixture
     def harness(self, secured: Secured, least: Path, tmp_path: Path, connect: Connect) -> Iterator[NomadHarness]:
@@ -75,7 +75,7 @@ class TestNomadUnderTheLeastPolicy(AdapterContract):
 
 @pytest.mark.parametrize("left_out", ["list-jobs", "read-job", "scale-job"])
 def test_the_least_policy_has_nothing_to_spare(connect: Connect, secured: Secured, least: Path, left_out: str) -> None:
-    """Without any one of its capabilities scaling fails, and says that rights are missing."""
+    """Without any one of its capabilities, scaling fails, and the message names missing rights."""
     less = documented_policy().replace(f'"{left_out}"', '"read-logs"')
     connection = connect(**secured.settings(secured.token(f"without-{left_out}", less)))
     refused: object = connection.look("safe/work")
@@ -85,7 +85,7 @@ def test_the_least_policy_has_nothing_to_spare(connect: Connect, secured: Secure
 
 
 def test_a_rotated_token_is_taken_up(connect: Connect, secured: Secured, least: Path) -> None:
-    """Credentials change under a running daemon."""
+    """Credentials change while the daemon runs."""
     file = secured.folder / "rotated.token"
     file.write_text("00000000-0000-0000-0000-000000000000")
     connection = connect(**secured.settings(file))
@@ -97,14 +97,14 @@ def test_a_rotated_token_is_taken_up(connect: Connect, secured: Secured, least: 
 
 
 def test_no_token_is_forbidden(connect: Connect, secured: Secured) -> None:
-    """The remedy is in the documentation, and the message says where."""
+    """The message names the documentation with the remedy."""
     refused = connect(address=secured.server.url, tls=secured.tls).look("safe/work")
     assert isinstance(refused, TargetForbidden)
     assert "docs/nomad.md" in str(refused)
 
 
 def test_a_token_file_that_vanished_is_forbidden(connect: Connect, secured: Secured, least: Path) -> None:
-    """Not a crash, and no request without credentials."""
+    """It is neither a crash nor a request without credentials."""
     file = secured.folder / "vanishing.token"
     file.write_text(least.read_text())
     connection = connect(**secured.settings(file))
@@ -115,7 +115,7 @@ def test_a_token_file_that_vanished_is_forbidden(connect: Connect, secured: Secu
 
 
 def test_a_token_file_with_more_than_a_token_is_never_quoted(connect: Connect, secured: Secured, least: Path) -> None:
-    """The HTTP library would put a header it refuses into its message."""
+    """The HTTP library would quote an invalid header in its message."""
     file = secured.folder / "odd.token"
     secret = least.read_text().strip()
     file.write_text(f"{secret}\n{secret}")
@@ -125,7 +125,7 @@ def test_a_token_file_with_more_than_a_token_is_never_quoted(connect: Connect, s
 
 
 def test_another_namespace_is_not_found_under_the_policy(connect: Connect, secured: Secured, least: Path) -> None:
-    """What a token may not see does not exist for it; targets it may see go on."""
+    """For a token, targets that it may not read do not exist; other targets go on."""
     secured.server.ask("POST", "/v1/namespace/secret", {"Name": "secret"})
     connection = connect(**secured.settings(least))
     here, there = connection.ref("safe/work"), connection.ref("safe/work", namespace="secret")
@@ -139,7 +139,7 @@ def _without(secured: Secured, *keys: str) -> dict[str, str]:
 
 
 def test_an_unknown_authority_is_unavailable(connect: Connect, secured: Secured, least: Path) -> None:
-    """The certificate is checked, and the message says that it was the certificate."""
+    """The message names the certificate."""
     settings = {**secured.settings(least), "tls": _without(secured, "caFile")}
     refused = connect(**settings).look("safe/work")
     assert isinstance(refused, TargetUnavailable)
@@ -148,7 +148,7 @@ def test_an_unknown_authority_is_unavailable(connect: Connect, secured: Secured,
 
 
 def test_a_missing_client_certificate_is_unavailable(connect: Connect, secured: Secured, least: Path) -> None:
-    """The agent insists (verify_https_client)."""
+    """The agent requires one (verify_https_client)."""
     settings = {**secured.settings(least), "tls": _without(secured, "certFile", "keyFile")}
     refused = connect(**settings).look("safe/work")
     assert isinstance(refused, TargetUnavailable)
@@ -159,13 +159,13 @@ def test_a_missing_client_certificate_is_unavailable(connect: Connect, secured: 
 def test_the_certificate_is_checked_against_the_server_name(
     connect: Connect, secured: Secured, least: Path, name: str, right: bool
 ) -> None:
-    """Nomad's certificates carry `server.REGION.nomad`, not the host that one connects to."""
+    """Nomad's certificates have the name `server.REGION.nomad`, not the host."""
     connection = connect(**{**secured.settings(least), "tls": {**secured.tls, "serverName": name}})
     assert isinstance(connection.look("safe/work"), TargetState if right else TargetUnavailable)
 
 
 def test_skipped_verification_is_warned_of(connect: Connect, secured: Secured, least: Path) -> None:
-    """It works, and the log says once that nothing is checked."""
+    """It works, and the log warns once."""
     unchecked = {**_without(secured, "caFile"), "insecureSkipVerify": True}
     connection = connect(**{**secured.settings(least), "tls": unchecked})
     assert isinstance(connection.look("safe/work"), TargetState)
@@ -175,7 +175,7 @@ def test_skipped_verification_is_warned_of(connect: Connect, secured: Secured, l
 def test_the_environment_is_enough(
     connect: Connect, secured: Secured, least: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine where the `nomad` command works needs no further settings."""
+    """A machine on which the `nomad` command works needs no more settings."""
     monkeypatch.setenv("NOMAD_TOKEN", least.read_text().strip())
     for variable, value in secured.server.environment.items():
         if variable != "NOMAD_TOKEN":

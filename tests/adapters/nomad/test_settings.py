@@ -1,4 +1,4 @@
-"""The connection's settings, offline."""
+"""The settings of a connection, offline."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ def _settings(**keys: Any) -> NomadSettings:
 
 
 def test_loading_the_class_imports_no_client_library() -> None:
-    """`check` loads every adapter type it meets, and must start quickly."""
+    """`check` loads every adapter type and must start quickly."""
     program = (
         "import sys; from adapters.nomad import Nomad; Nomad.Settings.model_validate({});"
         "print([name for name in ('requests', 'urllib3', 'nomad') if name in sys.modules])"
@@ -39,7 +39,7 @@ def test_loading_the_class_imports_no_client_library() -> None:
 
 
 def test_it_is_installed_as_nomad() -> None:
-    """The entry point, as the configuration writes it."""
+    """The entry point has the configuration's name."""
     assert load("nomad") is Nomad
     assert Nomad.target_keys == {"namespace", "region"}
 
@@ -53,7 +53,7 @@ def test_the_defaults_are_nomads_own() -> None:
 
 
 def test_the_environment_fills_the_gaps() -> None:
-    """As the `nomad` command reads it."""
+    """The variables mean what they mean to the `nomad` command."""
     connection = resolve(_settings(), _ENVIRONMENT)
     assert connection.address == "https://env.example:4646"
     assert (connection.region, connection.namespace) == ("env-region", "env-namespace")
@@ -63,7 +63,7 @@ def test_the_environment_fills_the_gaps() -> None:
 
 
 def test_the_file_goes_before_the_environment(tmp_path: Path) -> None:
-    """What is written down must not depend on who starts the daemon."""
+    """The settings must not depend on the user who starts the daemon."""
     (tmp_path / "token").write_text("file-token\n")
     settings = _settings(
         address="http://file.example:4646",
@@ -113,13 +113,13 @@ def test_bad_settings_are_refused_with_a_remedy(keys: dict[str, Any], said: str)
     ],
 )
 def test_a_bad_environment_is_an_adapter_error(variable: str, value: str, said: str) -> None:
-    """The daemon does not start, and says which variable."""
+    """The daemon does not start; the message names the variable."""
     with pytest.raises(AdapterError, match=said):
         resolve(_settings(), {variable: value})
 
 
 def test_an_absent_token_file_is_an_adapter_error(tmp_path: Path) -> None:
-    """Known at the start, not at the first scale-out."""
+    """It fails at the start, not at the first scale-out."""
     with pytest.raises(AdapterError, match=r"token cannot be read: No such file"):
         resolve(_settings(tokenFile=str(tmp_path / "token")), {})
 
@@ -132,14 +132,14 @@ def test_a_name_is_job_and_group(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["web", "/front", "web/", "", "/", "web/ front"])
 def test_a_malformed_name_is_a_problem(name: str) -> None:
-    """Said offline, with the form expected."""
+    """`check` reports it with the expected form."""
     problem = Nomad.target_problem(TargetRef("nomad", name), _settings())
     assert problem is not None
     assert "JOB/GROUP" in problem
 
 
 def test_all_namespaces_are_no_namespace() -> None:
-    """A target is in one."""
+    """A target is in one namespace."""
     problem = Nomad.target_problem(TargetRef("nomad", "web/front", namespace="*"), _settings())
     assert problem is not None
     assert "namespace" in problem
@@ -160,7 +160,7 @@ def test_a_target_has_one_name_for_the_search_of_doubles(
     namespace: str,
     region: str,
 ) -> None:
-    """Two autoscalers on one group would each undo the other's writes, however the group is written."""
+    """Two autoscalers of one group would overwrite each other's sizes, whatever names they use."""
     for variable in ("NOMAD_NAMESPACE", "NOMAD_REGION"):
         monkeypatch.delenv(variable, raising=False)
     for variable, value in environment.items():

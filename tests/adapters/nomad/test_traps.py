@@ -1,4 +1,4 @@
-"""What Nomad does that scaling must know, each seen on a real agent and named after the trap."""
+"""Behaviour of Nomad that affects scaling, on a real agent, one for each test."""
 
 from dataclasses import replace
 from typing import Any
@@ -24,7 +24,7 @@ def _scaling(minimum: int, maximum: int, **further: Any) -> dict[str, Any]:
 
 
 def test_an_active_deployment_holds_both_directions(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """Every count change of such a job makes a deployment, and Nomad refuses the next one until it has ended."""
+    """Every count change of such a job creates a deployment, and Nomad refuses the next change until it ends."""
     nomad.register(service("hold", Update=deployed(MinHealthyTime=3 * 10**9)))
     state = direct.wait_for("hold/work", lambda seen: seen.hold != Hold(), "to be held")
     assert state.hold.scale_out == state.hold.scale_in
@@ -39,7 +39,7 @@ def test_an_active_deployment_holds_both_directions(direct: LiveAdapter, nomad: 
 def test_scaling_blocked_due_to_an_active_deployment_is_held(
     proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
-    """A deployment that begins between the look and the write: no failure, no cooldown."""
+    """A deployment that begins between the read and the write causes no failure and no cooldown."""
     nomad.register(service("blocked"))
     seen = proxied.wait_for("blocked/work", lambda state: state.status_replicas == 1, "to have an allocation")
 
@@ -63,7 +63,7 @@ def test_max_parallel_zero_makes_no_deployment(direct: LiveAdapter, nomad: Nomad
 
 
 def test_a_conflicting_job_modify_index_is_a_conflict(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> None:
-    """Nomad answers HTTP 500; somebody scaled between our re-read and our write, and theirs stays."""
+    """Nomad answers HTTP 500. Another client scaled between the read and the write, and its size stays."""
     nomad.register(service("race"))
     seen = proxied.state("race/work")
     proxy.faults.append(Fault("POST .*/scale", first=lambda: nomad.scale("race", "work", 2), times=1))
@@ -73,7 +73,7 @@ def test_a_conflicting_job_modify_index_is_a_conflict(proxied: LiveAdapter, prox
 
 
 def test_without_a_revision_the_last_look_guards_the_write(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """A decision from before a restart knows the size it saw and nothing else."""
+    """A decision from before a restart has only the size that it saw."""
     nomad.register(service("unguarded"))
     seen = replace(direct.state("unguarded/work"), revision=None)
     assert direct.scale("unguarded/work", seen, 2) == Written(2)
@@ -81,7 +81,7 @@ def test_without_a_revision_the_last_look_guards_the_write(direct: LiveAdapter, 
 
 
 def test_the_same_count_again_is_not_written(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> None:
-    """Nomad would accept it and move the index, which looks like a change to everybody who watches."""
+    """Nomad would accept it and change the index, which looks like a change of the job."""
     nomad.register(service("same"))
     before = _index(nomad, "same")
     assert proxied.scale("same/work", proxied.state("same/work"), 1) == Unchanged()
@@ -103,7 +103,7 @@ def test_the_scaling_min_and_max_are_the_targets_limits(direct: LiveAdapter, nom
 def test_a_count_outside_the_scaling_min_and_max_is_refused(
     direct: LiveAdapter, nomad: NomadServer, size: int, number: str
 ) -> None:
-    """Limits that were narrowed since the look: the refusal carries both numbers."""
+    """Limits were narrowed since the observation: the refusal has both numbers."""
     nomad.register(service("refusing", group=_scaling(1, 8)))
     outcome = direct.scale("refusing/work", direct.state("refusing/work"), size)
     assert isinstance(outcome, TargetRefused)
@@ -112,7 +112,7 @@ def test_a_count_outside_the_scaling_min_and_max_is_refused(
 
 
 def test_a_group_that_does_not_exist_is_not_found(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """The message names the groups that there are."""
+    """The message lists the groups."""
     nomad.register(service("grouped"))
     found = direct.look("grouped/wrok")
     assert isinstance(found, TargetNotFound)
@@ -120,7 +120,7 @@ def test_a_group_that_does_not_exist_is_not_found(direct: LiveAdapter, nomad: No
 
 
 def test_a_stopped_job_is_not_scalable(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """Nomad accepts a new count for it with 200, and nothing ever starts."""
+    """Nomad accepts a new count with 200 and starts nothing."""
     nomad.register(service("stopped"))
     seen = direct.state("stopped/work")
     nomad.ask("DELETE", "/v1/job/stopped")
@@ -141,7 +141,7 @@ _KINDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", _KINDS)
 def test_jobs_without_a_count_to_set_are_not_scalable(direct: LiveAdapter, nomad: NomadServer, kind: str) -> None:
-    """They fail alone, with the reason; another job on the same connection does not notice."""
+    """They fail alone, with the reason; other jobs of the connection are not affected."""
     name = f"kind-{kind}"
     job = service(name, command="exit 0", **_KINDS[kind])
     del job["Update"]
@@ -156,7 +156,7 @@ def test_jobs_without_a_count_to_set_are_not_scalable(direct: LiveAdapter, nomad
 
 
 def test_a_region_that_does_not_exist_is_not_found(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """Nomad answers HTTP 500 "No path to region"; a retry cannot help, and the other regions go on."""
+    """Nomad answers HTTP 500 "No path to region". A retry does not help, and other regions go on."""
     nomad.register(service("regional"))
     here, nowhere = direct.ref("regional/work", region="global"), direct.ref("regional/work", region="nowhere")
     answer = direct.adapter.observe([here, nowhere], direct.call())
@@ -166,7 +166,7 @@ def test_a_region_that_does_not_exist_is_not_found(direct: LiveAdapter, nomad: N
 
 
 def test_the_same_job_in_two_namespaces_is_two_targets(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """A request without its namespace would silently scale the job of `default`."""
+    """A request without its namespace would scale the job in `default`."""
     nomad.ask("POST", "/v1/namespace/other", {"Name": "other"})
     nomad.register(service("twin"))
     nomad.register(service("twin", count=2, Namespace="other"))
@@ -179,7 +179,7 @@ def test_the_same_job_in_two_namespaces_is_two_targets(direct: LiveAdapter, noma
 
 
 def test_a_policy_in_the_scaling_stanza_is_a_warning(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """Two autoscalers on one group undo each other's work."""
+    """Two autoscalers of one group overwrite each other's counts."""
     nomad.register(service("policy", group=_scaling(1, 8, Policy={"cooldown": "1m"})))
     assert any("Nomad Autoscaler" in warning for warning in direct.state("policy/work").warnings)
     nomad.register(service("no-policy", group=_scaling(1, 8)))
@@ -187,7 +187,7 @@ def test_a_policy_in_the_scaling_stanza_is_a_warning(direct: LiveAdapter, nomad:
 
 
 def test_a_job_whose_id_holds_a_slash_is_found(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """The name is split at the last slash, and the id is quoted in paths."""
+    """The name is split at the last slash, and paths quote the id."""
     nomad.register(service("team/web"))
     seen = direct.state("team/web/work")
     assert direct.scale("team/web/work", seen, 2) == Written(2)
@@ -195,7 +195,7 @@ def test_a_job_whose_id_holds_a_slash_is_found(direct: LiveAdapter, nomad: Nomad
 
 
 def test_canaries_do_not_count(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """They run beside the count until they are promoted."""
+    """They run in addition to the count until they are promoted."""
     nomad.register(service("canary", Update=deployed(Canary=1)))
     nomad.wait(lambda: nomad.ask("GET", "/v1/job/canary/deployments"), "deployment")
     direct.wait_for("canary/work", lambda seen: seen.hold == Hold(), "to be free")
@@ -207,7 +207,7 @@ def test_canaries_do_not_count(direct: LiveAdapter, nomad: NomadServer) -> None:
 
 
 def test_unhealthy_is_not_ready(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """A deployment's verdict on an allocation that runs, with the time it was given."""
+    """The instance has the deployment's verdict and its time."""
     failing = deployed(HealthyDeadline=10**9, ProgressDeadline=2 * 10**9, MinHealthyTime=9 * 10**8)
     task = {"RestartPolicy": {"Attempts": 100, "Mode": "delay", "Interval": 3600 * 10**9, "Delay": 10**8}}
     nomad.register(service("sick", command="sleep 0.3; exit 1", task=task, Update=failing))
@@ -221,7 +221,7 @@ def test_unhealthy_is_not_ready(direct: LiveAdapter, nomad: NomadServer) -> None
 
 
 def test_a_collected_deployment_is_none(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """Garbage collection removes what has ended; it must look neither like a hold nor like an error."""
+    """Garbage collection removes ended deployments, which is neither a hold nor an error."""
     nomad.register(service("collected", Update=deployed()))
     nomad.wait(lambda: nomad.ask("GET", "/v1/job/collected/deployments"), "deployment")
     nomad.wait(lambda: not nomad.deploying("collected"), "end of the deployment")
@@ -230,7 +230,7 @@ def test_a_collected_deployment_is_none(direct: LiveAdapter, nomad: NomadServer)
 
 
 def test_a_deployment_of_a_purged_job_holds_nobody(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """The same id registered anew is another job."""
+    """The same id registered again is another job."""
     nomad.register(service("reborn", Update=deployed(MinHealthyTime=60 * 10**9)))
     nomad.wait(lambda: nomad.deploying("reborn"), "deployment")
     nomad.purge("reborn")
@@ -239,7 +239,7 @@ def test_a_deployment_of_a_purged_job_holds_nobody(direct: LiveAdapter, nomad: N
 
 
 def test_two_groups_of_one_job_are_scaled_in_one_cycle(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """The first write moves the job's index; to the second that is not an outside change."""
+    """The first write changes the job's index; for the second, that is not an outside change."""
     job = service("pair")
     job["TaskGroups"].append({**job["TaskGroups"][0], "Name": "other"})
     nomad.register(job)
@@ -248,7 +248,7 @@ def test_two_groups_of_one_job_are_scaled_in_one_cycle(direct: LiveAdapter, noma
 
 
 def test_an_outside_change_to_a_sibling_group_is_a_conflict(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """What we did not write ourselves we look at first."""
+    """Another client's change must be observed first."""
     job = service("siblings")
     job["TaskGroups"].append({**job["TaskGroups"][0], "Name": "other"})
     nomad.register(job)
@@ -259,15 +259,15 @@ def test_an_outside_change_to_a_sibling_group_is_a_conflict(direct: LiveAdapter,
 
 
 def test_the_reason_is_kept_with_the_scaling_event(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """`nomad job scaling-events` and the web UI then say why."""
+    """`nomad job scaling-events` and the web UI show the reason."""
     nomad.register(service("told"))
     assert direct.scale("told/work", direct.state("told/work"), 2) == Written(2)
     event = nomad.ask("GET", "/v1/job/told/scale")["TaskGroups"]["work"]["Events"][0]
     assert (event["Count"], event["Message"], event["Error"]) == (2, "cpu 90% against 60%", False)
 
 
-def test_what_finds_no_place_is_a_warning(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """A count that the cluster cannot hold should not stay a riddle."""
+def test_unplaced_allocations_are_a_warning(direct: LiveAdapter, nomad: NomadServer) -> None:
+    """The operator learns that the cluster lacks capacity."""
     nowhere = [{"LTarget": "${node.class}", "RTarget": "nowhere", "Operand": "="}]
     nomad.register(service("homeless", count=2, Constraints=nowhere))
     state = direct.wait_for("homeless/work", lambda seen: bool(seen.warnings), "to be warned of")

@@ -1,4 +1,4 @@
-"""Harnesses whose workers never outlive a test."""
+"""Harnesses whose workers end with the test."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ Build: TypeAlias = Callable[..., ProcessHarness]
 
 @pytest.fixture
 def build(tmp_path: Path) -> Iterator[Build]:
-    """Makes harnesses, all of one folder."""
+    """Builds harnesses in one folder."""
     made: list[ProcessHarness] = []
 
     def make(**options: Any) -> ProcessHarness:

@@ -1,4 +1,4 @@
-"""A daemon for tests that is killed: keeps the pool `web` in the folder given until it is."""
+"""A daemon for tests that kill it: it keeps the pool `web` in the given folder."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""Pools of real processes for tests; whatever is started is ended by the fixture that made the harness."""
+"""Pools of real processes. The fixture that builds the harness ends them."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ HTTP_WORKER = [sys.executable, "-S", str(Path(__file__).with_name("http_worker.p
 
 
 class ProcessHarness(Harness):
-    """One connection with the pool `web`, of processes that sleep unless said otherwise."""
+    """One connection with the pool `web`; by default its workers sleep."""
 
     target = TargetRef("local", "web")
     missing = TargetRef("local", "wep")
@@ -51,19 +51,19 @@ class ProcessHarness(Harness):
         return self.adapter
 
     def set_size_outside(self, size: int) -> None:
-        """What another user of the same pool would do between our observation and our write."""
+        """Set the size as another client of the pool would between our observation and our write."""
         state = self.observe()
         self.process.scale(
             self.target, ScaleChange(f"outside-{time.monotonic_ns()}", size, state.replicas, None, ""), self.call()
         )
 
     def unreachable(self) -> Adapter | str:
-        """A second keeper of the same folder."""
-        self.observe()  # now the first one keeps it
+        """Return a second keeper of the same folder."""
+        self.observe()  # the first keeper now keeps it
         return self._build(dry_run=False)
 
     def workers(self) -> tuple[Worker, ...]:
-        """As the state file has them."""
+        """Return the workers of the state file."""
         pool = StateFile(self.state_dir).load().get("web")
         return pool.workers if pool else ()
 
@@ -71,7 +71,7 @@ class ProcessHarness(Harness):
         return [worker.identity for worker in self.workers() if worker.identity is not None]
 
     def log(self, worker: str) -> str:
-        """What it has written so far."""
+        """Return a worker's output so far."""
         file = self.state_dir / "logs" / f"{worker}.log"
         return file.read_text() if file.exists() else ""
 
@@ -90,7 +90,7 @@ class ProcessHarness(Harness):
 
 
 def poll(wanted: Callable[[], object], what: str, seconds: float = 30) -> None:
-    """Wait until `wanted` is true; fails loudly instead of hanging."""
+    """Wait until `wanted` is true; fail after a time."""
     give_up = time.monotonic() + seconds
     while not wanted():
         assert time.monotonic() < give_up, f"waited {seconds} s for {what}"
@@ -107,7 +107,7 @@ def wait_for_end(identity: Identity) -> None:
 
 
 def free_ports(count: int) -> str:
-    """A range of so many ports that nobody has now, as the configuration writes it."""
+    """Return a range of this many free ports, as in the configuration."""
     for first in range(21000 + os.getpid() % 1000 * 20, 60000, count):
         probes = [socket.socket() for _ in range(count)]
         try:

@@ -1,4 +1,4 @@
-"""A worker for tests: answers any HTTP request on its port with the status that the file `status` beside it says."""
+"""A worker that answers every HTTP request with the status in the file `status` beside it."""
 
 import socket
 import sys

@@ -1,10 +1,10 @@
-"""Pauses before workers that die at once are started again."""
+"""Pauses before the restart of workers that fail at once."""
 
 from adapters.process.backoff import LONGEST_PAUSE_SECONDS, Backoff
 
 
 def test_pauses_double_up_to_a_minute() -> None:
-    """Soon at first, bounded at last: 0.5, 1, 2, 4 s and so on."""
+    """The pauses are 0.5, 1, 2, 4 s and so on, up to a minute."""
     backoff, now, pauses = Backoff(), 0.0, []
     for _ in range(30):
         backoff.failed("web-1 ended", now)
@@ -15,7 +15,7 @@ def test_pauses_double_up_to_a_minute() -> None:
 
 
 def test_workers_that_die_together_count_once() -> None:
-    """A pool of a hundred must not wait a hundred times as long."""
+    """A pool of a hundred workers must not wait a hundred times as long."""
     backoff = Backoff()
     for _ in range(100):
         backoff.failed("web-1 ended", 0)
@@ -23,7 +23,7 @@ def test_workers_that_die_together_count_once() -> None:
 
 
 def test_it_is_forgotten_after_a_steady_while() -> None:
-    """Ten seconds without a failure; before that the cause stays to be read."""
+    """Ten seconds without a failure reset it; until then the cause stays visible."""
     backoff = Backoff()
     backoff.failed("web-1 ended", 0)
     backoff.settle(10)

@@ -1,4 +1,4 @@
-"""The process adapter keeps every promise of the adapter contract, with real processes."""
+"""The adapter contract, for the process adapter with real processes."""
 
 import pytest
 

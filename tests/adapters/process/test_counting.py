@@ -1,4 +1,4 @@
-"""A worker that is on its way out does not count: a pool settles, as a ReplicaSet does."""
+"""A stopping worker does not count, so a pool settles like a ReplicaSet."""
 
 import sys
 from dataclasses import replace
@@ -23,10 +23,10 @@ time.sleep(1000)
 
 
 def test_a_constant_load_settles_while_workers_take_their_time_to_end(build: Build) -> None:
-    """Ten are right for a hundred.
+    """Ten workers are right for a load of a hundred.
 
-    With the one that leaves counted in, the average of eleven was near enough, so eleven were asked for; of the twelve
-    that were there then, ten; and so on: 11, 10, 11, 10.
+    When the stopping worker counted, the average over eleven was near enough, so eleven were desired; then ten of
+    twelve; and so on: 11, 10, 11, 10.
     """
     harness = build(command=[sys.executable, "-Sc", _NEVER_ENDS], initialReplicas=11, gracePeriod="1h")
     harness.settle(11)

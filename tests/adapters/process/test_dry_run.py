@@ -17,7 +17,7 @@ API = TargetRef("local", "api")
 
 
 def test_a_fresh_pool_reports_its_initial_replicas_and_no_instances(build: Build) -> None:
-    """A size of zero would mean ScalingDisabled, and the dry run would show nothing."""
+    """A size of zero would disable scaling, and the dry run would show nothing."""
     harness = build(dry_run=True, initialReplicas=3)
     state = harness.observe()
     assert (state.replicas, state.status_replicas, state.instances) == (3, 0, ())
@@ -25,7 +25,7 @@ def test_a_fresh_pool_reports_its_initial_replicas_and_no_instances(build: Build
 
 
 def test_a_dead_worker_is_not_replaced(build: Build) -> None:
-    """What is seen is true, and stays as it is."""
+    """The dry run reports the state and does not change it."""
     harness = build(initialReplicas=2)
     harness.settle(2)
     harness.rebuild(dry_run=True)
@@ -38,7 +38,7 @@ def test_a_dead_worker_is_not_replaced(build: Build) -> None:
 
 
 def test_a_dry_run_watches_beside_the_daemon_that_keeps_the_pools(build: Build) -> None:
-    """`check --live` and a shadow configuration see what the live daemon does."""
+    """`check --live` and a shadow configuration see the live daemon's state."""
     live = build()
     live.settle(1)
     watcher = build(dry_run=True)
@@ -47,7 +47,7 @@ def test_a_dry_run_watches_beside_the_daemon_that_keeps_the_pools(build: Build) 
 
 
 def test_a_write_is_refused(build: Build) -> None:
-    """The actuator never asks; should it ever, nothing happens."""
+    """The actuator does not write in a dry run; the adapter refuses nonetheless."""
     harness = build(dry_run=True)
     state = harness.observe()
     with pytest.raises(TargetRefused, match="dry run"):
@@ -55,14 +55,14 @@ def test_a_write_is_refused(build: Build) -> None:
 
 
 def test_no_targets_file_is_written(build: Build) -> None:
-    """It would change what Prometheus scrapes."""
+    """The file would change Prometheus' targets."""
     harness = build(dry_run=True, ports=free_ports(2), targetsFile="nowhere/targets.json")
     assert isinstance(harness.observe(), TargetState)
     assert harness.logger.lines == []
 
 
 def test_a_dry_pool_beside_a_live_one_is_not_started(build: Build) -> None:
-    """One autoscaler's `dryRun: true` means the same as everybody's; its neighbour's pool is kept meanwhile."""
+    """An autoscaler's `dryRun: true` has the same effect; the neighbour's pool is kept meanwhile."""
     api = {"command": "sleep 1000", "initialReplicas": 2, "ports": free_ports(2), "targetsFile": "nowhere/api.json"}
     harness = build(others={"api": api}, dry_targets=frozenset({API}))
     harness.settle(1)
@@ -73,7 +73,7 @@ def test_a_dry_pool_beside_a_live_one_is_not_started(build: Build) -> None:
 
 
 def test_a_worker_of_a_dry_pool_is_not_replaced_beside_a_live_one(build: Build) -> None:
-    """What is seen is true and stays as it is, while the live pool's worker comes again."""
+    """The pool's state is reported and not changed, while the live pool's worker is replaced."""
     harness = build(others={"api": {"command": "sleep 1000", "initialReplicas": 2}})
     harness.settle(1)
     poll(lambda: _state(harness, API).status_replicas == 2, "both workers of api")
@@ -90,7 +90,7 @@ def test_a_worker_of_a_dry_pool_is_not_replaced_beside_a_live_one(build: Build) 
 
 
 def test_a_write_to_a_dry_pool_beside_a_live_one_is_refused(build: Build) -> None:
-    """The actuator never asks; should it ever, nothing happens."""
+    """The actuator does not write in a dry run; the adapter refuses nonetheless."""
     harness = build(dry_targets=frozenset({ProcessHarness.target}))
     state = harness.observe()
     with pytest.raises(TargetRefused, match="dry run"):

@@ -1,4 +1,4 @@
-"""Workers are started, replaced and stopped for real."""
+"""Real workers are started, replaced and stopped."""
 
 import os
 import signal
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_fresh_pool_starts_its_initial_replicas(build: Build) -> None:
-    """A size of zero would mean that scaling is disabled."""
+    """A size of zero would disable scaling."""
     harness = build(initialReplicas=2)
     assert len(harness.settle(2).instances) == 2
 
 
 def test_a_worker_that_is_killed_is_replaced_under_a_new_name(build: Build) -> None:
-    """Keeping a pool at its size is the pool's own work; a name that came twice would inherit another's history."""
+    """The adapter keeps a pool at its size. A reused name would inherit another worker's history."""
     harness = build(initialReplicas=2)
     harness.settle(2)
     victim, other = harness.identities()
@@ -45,7 +45,7 @@ def test_a_dead_worker_leaves_no_zombie(build: Build) -> None:
 
 
 def test_workers_that_die_at_once_are_started_with_growing_pauses(build: Build) -> None:
-    """A broken command must not turn into a fork bomb, and the operator must learn where its output is."""
+    """A broken command must not become a fork bomb, and the operator must learn where its output is."""
     harness = build(command="false")
     state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
     assert "after its start; its output is in" in state.warnings[0]
@@ -53,23 +53,23 @@ def test_workers_that_die_at_once_are_started_with_growing_pauses(build: Build) 
     assert sum(event == "worker_started" for _, event, _ in harness.logger.lines) <= 3
 
 
-def test_a_worker_that_ends_at_its_start_is_told_with_its_exit_code_and_last_line(build: Build) -> None:
-    """Whoever asks why none runs must not have to search for a log first."""
+def test_a_worker_that_ends_at_its_start_is_reported_with_its_exit_code_and_last_line(build: Build) -> None:
+    """An operator must not have to search for the log first."""
     harness = build(command=["sh", "-c", "echo first; echo 'no module named flask' >&2; exit 3"])
     state = harness.wait_for(lambda state: "the last line:" in "".join(state.warnings), "to quote the log")
     assert " ended with exit code 3, " in state.warnings[0]
     assert state.warnings[0].endswith(", the last line: no module named flask")
 
 
-def test_a_worker_that_a_signal_ended_is_told_with_its_name(build: Build) -> None:
-    """Killed for its memory, or crashed: no exit code would tell."""
+def test_a_worker_that_a_signal_ended_is_reported_with_its_name(build: Build) -> None:
+    """An exit code would not show that a worker was killed or crashed."""
     harness = build(command=["sh", "-c", "kill -SEGV $$"])
     state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
     assert " was ended by SIGSEGV, " in state.warnings[0]
 
 
-def test_a_pool_that_runs_again_is_told_no_more_as_failing(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A problem that stays on the screen after it was mended would be believed no more."""
+def test_a_pool_that_runs_again_is_no_longer_reported_as_failing(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warning that stays after the repair would no longer be believed."""
     monkeypatch.setattr(backoff, "STEADY_SECONDS", 0.5)
     harness = build()
     harness.settle(1)
@@ -80,7 +80,7 @@ def test_a_pool_that_runs_again_is_told_no_more_as_failing(build: Build, monkeyp
 
 
 def test_a_command_that_does_not_exist_is_a_warning_that_names_it(build: Build) -> None:
-    """The target stays observable; what is missing says why."""
+    """The target stays observable; the warning says why workers are missing."""
     harness = build(command="/nowhere/worker --port 1")
     state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
     assert "/nowhere/worker" in state.warnings[0]
@@ -88,7 +88,7 @@ def test_a_command_that_does_not_exist_is_a_warning_that_names_it(build: Build) 
 
 
 def test_a_worker_that_ignores_sigterm_is_killed_after_the_grace_period(build: Build) -> None:
-    """Scaling in must come to an end."""
+    """A scale-in must end."""
     harness = build(command=[sys.executable, "-Sc", _STUBBORN], gracePeriod="1s")
     poll(lambda: "armed" in harness.log("web-1"), "the worker to ignore SIGTERM")
     identity = harness.identities()[0]
@@ -110,7 +110,7 @@ def test_a_worker_that_ends_on_sigterm_is_not_killed(build: Build) -> None:
 
 
 def test_what_a_worker_has_started_ends_with_it(build: Build) -> None:
-    """A child that is left behind would hold the port and carry load that nobody counts."""
+    """A remaining child process would keep the port and carry load that is not counted."""
     harness = build(command=["sh", "-c", "setsid sleep 1000 & exec sleep 1000"])
     harness.settle(1)
     (worker,) = harness.workers()
@@ -121,7 +121,7 @@ def test_what_a_worker_has_started_ends_with_it(build: Build) -> None:
 
 
 def test_without_victims_the_newest_leave_first(build: Build) -> None:
-    """The oldest have the warmest caches."""
+    """The oldest workers have the warmest caches."""
     harness = build(initialReplicas=3)
     state = harness.settle(3)
     assert harness.adapter.scale(harness.target, harness.change(state, 1), harness.call()) == Written(1)
@@ -129,7 +129,7 @@ def test_without_victims_the_newest_leave_first(build: Build) -> None:
 
 
 def test_scale_in_stops_the_surplus_while_replacements_wait(build: Build) -> None:
-    """A worker that stops is not counted among those that stay: nothing is started in its place."""
+    """A stopping worker does not count, and nothing is started in its place."""
     harness = build(command=[sys.executable, "-Sc", _STUBBORN], gracePeriod="1s", initialReplicas=2)
     harness.settle(2)
     harness.set_size_outside(1)
@@ -156,8 +156,8 @@ time.sleep(1000)
 """
 
 
-def test_the_keeper_survives_itself(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread that ended would leave every pool alone; what it could not do is said once, and tried again."""
+def test_the_keeper_survives_its_own_errors(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the thread ended, no pool would be kept. A failure is logged once and retried."""
     remove_ended, api = Upkeep.remove_ended, {"command": "sleep 1000", "env": {"POOL": "api"}}
 
     def fail_for_api(upkeep: Upkeep, pool: Pool) -> Pool:
@@ -177,8 +177,8 @@ def test_the_keeper_survives_itself(build: Build, monkeypatch: pytest.MonkeyPatc
     poll(lambda: "api-1" in {keys.get("worker") for _, _, keys in harness.logger.lines}, "the other pool to start")
 
 
-def test_a_worker_that_may_not_be_signalled_is_said(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that changed its user stays until somebody ends it; nobody else suffers."""
+def test_a_worker_that_may_not_be_signalled_is_logged(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that changed its user stays until an operator ends it; other workers are not affected."""
 
     def refuse(identity: Identity, number: signal.Signals) -> bool:
         raise PermissionError

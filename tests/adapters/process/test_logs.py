@@ -1,4 +1,4 @@
-"""Workers' output does not fill the disk, not even while nobody looks."""
+"""Workers' output does not fill the disk, even while no daemon runs."""
 
 import fcntl
 import os
@@ -48,20 +48,20 @@ def disk_use(harness: ProcessHarness) -> int:
     for file in (harness.state_dir / "logs").glob("*.log*"):
         try:
             total += file.stat().st_size
-        except FileNotFoundError:  # it moves at this moment
+        except FileNotFoundError:  # it is being moved
             continue
     return total
 
 
 def test_the_last_line_is_the_last_that_has_something_in_it(tmp_path: Path) -> None:
-    """A program's complaint often ends with an empty line."""
+    """A program's error often ends with an empty line."""
     log = tmp_path / "web-1.log"
     log.write_bytes(b"Traceback\n  File x\nOSError: no port \xff\n\n  \n")
     assert logs.last_line(log) == "OSError: no port \ufffd"
 
 
 def test_the_last_line_is_short_and_printable_and_shows_no_password(tmp_path: Path) -> None:
-    """A worker may write anything, and what it wrote is shown on terminals and kept in the state."""
+    """A worker may write anything, and terminals and the state show and keep its output."""
     log = tmp_path / "web-1.log"
     log.write_text("cannot reach \x1b[31mhttp://ann:secret@db/ " + "y" * 1000)
     line = logs.last_line(log)
@@ -72,7 +72,7 @@ def test_the_last_line_is_short_and_printable_and_shows_no_password(tmp_path: Pa
 
 @pytest.mark.parametrize("put", [lambda log: None, os.mkfifo, lambda log: log.symlink_to("/etc/hostname"), Path.mkdir])
 def test_what_is_not_a_log_has_no_last_line(tmp_path: Path, put: Callable[[Path], None]) -> None:
-    """A worker may put something else there; reading it must neither wait, lead elsewhere, nor keep a descriptor."""
+    """A worker may replace its log; reading it must not block, follow a link, or keep a descriptor."""
     log = tmp_path / "web-1.log"
     put(log)
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
@@ -82,7 +82,7 @@ def test_what_is_not_a_log_has_no_last_line(tmp_path: Path, put: Callable[[Path]
 
 @pytest.mark.slow
 def test_150_mb_in_one_write_never_take_more_than_twice_the_bound(build: Build) -> None:
-    """A file would hold all of it at once, and a disk that is full takes the state with it."""
+    """A plain file would grow with it, and a full disk would stop the state."""
     harness = build(command=FLOOD)
     most = 0
 
@@ -98,7 +98,7 @@ def test_150_mb_in_one_write_never_take_more_than_twice_the_bound(build: Build) 
 
 @pytest.mark.slow
 def test_output_is_written_while_no_daemon_runs(build: Build) -> None:
-    """Workers outlive it, and a pipe that it read would make them wait, or end them."""
+    """Workers outlive the daemon; a pipe that it read would block or end them."""
     harness = build(command=COUNT)
     poll(lambda: "3\n" in harness.log("web-1"), "its output")
     harness.process.close()
@@ -128,7 +128,7 @@ def test_a_killed_log_writer_is_replaced_and_no_output_is_lost(build: Build) -> 
 
 @pytest.mark.slow
 def test_what_a_worker_said_that_ended_at_once_is_in_its_log(build: Build) -> None:
-    """It is the output that somebody wants to read."""
+    """An operator wants to read this output."""
     harness = build(command=["sh", "-c", "echo why it ended; exit 1"])
     poll(lambda: harness.log("web-1") == "why it ended\n", "its last words")
 
@@ -144,7 +144,7 @@ def test_the_log_writer_ends_with_the_last_worker_and_leaves_no_pipe(build: Buil
 
 
 def test_a_link_in_place_of_a_log_is_not_followed(tmp_path: Path) -> None:
-    """Workers may be of another user's making; the log's folder is the daemon's."""
+    """Another user may own the workers; the folder of the logs is the daemon's."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
     folder = tmp_path / "logs"
@@ -160,7 +160,7 @@ def test_a_link_in_place_of_a_log_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_pipe_is_found_that_comes_within_the_time_of_an_earlier_change(tmp_path: Path) -> None:
-    """The kernel counts a folder's changes in ms: unread, its worker would stand still after 64 KiB."""
+    """The kernel counts a folder's changes in ms: without the check, its worker would block after 64 KiB."""
     reader = log_writer.LogWriter(tmp_path, 100)
     changed = tmp_path.stat().st_mtime_ns
     reader._find()
@@ -206,7 +206,7 @@ def test_the_log_writer_ends_as_soon_as_no_pipe_is_left(tmp_path: Path, monkeypa
 
 
 def test_a_pipe_that_comes_as_the_log_writer_ends_is_drained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The daemon found the lock taken a moment before, and started no other."""
+    """The daemon had just found the lock taken and started no other."""
     lock, late = fcntl.flock, ["web-2"]
 
     def flock(number: int, how: int) -> None:
@@ -222,14 +222,14 @@ def test_a_pipe_that_comes_as_the_log_writer_ends_is_drained(tmp_path: Path, mon
 
 
 def test_where_nothing_is_to_be_written_no_log_writer_is_started(tmp_path: Path) -> None:
-    """Of a pool without workers; what is no pipe is none, whatever its name."""
+    """The pool has no workers; a file that is not a pipe does not count, whatever its name."""
     (tmp_path / "notes.pipe").write_text("not a pipe")
     logs.LogWriterProcess(tmp_path).ensure()
     assert not (tmp_path / log_writer.LOCK).exists()
 
 
 def test_logs_of_the_last_workers_that_are_gone_are_kept(tmp_path: Path) -> None:
-    """Why did it die? Older ones go, those of living workers never do."""
+    """They show why a worker ended. Older logs are removed, logs of running workers never."""
     for number in range(1, 15):
         log = tmp_path / f"web-{number}.log"
         log.touch()

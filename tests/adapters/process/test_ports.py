@@ -1,4 +1,4 @@
-"""Each worker has a port of its own."""
+"""Each worker has its own port."""
 
 import socket
 from pathlib import Path
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_worker_learns_its_port_by_word_and_by_environment(build: Build) -> None:
-    """Whatever a program understands: an argument, a variable of its own, or $PORT."""
+    """A program may read an argument, its own variable, or $PORT."""
     command = ["sh", "-c", "echo {port} $PORT $LISTEN; exec sleep 1000"]
     harness = build(command=command, ports=free_ports(1), env={"LISTEN": "0.0.0.0:{port}"})
     harness.settle(1)
@@ -25,7 +25,7 @@ def test_a_worker_learns_its_port_by_word_and_by_environment(build: Build) -> No
 
 
 def test_a_worker_inherits_no_secret_of_the_daemon(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A token in the daemon's environment, or systemd's socket, is none of the workers' business."""
+    """A worker must not inherit a token of the daemon's environment or systemd's socket."""
     for name in ("NOMAD_TOKEN", "NOTIFY_SOCKET"):
         monkeypatch.setenv(name, "secret")
     harness = build(command=["sh", "-c", "env; exec sleep 1000"])
@@ -35,7 +35,7 @@ def test_a_worker_inherits_no_secret_of_the_daemon(build: Build, monkeypatch: py
 
 
 def test_pools_with_the_same_ports_share_them_out(build: Build) -> None:
-    """Ranges may overlap; two workers on one port may not."""
+    """Ranges may overlap; two workers never share a port."""
     ports = free_ports(4)
     harness = build(
         ports=ports, initialReplicas=2, others={"api": {"command": "sleep 1000", "ports": ports, "initialReplicas": 2}}
@@ -46,7 +46,7 @@ def test_pools_with_the_same_ports_share_them_out(build: Build) -> None:
 
 
 def test_a_size_above_the_number_of_ports_is_refused_and_a_limit_of_the_target(build: Build) -> None:
-    """The limit narrows the bounds; what comes all the same is refused with the remedy."""
+    """The limit narrows the bounds; a larger size is refused with the remedy."""
     harness = build(ports=free_ports(2))
     state = harness.settle(1)
     assert state.limits.maximum == 2
@@ -55,7 +55,7 @@ def test_a_size_above_the_number_of_ports_is_refused_and_a_limit_of_the_target(b
 
 
 def test_ports_that_strangers_use_hold_scale_out(build: Build) -> None:
-    """The pool says why it cannot grow, and grows when they are gone."""
+    """The pool says why it cannot grow, and grows when the ports are free."""
     ports = free_ports(2)
     first, last = map(int, ports.split("-"))
     with socket.create_server(("127.0.0.1", first)), socket.create_server(("127.0.0.1", last)):
@@ -71,7 +71,7 @@ def test_ports_that_strangers_use_hold_scale_out(build: Build) -> None:
 
 
 def test_the_search_begins_elsewhere_for_each_worker() -> None:
-    """The address just given up still has samples in Prometheus; a new worker must not inherit them."""
+    """Prometheus still has samples of a port that was just released; a new worker must not inherit them."""
     first, last = map(int, free_ports(3).split("-"))
     ports = range(first, last + 1)
     assert free_port(ports, (), 0) == first

@@ -1,4 +1,4 @@
-"""What is read of /proc, where a sandbox hides a part of it."""
+"""Reads of /proc when a sandbox hides a part of it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from adapters.process import procfs
 
 @pytest.fixture
 def processes_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A /proc as systemd's ProcSubset=pid shows it: processes, and nothing of the machine."""
+    """A /proc under systemd's ProcSubset=pid: only processes."""
     (tmp_path / "self").mkdir()
     (tmp_path / "self/stat").touch()
     monkeypatch.setattr(procfs, "_PROC", tmp_path)
@@ -21,7 +21,7 @@ def processes_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 @pytest.mark.usefixtures("processes_alone")
 def test_the_unit_says_which_boot_this_is_where_proc_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Written as /proc writes it: workers are found again when the sandbox is changed between two starts."""
+    """The id has /proc's form, so workers are found after the sandbox changes between two starts."""
     monkeypatch.setenv("AUTOSCALER_BOOT_ID", "0123456789abcdef0123456789abcdef")
     assert procfs.available()
     assert procfs.boot_id() == "01234567-89ab-cdef-0123-456789abcdef"

@@ -1,4 +1,4 @@
-"""Workers say over HTTP whether they are ready."""
+"""Workers report their readiness over HTTP."""
 
 import socket
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def status(tmp_path: Path) -> Path:
-    """What the workers answer."""
+    """The workers' answer."""
     file = tmp_path / "status"
     file.write_text("200")
     return file
@@ -32,7 +32,7 @@ def _only(harness: ProcessHarness) -> Instance:
 
 
 def test_a_worker_is_not_ready_before_its_first_answer(build: Build) -> None:
-    """Started is not ready: HPA leaves such a one out of the average."""
+    """HPA leaves an unready instance out of the average."""
     harness = build(ports=free_ports(1), readiness={"path": "/healthz"})
     one = _only(harness)
     assert one.ready is False
@@ -40,7 +40,7 @@ def test_a_worker_is_not_ready_before_its_first_answer(build: Build) -> None:
 
 
 def test_an_answer_of_2xx_makes_it_ready(harness: ProcessHarness) -> None:
-    """And the time of the change is kept, as a pod's condition keeps it."""
+    """The time of the change is kept, like that of a pod's condition."""
     poll(lambda: _only(harness).ready, "the worker to be ready")
     one = _only(harness)
     assert one.started_at is not None
@@ -49,7 +49,7 @@ def test_an_answer_of_2xx_makes_it_ready(harness: ProcessHarness) -> None:
 
 
 def test_failing_answers_make_it_not_ready_again(harness: ProcessHarness, status: Path) -> None:
-    """Readiness is a state, not a milestone."""
+    """A worker can become unready again."""
     poll(lambda: _only(harness).ready, "the worker to be ready")
     before = _only(harness).ready_transition
     status.write_text("503")
@@ -58,7 +58,7 @@ def test_failing_answers_make_it_not_ready_again(harness: ProcessHarness, status
 
 
 def test_readiness_is_known_at_once_after_a_restart(harness: ProcessHarness) -> None:
-    """A restarted daemon must not see a pool of unready workers and scale by it."""
+    """A restarted daemon must not scale by a pool that appears unready."""
     poll(lambda: _only(harness).ready, "the worker to be ready")
     before = harness.observe()
     harness.rebuild()
@@ -73,18 +73,18 @@ def test_without_a_path_readiness_is_unknown(build: Build) -> None:
 
 @pytest.fixture
 def mute() -> Iterator[int]:
-    """The port of a server that accepts and never answers."""
+    """Yield the port of a server that accepts and does not answer."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
 
 def test_a_worker_that_does_not_answer_keeps_no_other_waiting(mute: int) -> None:
-    """Probes run side by side and end within their time: a hundred mute workers cost one second, not a hundred."""
+    """Probes run concurrently: a hundred workers without an answer cost one second, not a hundred."""
     answers = probe({f"web-{number}": (mute, "/") for number in range(50)})
     assert set(answers.values()) == {False}
 
 
 def test_refused_connections_are_not_ready() -> None:
-    """A worker that has not opened its port yet."""
+    """The worker has not opened its port yet."""
     port = int(free_ports(1).split("-")[0])
     assert probe({"web-1": (port, "/healthz")}) == {"web-1": False}

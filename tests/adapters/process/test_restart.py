@@ -1,4 +1,4 @@
-"""Workers outlive the daemon and are found again, whenever it was killed."""
+"""Workers outlive the daemon, and the next daemon finds them, whenever it was killed."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def stranger() -> Iterator[subprocess.Popen[bytes]]:
-    """A process of somebody else's; it leads its own group, as a worker does."""
+    """A process outside the pool; it leads its own group, as a worker does."""
     with subprocess.Popen(["sleep", "1000"], start_new_session=True) as process:
         yield process
         process.kill()
@@ -32,7 +32,7 @@ def stranger() -> Iterator[subprocess.Popen[bytes]]:
 
 @contextlib.contextmanager
 def _daemon(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Another process that keeps three workers, and ends by being killed."""
+    """A process that keeps three workers until it is killed."""
     command = [sys.executable, "-m", "tests.adapters.process.daemon", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as daemon:
         try:
@@ -55,7 +55,7 @@ def _worker(identity: Identity | None, **changes: object) -> Worker:
 
 
 def test_a_new_connection_finds_the_workers_of_the_last(build: Build) -> None:
-    """A reload or a restart changes nothing for those who work."""
+    """A reload or a restart does not change the workers."""
     harness = build(initialReplicas=3)
     before = harness.settle(3)
     harness.rebuild()
@@ -63,7 +63,7 @@ def test_a_new_connection_finds_the_workers_of_the_last(build: Build) -> None:
 
 
 def test_workers_survive_the_daemons_sigkill(build: Build, tmp_path: Path) -> None:
-    """After kill -9 of the daemon the same processes are found again, and none is started twice."""
+    """After kill -9 of the daemon, the next daemon finds the same processes and starts none twice."""
     with _daemon(tmp_path) as daemon:
         daemon.kill()
     before = [worker.identity for worker in StateFile(tmp_path / "state").load()["web"].workers]
@@ -74,7 +74,7 @@ def test_workers_survive_the_daemons_sigkill(build: Build, tmp_path: Path) -> No
 
 
 def test_an_adopted_worker_is_replaced_when_it_dies(build: Build, tmp_path: Path) -> None:
-    """It is not our child any more: it is known by its identity alone."""
+    """It is no longer a child of the daemon; only its identity is known."""
     with _daemon(tmp_path) as daemon:
         daemon.kill()
     harness = build()
@@ -84,7 +84,7 @@ def test_an_adopted_worker_is_replaced_when_it_dies(build: Build, tmp_path: Path
 
 
 def test_a_crash_between_start_and_record_loses_no_worker(build: Build, tmp_path: Path) -> None:
-    """The intent was recorded before: whoever carries its token is that worker."""
+    """The worker was recorded first: the process with its token is that worker."""
     worker = _worker(None)
     environment = {**os.environ, TOKEN_VARIABLE: worker.token}
     with subprocess.Popen(["sleep", "1000"], start_new_session=True, env=environment) as process:
@@ -96,7 +96,7 @@ def test_a_crash_between_start_and_record_loses_no_worker(build: Build, tmp_path
 
 
 def test_a_crash_between_record_and_start_counts_no_worker(build: Build, tmp_path: Path) -> None:
-    """Nobody carries the token: it never ran, and another is started in its place."""
+    """No process has the token: the worker never ran, and another one is started."""
     _record(tmp_path, _worker(None))
     assert [one.name for one in build().settle(1).instances] == ["web-2"]
 
@@ -104,7 +104,7 @@ def test_a_crash_between_record_and_start_counts_no_worker(build: Build, tmp_pat
 def test_a_pid_that_is_another_process_by_now_is_never_signalled(
     build: Build, tmp_path: Path, stranger: subprocess.Popen[bytes]
 ) -> None:
-    """Pids come round again: only pid, start time and boot together are the worker."""
+    """Pids are reused: only pid, start time and boot identify a worker."""
     own = identify(stranger.pid)
     assert own is not None
     others = [replace(own, start_ticks=own.start_ticks - 1), replace(own, boot_id="another")]
@@ -115,7 +115,7 @@ def test_a_pid_that_is_another_process_by_now_is_never_signalled(
 
 
 def test_a_stop_that_was_cut_short_is_finished(build: Build, tmp_path: Path) -> None:
-    """The decision to stop a worker is durable, not only its signal."""
+    """The decision to stop a worker is durable."""
     with subprocess.Popen(["sleep", "1000"], start_new_session=True) as process:
         _record(tmp_path, _worker(identify(process.pid), stopping=True), size=0)
         build().settle(0)
@@ -151,7 +151,7 @@ def test_a_reload_hands_over_without_an_error(build: Build) -> None:
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"pools": {"web": {}}}', '{"pools": {"web": {"workers": [{}]}}}'])
 def test_a_damaged_state_file_starts_nothing(build: Build, tmp_path: Path, content: str) -> None:
-    """Taken for empty, its workers would be started a second time."""
+    """If it counted as empty, its workers would be started a second time."""
     (tmp_path / "state").mkdir()
     (tmp_path / "state/workers.json").write_text(content)
     harness = build()
@@ -162,7 +162,7 @@ def test_a_damaged_state_file_starts_nothing(build: Build, tmp_path: Path, conte
 
 
 def test_a_state_folder_that_cannot_be_written_changes_no_size(build: Build) -> None:
-    """A size that would be forgotten is not accepted; afterwards all goes on."""
+    """A size that would be forgotten is refused; later writes succeed."""
     harness = build()
     state = harness.settle(1)
     records, aside = harness.state_dir / "workers.json", harness.state_dir / "aside"
@@ -180,7 +180,7 @@ def test_a_state_folder_that_cannot_be_written_changes_no_size(build: Build) -> 
 def test_workers_of_a_pool_that_is_not_configured_any_more_are_named_and_left_alone(
     build: Build, tmp_path: Path, stranger: subprocess.Popen[bytes]
 ) -> None:
-    """A slip in the configuration must not end a production pool."""
+    """A mistake in the configuration must not end a production pool."""
     identity = identify(stranger.pid)
     state_dir = tmp_path / "state"
     state_dir.mkdir()
@@ -193,7 +193,7 @@ def test_workers_of_a_pool_that_is_not_configured_any_more_are_named_and_left_al
 
 
 def test_records_come_back_as_they_were_written(tmp_path: Path) -> None:
-    """Every field of a worker survives the file."""
+    """The file keeps every field of a worker."""
     worker = _worker(
         Identity(1, 2, "boot"), port=8080, stopping=True, ready=False, ready_since=datetime(2026, 1, 2, tzinfo=UTC)
     )
@@ -204,7 +204,7 @@ def test_records_come_back_as_they_were_written(tmp_path: Path) -> None:
 
 
 def test_a_file_where_the_logs_should_be_is_unavailable(build: Build, tmp_path: Path) -> None:
-    """Whatever is wrong with the folder is a sentence, not a traceback."""
+    """A wrong folder causes a message, not a traceback."""
     (tmp_path / "state").mkdir()
     (tmp_path / "state/logs").touch()
     harness = build()
@@ -213,7 +213,7 @@ def test_a_file_where_the_logs_should_be_is_unavailable(build: Build, tmp_path: 
 
 
 def test_a_state_folder_that_cannot_be_locked_is_unavailable(build: Build, tmp_path: Path) -> None:
-    """Without the lock nothing is started: another could be at it."""
+    """Without the lock nothing is started: another daemon may keep the workers."""
     (tmp_path / "state/lock").mkdir(parents=True)
     harness = build()
     with pytest.raises(TargetUnavailable, match=r"lock: Is a directory; make the folder writable"):

@@ -1,4 +1,4 @@
-"""The section of a process connection, and what is wrong with it offline."""
+"""The settings of a process connection, and their offline checks."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -22,12 +22,12 @@ def _settings(**pool: Any) -> ProcessSettings:
 
 
 def test_it_is_found_by_its_entry_point() -> None:
-    """Like anybody else's adapter."""
+    """Its entry point works like a third party's."""
     assert load("process") is Process
 
 
 def test_the_whole_section_loads() -> None:
-    """Every key of the design, with paths relative to the file."""
+    """All keys load, with paths relative to the file."""
     settings = _settings(
         command="worker --listen '{port} x'",
         cwd="run",
@@ -46,7 +46,7 @@ def test_the_whole_section_loads() -> None:
 
 
 def test_only_the_command_is_needed() -> None:
-    """Defaults: 10 s of grace, one worker to begin with."""
+    """The defaults are 10 s of grace and one initial worker."""
     pool = _settings().pools["web"]
     assert (pool.grace_period, pool.initial_replicas, pool.ports) == (timedelta(seconds=10), 1, None)
 
@@ -80,7 +80,7 @@ def test_only_the_command_is_needed() -> None:
     ],
 )
 def test_what_cannot_work_is_said_offline(pool: dict[str, Any], message: str) -> None:
-    """`check` finds it, not the first scale-out at night."""
+    """`check` finds it before the first scale-out."""
     with pytest.raises(ValidationError) as error:
         _settings(**pool)
     assert message in str(error.value)
@@ -109,19 +109,19 @@ def test_pools_do_not_share_a_targets_file() -> None:
     ],
 )
 def test_an_unknown_pool_names_the_nearest(name: str, problem: str | None) -> None:
-    """A slip of the pen is told with its remedy."""
+    """A typing error is reported with its remedy."""
     assert Process.target_problem(TargetRef("local", name), _settings()) == problem
 
 
 def test_a_system_without_proc_is_told_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers could be started there, and never be known again."""
+    """Workers could be started and never be found again."""
     monkeypatch.setattr(procfs, "_PROC", tmp_path)
     with pytest.raises(AdapterError, match="run the daemon on Linux"):
         Process(make_context(_settings(), tmp_path))
 
 
 def test_the_settings_have_a_json_schema_and_write_back() -> None:
-    """Editors complete the section by it; a loaded pool writes as it was read."""
+    """Editors complete the section by it; a loaded pool is written as it was read."""
     schema = ProcessSettings.model_json_schema()
     pool = schema["$defs"]["PoolSettings"]["properties"]
     assert pool["ports"]["anyOf"][0]["pattern"] == "^[0-9]{1,5}-[0-9]{1,5}$"

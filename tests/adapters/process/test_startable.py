@@ -1,4 +1,4 @@
-"""A command that cannot be started is known without starting it."""
+"""A command that cannot be started is detected without starting it."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from adapters.process.startable import unstartable
 
 @pytest.fixture(autouse=True)
 def programs(tmp_path: Path) -> None:
-    """Files of every kind, in the folder that the pools work in."""
+    """Files of every kind in the pools' folder."""
     for name, content, mode in (
         ("script", "#!/bin/sh\nexit 0\n", 0o755),
         ("plain", "#!/bin/sh\n", 0o644),
@@ -44,7 +44,7 @@ def problem(folder: Path, **pool: Any) -> str | None:
     ],
 )
 def test_a_command_that_starts_is_fine(tmp_path: Path, pool: dict[str, Any]) -> None:
-    """By path, from the pool's folder, by PATH: as the kernel finds it."""
+    """By path, from the pool's folder, and by PATH, as the kernel finds it."""
     (tmp_path / "20000").symlink_to("script")
     assert problem(tmp_path, **pool) is None
     settings = PoolSettings.model_validate(pool)
@@ -74,7 +74,7 @@ def test_a_command_that_starts_is_fine(tmp_path: Path, pool: dict[str, Any]) -> 
     ],
 )
 def test_what_is_in_the_way_is_named_with_what_to_do(tmp_path: Path, pool: dict[str, Any], said: str) -> None:
-    """Else the first scale-out at night would find it."""
+    """Otherwise the first scale-out would fail."""
     found = problem(tmp_path, **pool)
     assert found is not None
     assert said in found
@@ -82,7 +82,7 @@ def test_what_is_in_the_way_is_named_with_what_to_do(tmp_path: Path, pool: dict[
 
 
 def test_the_pools_own_path_goes_before_the_environments(tmp_path: Path) -> None:
-    """As for the worker."""
+    """The same order as for the worker."""
     assert problem(tmp_path, command="tool", env={"PATH": str(tmp_path / "bin")}) is None
     settings = PoolSettings.model_validate({"command": "tool"})
     assert unstartable(settings, {"PATH": f"/nowhere{os.pathsep}{tmp_path / 'bin'}"}) is None

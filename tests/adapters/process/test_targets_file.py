@@ -1,4 +1,4 @@
-"""Prometheus is told of the workers by a file_sd file."""
+"""A file_sd file lists the workers for Prometheus."""
 
 import errno
 import json
@@ -21,7 +21,7 @@ def _entries(file: Path) -> list[dict[str, Any]]:
 
 
 def test_it_names_the_workers_that_stay(build: Build, tmp_path: Path) -> None:
-    """Addresses as the instances' identities have them, labels to tell the pools apart, and a name to join by."""
+    """Addresses are those of the instances' identities; labels tell pools apart and join samples."""
     file = tmp_path / "web.json"
     harness = build(ports=free_ports(3), initialReplicas=2, targetsFile=str(file))
     state = harness.settle(2)
@@ -34,7 +34,7 @@ def test_it_names_the_workers_that_stay(build: Build, tmp_path: Path) -> None:
 
 
 def test_it_follows_the_size(build: Build, tmp_path: Path) -> None:
-    """What is gone is not scraped: Prometheus would report it down."""
+    """Prometheus would report an ended worker as down."""
     file = tmp_path / "web.json"
     harness = build(ports=free_ports(2), targetsFile=str(file))
     poll(lambda: len(_entries(file)) == 1, "the first worker")
@@ -45,7 +45,7 @@ def test_it_follows_the_size(build: Build, tmp_path: Path) -> None:
 
 
 def test_it_is_written_again_when_somebody_removes_it(build: Build, tmp_path: Path) -> None:
-    """A cleaned folder must not blind Prometheus until the next change of size."""
+    """A removed file must not hide the workers until the next change of size."""
     file = tmp_path / "web.json"
     build(ports=free_ports(2), targetsFile=str(file))
     poll(lambda: len(_entries(file)) == 1, "the first worker")
@@ -54,7 +54,7 @@ def test_it_is_written_again_when_somebody_removes_it(build: Build, tmp_path: Pa
 
 
 def test_a_file_that_cannot_be_written_is_said_once_and_stops_nothing(build: Build, tmp_path: Path) -> None:
-    """The pool is kept all the same, and the file comes as soon as it can."""
+    """The pool is kept, and the file is written as soon as possible."""
     file = tmp_path / "later/web.json"
     harness = build(ports=free_ports(2), targetsFile=str(file))
     harness.settle(1)
@@ -67,7 +67,7 @@ def test_a_file_that_cannot_be_written_is_said_once_and_stops_nothing(build: Bui
 
 
 def test_while_it_cannot_be_written_the_target_warns_of_it(build: Build, tmp_path: Path) -> None:
-    """Its metrics then have no samples for ever, and nothing else would tell why; mended, it is told no more."""
+    """Its metrics have no samples, and the warning says why; after the repair it ends."""
     file = tmp_path / "later/web.json"
     harness = build(ports=free_ports(1), targetsFile=str(file), others={"api": {"command": "sleep 1000"}})
     harness.settle(1)
@@ -95,7 +95,7 @@ def test_while_it_cannot_be_written_the_target_warns_of_it(build: Build, tmp_pat
     ],
 )
 def test_each_failure_has_its_own_remedy(number: int, remedy: str) -> None:
-    """What mends one does nothing for another."""
+    """A remedy for one failure does not help another."""
     said = targets_file.not_written(Path("/srv/x/web.json"), OSError(number, os.strerror(number)))
     assert said.endswith(f"targetsFile /srv/x/web.json: {os.strerror(number)}; {remedy}")
 
@@ -103,7 +103,7 @@ def test_each_failure_has_its_own_remedy(number: int, remedy: str) -> None:
 def test_a_folder_of_services_that_only_the_daemon_may_enter_is_a_warning(
     build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """/var/lib/autoscaler has the mode 0700: the file is written, and Prometheus never reads it."""
+    """/var/lib/autoscaler has the mode 0700: the file is written, and Prometheus cannot read it."""
     closed = _open_above(tmp_path) / "closed"
     closed.mkdir(mode=0o700)
     monkeypatch.setattr(targets_file, "_OF_SERVICES", (closed.parent,))
@@ -116,7 +116,7 @@ def test_a_folder_of_services_that_only_the_daemon_may_enter_is_a_warning(
 
 
 def test_a_closed_folder_of_one_s_own_is_no_warning(build: Build, tmp_path: Path) -> None:
-    """In a home or a temporary folder the same user runs Prometheus, mostly."""
+    """In a home or temporary folder, usually the same user runs Prometheus."""
     closed = _open_above(tmp_path) / "closed"
     closed.mkdir(mode=0o700)
     harness = build(ports=free_ports(1), targetsFile=str(closed / "web.json"))
@@ -125,7 +125,7 @@ def test_a_closed_folder_of_one_s_own_is_no_warning(build: Build, tmp_path: Path
 
 
 def test_examining_finds_a_folder_that_is_missing(build: Build, tmp_path: Path) -> None:
-    """`check --live` says it before the daemon runs."""
+    """`check --live` reports it before the daemon runs."""
     harness = build(ports=free_ports(1), targetsFile=str(tmp_path / "none/web.json"), dry_run=True)
     assert harness.process.examine(harness.target) == (
         f"Prometheus would not find the workers of pool 'web': the folder {tmp_path}/none does not exist; create it, "
@@ -134,7 +134,7 @@ def test_examining_finds_a_folder_that_is_missing(build: Build, tmp_path: Path) 
 
 
 def _open_above(folder: Path) -> Path:
-    """The folder, which all users may enter now, and all that are above it and ours."""
+    """Open the folder, and those above it that are ours, to all users."""
     for each in (folder, *folder.parents):
         if each.stat().st_uid == os.getuid() and not each.stat().st_mode & 0o001:
             each.chmod(0o711)

@@ -9,6 +9,6 @@ from autoscaler.target.http.session import Session
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    """As an adapter has it."""
+    """A session as an adapter has it."""
     with Session(largest=2**20) as one:
         yield one

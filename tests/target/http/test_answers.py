@@ -1,4 +1,4 @@
-"""Answers are bounded in bytes, complete or an error, and leave nothing behind."""
+"""Answers are bounded in bytes, complete or an error, and leave no data behind."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ from autoscaler.target.http.session import Session
 from tests.servers.scripted import Script, Wire, scripted
 
 LARGEST = 2**20
-"""The fixture's."""
+"""The bound of the fixture's session."""
 
 
 def answering(body: bytes, headers: bytes = b"", status: str = "200 OK") -> Script:
@@ -59,7 +59,7 @@ def endless_interim_answers(wire: Wire) -> None:
 
 
 def endless_gzip_of_nothing(wire: Wire) -> None:
-    """A stored block without content is five bytes; what has one for each 64 KiB never ends."""
+    """Return endless gzip: an empty stored block of five bytes for each 64 KiB."""
     wire.read()
     wire.send(b"HTTP/1.1 200 OK\r\n" + GZIP + b"\r\n" + gzip.compress(b"")[:10])
     wire.repeat(b"\0\0\0\xff\xff" * 10_000, every_seconds=0)
@@ -83,21 +83,21 @@ BOMB = gzip.compress(b" " * 2**26)
     ids=["endless", "endless chunks", "one byte more", "bomb", "bomb of several parts", "error", "gzip of nothing"],
 )
 def test_an_answer_that_is_too_large_is_left(session: Session, script: Script) -> None:
-    """What counts is what it unpacks to: 64 KiB may become 64 MiB."""
+    """The bound counts decompressed bytes: 64 KiB may become 64 MiB."""
     error = failure(session, script)
     assert type(error) is TooLarge
     assert str(error) == "answered with more than 1 MiB"
 
 
 def test_a_bomb_in_a_bomb_is_not_unpacked(session: Session) -> None:
-    """`gzip, gzip`: unpacked layer by layer, no bound on one of them holds."""
+    """With `gzip, gzip`, a bound on one layer does not bound the other."""
     error = failure(session, answering(gzip.compress(BOMB), b"Content-Encoding: gzip, gzip\r\n"))
     assert str(error) == "its answer is encoded as 'gzip, gzip'; only gzip can be unpacked"
 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_an_answer_of_exactly_the_bound_is_read(session: Session, packed: bool) -> None:
-    """And the connection is kept."""
+    """The connection is kept."""
     body = b"x" * LARGEST
     with scripted(answering(gzip.compress(body) if packed else body, GZIP if packed else b"")) as server:
         assert session.get(server.url, timeout=10).content == body
@@ -107,7 +107,7 @@ def test_an_answer_of_exactly_the_bound_is_read(session: Session, packed: bool) 
 
 
 def test_nothing_of_a_large_answer_is_kept_by_its_error(session: Session) -> None:
-    """An error lives on in results and logs, and its traceback keeps what its frames held."""
+    """Results and logs keep an error, and its traceback keeps the frames' data."""
     error: BaseException | None = failure(session, endless_body)
     held = 0
     while error is not None:
@@ -146,34 +146,34 @@ def test_nothing_of_a_large_answer_is_kept_by_its_error(session: Session) -> Non
     ],
 )
 def test_what_is_not_a_whole_answer_is_an_error(session: Session, content: bytes, said: str) -> None:
-    """Half of a list would be half of a load."""
+    """Half of a list would look like half of the load."""
     error = failure(session, raw(content))
     assert type(error) is Interrupted
     assert str(error).startswith(said)
 
 
 def test_interim_answers_without_end_are_left(session: Session) -> None:
-    """Each is thrown away, and the answer never comes: a core would be busy until the deadline."""
+    """Each is discarded, and the answer never comes: a core would be busy until the deadline."""
     error = failure(session, endless_interim_answers)
     assert type(error) is Interrupted
     assert str(error) == "its headers are larger than 1 MiB"
 
 
 def test_trailers_of_a_chunked_answer_are_passed_over(session: Session) -> None:
-    """They are part of HTTP, and nothing that we read is in them."""
+    """They are part of HTTP, and the daemon reads none."""
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n" + b"X-T: 1\r\n" * 5000 + b"\r\n"
     with scripted(raw(chunked)) as server:
         assert session.get(server.url, timeout=10).text == "{}"
 
 
 def test_a_proxys_words_are_cut_and_cleaned(session: Session) -> None:
-    """`Tunnel connection failed` quotes the reason of its status."""
+    """`Tunnel connection failed` quotes the reason of the proxy's status."""
     assert str(Interrupted("\x1b[2J" + "x" * 10**7)).startswith("\\x1b[2Jxxx")
     assert len(str(Interrupted("x" * 10**7))) < 1025
 
 
 def test_a_reset_is_an_error(session: Session) -> None:
-    """As a firewall does it."""
+    """A firewall may send it."""
 
     def reset(wire: Wire) -> None:
         wire.read()
@@ -186,20 +186,20 @@ def test_a_reset_is_an_error(session: Session) -> None:
 
 @pytest.mark.parametrize("packed", [b"", zlib.compress(b"", wbits=31)])
 def test_an_empty_body_is_an_answer(session: Session, packed: bytes) -> None:
-    """204, and 200 with nothing in it; some servers call it gzip all the same."""
+    """The status is 204, or 200 with an empty body, which some servers mark as gzip."""
     with scripted(answering(packed, GZIP)) as server:
         assert session.get(server.url, timeout=10).content == b""
 
 
 def test_a_status_is_the_callers_to_judge(session: Session) -> None:
-    """Only it knows what a 404 means there."""
+    """Only the caller knows the meaning of a 404."""
     with scripted(answering(b'{"message": "gone"}', b"", "404 Not Found")) as server:
         reply = session.get(server.url, timeout=10)
     assert (reply.status_code, reply.json()) == (404, {"message": "gone"})
 
 
 def test_cookies_are_neither_kept_nor_sent(session: Session) -> None:
-    """A load balancer's cookie would tie all cycles to one server behind it."""
+    """A load balancer's cookie would send all cycles to one server."""
     with scripted(answering(b"{}", b"Set-Cookie: stick=here; Path=/\r\n")) as server:
         session.get(server.url, timeout=10)
         session.get(server.url, timeout=10)
@@ -208,7 +208,7 @@ def test_cookies_are_neither_kept_nor_sent(session: Session) -> None:
 
 
 def test_the_jar_itself_refuses_cookies(session: Session) -> None:
-    """A client library that is a session may fill it; a server that sets more and more answers 431 in the end."""
+    """A client library that is a session may store cookies; a server that keeps adding them answers 431 in the end."""
     url = "http://prometheus.example/"
     headers = Message()
     headers["Set-Cookie"] = "stick=here; Path=/"
@@ -218,7 +218,7 @@ def test_the_jar_itself_refuses_cookies(session: Session) -> None:
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])
 def test_redirects_are_not_followed(session: Session, status: str) -> None:
-    """Credentials and writes would go where nobody sent them."""
+    """Credentials and writes would go to an address that is not configured."""
     with scripted(answering(b"{}")) as elsewhere:
         with scripted(answering(b"", b"Location: %b/\r\n" % elsewhere.url.encode(), status)) as server:
             reply = session.post(server.url, data=json.dumps({}), timeout=10)

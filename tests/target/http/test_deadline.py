@@ -1,4 +1,4 @@
-"""One deadline from connecting to the last byte, whatever trickles; past it the connection is gone."""
+"""One deadline applies from connecting to the last byte; after it, the connection is closed."""
 
 import socket
 import ssl
@@ -17,7 +17,7 @@ from tests.servers.scripted import Script, Wire, scripted
 pytestmark = pytest.mark.slow  # a third of a second each, and there are many
 SECONDS = 0.3
 LATE_SECONDS = 5.0
-"""What the deadline may be overdrawn by on a busy machine; the scripts last much longer."""
+"""Tolerance of the deadline on a busy machine; the scripts last much longer."""
 
 
 def trickled_status_line(wire: Wire) -> None:
@@ -122,7 +122,7 @@ def late(session: Session, url: str, **request: bytes) -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_an_answer_that_never_ends_is_left_and_its_connection_closed(session: Session, script: Script) -> None:
-    """Each byte meets a time-out of its own; a thread and a socket would be lost each cycle."""
+    """Each byte resets a time-out for one wait; a thread and a socket would be lost each cycle."""
     with scripted(script) as server:
         late(session, server.url)
         assert server.client_left()
@@ -137,14 +137,14 @@ def test_the_same_holds_behind_tls(script: Script, authority: Authority, server_
 
 
 def test_a_tls_handshake_that_never_begins_is_left(authority: Authority) -> None:
-    """Half-open: a port forward whose other end is gone accepts, and says nothing."""
+    """A port forward whose other end is gone accepts and sends nothing."""
     with scripted(silence) as server, Session(Tls(authority.ca)) as session:
         late(session, server.url.replace("http:", "https:"))
         assert server.client_left()
 
 
 def test_a_tls_handshake_that_trickles_is_left(authority: Authority) -> None:
-    """A record of 16 KiB is announced and comes byte by byte."""
+    """A record of 16 KiB is announced and arrives byte by byte."""
 
     def trickle(wire: Wire) -> None:
         wire.send(b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc")
@@ -157,13 +157,13 @@ def test_a_tls_handshake_that_trickles_is_left(authority: Authority) -> None:
 
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_a_peer_that_does_not_read_is_left(authority: Authority, server_tls: ssl.SSLContext, encrypted: bool) -> None:
-    """What is sent waits for it once its buffers are full; now and then it takes a little."""
+    """A send waits for the peer once its buffers are full."""
 
     def sip(wire: Wire) -> None:
         for _ in range(30):
             wire.pause(0.02)
             wire.connection.recv(1024)
-        wire.hang()  # reads on, up to the end
+        wire.hang()  # reads on to the end
 
     with scripted(sip, server_tls if encrypted else None) as server, Session(Tls(authority.ca)) as session:
         late(session, server.url.replace("http:", "https:" if encrypted else "http:"), data=b"x" * 2**25)
@@ -171,7 +171,7 @@ def test_a_peer_that_does_not_read_is_left(authority: Authority, server_tls: ssl
 
 
 def test_the_parts_of_an_exchange_share_one_deadline(session: Session) -> None:
-    """Headers, and each half of the body, come within a time-out of 0.3 s each."""
+    """Headers and each half of the body arrive within a time-out of 0.3 s each."""
 
     def slow(wire: Wire) -> None:
         wire.read()
@@ -184,7 +184,7 @@ def test_the_parts_of_an_exchange_share_one_deadline(session: Session) -> None:
 
 
 def test_a_kept_connection_has_each_exchanges_own_deadline(session: Session) -> None:
-    """A deadline that stays on a socket would end the next cycle's exchange."""
+    """A deadline left on a socket would end the next cycle's exchange."""
 
     def twice(wire: Wire) -> None:
         wire.read()
@@ -200,7 +200,7 @@ def test_a_kept_connection_has_each_exchanges_own_deadline(session: Session) -> 
 
 
 def test_what_comes_late_is_not_taken_for_the_next_answer(session: Session) -> None:
-    """It belongs to a question of the cycle before."""
+    """It belongs to a request of the previous cycle."""
 
     def late_once(wire: Wire) -> None:
         wire.read()
@@ -217,7 +217,7 @@ def test_what_comes_late_is_not_taken_for_the_next_answer(session: Session) -> N
 def test_a_proxy_that_hangs_before_and_after_its_answer_is_left_at_one_deadline(
     monkeypatch: pytest.MonkeyPatch, authority: Authority
 ) -> None:
-    """The handshake behind it must not begin a time-out of its own."""
+    """The handshake through it must not start its own time-out."""
 
     def tunnel(wire: Wire) -> None:
         wire.read()
@@ -237,7 +237,7 @@ def test_a_proxy_that_hangs_before_and_after_its_answer_is_left_at_one_deadline(
 
 
 def test_no_time_left_is_late_at_once(session: Session, tmp_path: Path) -> None:
-    """Nothing is sent that nobody would wait for."""
+    """Nothing is sent."""
     with scripted(silence) as server:
         with pytest.raises(Late):
             session.get(server.url, timeout=-1)
@@ -245,7 +245,7 @@ def test_no_time_left_is_late_at_once(session: Session, tmp_path: Path) -> None:
 
 
 def test_a_connection_that_came_about_at_the_deadline_is_closed() -> None:
-    """Between its dialling and its first byte; nobody else knows the socket yet."""
+    """It is reached between connecting and the first byte; no caller has the socket yet."""
     ours, theirs = socket.socketpair()
     seconds = iter((1.0, 0.0))
     connection = bounded(HTTPConnection, lambda: next(seconds), dial=lambda _: ours)("host")

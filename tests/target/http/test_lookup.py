@@ -1,4 +1,4 @@
-"""Names and addresses: a look-up that hangs is left behind, and there are never more than four."""
+"""Name look-ups: one that hangs is abandoned, and at most four run."""
 
 import socket
 import threading
@@ -21,7 +21,7 @@ def fine(wire: Wire) -> None:
 
 
 class Resolver:
-    """`socket.getaddrinfo`, which hangs for names under `.hangs`, and knows those in `names`."""
+    """A `socket.getaddrinfo` that hangs for names under `.hangs` and knows those in `names`."""
 
     def __init__(self) -> None:
         self.names: dict[str, list[tuple[str, int]]] = {}
@@ -42,7 +42,7 @@ class Resolver:
 
 @pytest.fixture
 def resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolver]:
-    """In place of the machine's, and look-ups that no other test left behind."""
+    """Replace the machine's resolver, and start without other tests' look-ups."""
     made = Resolver()
     monkeypatch.setattr(lookup, "_LOOK_UPS", lookup.LookUps())
     monkeypatch.setattr(socket, "getaddrinfo", made)
@@ -63,7 +63,7 @@ def wait_until(happened: Callable[[], bool]) -> None:
 
 
 def test_a_look_up_that_hangs_is_left_at_the_deadline(session: Session, resolver: Resolver) -> None:
-    """The C library waits for its resolvers, up to half a minute, and nothing can stop it."""
+    """The C library waits for its resolvers for up to half a minute and cannot be interrupted."""
     began = time.monotonic()
     with pytest.raises(Late):
         session.get("http://prometheus.hangs/", timeout=0.2)
@@ -71,7 +71,7 @@ def test_a_look_up_that_hangs_is_left_at_the_deadline(session: Session, resolver
 
 
 def test_one_look_up_of_a_name_is_under_way_at_a_time(session: Session, resolver: Resolver) -> None:
-    """A name that hangs costs one thread, not one each cycle; and who asks later still gets its answer."""
+    """A name that hangs costs one thread, not one each cycle; later callers still get its answer."""
     for _ in range(3):
         with pytest.raises(Late):
             session.get("http://prometheus.hangs/", timeout=0.05)
@@ -84,7 +84,7 @@ def test_one_look_up_of_a_name_is_under_way_at_a_time(session: Session, resolver
 
 
 def test_with_four_left_behind_a_fifth_name_is_refused_at_once(session: Session, resolver: Resolver) -> None:
-    """The message points at the resolver; addresses go on, and names do as soon as one look-up ends."""
+    """The message names the resolver. Addresses go on, and names do once a look-up ends."""
     for number in range(4):
         with pytest.raises(Late):
             session.get(f"http://{number}.hangs/", timeout=0.05)
@@ -102,7 +102,7 @@ def test_with_four_left_behind_a_fifth_name_is_refused_at_once(session: Session,
 
 
 def test_a_fifth_name_waits_for_four_that_only_take_their_time(resolver: Resolver) -> None:
-    """At the start of a daemon with many connections, all names are looked up at once."""
+    """A daemon with many connections looks up all names at its start."""
     ended: list[object] = []
 
     def ask(host: str) -> None:
@@ -124,8 +124,8 @@ def test_a_fifth_name_waits_for_four_that_only_take_their_time(resolver: Resolve
     assert len(ended) == 6
 
 
-def test_who_waits_for_room_is_late_at_the_deadline(resolver: Resolver) -> None:
-    """Not for ever: the four before it may hang."""
+def test_a_caller_that_waits_for_another_look_up_is_late_at_the_deadline(resolver: Resolver) -> None:
+    """The four look-ups before it may hang."""
     with ExitStack() as stack:
         for number in range(4):
             session = stack.enter_context(Session())
@@ -144,7 +144,7 @@ def test_who_waits_for_room_is_late_at_the_deadline(resolver: Resolver) -> None:
 def test_a_name_is_looked_up_again_after_threads_were_short(
     session: Session, resolver: Resolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process' bound (TasksMax) is met for a moment; the name must not be waited for from then on for ever."""
+    """The process reaches its limit of tasks (TasksMax) briefly; the name must be looked up again later."""
     with monkeypatch.context() as short:
         short.setattr(threading.Thread, "start", no_more_threads)
         with pytest.raises(Unreachable, match="no thread could be started"):
@@ -158,20 +158,20 @@ def no_more_threads(thread: threading.Thread) -> None:
 
 
 def test_an_unknown_name_says_so(session: Session, resolver: Resolver) -> None:
-    """In the system's words, with the name."""
+    """The message has the system's text and the name."""
     with pytest.raises(Unreachable, match=r"^the address of 'nosuch' was not found: Name or service not known$"):
         session.get("http://nosuch/", timeout=10)
 
 
 @pytest.mark.parametrize("name", ["a" * 64 + ".example", "a..b"])
 def test_what_cannot_be_a_name_says_so(session: Session, name: str) -> None:
-    """Python refuses it before any resolver does."""
+    """Python refuses it before a resolver does."""
     with pytest.raises(Unreachable):
         session.get(f"http://{name}/", timeout=10)
 
 
 def test_each_address_has_its_share_of_the_time(session: Session, resolver: Resolver) -> None:
-    """The first gives no answer, the second refuses, the third is the one."""
+    """The first address does not answer, the second refuses, the third accepts."""
     with full_backlog() as full, scripted(fine) as server:
         resolver.names["many"] = [full, ("127.0.0.1", free_port()), ("127.0.0.1", server.port)]
         assert session.get("http://many/", timeout=3).text == "{}"
@@ -188,7 +188,7 @@ def test_many_addresses_share_one_deadline(session: Session, resolver: Resolver)
 
 
 def test_all_addresses_failing_names_each_reason_once(session: Session, resolver: Resolver) -> None:
-    """`localhost` is two addresses, and mostly one reason."""
+    """`localhost` has two addresses, usually with one reason."""
     resolver.names["many"] = [("127.0.0.1", free_port()), ("127.0.0.1", free_port())]
     with pytest.raises(Unreachable, match=r"^Connection refused$"):
         session.get("http://many/", timeout=10)

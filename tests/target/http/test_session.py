@@ -1,4 +1,4 @@
-"""Whom a session talks to, what it shows of itself, and what it says of failures."""
+"""The peers of a session, the credentials that it sends, and its error messages."""
 
 import os
 import socket
@@ -30,7 +30,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 def context(authority: Authority, name: str, *, ask: bool = False) -> ssl.SSLContext:
-    """A server's, with a certificate for `name`; `ask`: it wants one of the same authority's."""
+    """Return a server's context with a certificate for `name`; `ask`: it requires a client certificate."""
     pair = authority.sign(f"server-{name}", name)
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     made.load_cert_chain(pair.cert, pair.key)
@@ -52,16 +52,16 @@ def refusal(server: Scripted, tls: Tls) -> HttpError:
 
 
 class TestTls:
-    """Certificates, in both directions."""
+    """Certificates of both sides."""
 
     def test_own_authority_client_certificate_and_server_name(self, authority: Authority) -> None:
-        """All of it together; the address is not in the certificate."""
+        """They work together; the address is not in the certificate."""
         ours = authority.sign("ours", "ours")
         with scripted(fine, context(authority, NAME, ask=True)) as server:
             assert ask(server, Tls(authority.ca, ours.cert, ours.key, NAME)) == "{}"
 
     def test_one_file_may_hold_certificate_and_key(self, authority: Authority, tmp_path: Path) -> None:
-        """As many tools write it."""
+        """Many tools write one file."""
         ours, both = authority.sign("both", "both"), tmp_path / "both.pem"
         both.write_bytes(ours.cert.read_bytes() + ours.key.read_bytes())
         with scripted(fine, context(authority, NAME, ask=True)) as server:
@@ -76,20 +76,20 @@ class TestTls:
         assert "its certificate is not accepted: " in str(error)
 
     def test_another_authority_is_refused(self, authority: Authority, tmp_path: Path) -> None:
-        """It could be anybody's."""
+        """It may be another server."""
         with scripted(fine, context(authority, NAME)) as server:
             error = refusal(server, Tls(Authority(tmp_path).ca, server_name=NAME))
         assert type(error) is TlsFailed
 
     def test_a_server_that_wants_a_certificate_refuses_without_one(self, authority: Authority) -> None:
-        """Its alert comes when the request was sent already."""
+        """Its alert arrives after the request was sent."""
         with scripted(fine, context(authority, NAME, ask=True)) as server:
             error = refusal(server, Tls(authority.ca, server_name=NAME))
         assert type(error) is TlsFailed
         assert "certificate required" in str(error)
 
     def test_plain_http_behind_https_is_a_failure_of_tls(self, authority: Authority) -> None:
-        """Not a network that is down."""
+        """It is not a network failure."""
 
         def greet(wire: Wire) -> None:
             wire.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -104,7 +104,7 @@ class TestTls:
     def test_tls_that_fails_once_the_request_was_sent_says_nothing_of_the_request(
         self, authority: Authority, answer: bytes
     ) -> None:
-        """A write may have been carried out: a box in between restarts, or mixes connections up."""
+        """A write may have been performed: a device in between restarts, or mixes connections."""
 
         def garble(wire: Wire) -> None:
             wire.read()
@@ -119,7 +119,7 @@ class TestTls:
         assert "TLS: " in str(error)
 
     def test_a_server_that_hangs_up_in_the_handshake_is_interrupted(self, authority: Authority) -> None:
-        """It restarts: no certificate is wrong."""
+        """The server restarts: no certificate is wrong."""
 
         def end(wire: Wire) -> None:
             wire.connection.recv(65536)
@@ -128,14 +128,14 @@ class TestTls:
             assert type(refusal(server, Tls(authority.ca))) is Interrupted
 
     def test_any_certificate_is_accepted_when_asked_for(self, authority: Authority) -> None:
-        """Without a warning, which pytest would turn into an error."""
+        """A warning would be an error in pytest."""
         with scripted(fine, context(authority, NAME)) as server:
             assert ask(server, Tls(verify=False)) == "{}"
 
     def test_the_environments_authorities_do_not_replace_those_asked_for(
         self, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The library lets REQUESTS_CA_BUNDLE win over a session's own."""
+        """The library lets REQUESTS_CA_BUNDLE override a session's own."""
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(Authority(tmp_path).ca))
         with scripted(fine, context(authority, NAME)) as server:
             assert ask(server, Tls(authority.ca, server_name=NAME), environment=True) == "{}"
@@ -145,7 +145,7 @@ class TestTls:
     def test_a_file_that_is_gone_is_named_and_nothing_sent(
         self, authority: Authority, tmp_path: Path, which: str
     ) -> None:
-        """It may have been there when the daemon started."""
+        """It may have existed when the daemon started."""
         gone = tmp_path / "gone.pem"
         with scripted(fine, context(authority, NAME)) as server:
             error = refusal(server, Tls(gone) if which == "ca_file" else Tls(authority.ca, gone))
@@ -155,13 +155,13 @@ class TestTls:
 
 
 def test_a_port_where_nobody_listens_refuses(session: Session) -> None:
-    """Nothing was sent, so that a write was certainly not carried out."""
+    """Nothing was sent, so a write was certainly not performed."""
     with pytest.raises(Unreachable, match=r"^Connection refused$"):
         session.post(f"http://127.0.0.1:{free_port()}/", data="{}", timeout=10)
 
 
 def test_a_connection_can_be_supplied(tmp_path: Path) -> None:
-    """A unix socket, an ssh client: whatever reads and writes."""
+    """It may be a Unix socket or an ssh client."""
     path = str(tmp_path / "socket")
 
     def dial(seconds: float) -> socket.socket:
@@ -178,7 +178,7 @@ def test_a_connection_can_be_supplied(tmp_path: Path) -> None:
 
 
 def test_a_connection_that_cannot_be_supplied_is_unreachable() -> None:
-    """In the system's words."""
+    """The message has the system's text."""
 
     def dial(seconds: float) -> socket.socket:
         raise FileNotFoundError(2, "No such file or directory", "/secret/path")
@@ -188,7 +188,7 @@ def test_a_connection_that_cannot_be_supplied_is_unreachable() -> None:
 
 
 def test_proxies_of_the_environment_count_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An agent's address is reached directly; what a Prometheus is behind may need one."""
+    """An agent's address is reached directly; a Prometheus may be behind a proxy."""
     for variable in ("NO_PROXY", "no_proxy", "http_proxy"):
         monkeypatch.delenv(variable, raising=False)
     with scripted(fine) as proxy, scripted(fine) as server:
@@ -202,14 +202,14 @@ def test_proxies_of_the_environment_count_only_when_asked_for(monkeypatch: pytes
 
 
 def test_the_server_name_is_checked_through_a_proxy_too() -> None:
-    """A proxy of the environment must not loosen what is verified."""
+    """A proxy of the environment must not weaken the verification."""
     transport = Session(Tls(server_name="prometheus.internal")).transport
     names = transport.proxy_manager_for("http://127.0.0.1:1").connection_pool_kw
     assert names["assert_hostname"] == names["server_hostname"] == "prometheus.internal"
 
 
 def test_a_socks_proxy_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its library knows no deadline."""
+    """Its library ignores the deadline."""
     monkeypatch.setenv("HTTP_PROXY", "socks5://me:hunter2@127.0.0.1:1")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
@@ -220,7 +220,7 @@ def test_a_socks_proxy_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("environment", [False, True])
 def test_netrc_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: bool) -> None:
-    """What the file does not say must not be sent."""
+    """Only configured credentials may be sent."""
     (tmp_path / "netrc").write_text("default login me password hunter2\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -230,7 +230,7 @@ def test_netrc_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, envi
 
 
 def test_no_secret_is_in_a_message(session: Session) -> None:
-    """The errors of requests quote the URL with its parameters, and headers with their tokens."""
+    """The errors of requests quote the URL's parameters and the headers' tokens."""
     nowhere = f"http://me:hunter2@127.0.0.1:{free_port()}/"
     tries = [
         {"url": nowhere, "params": {"token": "hunter2"}},
@@ -246,7 +246,7 @@ def test_no_secret_is_in_a_message(session: Session) -> None:
 
 
 def test_what_the_caller_is_handling_is_not_taken_for_the_cause(session: Session) -> None:
-    """Python notes it as the context of every error meanwhile; its text may hold anything."""
+    """Python stores it as the context of every error; its text may contain anything."""
     try:
         int("hunter2")
     except ValueError:

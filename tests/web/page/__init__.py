@@ -1,1 +1,1 @@
-"""What the page is made of, without a browser."""
+"""The page's parts, without a browser."""

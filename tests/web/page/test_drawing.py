@@ -1,4 +1,4 @@
-"""Places of marks in the small drawings."""
+"""Positions of marks in the small drawings."""
 
 from datetime import timedelta
 
@@ -25,7 +25,7 @@ def minutes(before: int) -> timedelta:
     ],
 )
 def test_a_size_is_drawn_between_its_bounds(current: int | None, desired: int | None, drawn: SizeGauge) -> None:
-    """Also one that is outside them, or unknown: a mark beside the drawing would be a lie."""
+    """This includes a size outside them or unknown: a mark outside the drawing would be wrong."""
     assert size_gauge(current, desired, 1, 11) == drawn
 
 
@@ -35,7 +35,7 @@ def test_equal_bounds_are_drawn_in_the_middle() -> None:
 
 
 def test_no_bounds_no_gauge() -> None:
-    """Nothing is known before the first decision of what left the configuration."""
+    """Before the first decision, nothing is known of an autoscaler that left the configuration."""
     assert size_gauge(3, 3, None, None) is None
 
 
@@ -49,30 +49,30 @@ def test_no_bounds_no_gauge() -> None:
     ],
 )
 def test_a_load_is_drawn_against_its_target(value: float | None, bar: LoadBar | None) -> None:
-    """The target stands at the same place in every row, so that a column of bars compares."""
+    """The target has the same position in every row, so that bars compare."""
     assert load_bar(value, 60) == bar
 
 
 def test_sizes_are_drawn_as_steps() -> None:
-    """A size holds until the next; a slope would show sizes that never were."""
+    """A size holds until the next; a slope would show sizes that did not exist."""
     points = [SizePoint(SINCE - minutes(9), 2), SizePoint(NOW - minutes(30), 4), SizePoint(NOW - minutes(15), 3)]
 
     assert sparkline(points, 3, SINCE, NOW) == Sparkline("M0 14H60V2H90V8H120", 2, 4)
 
 
 def test_a_size_that_never_changed_is_a_line_in_the_middle() -> None:
-    """Nothing changed in the hour, so nothing was read of it but the size now."""
+    """Nothing changed in the hour, so only the current size is known."""
     assert sparkline([], 3, SINCE, NOW) == Sparkline("M0 8H120", 3, 3)
 
 
 def test_a_size_that_could_not_be_read_is_a_gap() -> None:
-    """Neither zero nor the size of before."""
+    """It is neither zero nor the previous size."""
     points = [SizePoint(SINCE, 2), SizePoint(NOW - minutes(30), None), SizePoint(NOW - minutes(15), 4)]
 
     assert sparkline(points, 4, SINCE, NOW) == Sparkline("M0 14H60M90 2H120", 2, 4)
 
 
 def test_without_a_size_there_is_no_line() -> None:
-    """Before the first decision, and of a target that could never be read."""
+    """This holds before the first decision, and for a target that could never be read."""
     assert sparkline([], None, SINCE, NOW) is None
     assert sparkline([SizePoint(SINCE, None)], None, SINCE, NOW) is None

@@ -19,7 +19,7 @@ def names(found: Sequence[Entry]) -> list[str]:
 
 
 def test_nothing_asked_for_is_everything_by_name() -> None:
-    """The plain address shows the plain list."""
+    """The address has no parameters."""
     found = listing(known(decision("b"), decision("a")), ListQuery.of({}))
 
     assert names(found.entries) == ["a", "b"]
@@ -27,7 +27,7 @@ def test_nothing_asked_for_is_everything_by_name() -> None:
 
 
 def test_what_an_address_cannot_mean_is_passed_over() -> None:
-    """Addresses are typed and mangled; a list is a better answer than an error."""
+    """Addresses are typed and damaged; a list is a better answer than an error."""
     odd = {"state": "happy", "sort": "colour", "page": "-3"}
 
     assert ListQuery.of(odd) == ListQuery()
@@ -35,14 +35,14 @@ def test_what_an_address_cannot_mean_is_passed_over() -> None:
 
 
 def test_text_is_looked_for_in_names_and_targets_whatever_the_case() -> None:
-    """People remember either, and neither's capitals."""
+    """Users remember either, and not the case."""
     found = listing(known(decision("web"), decision("jobs")), ListQuery.of({"q": " WEB-as "}))
 
     assert names(found.entries) == ["web"]
 
 
 def test_a_state_is_counted_in_the_whole_list() -> None:
-    """The filter that is on must not hide how many fail elsewhere."""
+    """The active filter must not hide how many autoscalers fail."""
     failing = decision("a", error="no answer")
 
     found = listing(known(failing, decision("b")), ListQuery.of({"state": "steady"}))
@@ -52,7 +52,7 @@ def test_a_state_is_counted_in_the_whole_list() -> None:
 
 
 def test_one_that_fails_and_is_paused_is_found_under_both() -> None:
-    """An operator who ends the pauses of a release looks under `paused`."""
+    """An operator who ends pauses filters by `paused`."""
     paused = Steering(Pause(Direction.BOTH, "ann", "release", NOW, None))
     made = entries({}, {"a": decision("a", error="no answer"), "b": decision("b")}, {"a": paused, "b": paused})
 
@@ -63,7 +63,7 @@ def test_one_that_fails_and_is_paused_is_found_under_both() -> None:
 
 
 def test_the_highest_load_comes_first_and_unknown_load_last() -> None:
-    """Who is about to be in trouble."""
+    """An operator sees the autoscalers near trouble first."""
     made = [decision("a", metrics=(cpu(None),)), *[_loaded(name, ratio) for name, ratio in (("b", 0.5), ("c", 1.5))]]
 
     found = listing(known(*made), ListQuery(order=Order.LOAD))
@@ -72,7 +72,7 @@ def test_the_highest_load_comes_first_and_unknown_load_last() -> None:
 
 
 def test_pages_hold_a_hundred_and_the_last_one_the_rest() -> None:
-    """A page past the end is the last: the list may have shrunk since the link was made."""
+    """A page past the end shows the last one: the list may have become shorter."""
     many = known(*[decision(f"n{number:03}") for number in range(PAGE_ROWS + 5)])
 
     found = listing(many, ListQuery.of({"page": "99"}))
@@ -82,7 +82,7 @@ def test_pages_hold_a_hundred_and_the_last_one_the_rest() -> None:
 
 
 def test_a_link_keeps_the_filter_and_begins_at_the_first_page() -> None:
-    """Another order of what is shown, not of everything."""
+    """Another order applies to the filtered list."""
     wanted = ListQuery(text="a&b", state=AutoscalerState.FAILING, page=3)
 
     assert wanted.address(order=Order.LOAD) == "/?q=a%26b&state=failing&sort=load"
@@ -90,7 +90,7 @@ def test_a_link_keeps_the_filter_and_begins_at_the_first_page() -> None:
 
 
 def test_what_is_configured_and_never_decided_about_is_listed() -> None:
-    """A fresh daemon shows what it is about to do."""
+    """A new daemon shows what it will decide about."""
     (entry,) = entries({}, {"web": decision("web")}, {"web": Steering()})
 
     assert (entry.adapter, entry.target, entry.size) == ("fleet", "fleet/web-asg", 3)
@@ -106,7 +106,7 @@ def labelled(name: str, **labels: str) -> Entry:
 
 
 def test_labels_select_as_in_kubectl() -> None:
-    """Beside every other filter, and in every link of the list."""
+    """The selector combines with every other filter and is kept in every link."""
     fleet = [labelled("a", team="shop"), labelled("b", team="mail"), *known(decision("c"))]
     wanted = ListQuery.of({"labels": "team in (shop, mail),team!=mail"})
     found = listing(fleet, wanted)
@@ -118,7 +118,7 @@ def test_labels_select_as_in_kubectl() -> None:
 
 
 def test_a_selector_that_is_half_typed_shows_what_is_wrong_and_nothing_else() -> None:
-    """All of them would look like those that it selects."""
+    """Showing all autoscalers would look like a valid selection."""
     found = listing([labelled("a", team="shop")], ListQuery.of({"labels": "team in (sh"}))
 
     assert (found.entries, found.total) == ([], 1)
@@ -127,6 +127,6 @@ def test_a_selector_that_is_half_typed_shows_what_is_wrong_and_nothing_else() ->
 
 
 def test_the_filter_is_offered_where_there_are_labels() -> None:
-    """Elsewhere it would only be in the way."""
+    """Without labels it would only take room."""
     assert listing([labelled("a", team="shop")], ListQuery()).labelled
     assert not listing(known(decision("a")), ListQuery()).labelled

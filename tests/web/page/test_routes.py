@@ -1,4 +1,4 @@
-"""The page as the server answers it."""
+"""The page as the server renders it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,7 +49,7 @@ class Site:
 
 
 def hostile() -> Autoscaler:
-    """One whose target is named by somebody who means harm."""
+    """An autoscaler whose target's name contains markup."""
     labels = (("example.org/zone", "a"), ("team", "shop"), ("x", "1"), ("y", "2"), ("z", "3"))
     return replace(scaler(CPU_60), target=TargetRef("fleet", EVIL), labels=labels)
 
@@ -81,12 +81,12 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 @pytest.mark.parametrize("path", ["/", "/autoscalers/web", f"/?q={EVIL}", f"/autoscalers/{EVIL[:8]}"])
 def test_names_are_text_and_never_markup(site: Site, path: str) -> None:
-    """Names come from back ends and addresses; the page is where an operator is logged in."""
+    """Names come from back ends and addresses, and the page is used by operators who are logged in."""
     assert "<script>alert" not in site.get(path).text
 
 
 def test_the_policy_allows_nothing_from_elsewhere_and_nothing_inline(site: Site) -> None:
-    """What slipped through all the same could not run."""
+    """Injected content could not run."""
     answer = site.get("/")
 
     assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
@@ -96,7 +96,7 @@ def test_the_policy_allows_nothing_from_elsewhere_and_nothing_inline(site: Site)
 
 
 def test_a_brake_that_is_on_is_shown_with_what_it_prevents(tmp_path: Path) -> None:
-    """Below the headline: also while it prevents nothing, and once only where it does."""
+    """The notice stands below the headline, also while the brake prevents nothing, and once only."""
     brakes = Brakes(outside_change=OutsideChangeBrake())
     with open_state(tmp_path) as state:
         life = Recorded(state.ledger("fleet"), replace(scaler(QUEUE_15), brakes=brakes))
@@ -115,7 +115,7 @@ def test_a_brake_that_is_on_is_shown_with_what_it_prevents(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("path", ["/", "/autoscalers/web"])
 def test_a_pause_is_shown_beside_a_failure(tmp_path: Path, path: str) -> None:
-    """One badge for each."""
+    """Each state has its own badge."""
     with open_state(tmp_path) as state:
         life = Recorded(state.ledger("fleet"), scaler(QUEUE_15))
         life.step(MetricError("no answer"))
@@ -150,7 +150,7 @@ def test_an_unknown_autoscaler_is_a_page_that_says_so(site: Site) -> None:
 
 
 def test_a_state_that_cannot_be_read_is_told(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reader learns what is wrong, not that something is."""
+    """The page names the cause."""
 
     def broken() -> None:
         raise StateError("the state at state.db cannot be read: disk I/O error; check the disk")
@@ -163,7 +163,7 @@ def test_a_state_that_cannot_be_read_is_told(site: Site, monkeypatch: pytest.Mon
 
 
 def test_a_bug_costs_its_own_request_and_is_logged(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No traceback for the reader, a line for whoever mends it."""
+    """The reader sees no traceback; the log has a line for the operator."""
 
     def broken() -> None:
         raise ZeroDivisionError
@@ -177,7 +177,7 @@ def test_a_bug_costs_its_own_request_and_is_logged(site: Site, monkeypatch: pyte
 
 
 def test_a_typed_time_explains_the_decision_that_is_shown_with_it(tmp_path: Path) -> None:
-    """A browser's field knows no fractions, and the decision was made in the middle of a second."""
+    """A browser's field has no fractions of a second, and the decision was made within the second."""
     with open_state(tmp_path) as state:
         life = Recorded(state.ledger("fleet"), scaler(CPU_60))
         life.now = life.now.replace(microsecond=600_000)
@@ -200,7 +200,7 @@ def test_a_refresh_reads_no_week_for_a_table(site: Site, shown: str, *, read: bo
 
 @pytest.mark.parametrize("path", ["/static/page.css", "/static/live.js", "/static/vendor/uplot/uPlot.esm.js"])
 def test_static_files_are_asked_for_again(site: Site, path: str) -> None:
-    """After an update nobody sees new pages with old scripts."""
+    """After an update, new pages must not run with old scripts."""
     answer = site.get(path)
 
     assert answer.status_code == 200
@@ -210,12 +210,12 @@ def test_static_files_are_asked_for_again(site: Site, path: str) -> None:
 
 @pytest.mark.parametrize("path", ["/static/../routes.py", "/static/%2e%2e/routes.py", "/static/..%2froutes.py"])
 def test_nothing_beside_the_static_files_is_served(site: Site, path: str) -> None:
-    """The folder above holds the program."""
+    """The parent folder contains the program."""
     assert site.get(path).status_code == 404
 
 
 def test_the_vendored_library_carries_its_licence() -> None:
-    """MIT asks that its text goes where the code goes."""
+    """MIT requires its text beside the code."""
     from autoscaler.web import page
 
     folder = Path(page.__file__).parent / "static" / "vendor" / "uplot"
@@ -231,7 +231,7 @@ def test_the_vendored_library_carries_its_licence() -> None:
     ],
 )
 def test_a_state_that_was_cut_short_is_said(site: Site, tier: str, said: str) -> None:
-    """Else an operator takes what state.maxSize has deleted for a time in which nothing happened."""
+    """Otherwise data that state.maxSize deleted looks like a time without events."""
     for path in ("/", "/autoscalers/web"):
         assert "state.maxSize" not in site.get(path).text
     until = to_micros(datetime(2026, 1, 1, 11, 30, tzinfo=UTC))
@@ -245,7 +245,7 @@ def test_a_state_that_was_cut_short_is_said(site: Site, tier: str, said: str) ->
 
 
 def test_labels_are_shown_and_lead_to_all_that_have_them(site: Site) -> None:
-    """In the list a few, on an autoscaler's own page all."""
+    """The list shows a few, an autoscaler's own page all."""
     link = '<a class="tag" href="/?labels=example.org%2Fzone%3Da" title="All with this label">example.org/zone=a</a>'
     listed, own = site.get("/").text, site.get("/autoscalers/web").text
     assert link in listed
@@ -258,7 +258,7 @@ def test_labels_are_shown_and_lead_to_all_that_have_them(site: Site) -> None:
 
 
 def test_a_size_that_falls_has_an_arrow_that_falls(tmp_path: Path) -> None:
-    """An arrow up beside a smaller size makes a reader doubt both."""
+    """An arrow up beside a smaller size would confuse the reader."""
     with open_state(tmp_path) as state:
         life = Recorded(state.ledger("fleet"), scaler(CPU_60, minimum=1), size=4)
         made = life.cpu(60), life.cpu(20, after=600)
@@ -271,7 +271,7 @@ def test_a_size_that_falls_has_an_arrow_that_falls(tmp_path: Path) -> None:
 
 
 def test_who_may_change_nothing_sees_why_and_no_forms(site: Site) -> None:
-    """A form that ends in a refusal is a promise that is not kept."""
+    """A form that is always refused must not be shown."""
     refused = site.get("/autoscalers/web").text
     with unix_session(site.control) as session:
         allowed = session.get("http://localhost/autoscalers/web", timeout=10).text
@@ -286,7 +286,7 @@ def test_who_may_change_nothing_sees_why_and_no_forms(site: Site) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/autoscalers/web", "/autoscalers/nosuch", "/status"])
 def test_every_page_says_how_the_daemon_does(site: Site, path: str) -> None:
-    """What is wrong with it concerns every autoscaler."""
+    """A problem of the daemon affects every autoscaler."""
     text = site.get(path).text
 
     assert "All well" in text
@@ -294,7 +294,7 @@ def test_every_page_says_how_the_daemon_does(site: Site, path: str) -> None:
 
 
 def test_a_refused_reload_is_told_on_every_page(site: Site) -> None:
-    """What a file says and what runs are two things from then on."""
+    """From then on, the file and the running configuration differ."""
     site.health.reload_failed(["autoscaler.yaml:3:1: autoscalers[0].maxReplicas: is missing; <add> it", "and more"])
 
     assert "The last reload was refused; the previous configuration stays in force" in site.get("/").text
@@ -304,7 +304,7 @@ def test_a_refused_reload_is_told_on_every_page(site: Site) -> None:
 
 
 def test_of_many_instances_a_few_are_shown_and_the_others_counted(tmp_path: Path) -> None:
-    """A target of ten thousand must not make a page of ten thousand rows."""
+    """A target with ten thousand instances must not make a page of ten thousand rows."""
     with open_state(tmp_path) as state:
         life = Recorded(state.ledger("fleet"), scaler(CPU_60), size=60)
         life.cpu(60)
