@@ -14,7 +14,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
-from importlib.metadata import version
 from itertools import count
 from typing import Any, Final, NamedTuple
 
@@ -43,8 +42,7 @@ from autoscaler.record.member_rows import (
 from autoscaler.record.shards import give_back, next_epoch, read_holders, take
 from autoscaler.record.sharing import share_out
 from autoscaler.record.times import micros_of, to_micros
-
-_VERSION: Final = version("prometheus-autoscaler")
+from autoscaler.version import VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +288,7 @@ class Leases:
                 "token": new_token(),
                 "place": f"{host}, pid {os.getpid()}",
                 "host": host,
-                "version": _VERSION,
+                "version": VERSION,
                 "duration": micros_of(self.options.duration),
                 "loaded": configuration and configuration.loaded,
                 "digest": configuration and configuration.digest,

@@ -38,7 +38,6 @@ class Shards:
         self._missed_ticks: Counter[ShardName] = Counter()
         self._superseded: Counter[ShardName] = Counter()
         self._booted = clock.moment().booted
-        self._steps = 0
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
             job_defaults={
@@ -154,14 +153,9 @@ class Shards:
         if abs(step) <= STEP:
             return
         self._booted = moment.booted
-        self._steps += 1
         for job in self._scheduler.get_jobs():
             job.modify(next_run_time=job.trigger.get_next_fire_time(moment.now, moment.now))
         self._logger.warning("clock_stepped", seconds=round(step.total_seconds(), 3))
-
-    def clock_steps(self) -> int:
-        """Return how often the wall clock was set."""
-        return self._steps
 
     def _missed(self, event: JobEvent) -> None:
         """Count and log a tick that found the previous cycle still running, as reported by APScheduler."""

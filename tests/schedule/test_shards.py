@@ -225,7 +225,6 @@ def test_a_wall_clock_set_back_stalls_nothing(running: RunningShards) -> None:
     until(lambda: running.cycles("a") >= before + 3)
     (step,) = [keys["seconds"] for _, event, keys in running.log.lines if event == "clock_stepped"]
     assert step == pytest.approx(-3600, abs=1)
-    assert running.shards.clock_steps() == 1
 
 
 @pytest.mark.usefixtures("apscheduler_follows")
