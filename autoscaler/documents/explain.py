@@ -196,10 +196,11 @@ class _Case:
         subject = _subject(outcome)
         word = "above" if out else "below"
         wanted = "" if limit is None else f" {word} {_limit(limit, outcome)}"
-        if limit == 1 and not out:  # the least there is: below it is only nothing
-            wanted = " 0"
+        only_zero = limit == 1 and not out  # nothing else is below the smallest value
         if not _asks(outcome, self.decision.current, direction):
-            return f"{subject}{wanted}"
+            return f"{subject} 0" if only_zero else f"{subject}{wanted}"
+        if only_zero:
+            wanted = ""
         present = "" if outcome.current is None else f" {_limit(outcome.current, outcome)}"
         return f"{subject}{present}{wanted and ','}{wanted}, asks for {outcome.proposal}"
 

@@ -72,6 +72,15 @@ def test_at_the_minimum_a_low_metric_is_not_asked_to_fall() -> None:
     )
 
 
+def test_an_empty_queue_is_said_once() -> None:
+    """One instance would be removed by an empty queue alone."""
+    told = queue(Diary(scaler(QUEUE_15, minimum=1), 1), *[0] * 30)
+    assert ways(told)[1] == (
+        "The metrics ask for less already: average queue 0, asks for 0.\n"
+        "  In the way: minReplicas is 1 (TooFewReplicas: 0 -> 1)."
+    )
+
+
 def test_within_tolerance_the_value_to_be_passed_is_the_tolerances() -> None:
     """Just above the target nothing moves, and nothing holds already."""
     out, into = ways(queue(Diary(scaler(QUEUE_15), 3), 48))
