@@ -22,7 +22,7 @@ from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
-from autoscaler.metrics import Metrics, watch_membership, watch_shards, watch_state
+from autoscaler.metrics import Metrics, watch_membership, watch_queries, watch_shards, watch_state
 from autoscaler.record import make_folder, state_folder
 from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep
 from autoscaler.runtime.options import open_state, read, read_web, retention_of, unfollowable
@@ -113,6 +113,7 @@ class Daemon:
             raise
         self._count(settings)
         watch_shards(self.registry, self._runtime.shards)
+        watch_queries(self.registry, self._runtime.asked_alone)
         watch_state(self.registry, partial(self._asked, self._state.archive.size), clock)
         if self._membership is not None:
             watch_membership(self.registry, self._membership, self._unheld, clock)

@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 from autoscaler.clock import Clock
 from autoscaler.errors import StateError
 from autoscaler.model import ShardName
+from autoscaler.observe import AskedAlone
 from autoscaler.record import StateSize
 
 _UNHELD_SECONDS: Final = 5.0
@@ -35,6 +36,11 @@ class ShardCounts(Protocol):
 def watch_shards(registry: CollectorRegistry, shards: ShardCounts) -> None:
     """Show each adapter's missed ticks and hung shards, without a series for each shard."""
     registry.register(_ShardCollector(shards))
+
+
+def watch_queries(registry: CollectorRegistry, alone: Callable[[], Sequence[AskedAlone]]) -> None:
+    """Show how many queries the daemon sends alone, and why."""
+    registry.register(_QueryCollector(alone))
 
 
 def watch_state(registry: CollectorRegistry, size: Callable[[], StateSize], clock: Clock) -> None:
@@ -104,6 +110,22 @@ class _ShardCollector(_Undescribed):
             missed.add_metric((name,), count)
             hung.add_metric((name,), name in hanging)
         yield from (missed, hung, superseded)
+
+
+class _QueryCollector(_Undescribed):
+    def __init__(self, alone: Callable[[], Sequence[AskedAlone]]) -> None:
+        self._alone = alone
+
+    def collect(self) -> Iterator[Metric]:
+        family = GaugeMetricFamily(
+            "autoscaler_queries_asked_alone",
+            "Queries that are sent alone, because they are refused or heavy; no series while there are none.",
+            labels=("prometheus", "reason"),
+        )
+        counts = Counter((each.question.prometheus, each.why.value) for each in self._alone())
+        for labels, count in counts.items():
+            family.add_metric(labels, count)
+        yield family
 
 
 class _StateCollector(_Undescribed):

@@ -75,6 +75,8 @@ def test_a_heavy_neighbour_costs_only_itself_and_the_daemon_says_who_it_is(folde
             (alone,) = source()["askedAlone"]
             assert (alone["query"], alone["reason"], alone["autoscalers"]) == ('load{group="g5"}', "heavy", ["g5"])
             assert "did not answer within" in alone["said"]
+            gauge = 'autoscaler_queries_asked_alone{prometheus="default",reason="heavy"} 1.0'
+            assert gauge in read("/metrics").text.splitlines()
             assert "g5, heavy: <code>load{group=&#34;g5&#34;}</code>" in read("/status").text
             words = [sys.executable, "-m", "autoscaler", "check", "--plan", str(file)]
             checked = finished(words, folder / "state", {"AUTOSCALER_SERVER": url}).stdout.splitlines()

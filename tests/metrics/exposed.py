@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from autoscaler.cycle import Batch
 from autoscaler.errors import MetricError, TargetUnavailable
-from autoscaler.metrics import Metrics, watch_membership, watch_shards, watch_state
+from autoscaler.metrics import Metrics, watch_membership, watch_queries, watch_shards, watch_state
 from autoscaler.model import (
     Autoscaler,
     Brakes,
@@ -105,6 +105,7 @@ def everything() -> Shown:
     web = scaler("web", labels=(("team", "shop"),), brakes=Brakes(loss=LossBrake()))
     shown.configure(web, scaler("api"), scaler("batch", dry_run=True), limits=LIMITS)
     watch_shards(shown.registry, FakeShards())
+    watch_queries(shown.registry, lambda: [HEAVY])
     watch_state(shown.registry, lambda: StateSize(4096, {"memory": 7}, [Cut("detail", NOW, NOW)]), shown.clock)
     watch_membership(shown.registry, FakeMembership(), lambda: 0, shown.clock)
     ProcessCollector(registry=shown.registry)

@@ -10,7 +10,7 @@ from autoscaler.errors import (
     TargetRefused,
     TargetUnavailable,
 )
-from autoscaler.metrics import watch_shards, watch_state
+from autoscaler.metrics import watch_queries, watch_shards, watch_state
 from autoscaler.model import (
     ConditionType,
     Conflict,
@@ -24,9 +24,10 @@ from autoscaler.model import (
     Unchanged,
     Written,
 )
+from autoscaler.observe.planner import Why
 from autoscaler.record import StateSize
 from tests.decisions import condition, cpu, decision, rescale
-from tests.metrics.exposed import FakeShards, Shown
+from tests.metrics.exposed import HEAVY, FakeShards, Shown
 
 BOUNDS_CONFLICT = (condition(ConditionType.ABLE_TO_SCALE, "BoundsConflict", status=False),)
 
@@ -184,6 +185,15 @@ def test_a_shard_shows_its_missed_ticks_and_whether_it_hangs() -> None:
     assert shown.value("missed_ticks_total", adapter="fleet") == 3
     assert shown.value("shard_hung", adapter="fleet") == 1
     assert shown.value("shard_hung", adapter="swarm") == 0
+
+
+def test_queries_that_are_asked_alone_are_counted_by_reason() -> None:
+    shown, alone = Shown(), [HEAVY, HEAVY, HEAVY._replace(why=Why.REFUSED)]
+    watch_queries(shown.registry, lambda: alone)
+    assert shown.value("queries_asked_alone", prometheus="default", reason="heavy") == 2
+    assert shown.value("queries_asked_alone", prometheus="default", reason="refused") == 1
+    alone.clear()
+    assert shown.series("queries_asked_alone") == []
 
 
 def test_the_size_of_the_state_is_asked_for_once_a_minute() -> None:
