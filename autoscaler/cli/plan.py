@@ -6,6 +6,7 @@ from pathlib import Path
 
 from autoscaler.cli.server import ServerDown, SocketRefused
 from autoscaler.cli.source import Where
+from autoscaler.cli.tables.status import alone_lines
 from autoscaler.config import Settings
 from autoscaler.documents.status import DaemonStatus
 from autoscaler.errors import ServerError
@@ -43,13 +44,7 @@ def _asked_alone(file: Path) -> Iterator[str]:
         return
     if status is None or Path(status.configuration).resolve() != file.resolve():
         return
-    for source in status.sources:
-        if source.queries_alone:
-            yield ""
-            yield f"prometheus {source.name}: the daemon asks {source.queries_alone} alone, until cheap for ten minutes"
-        for each in source.asked_alone:
-            yield f"  {', '.join(each.autoscalers)}, {each.reason}: {' '.join(each.query.split())}"
-            yield f"    {each.said}"
+    yield from alone_lines(status)
 
 
 def _status(file: Path) -> DaemonStatus | None:

@@ -8,7 +8,7 @@ from autoscaler.cli.options import ConfigFile, HttpConfigFile, ServerUrl
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.hosts import host_rows, notes
-from autoscaler.cli.tables.status import connection_rows, daemon_lines
+from autoscaler.cli.tables.status import alone_lines, connection_rows, daemon_lines
 
 
 def status(
@@ -36,6 +36,7 @@ def status(
             show(daemon_lines(found.daemon, now))
             if found.daemon.connections:
                 show(["", *connection_rows(found.daemon, now, screen())])
+            show(alone_lines(found.daemon))
             for problem in found.daemon.problems:
                 typer.echo(problem, err=True)
         if not found.hosts.shared:

@@ -78,10 +78,11 @@ def test_a_heavy_neighbour_costs_only_itself_and_the_daemon_says_who_it_is(folde
             gauge = 'autoscaler_queries_asked_alone{prometheus="default",reason="heavy"} 1.0'
             assert gauge in read("/metrics").text.splitlines()
             assert "g5, heavy: <code>load{group=&#34;g5&#34;}</code>" in read("/status").text
-            words = [sys.executable, "-m", "autoscaler", "check", "--plan", str(file)]
-            checked = finished(words, folder / "state", {"AUTOSCALER_SERVER": url}).stdout.splitlines()
-            assert "prometheus default: the daemon asks 1 alone, until cheap for ten minutes" in checked
-            assert '  g5, heavy: load{group="g5"}' in checked
+            for words in (["check", "--plan", str(file)], ["status"]):
+                command = [sys.executable, "-m", "autoscaler", *words]
+                said = finished(command, folder / "state", {"AUTOSCALER_SERVER": url}).stdout.splitlines()
+                assert "prometheus default: the daemon asks 1 alone, until cheap for ten minutes" in said
+                assert '  g5, heavy: load{group="g5"}' in said
 
             write_config(folder, {"default": {"url": server.url, "timeout": "2s"}}, scalers[:2])
             daemon.send(signal.SIGHUP)

@@ -1,6 +1,6 @@
 """`autoscaler status`: the daemon, and one row a connection."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -22,6 +22,17 @@ def daemon_lines(daemon: DaemonStatus, now: datetime) -> Sequence[str]:
         f"State:          {daemon.level.value}",
     ]
     return [*lines, "Lease:          lost; nothing is scaled"] if daemon.lease_lost else lines
+
+
+def alone_lines(daemon: DaemonStatus) -> Iterator[str]:
+    """The queries that are sent alone, by source, in lines: which autoscalers have them, and why."""
+    for source in daemon.sources:
+        if source.queries_alone:
+            yield ""
+            yield f"prometheus {source.name}: the daemon asks {source.queries_alone} alone, until cheap for ten minutes"
+        for each in source.asked_alone:
+            yield f"  {', '.join(each.autoscalers)}, {each.reason}: {' '.join(each.query.split())}"
+            yield f"    {each.said}"
 
 
 def connection_rows(daemon: DaemonStatus, now: datetime, screen: Screen) -> Sequence[str]:
