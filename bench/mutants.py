@@ -93,10 +93,14 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
             continue
         broken = deepcopy(tree)
         place = next(each for index, each in enumerate(ast.walk(broken)) if index == number)
-        before = ast.unparse(place)
+        before = _first_line(place)
         for field, value in (_replaced(place) or {}).items():
             setattr(place, field, value)
-        yield Mutant(path.relative_to(PROJECT), node.lineno, before, ast.unparse(place), ast.unparse(broken))  # type: ignore[attr-defined]
+        yield Mutant(path.relative_to(PROJECT), node.lineno, before, _first_line(place), ast.unparse(broken))  # type: ignore[attr-defined]
+
+
+def _first_line(node: ast.AST) -> str:
+    return ast.unparse(node).partition("\n")[0]
 
 
 def _replaced(node: ast.AST) -> dict[str, object] | None:
