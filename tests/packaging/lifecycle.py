@@ -27,7 +27,7 @@ class Page(BaseHTTPRequestHandler):
 
 HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Page).serve_forever()
 """
-"""Each worker says what /srv/load holds."""
+"""Each worker says what /srv/load holds: the load of all together, so that a size stays once it is reached."""
 PROMETHEUS: Final = """
 global: {scrape_interval: 1s}
 scrape_configs:
@@ -53,10 +53,10 @@ autoscalers:
     minReplicas: 1
     maxReplicas: 3
     metrics:
-      - type: Pods
-        pods:
+      - type: External
+        external:
           metric: {name: requests}
-          query: {expr: web_requests_in_flight}
+          query: {expr: max(web_requests_in_flight)}
           target: {type: AverageValue, averageValue: 10}
     behavior:
       scaleDown: {stabilizationWindowSeconds: 0}
