@@ -1,8 +1,8 @@
 """What three daemons on one PostgreSQL cost: `make bench-hosts`, or `python -m bench.hosts --autoscalers 900`.
 
 A real Prometheus and a real PostgreSQL, on this machine as the daemons are. The autoscalers have ten instances and an
-expression each, and are of one connection in twelve shards. Printed are the cycles that began in time, and the CPU
-seconds of each daemon and of the database for each 1,000 evaluations.
+expression each, and belong to one connection of twelve shards. The command prints the cycles that began in time, and
+the CPU seconds of each daemon and of the database for each 1,000 evaluations.
 """
 
 import argparse
@@ -29,12 +29,12 @@ _SHARDS: Final = 12
 _INSTANCES: Final = 10
 _IN_TIME_SECONDS: Final = 0.2
 _SETTLED_CYCLES: Final = 2
-"""Of each shard at its holder, before anything is measured: the first one records everything whole."""
+"""Cycles of each shard before the measurement. The first one records everything whole."""
 
 
 @dataclass(frozen=True)
-class Moment:
-    """What everything has used so far."""
+class Usage:
+    """What the daemons and the database have done and used so far."""
 
     cycles: Sequence[Sequence[Mapping[str, Any]]]
     """Of each daemon."""
@@ -66,9 +66,9 @@ def measure(fleet: Fleet, server: Server, cycles: int) -> None:
             daemon.until(lambda daemon=daemon: _held(daemon) == _SHARDS // _DAEMONS, "an even share")  # type: ignore[misc]
         for daemon in daemons:
             daemon.cycles(len(daemon.lines("cycle_ended")) + _SETTLED_CYCLES * _SHARDS // _DAEMONS)
-        before = _now(daemons, server)
+        before = _usage(daemons, server)
         time.sleep(cycles * PERIOD_SECONDS)
-        after = _now(daemons, server)
+        after = _usage(daemons, server)
         memory = [resident_mebibytes(daemon.process.pid) for daemon in daemons]
         trouble = list(chain.from_iterable(daemon.trouble() for daemon in daemons))
     measured = [new[len(old) :] for old, new in zip(before.cycles, after.cycles, strict=True)]
@@ -100,8 +100,8 @@ def _held(daemon: Daemon) -> int:
     return int(found[1]) if found else 0
 
 
-def _now(daemons: Sequence[Daemon], server: Server) -> Moment:
-    return Moment(
+def _usage(daemons: Sequence[Daemon], server: Server) -> Usage:
+    return Usage(
         [daemon.lines("cycle_ended") for daemon in daemons],
         [cpu_seconds(daemon.process.pid) for daemon in daemons],
         sum(map(cpu_seconds, server.pids)),

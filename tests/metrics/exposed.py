@@ -50,9 +50,6 @@ class FakeShards:
     def hung(self) -> tuple[ShardName, ...]:
         return (ShardName("fleet", 2, 4),)
 
-    def clock_steps(self) -> int:
-        return 0
-
     def superseded(self) -> Mapping[str, int]:
         return {"fleet": 1, "swarm": 0}
 

@@ -47,9 +47,6 @@ class Shards:
     def superseded(self) -> Mapping[str, int]:
         return {"fleet": 1}
 
-    def clock_steps(self) -> int:
-        return 0
-
 
 @dataclass
 class Known:

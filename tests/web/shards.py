@@ -19,6 +19,3 @@ class SoundShards:
 
     def superseded(self) -> Mapping[str, int]:
         return {}
-
-    def clock_steps(self) -> int:
-        return 0
