@@ -1,8 +1,6 @@
 """Options that several commands share."""
 
-import re
 from datetime import UTC, datetime, timedelta
-from datetime import time as time_of_day
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -11,6 +9,7 @@ import typer
 from autoscaler.errors import QuantityError, SelectorError
 from autoscaler.labels import Selector
 from autoscaler.quantity import parse_duration
+from autoscaler.times import last_time, parse_time
 
 ELSEWHERE: Final = "give its address with --server or $AUTOSCALER_SERVER"
 """What to do about a daemon that is not where it was looked for."""
@@ -69,9 +68,6 @@ SelectorText: TypeAlias = Annotated[
 ]
 Every: TypeAlias = Annotated[bool, typer.Option("--all", help="All autoscalers that are configured.")]
 
-_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""Nothing was recorded before; around the first and the last year there is no room to reckon with times."""
-_LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 TIME_FORMS: Final = "10m (ago), 14:30 or 2026-01-31T14:30 (local time), 2026-01-31T14:30:00Z"
 Since: TypeAlias = Annotated[
     str, typer.Option("--since", metavar="TIME", help=f"Show what happened since then: {TIME_FORMS}.")
@@ -139,38 +135,14 @@ def selector(text: str | None) -> Selector | None:
 
 
 def moment(text: str, option: str, *, to_its_end: bool = False) -> datetime:
-    """A time in the past as an operator writes it, aware. Raises typer.BadParameter for another form.
+    """A time in the past as an operator writes it, in UTC. Raises typer.BadParameter for another form.
 
-    `to_its_end`: of a time that is cut to seconds or to thousandths, the last moment that is written like it.
+    `to_its_end`: of a time that is cut to seconds or to thousandths, the last one that is shown like it.
     """
     try:
-        found = _moment(text, datetime.now(UTC))
-    except (ValueError, OverflowError, QuantityError):
-        found = None
-    if found is None or not _EARLIEST <= found <= _LATEST:
-        raise typer.BadParameter(f"{text[:64]!r} is not a valid time; expected {TIME_FORMS}", param_hint=option)
-    return found + _cut_off(text) if to_its_end else found
-
-
-def _moment(text: str, now: datetime) -> datetime:
-    """Also as the page, `describe` and `explain` write it, with a space before the zone."""
-    text = re.sub(r" ?(?:UTC|GMT)$", "+00:00", text.removesuffix(" local"))
-    text = re.sub(r" (?=[-+]\d\d:?\d\d$)", "", text)
-    if re.fullmatch(r"\d\d?:\d\d(:\d\d)?(\+00:00)?", text, re.ASCII):
-        clock = time_of_day.fromisoformat(text if text[2] == ":" else f"0{text}")
-        today = datetime.combine(now.astimezone(clock.tzinfo).date(), clock).astimezone()
-        return today if today <= now else today - timedelta(days=1)
-    if "," in text:
-        return datetime.strptime(text, "%a, %d %b %Y %H:%M:%S%z").astimezone(UTC)
-    if "-" in text:
-        return datetime.fromisoformat(text).astimezone(UTC)  # without an offset: local time
-    return now - parse_duration(text)
-
-
-def _cut_off(text: str) -> timedelta:
-    """How much longer the last moment that is written like this is after the first."""
-    found = re.search(r":\d\d:\d\d(?:\.(\d{1,6}))?", text)
-    return timedelta(microseconds=10 ** (6 - len(found[1] or "")) - 1) if found else timedelta(0)
+        return (last_time if to_its_end else parse_time)(text, datetime.now(UTC))
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}; expected {TIME_FORMS}", param_hint=option) from None
 
 
 def span(since: str, until: str) -> tuple[datetime, datetime]:

@@ -6,7 +6,7 @@ import typer
 
 from autoscaler.cli.options import HttpConfigFile, Name, ServerUrl, SocketConfigFile
 from autoscaler.cli.source import Where
-from autoscaler.cli.steering import Chosen, For, Reason, change, seconds
+from autoscaler.cli.steering import Chosen, For, Reason, change, lasting
 
 _INT32 = 2**31 - 1
 
@@ -37,7 +37,5 @@ def override(
         raise typer.BadParameter(
             f"--min {minimum} is above --max {maximum}; lower --min, or raise --max", param_hint="--min, --max"
         )
-    body: dict[str, Any] = {"minimum": minimum, "maximum": maximum, "reason": reason}
-    if (given := seconds(span)) is not None:
-        body["for"] = given
+    body: dict[str, Any] = {"minimum": minimum, "maximum": maximum, "reason": reason, **lasting(span)}
     change(Where(server, http_config_file, config_file), Chosen(name, None), "override", body)

@@ -6,7 +6,7 @@ import typer
 
 from autoscaler.cli.options import Every, HttpConfigFile, OneName, SelectorText, ServerUrl, SocketConfigFile
 from autoscaler.cli.source import Where
-from autoscaler.cli.steering import Chosen, For, Reason, change, seconds
+from autoscaler.cli.steering import Chosen, For, Reason, change, lasting
 from autoscaler.model import Direction
 
 
@@ -30,7 +30,5 @@ def pause(
     The pause is kept in the state, survives restarts, and replaces an earlier one. With --all or -l it is one request:
     all of them are paused, or none. What is configured later is not.
     """
-    body = {"direction": direction.value, "reason": reason}
-    if (given := seconds(span)) is not None:
-        body["for"] = given
+    body = {"direction": direction.value, "reason": reason, **lasting(span)}
     change(Where(server, http_config_file, config_file), Chosen.of(name, every, labels), "pause", body)

@@ -3,20 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from autoscaler.cli.options import ELSEWHERE, selector
+from autoscaler.cli.options import ELSEWHERE, duration, selector
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.server import NotFound, Server, ServerDown
 from autoscaler.cli.source import Where, unknown
 from autoscaler.cli.tables.steering import bounds, scope
 from autoscaler.documents.steering import PauseDocument, SteeringDocument
 from autoscaler.documents.summary import AutoscalerList, SteeredList
-from autoscaler.errors import QuantityError, ServerError
+from autoscaler.errors import ServerError
 from autoscaler.labels import Selector
-from autoscaler.quantity import format_age, parse_duration
+from autoscaler.quantity import format_age, format_duration
 from autoscaler.text import clean
 
 For: TypeAlias = Annotated[
@@ -26,9 +26,6 @@ For: TypeAlias = Annotated[
 Reason: TypeAlias = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="Why; shown with the autoscaler, and logged.")
 ]
-
-_UNITS: Final = ((1, "s", 9_999_999), (60, "m", 999_999), (3600, "h", 99_999))
-"""Seconds of a unit, its letter, and the most of it that the API takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +81,10 @@ def _change_several(server: Server, selector: Selector | None, verb: str, body: 
     return [*(f"{clean(name)}: {what}" for name in done.autoscalers), f"{done.total} {noun}: {what}"]
 
 
-def seconds(text: str | None) -> str | None:
-    """A duration as the API reads it. Raises typer.BadParameter for another form, and for less than a second."""
-    if text is None:
-        return None
-    try:
-        given = int(parse_duration(text).total_seconds())
-    except QuantityError as error:
-        raise typer.BadParameter(str(error), param_hint="--for") from None
-    if given < 1:
-        raise typer.BadParameter(f"{text} is too short; give a second or more", param_hint="--for")
-    for unit, letter, most in _UNITS:
-        if given // unit <= most:
-            return f"{given // unit}{letter}"
-    raise typer.BadParameter(f"{text} is too long; give 11y or less, or leave it out", param_hint="--for")
+def lasting(span: str | None) -> Mapping[str, str]:
+    """What `--for` adds to a request. Raises typer.BadParameter."""
+    given = duration(span, "--for")
+    return {} if given is None else {"for": format_duration(given)}
 
 
 def _in_force(name: str, steering: SteeringDocument) -> str:

@@ -117,6 +117,7 @@ def test_a_socket_that_cannot_be_looked_at_is_not_taken_for_this_daemons(
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(source, "_SERVICE_SOCKET", online.served.control_socket)
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
     with monkeypatch.context() as patched:
         patched.setattr(Path, "exists", closed)
         assert source.Where(None, None, file).connect().socket == online.served.control_socket

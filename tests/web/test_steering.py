@@ -107,7 +107,7 @@ def test_what_has_expired_does_not_come_back(served: Served) -> None:
     [
         ("pause", {"direction": "up"}, 400, "direction"),
         ("pause", {"for": "2 hours"}, 400, "for: 2 hours is not accepted; use 90s, 1h30m or 2d"),
-        ("pause", {"for": "1h30m15s"}, 400, "for: 1h30m15s is not accepted; use 90s, 1h30m or 2d"),
+        ("pause", {"for": "0s"}, 400, "for: 0s is not accepted; use 90s, 1h30m or 2d"),
         ("pause", {"for": 7200}, 400, "for: 7200 is not accepted"),
         ("pause", {"foor": "2h"}, 400, "known: direction, for, reason, until"),
         ("pause", {"until": "2020-01-01T00:00:00Z"}, 409, "is in the past"),

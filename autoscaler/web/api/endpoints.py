@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
 from typing import Any, Final
 
@@ -40,7 +40,6 @@ from autoscaler.web.api.steering import SteeringChanges
 from autoscaler.web.sources import Sources
 
 PREFIX: Final = "/api/v1"
-_EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 _DAY: Final = timedelta(days=1)
 
 
@@ -228,13 +227,13 @@ class Api:
     def _history(self, request: EndpointRequest) -> Document:
         query: HistoryParameters = request.query
         until = query.until or self._sources.clock.now()
-        since = query.since or max(until, _EARLIEST + DEFAULT_HISTORY) - DEFAULT_HISTORY
+        since = query.since or until - DEFAULT_HISTORY
         return self._sources.library().history(request.name, since, until, query.points)
 
     def _shadow(self, request: EndpointRequest) -> Document:
         query: ShadowParameters = request.query
         until = query.until or self._sources.clock.now()
-        since = query.since or max(until, _EARLIEST + _DAY) - _DAY
+        since = query.since or until - _DAY
         return self._sources.library().shadow(request.name, since, until)
 
     def _events_of_one(self, request: EndpointRequest) -> Document:

@@ -1,6 +1,7 @@
 """The parameters and bodies of requests."""
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -10,49 +11,46 @@ from pydantic.alias_generators import to_camel
 from autoscaler.labels import LONGEST_SELECTOR, PATTERN, Selector
 from autoscaler.model import Direction
 from autoscaler.quantity import parse_duration
+from autoscaler.times import parse_instant
 
 _INT32: Final = 2**31 - 1
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _UNIX: Final = re.compile(r"\d{1,10}(\.\d{1,32})?(e-\d{1,3})?", re.ASCII | re.IGNORECASE)  # JSON's numbers
 _TIME_FORM: Final = "expected a time such as 2026-01-31T12:00:00Z, or seconds since 1970"
-_SPAN: Final = (
-    r"^([1-9][0-9]{0,2}w|[1-9][0-9]{0,3}d([1-9][0-9]?h)?|[1-9][0-9]{0,4}h([1-9][0-9]?m)?"
-    r"|[1-9][0-9]{0,5}m([1-9][0-9]?s)?|[1-9][0-9]{0,6}s)$"
-)
+_UNITS: Final = {"y": 1, "w": 2, "d": 4, "h": 5, "m": 6, "s": 7, "ms": 7}
+"""Unit of a duration -> how many digits may follow the first."""
+_SPAN: Final = "^" + "".join(f"([1-9][0-9]{{0,{more}}}{unit})?" for unit, more in _UNITS.items()) + "$"
 
 
-def parse_time(text: Any) -> datetime:
+def _time(text: Any) -> datetime:
     """Return the time in UTC. Raises ValueError unless it is RFC 3339 or seconds since 1970."""
     if isinstance(text, str) and _UNIX.fullmatch(text):
         return datetime.fromtimestamp(float(text), UTC)
-    if not isinstance(text, str) or not _RFC3339.fullmatch(text):
-        raise ValueError(f"{str(text)[:64]!r} is not a valid time; {_TIME_FORM}")
-    try:
-        at = text.upper().replace(":60", ":59")  # a leap second counts as the second before
-        return datetime.fromisoformat(at).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ValueError(f"{text[:64]!r} is not a valid time; {_TIME_FORM}") from None
+    if isinstance(text, str) and _RFC3339.fullmatch(text):
+        with suppress(ValueError):
+            return parse_instant(text.upper().replace(":60", ":59"))  # a leap second counts as the second before
+    raise ValueError(f"{str(text)[:64]!r} is not a valid time; {_TIME_FORM}")
 
 
 _TIME_SCHEMA: Final = {"type": "string", "format": "date-time"}
 _UNIX_SCHEMA: Final = {"type": "number", "minimum": 0, "maximum": 9_999_999_999}
-Time: TypeAlias = Annotated[
-    datetime, BeforeValidator(parse_time), WithJsonSchema({"anyOf": [_TIME_SCHEMA, _UNIX_SCHEMA]})
-]
+Time: TypeAlias = Annotated[datetime, BeforeValidator(_time), WithJsonSchema({"anyOf": [_TIME_SCHEMA, _UNIX_SCHEMA]})]
 """A time in a URL."""
-BodyTime: TypeAlias = Annotated[datetime, BeforeValidator(parse_time), WithJsonSchema(_TIME_SCHEMA)]
+BodyTime: TypeAlias = Annotated[datetime, BeforeValidator(_time), WithJsonSchema(_TIME_SCHEMA)]
 Plain: TypeAlias = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f\x7f]*$")]
 """One line of text."""
 
 
 def _span(text: Any) -> str:
-    if not isinstance(text, str) or not re.fullmatch(_SPAN, text):
+    if not isinstance(text, str) or not text or not re.fullmatch(_SPAN, text):
         raise ValueError(f"{str(text)[:64]} is not accepted; use 90s, 1h30m or 2d")
     return text
 
 
-Span: TypeAlias = Annotated[str, BeforeValidator(_span), WithJsonSchema({"type": "string", "pattern": _SPAN})]
-"""A duration of one unit, or of two adjacent ones."""
+Span: TypeAlias = Annotated[
+    str, BeforeValidator(_span), WithJsonSchema({"type": "string", "minLength": 1, "pattern": _SPAN})
+]
+"""A duration in Prometheus' form, longer than 0."""
 
 
 def _whole(value: Any) -> Any:

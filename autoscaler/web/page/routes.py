@@ -1,10 +1,9 @@
 """The page's routes, which render documents as HTML."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from mimetypes import guess_type
@@ -23,7 +22,7 @@ from autoscaler.documents.summary import Summary, summary
 from autoscaler.errors import StateError, named
 from autoscaler.logger import Logger
 from autoscaler.record import Cut
-from autoscaler.web.api.parameters import parse_time
+from autoscaler.times import last_time
 from autoscaler.web.page import drawing
 from autoscaler.web.page.environment import environment
 from autoscaler.web.page.listing import ListQuery, Order, entries, listing
@@ -47,7 +46,7 @@ _TABLE_ROWS: Final = 60
 """Rows of the table beside the charts."""
 _REFRESH: Final = "Autoscaler-Refresh"
 """Header of the page's automatic refresh, which leaves out the table over days: it is read from the state once."""
-_BROWSERS_FORM: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?")
+_TIME_FORMS: Final = "10m (ago), 14:30 or 2026-01-31T14:30 (UTC)"
 
 
 def pages(sources: Sources, logger: Logger) -> Sequence[BaseRoute]:
@@ -168,7 +167,7 @@ class _Page:
             range=shown,
             range_seconds=round(RANGES[shown].total_seconds()),
             history=None if skips_table else library.history(name, now - RANGES[shown], now, _TABLE_ROWS),
-            view=_explanation_view(library, name, request.query_params.get("at", "")),
+            view=_explanation_view(library, name, request.query_params.get("at", ""), now),
             user=request.scope["user"],
             change_refused=request.scope["change_refused"],
             cuts=self._cuts(),
@@ -195,21 +194,12 @@ class _ExplanationView:
     problem: str
 
 
-def _explanation_view(library: Library, name: str, at: str) -> _ExplanationView:
-    asked = None
+def _explanation_view(library: Library, name: str, at: str, now: datetime) -> _ExplanationView:
     try:
-        asked = _time(at) if at else None
+        asked = last_time(at, now, UTC) if at else None
+    except ValueError as error:
+        return _ExplanationView(None, None, f"{error}; expected {_TIME_FORMS}")
+    try:
         return _ExplanationView(asked, library.explanation(name, asked), "")
-    except (NoDecision, ValueError) as error:
+    except NoDecision as error:
         return _ExplanationView(asked, None, str(error))
-
-
-def _time(text: str) -> datetime:
-    """Return a time in the API's form, or in a browser's form: UTC, at the end of that second.
-
-    Raises ValueError.
-    """
-    found = _BROWSERS_FORM.fullmatch(text)
-    if found is None:
-        return parse_time(text)
-    return parse_time(f"{text}{'' if found[1] else ':00'}{'' if found[2] else '.999999'}Z")

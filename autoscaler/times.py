@@ -1,0 +1,58 @@
+"""Times as people and programs write them, for the command line, the API and the page."""
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import time as time_of_day
+from typing import Final
+
+from autoscaler.errors import QuantityError
+from autoscaler.quantity import parse_duration
+
+_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
+"""A time before the first or after the last counts as these, so that a duration can be added to every time."""
+
+
+def parse_instant(text: str, zone: tzinfo | None = None) -> datetime:
+    """Parse a date and a time in ISO 8601, or as RFC 5322 writes it; return it in UTC.
+
+    `zone` applies to a text without an offset; None: local time. Raises ValueError for another form.
+    """
+    # the page and `describe` write a space before the offset
+    text = re.sub(r" (?=[-+]\d\d:?\d\d$)", "", re.sub(r" ?(?:UTC|GMT)$", "+00:00", text))
+    try:
+        found = datetime.strptime(text, "%a, %d %b %Y %H:%M:%S%z") if "," in text else datetime.fromisoformat(text)
+        return _within_limits((found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text[:64]!r} is not a valid time") from None
+
+
+def parse_time(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
+    """Parse a time in the past in every form that the terminal and the page show; return it in UTC.
+
+    `10m`: an age; `14:30`, `14:30:05 UTC`: the last time that a clock showed it; else as `parse_instant`.
+    """
+    clock = re.fullmatch(r"(\d\d?)(:\d\d(?::\d\d)?)( ?UTC)?", text.removesuffix(" local"), re.ASCII)
+    try:
+        if clock is not None:
+            at = time_of_day.fromisoformat(clock[1].zfill(2) + clock[2]).replace(tzinfo=UTC if clock[3] else zone)
+            today = datetime.combine(now.astimezone(at.tzinfo).date(), at).astimezone(UTC)
+            return today if today <= now else today - timedelta(days=1)
+        if "-" not in text and "," not in text:
+            return _within_limits(now - parse_duration(text))
+        return parse_instant(text.removesuffix(" local"), zone)
+    except (ValueError, OverflowError, QuantityError):
+        raise ValueError(f"{text[:64]!r} is not a valid time") from None
+
+
+def last_time(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
+    """Parse a time as `parse_time` does; return the last one that is shown like it, because shown times are cut."""
+    found = parse_time(text, now, zone)
+    if ":" not in text:
+        return found
+    decimals = re.search(r"\.(\d{1,6})", text)
+    return found + timedelta(microseconds=10 ** (6 - len(decimals[1] if decimals else "")) - 1)
+
+
+def _within_limits(at: datetime) -> datetime:
+    return min(max(at, _EARLIEST), _LATEST)

@@ -1,0 +1,61 @@
+"""Times as people and programs write them."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from autoscaler.times import last_time, parse_instant, parse_time
+
+NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["9:05", "09:05", "9:05:07", "09:05:07"])
+def test_an_hour_may_have_one_digit(text: str) -> None:
+    found = parse_time(text, NOW, UTC)
+    assert (found.hour, found.minute, found.second) == (9, 5, 7 if text.endswith("07") else 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10m", NOW - timedelta(minutes=10)),
+        ("11:59:59 UTC", NOW - timedelta(seconds=1)),
+        ("12:00:01 UTC", NOW - timedelta(days=1, seconds=-1)),
+        ("12:30", NOW - timedelta(minutes=30)),
+        ("2026-01-31 13:00:00 local", NOW),
+        ("1960-01-01", datetime(1970, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_a_time_of_day_is_the_last_one(text: str, expected: datetime) -> None:
+    """In the zone of the operator, unless the text names UTC, as the page's texts do."""
+    assert parse_time(text, NOW, timezone(timedelta(hours=1))) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "microsecond"),
+    [
+        ("2026-01-31T14:30:05Z", 999_999),
+        ("2026-01-31T14:30:05.123+00:00", 123_999),
+        ("2026-01-31T14:30:05.123456Z", 123_456),
+        ("2026-01-31 14:30:05 UTC", 999_999),
+        ("2026-01-31 15:30:05 +0100", 999_999),
+        ("Sat, 31 Jan 2026 14:30:05 +0000", 999_999),
+    ],
+)
+def test_the_last_time_that_is_shown_like_a_text(text: str, microsecond: int) -> None:
+    """Shown times are cut: a decision at .6 s is found by the second that `history` shows."""
+    expected = datetime(2026, 1, 31, 14, 30, 5, microsecond, UTC)
+    assert last_time(text, NOW) == expected
+    assert parse_time(text, NOW) <= expected
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "25:00", "2026-13-01", "1h ago", "99999999999y", "10", "-"])
+def test_another_form_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a valid time"):
+        parse_time(text, NOW)
+
+
+def test_an_instant_has_a_date() -> None:
+    """An API's clients are elsewhere: their local time means nothing to the daemon."""
+    with pytest.raises(ValueError, match="'14:30' is not a valid time"):
+        parse_instant("14:30")
