@@ -11,11 +11,11 @@ import typer
 from autoscaler.cli.options import ConfigFile, HttpConfigFile, SelectorText, ServerUrl, selector
 from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
 from autoscaler.cli.source import Source, Where
-from autoscaler.cli.tables.layout import Table
 from autoscaler.cli.tables.listing import HEADER, SHARED_HEADER, WIDE_HEADER, Row
 from autoscaler.cli.tables.notes import notes
 from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.summary import AutoscalerList, Summary
+from autoscaler.layout import Table
 
 _ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from autoscaler.cli.tables.layout import Screen
 from autoscaler.errors import AutoscalerError, ConfigError
+from autoscaler.layout import Screen
 from autoscaler.text import plain
 
 if TYPE_CHECKING:  # slow, and most commands show none

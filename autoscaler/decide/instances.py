@@ -14,8 +14,8 @@ from autoscaler.quantity import format_duration
 SCRAPED_WITHIN: Final = timedelta(minutes=2)
 """Time after a start within which a sample may be missing: two scrapes at Prometheus' default interval."""
 NOT_SCRAPED_YET: Final = (
-    f"the instances were started less than {format_duration(SCRAPED_WITHIN)} ago, and Prometheus may not have scraped "
-    "them yet"
+    f"the instances were started less than {format_duration(SCRAPED_WITHIN)} ago, and a new instance has no sample "
+    "until Prometheus has scraped it"
 )
 _FAILED: Final = Phase.FAILED
 _PENDING: Final = Phase.PENDING

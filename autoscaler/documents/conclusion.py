@@ -1,10 +1,10 @@
-"""What a decision came to and why, in one line: the headline of an autoscaler's page."""
+"""The result of a decision and its cause in one line: the headline of an autoscaler's page."""
 
 from typing import TYPE_CHECKING, Final
 
-from autoscaler.documents.verdict import headline
+from autoscaler.documents.verdict import headline, limits, main_conditions, winner
 from autoscaler.foresee.outlook import down_window, stabilizing_recommendation, up_window
-from autoscaler.model import CONNECTION_LIMITS, ConditionType, Decision, Proposed, Reason, Step
+from autoscaler.model import ConditionType, Decision, Proposed, Reason, Step
 from autoscaler.quantity import format_age
 
 if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
@@ -12,12 +12,10 @@ if TYPE_CHECKING:  # the command line reads documents that a daemon made, and ne
 
 _STABILIZED: Final = (Reason.SCALE_DOWN_STABILIZED, Reason.SCALE_UP_STABILIZED)
 _BOUNDED: Final = (Reason.TOO_MANY_REPLICAS, Reason.TOO_FEW_REPLICAS)
-_RATES: Final = (Reason.SCALE_UP_LIMIT, Reason.SCALE_DOWN_LIMIT)
-_LIMITED: Final = (*_STABILIZED, *_BOUNDED, *_RATES, *CONNECTION_LIMITS)
 
 
 def conclusion(record: "Record") -> str:
-    """Such as `stays at 4: a higher recommendation, 6, 3m ago`. Never empty."""
+    """Return the line, such as `stays at 4: a higher recommendation, 6, 3m ago`. Never empty."""
     decision = record.decision
     size, desired = decision.decided_from, decision.desired
     if decision.current is None:
@@ -40,30 +38,28 @@ def conclusion(record: "Record") -> str:
 
 
 def _cause(decision: Decision) -> str:
-    """Of another size than the present one."""
     return "no reason is known" if decision.change is None else decision.change.reason
 
 
 def _obstacle(decision: Decision) -> str:
-    """What kept the size from being written."""
-    able = next((each for each in decision.conditions if each.type is ConditionType.ABLE_TO_SCALE), None)
+    """Return what prevented the write."""
+    able, *_ = main_conditions(decision)
     return decision.error or ("it was not written" if able is None else able.message)
 
 
 def _why_it_stays(record: "Record") -> str:
     decision = record.decision
-    limits = [step for step in decision.trace if step.reason in _LIMITED and step.before != step.after]
-    if limits:
-        return _limit(limits[-1], record)
+    effective = [step for step in limits(decision) if step.before != step.after]
+    if effective:
+        return _limit(effective[-1], record)
     telling = headline(decision)
     if telling is not None and telling.type is not ConditionType.ABLE_TO_SCALE:
         return telling.message
-    if not any(step.reason == Reason.VALID_METRIC_FOUND for step in decision.trace):
-        return "no metric was asked"
-    asking = [metric for metric in decision.metrics if metric.proposal is not None]
-    winner = max(asking, key=lambda metric: metric.proposal or 0)
-    name = f"the fallback of {winner.name}" if winner.on_fallback else winner.name
-    return f"{name} asks for {winner.proposal} ({winner.detail})"
+    followed = winner(decision)
+    if followed is None:
+        return "no metric was queried"
+    name = f"the fallback of {followed.name}" if followed.on_fallback else followed.name
+    return f"{name} asks for {followed.proposal} ({followed.detail})"
 
 
 def _limit(step: Step, record: "Record") -> str:

@@ -1,4 +1,4 @@
-"""One decision, explained: what was read, what it came to, what held it, and what would have to change."""
+"""Explains one decision: what was read, the result, what limited it, and what would have to change."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +29,8 @@ from autoscaler.documents.rules import QueryDocument, query_document
 from autoscaler.documents.sentences import sentences, way_text
 from autoscaler.documents.steering import SteeringDocument
 from autoscaler.documents.summary import conditions
+from autoscaler.documents.verdict import direction as direction_of
+from autoscaler.documents.verdict import winner
 from autoscaler.errors import MetricError
 from autoscaler.foresee import outlook
 from autoscaler.foresee.shadow import in_place_of_target
@@ -154,7 +156,7 @@ class _Case:
     def _way(self, direction: Direction, outcomes: Sequence[MetricOutcome]) -> Way:
         """Out needs one metric that asks for more, in needs all of them to ask for less; some may do so already."""
         out = direction is Direction.OUT
-        asking = [_asks(outcome, self.decision.current, direction) for outcome in outcomes]
+        asking = [self._asks(outcome, direction) for outcome in outcomes]
         tried = [_just_past(each, direction) for each in self.thresholds]
         if out and any(asking):
             needed = [False] * len(outcomes)
@@ -179,10 +181,11 @@ class _Case:
 
     def _towards(self, direction: Direction, move: outlook.Move | None) -> outlook.Move | None:
         """The move, if it goes there: what windows remember may lead the other way first."""
-        current = self.decision.current
-        if move is None or current is None or (move.size > current) is not (direction is Direction.OUT):
-            return None
-        return move
+        return move if move is not None and direction_of(self.decision.current, move.size) is direction else None
+
+    def _asks(self, outcome: MetricOutcome, direction: Direction) -> bool:
+        """Return whether the metric asks for another size in this direction."""
+        return direction_of(self.decision.current, outcome.proposal) is direction
 
     def _shared_limits(self) -> Sequence[Step]:
         """What the connection's limits did to the number."""
@@ -197,7 +200,7 @@ class _Case:
         word = "above" if out else "below"
         wanted = "" if limit is None else f" {word} {_limit(limit, outcome)}"
         only_zero = limit == 1 and not out  # nothing else is below the smallest value
-        if not _asks(outcome, self.decision.current, direction):
+        if not self._asks(outcome, direction):
             return f"{subject} 0" if only_zero else f"{subject}{wanted}"
         if only_zero:
             wanted = ""
@@ -221,13 +224,6 @@ class _Case:
             return None
         ahead = move.at - self.decision.now
         return MoveDocument(at=move.at, in_seconds=ahead, size=move.size, reason=move.reason)
-
-
-def _asks(outcome: MetricOutcome, current: int | None, direction: Direction) -> bool:
-    """Whether the metric asks for more (OUT) or for less (IN) than there is now."""
-    if outcome.proposal is None or current is None:
-        return False
-    return outcome.proposal > current if direction is Direction.OUT else outcome.proposal < current
 
 
 def _just_past(known: Thresholds | None, direction: Direction) -> Reading | None:
@@ -261,7 +257,7 @@ def _metrics(
     sources: "Mapping[str, PrometheusSource]",
     last: Mapping[MetricKey, LastValue],
 ) -> tuple[ExplainedMetric, ...]:
-    outcomes, winner = record.decision.metrics, _winner(record.decision)
+    outcomes, followed = record.decision.metrics, winner(record.decision)
     readings: Sequence[Reading | MetricError | None] = [None] * len(outcomes)
     limits: Sequence[Thresholds | None] = [None] * len(outcomes)
     if case is not None and record.observation is not None and outcomes:
@@ -275,7 +271,7 @@ def _metrics(
                 limit,
                 query_document(spec.query, sources),
                 last.get((outcome.name, outcome.target.type)),
-                wins=outcome is winner,
+                wins=outcome is followed,
             )
             for outcome, reading, limit, spec in zip(outcomes, readings, limits, specs, strict=True)
         ]
@@ -286,14 +282,6 @@ def _unmatched(outcome: MetricOutcome) -> tuple[str, ...]:
     """The samples of no instance: those that are named, then how many more there are."""
     more = outcome.more_unmatched
     return (*outcome.unmatched, f"and {more} more") if more else outcome.unmatched
-
-
-def _winner(decision: Decision) -> MetricOutcome | None:
-    """The metric that `decide` followed: the first of those that ask for most. None: the metrics failed."""
-    if not any(step.reason == Reason.VALID_METRIC_FOUND for step in decision.trace):
-        return None
-    asking = [outcome for outcome in decision.metrics if outcome.proposal is not None]
-    return max(asking, key=lambda outcome: outcome.proposal or 0, default=None)
 
 
 def _metric(

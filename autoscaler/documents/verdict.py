@@ -1,6 +1,6 @@
-"""What a decision comes to: judged here once, for the list, the log, the page and the terminal."""
+"""Judges a decision: the list, the log, the metrics, the page and the terminal all show this verdict."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -11,14 +11,16 @@ from autoscaler.model import (
     ConditionType,
     Decision,
     Direction,
+    MetricOutcome,
     Proposed,
     Reason,
     Steering,
+    Step,
 )
 
 
 class AutoscalerState(StrEnum):
-    """An autoscaler in one word, the most urgent that applies."""
+    """The state of an autoscaler: the most urgent that applies."""
 
     UNKNOWN = "unknown"
     """No decision yet."""
@@ -27,46 +29,47 @@ class AutoscalerState(StrEnum):
     PAUSED = "paused"
     """An operator's pause is in force."""
     HELD = "held"
-    """It wants another size, and the target, a brake or what failed before keeps it from it."""
+    """The target, a brake or an earlier failure prevents a change of size."""
     DISABLED = "disabled"
-    """Somebody set the target's size to 0."""
+    """The target's size was set to 0."""
     LIMITED = "limited"
-    """Bounds or policies keep it from the size that the metrics ask for."""
+    """Bounds or policies prevent the size that the metrics ask for."""
     STABILIZING = "stabilizing"
-    """A stabilization window does."""
+    """A stabilization window prevents it."""
     SCALING = "scaling"
-    """It has just written another size, or would have in a dry run."""
+    """The last decision wrote another size, or proposed one in a dry run."""
     STEADY = "steady"
 
 
 class Verdict(NamedTuple):
-    """Of one autoscaler's last decision."""
+    """The judgement of one autoscaler's last decision."""
 
     state: AutoscalerState = AutoscalerState.UNKNOWN
     level: Level = Level.NORMAL
     """How much attention the state deserves."""
     condition: Condition | None = None
-    """The one that says most."""
+    """The most important one; see `headline`."""
     direction: Direction | None = None
-    """In which the size changes or is wanted to."""
+    """From the size to the wanted one; None: these are equal, or one is unknown."""
     limited_by: str | None = None
-    """What changed the number after the metrics, or kept it from being written."""
+    """What changed the number after the metrics, or prevented the write."""
 
 
 def verdict(decision: Decision | None, steering: Steering) -> Verdict:
-    """Of the last decision, if there is one. `steering`: in force now."""
+    """Return the verdict on the last decision, if there is one. `steering`: in force now."""
     if decision is None:
         return Verdict()
     found = state(decision, steering)
-    return Verdict(found, _level(found, decision), headline(decision), _direction(decision), _limited_by(decision))
+    towards = direction(decision.decided_from, decision.desired) if decision.current is not None else None
+    return Verdict(found, _level(found, decision), headline(decision), towards, _limited_by(decision))
 
 
 def headline(decision: Decision) -> Condition | None:
-    """The condition that says most about the decision.
+    """Return the decision's most important condition.
 
     The first of: AbleToScale False, ScalingActive False, ScalingLimited True, AbleToScale. None without any.
     """
-    able, active, limited = _conditions(decision)
+    able, active, limited = main_conditions(decision)
     if able is not None and not able.status:
         return able
     if active is not None and not active.status:
@@ -76,22 +79,42 @@ def headline(decision: Decision) -> Condition | None:
     return able
 
 
-def _conditions(decision: Decision) -> tuple[Condition | None, Condition | None, Condition | None]:
-    """AbleToScale, ScalingActive, ScalingLimited."""
+def main_conditions(decision: Decision) -> tuple[Condition | None, Condition | None, Condition | None]:
+    """Return AbleToScale, ScalingActive and ScalingLimited."""
     found = {condition.type: condition for condition in decision.conditions}
     able, active = found.get(ConditionType.ABLE_TO_SCALE), found.get(ConditionType.SCALING_ACTIVE)
     return able, active, found.get(ConditionType.SCALING_LIMITED)
 
 
+def direction(size: int | None, wanted: int | None) -> Direction | None:
+    """Return the direction from one size to another; None: these are equal, or one is unknown."""
+    if size is None or wanted is None or wanted == size:
+        return None
+    return Direction.OUT if wanted > size else Direction.IN
+
+
+def winner(decision: Decision) -> MetricOutcome | None:
+    """Return the metric that the decision follows: the first of those that ask for most. None: no metric was used."""
+    if not any(step.reason == Reason.VALID_METRIC_FOUND for step in decision.trace):
+        return None
+    asking = [metric for metric in decision.metrics if metric.proposal is not None]
+    return max(asking, key=lambda metric: metric.proposal or 0, default=None)
+
+
+def limits(decision: Decision) -> Sequence[Step]:
+    """Return the steps that changed the number after the metrics."""
+    return [step for step in decision.trace if step.reason in _LIMITS]
+
+
 def state(decision: Decision | None, steering: Steering) -> AutoscalerState:
-    """The one word for it."""
+    """Return the state after the last decision, if there is one."""
     if decision is None:
         return AutoscalerState.UNKNOWN
     if decision.error is not None:
         return AutoscalerState.FAILING
     if steering.pause is not None:
         return AutoscalerState.PAUSED
-    able, active, limited = _conditions(decision)
+    able, active, limited = main_conditions(decision)
     if able is not None and not able.status:
         return AutoscalerState.HELD
     if active is not None and active.reason == Reason.SCALING_DISABLED:
@@ -106,7 +129,7 @@ def state(decision: Decision | None, steering: Steering) -> AutoscalerState:
 
 
 def with_pause(state: AutoscalerState, *, paused: bool) -> tuple[AutoscalerState, ...]:
-    """The state, and PAUSED beside a more urgent one: an operator who repairs a failure has to know of it."""
+    """Return the state, and PAUSED beside a more urgent one: an operator who repairs a failure must know of it."""
     return (state, AutoscalerState.PAUSED) if paused and state is not AutoscalerState.PAUSED else (state,)
 
 
@@ -117,15 +140,15 @@ _LEVELS: Final[Mapping[AutoscalerState, Level]] = {
     AutoscalerState.DISABLED: Level.WARNING,
     AutoscalerState.SCALING: Level.ACTIVE,
 }
-"""Those of the states that always have the same; NORMAL where none stands here."""
+"""The states with a fixed level; the others are NORMAL."""
 
 
 def _level(state: AutoscalerState, decision: Decision) -> Level:
-    """How much attention the state of `decision` deserves.
+    """Return how much attention the state of `decision` deserves.
 
-    `limited` is a warning only where a metric asks for more than the maximum, or the connection has no room for it.
-    What the target itself warns of, such as workers that cannot start, is one in any state, and so is what makes a dry
-    run's shadow doubtful, a brake that is on, and a metric that most of the instances have no sample of.
+    `limited` is a warning only if a metric asks for more than the maximum, or than the connection has room for. In
+    any state these are warnings: a warning of the target, such as workers that cannot start; a doubtful shadow; a
+    brake that is on; a metric without a sample of most instances.
     """
     found = _LEVELS.get(state, Level.NORMAL)
     if found is Level.ERROR:
@@ -133,15 +156,6 @@ def _level(state: AutoscalerState, decision: Decision) -> Level:
     capped = state is AutoscalerState.LIMITED and wants_more_than_allowed(decision)
     unmeasured = any(metric.mostly_missing for metric in decision.metrics)
     return Level.WARNING if capped or decision.doubts or decision.brakes or unmeasured else found
-
-
-def _direction(decision: Decision) -> Direction | None:
-    if decision.current is None:
-        return None
-    size, desired = decision.decided_from, decision.desired
-    if size is None or desired is None or desired == size:
-        return None
-    return Direction.OUT if desired > size else Direction.IN
 
 
 _LIMITS = frozenset(
@@ -158,9 +172,8 @@ _LIMITS = frozenset(
 
 
 def _limited_by(decision: Decision) -> str | None:
-    """What changed the number after the metrics, or kept it from being written; None: nothing did."""
-    limits = [step.detail for step in decision.trace if step.reason in _LIMITS]
-    able, *_ = _conditions(decision)
+    details = [step.detail for step in limits(decision)]
+    able, *_ = main_conditions(decision)
     if able is not None and not able.status:
-        limits.append(able.message)
-    return "; ".join(limits) or None
+        details.append(able.message)
+    return "; ".join(details) or None

@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from autoscaler.isolation import each
-from autoscaler.metrics.words import Action, towards
+from autoscaler.metrics.words import Action, action_of
 from autoscaler.model import Autoscaler, Decision, MetricOutcome, MetricTarget, TargetType
 
 _METRIC: Final = ("autoscaler", "metric", "metric_type", "target_type")
@@ -62,7 +62,7 @@ class Latest(Collector):
                 known.decision = made
                 if made.error is None:
                     known.succeeded = made.now.timestamp()
-                action = towards(made.written, made.current)
+                action = action_of(made.written, made.current)
                 up, down = known.rescales
                 known.rescales = up + (action is Action.SCALE_UP), down + (action is Action.SCALE_DOWN)
                 if action in _MOVES:

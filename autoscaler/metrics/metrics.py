@@ -20,11 +20,11 @@ from autoscaler.metrics.words import (
     FAILURES,
     Action,
     Error,
+    action_of,
     error_of,
     error_of_metric,
     failure,
     outcome_of,
-    towards,
 )
 from autoscaler.model import Autoscaler, ConnectionLimits, Decision, MetricType, ShardName
 
@@ -220,9 +220,9 @@ class _Counts(NamedTuple):
 
 def _counts(made: Decision) -> _Counts:
     return _Counts(
-        (towards(made.written, made.current), error_of(made)),
+        (action_of(made.written, made.current), error_of(made)),
         [
-            (towards(metric.proposal, made.decided_from), error_of_metric(metric), metric.type)
+            (action_of(metric.proposal, made.decided_from), error_of_metric(metric), metric.type)
             for metric in made.metrics
         ],
         None if made.outcome is None else outcome_of(made.outcome),

@@ -7,6 +7,7 @@ Source of `action` and `error`: kubernetes/pkg/controller/podautoscaler, `reconc
 from enum import StrEnum
 from typing import Final
 
+from autoscaler.documents.verdict import direction, headline
 from autoscaler.errors import (
     TargetForbidden,
     TargetNotFound,
@@ -15,7 +16,7 @@ from autoscaler.errors import (
     TargetRefused,
     TargetUnavailable,
 )
-from autoscaler.model import Decision, MetricOutcome, Outcome, Reason
+from autoscaler.model import Decision, Direction, MetricOutcome, Outcome, Reason
 
 
 class Action(StrEnum):
@@ -24,6 +25,9 @@ class Action(StrEnum):
     SCALE_UP = "scale_up"
     SCALE_DOWN = "scale_down"
     NONE = "none"
+
+
+_ACTIONS: Final = {Direction.OUT: Action.SCALE_UP, Direction.IN: Action.SCALE_DOWN, None: Action.NONE}
 
 
 class Error(StrEnum):
@@ -50,18 +54,17 @@ FAILURES: Final = (*dict.fromkeys(_WORDS.values()), _BUG)
 _AGAINST_THE_SPEC: Final = (TargetNotFound, TargetNotScalable, TargetRefused)
 
 
-def towards(size: int | None, current: int | None) -> Action:
-    """Return the direction from one size to another; NONE when either is unknown."""
-    if size is None or current is None or size == current:
-        return Action.NONE
-    return Action.SCALE_UP if size > current else Action.SCALE_DOWN
+def action_of(size: int | None, current: int | None) -> Action:
+    """Return the direction from `current` to `size`; NONE when either is unknown."""
+    return _ACTIONS[direction(current, size)]
 
 
 def error_of(decision: Decision) -> Error:
     """Return whether the cycle failed for this autoscaler, and who can resolve it."""
     if decision.error is None:
         return Error.NONE
-    conflict = any(condition.reason == Reason.BOUNDS_CONFLICT for condition in decision.conditions)
+    condition = headline(decision)
+    conflict = condition is not None and condition.reason == Reason.BOUNDS_CONFLICT
     return Error.SPEC if conflict or isinstance(decision.outcome, _AGAINST_THE_SPEC) else Error.INTERNAL
 
 

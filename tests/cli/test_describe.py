@@ -5,11 +5,11 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from autoscaler.cli.tables.instances import instances
-from autoscaler.cli.tables.layout import Screen
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.documents.instances import InstanceDocument, InstanceList, InstanceValue
 from autoscaler.documents.rules import QueryDocument
 from autoscaler.errors import MetricError
+from autoscaler.layout import Screen
 from autoscaler.model import (
     Brakes,
     Direction,

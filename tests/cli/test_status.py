@@ -3,10 +3,10 @@
 import json
 from datetime import timedelta
 
-from autoscaler.cli.tables.layout import Screen
 from autoscaler.cli.tables.status import connection_rows, daemon_lines
 from autoscaler.documents.level import Level
 from autoscaler.documents.status import ConnectionStatus, DaemonStatus, ReloadStatus
+from autoscaler.layout import Screen
 from tests.cli.scene import Scene, ServedScene
 from tests.decisions import NOW
 

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 from autoscaler.cli.tables.chart import plot, rows
-from autoscaler.cli.tables.layout import Screen
 from autoscaler.documents.history import HistoryDocument, Point, PointMetric
+from autoscaler.layout import Screen
 from autoscaler.model import TargetType
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -177,7 +177,7 @@ def test_shortly_after_a_start_unmatched_samples_are_not_a_wrong_label() -> None
     error = first_decision(scaler(PODS_100M), state(2, new), reading).metrics[0].error
     assert error == (
         'no sample matches an instance: the samples have instance_id="web-1", but i-0 is known as i-0; the instances '
-        "were started less than 2m ago, and Prometheus may not have scraped them yet"
+        "were started less than 2m ago, and a new instance has no sample until Prometheus has scraped it"
     )
     one_old = [new[0], replace(new[1], started_at=NOW - timedelta(seconds=120))]
     error = first_decision(scaler(PODS_100M), state(2, one_old), reading).metrics[0].error

@@ -5,12 +5,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 from autoscaler.cli.tables.hosts import host_rows, notes
-from autoscaler.cli.tables.layout import Screen
 from autoscaler.cli.tables.listing import SHARED_HEADER, Row
 from autoscaler.documents.holders import Holders
 from autoscaler.documents.hosts import host_list
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary, summary
+from autoscaler.layout import Screen
 from autoscaler.model import ShardName, Steering
 from autoscaler.record import Followed, Member, Sharing, target_text
 from tests.decide.build import scaler

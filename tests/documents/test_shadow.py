@@ -4,7 +4,6 @@ from datetime import timedelta
 
 from autoscaler.cli.tables.chart import plot
 from autoscaler.cli.tables.chart import rows as chart_rows
-from autoscaler.cli.tables.layout import Screen
 from autoscaler.cli.tables.listing import Row
 from autoscaler.decide.changed import differs
 from autoscaler.documents.conclusion import conclusion
@@ -13,6 +12,7 @@ from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import history_document
 from autoscaler.documents.summary import Summary, summary
 from autoscaler.errors import MetricError
+from autoscaler.layout import Screen
 from autoscaler.model import Direction, MetricType, Pause, Steering, TargetType
 from autoscaler.record import Record, SeriesRow
 from autoscaler.web.page.words import meaning

@@ -249,7 +249,7 @@ def test_samples_that_match_no_instance_are_shown_beside_an_instance(live: str) 
     (line,) = [line for line in live.splitlines() if line.startswith("  mismatch ")]
     assert 'the samples have instance="app-web-1", instance="app-web-2", but web-1 is known as ' in line
     assert "127.0.0.1:" in line.partition("is known as")[2]  # its process id may stand before
-    assert line.endswith("; the instances were started less than 2m ago, and Prometheus may not have scraped them yet")
+    assert line.endswith(", and a new instance has no sample until Prometheus has scraped it")
 
 
 def test_a_command_that_does_not_exist_is_named(live: str) -> None:

@@ -328,8 +328,8 @@ def test_shortly_after_a_start_an_empty_answer_is_expected() -> None:
     new = instance("a", started_at=NOW - timedelta(seconds=20))
     old = instance("b", started_at=NOW - timedelta(minutes=5))
     assert failure(asked, nothing, new).startswith(
-        "the query returned no sample; the instances were started less than 2m ago, and Prometheus may not have "
-        "scraped them yet; if this stays, `autoscaler check --live`"
+        "the query returned no sample; the instances were started less than 2m ago, and a new instance has no sample "
+        "until Prometheus has scraped it; if this stays, `autoscaler check --live`"
     )
     assert failure(asked, nothing, new, old).startswith("the query returned no sample; `autoscaler check --live`")
 

@@ -1,6 +1,6 @@
 """What `replay` and `diff` print."""
 
-from autoscaler.cli.tables.layout import Screen
+from autoscaler.layout import Screen
 from autoscaler.whatif.compare.comparison import Comparison
 from autoscaler.whatif.documents.replay import replay_document
 from autoscaler.whatif.past.past import Finding, FindingKind

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from autoscaler.cli.tables.layout import Screen
+from autoscaler.layout import Screen
 from autoscaler.whatif.changes import Change
 from autoscaler.whatif.documents.tuning import CandidateDocument, PartDocument, ScoreDocument, TuningDocument
 from autoscaler.whatif.replay.instance_times import InstanceTime, TimeSource

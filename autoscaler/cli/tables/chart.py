@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.layout import BOLD, CYAN, DIM, UNKNOWN, YELLOW, Screen, Table
 from autoscaler.documents.history import HistoryDocument, Point, PointMetric
 from autoscaler.documents.metric import decimal
+from autoscaler.layout import BOLD, CYAN, DIM, UNKNOWN, YELLOW, Screen, Table
 from autoscaler.model import TargetType
 from autoscaler.text import clean
 

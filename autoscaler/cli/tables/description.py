@@ -10,7 +10,6 @@ from itertools import zip_longest
 from autoscaler.cli.tables.colours import OF_LEVEL
 from autoscaler.cli.tables.events import EventTable
 from autoscaler.cli.tables.instances import instances
-from autoscaler.cli.tables.layout import NONE, UNKNOWN, Screen, Table, clock
 from autoscaler.cli.tables.listing import state_words
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.cli.tables.steering import asked, bounds, scope
@@ -26,6 +25,7 @@ from autoscaler.documents.rules import (
     RulesDocument,
 )
 from autoscaler.documents.summary import ConditionDocument, Summary
+from autoscaler.layout import NONE, UNKNOWN, Screen, Table, clock
 from autoscaler.model import MetricType, TargetType
 from autoscaler.quantity import format_age, format_duration
 from autoscaler.text import clean

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from autoscaler.cli.tables.instances import instances
-from autoscaler.cli.tables.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.documents.explanation import ExplainedMetric, Explanation
 from autoscaler.documents.metric import current_decimal, target_decimal
+from autoscaler.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table
 from autoscaler.model import TargetType
 from autoscaler.quantity import format_age
 from autoscaler.text import clean

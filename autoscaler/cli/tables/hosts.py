@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.layout import NONE, UNKNOWN, Screen, Table
 from autoscaler.documents.hosts import HostDocument, HostList
+from autoscaler.layout import NONE, UNKNOWN, Screen, Table
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.layout import RED, YELLOW, Screen, Table
 from autoscaler.documents.instances import InstanceDocument, InstanceList
+from autoscaler.layout import RED, YELLOW, Screen, Table
 from autoscaler.model import Phase
 from autoscaler.quantity import format_age
 from autoscaler.text import clean

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Final
 
 from autoscaler.cli.tables.colours import OF_LEVEL
-from autoscaler.cli.tables.layout import NONE, UNKNOWN
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary
 from autoscaler.documents.verdict import AutoscalerState
+from autoscaler.layout import NONE, UNKNOWN
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from autoscaler.cli.tables.layout import YELLOW, Screen, Table
 from autoscaler.documents.shadow import ShadowDocument, SideDocument
+from autoscaler.layout import YELLOW, Screen, Table
 from autoscaler.quantity import format_seconds
 from autoscaler.text import clean
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.layout import NONE, Screen, Table
 from autoscaler.documents.status import ConnectionStatus, DaemonStatus
+from autoscaler.layout import NONE, Screen, Table
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
 

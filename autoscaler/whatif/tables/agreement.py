@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from autoscaler.cli.tables.layout import Screen
+from autoscaler.layout import Screen
 from autoscaler.text import clean
 from autoscaler.whatif.compare.agreement import Agreement
 

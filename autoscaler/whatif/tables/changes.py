@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from autoscaler.cli.tables.layout import BOLD, GREEN, NONE, RED, YELLOW, Screen, Table
+from autoscaler.layout import BOLD, GREEN, NONE, RED, YELLOW, Screen, Table
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
 from autoscaler.whatif.changes import Kind

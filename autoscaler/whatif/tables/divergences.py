@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from autoscaler.cli.tables.layout import Screen, Table
+from autoscaler.layout import Screen, Table
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
 from autoscaler.whatif.compare.divergences import Divergence

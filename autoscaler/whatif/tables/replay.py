@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.layout import BOLD, Screen, Table
+from autoscaler.layout import BOLD, Screen, Table
 from autoscaler.text import clean
 from autoscaler.whatif.documents.measured import measure_rows, times_of_instances
 from autoscaler.whatif.documents.replay import ReplayDocument

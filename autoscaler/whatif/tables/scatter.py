@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from autoscaler.cli.tables.layout import CYAN, DIM, Screen
+from autoscaler.layout import CYAN, DIM, Screen
 from autoscaler.whatif.documents.measured import hours_text
 
 _HEIGHT: Final = 12

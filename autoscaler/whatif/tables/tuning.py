@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from autoscaler.cli.tables.layout import BOLD, Screen, Table
+from autoscaler.layout import BOLD, Screen, Table
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
 from autoscaler.whatif.changes import Change

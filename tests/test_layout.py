@@ -1,7 +1,7 @@
 """Columns, ages, and words that reach a terminal."""
 
 from autoscaler.cli.tables.explanation import explanation
-from autoscaler.cli.tables.layout import RED, Screen, Table
+from autoscaler.layout import RED, Screen, Table
 from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, value
 from tests.documents.test_explain import STEP, Diary
 
