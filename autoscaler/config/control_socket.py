@@ -19,7 +19,7 @@ def default_socket(environment: Mapping[str, str], state_folder: Path) -> Path:
     return state_folder / "control.sock"
 
 
-def socket_path(folder: Path, given: str) -> Path:
+def socket_path(folder: Path, given: str | Path) -> Path:
     """A configured path, relative to the file's folder. Without `..`, because the length of the path is limited."""
     return Path(os.path.normpath(folder / given))
 

@@ -15,7 +15,7 @@ from autoscaler.config.problems import Problems
 from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE
 from autoscaler.config.rules import check_autoscalers, check_sharing
-from autoscaler.config.settings import Settings, WebSettings
+from autoscaler.config.settings import Settings
 from autoscaler.config.source import read
 from autoscaler.config.warnings import (
     absent_files,
@@ -108,12 +108,8 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         sync_period=file.controller.sync_period,
         state=file.state,
         ha=file.ha,
-        web=WebSettings(
-            file.web.listen_address,
-            {name: document.place(("web", "operators", at)) for at, name in enumerate(file.web.operators)},
-            frozenset(file.web.allowed_hosts),
-            None if file.web.control_socket is None else Path(file.web.control_socket),
-        ),
+        web=file.web,
+        operator_places=tuple(document.place(("web", "operators", at)) for at in range(len(file.web.operators))),
         log=file.log,
         warnings=warnings,
         hints=hints,

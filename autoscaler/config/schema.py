@@ -32,6 +32,9 @@ def schema(types: Iterable[str]) -> dict[str, Any]:
     document = File.model_json_schema(schema_generator=_Generator)
     sections = [_section(type_name, document["$defs"]) for type_name in types]
     document["properties"]["adapters"]["additionalProperties"] = {"oneOf": sections}
+    for section in document["properties"].values():
+        if "$ref" in section:  # its keys have their own defaults; pydantic's would have Python's names
+            section.pop("default", None)
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "autoscaler.yaml"}
     return document | head
 

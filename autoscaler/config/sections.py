@@ -1,15 +1,13 @@
 """The file's sections, apart from metrics, queries and behavior."""
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from autoscaler import model
 from autoscaler.config.behavior import Behavior
 from autoscaler.config.brakes import Brakes
-from autoscaler.config.control_socket import check_length, socket_path
 from autoscaler.config.controller import Controller
 from autoscaler.config.fields import (
     AdapterName,
@@ -28,41 +26,6 @@ from autoscaler.config.fields import (
 from autoscaler.config.metrics import Metric, Shared
 from autoscaler.config.queries import DEFAULT_SOURCE, InstanceQuery, SharedQuery
 from autoscaler.config.settings import HaSettings, LogSettings, PrometheusSource, StateSettings, WebSettings
-
-
-def _check_address(address: str) -> str:
-    match = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*):([0-9]{1,5})", address)
-    if match is None or int(match[1]) > 65535:
-        raise ValueError(
-            f'{address[:64]!r} is not a valid listen address; write HOST:PORT or :PORT, as in "127.0.0.1:9797"'
-        )
-    return address
-
-
-def _check_host(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?", name):
-        raise ValueError(f'{name[:64]!r} is not a host name; write it without scheme and port, as in "vm1.example.com"')
-    return name.lower()
-
-
-def _check_socket(path: str, info: ValidationInfo) -> str:
-    absolute = socket_path(scope_of(info)["folder"], path)
-    check_length(absolute)
-    return str(absolute)
-
-
-class Web(Section):
-    """The daemon's own HTTP server."""
-
-    listen_address: Annotated[str, AfterValidator(_check_address)] = WebSettings().listen_address
-    """HOST:PORT, or :PORT for every address of the machine."""
-    operators: tuple[Text, ...] = ()
-    """The users who may change things over TCP: from --web.config.file, or common names of client certificates."""
-    allowed_hosts: tuple[Annotated[Text, AfterValidator(_check_host)], ...] = ()
-    """Further names that a request's Host header may have, where neither TLS nor users are configured."""
-    control_socket: Annotated[Text, AfterValidator(_check_socket)] | None = None
-    """The Unix socket of this machine's operators. Default: control/control.sock in $RUNTIME_DIRECTORY, else
-    control.sock in the state folder."""
 
 
 class Victims(Section):
@@ -181,7 +144,7 @@ class File(Section):
     """Where state is kept."""
     ha: HaSettings = HaSettings()
     """The leases of daemons that share a state."""
-    web: Web = Web()
+    web: WebSettings = WebSettings()
     """The daemon's own HTTP server."""
     log: LogSettings = LogSettings()
     """What is logged."""

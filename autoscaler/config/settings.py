@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from autoscaler.config.control_socket import check_length, socket_path
 from autoscaler.config.fields import Count, Flag, PositiveDuration, Size, Text, scope_of
 from autoscaler.config.server import ExternalUrl, HeaderName, HeaderValue, ParameterName, ServerUrl
 from autoscaler.errors import Problem
@@ -255,17 +256,42 @@ class AdapterSection:
     """The machine whose daemon serves it; None: any daemon."""
 
 
+def _check_address(address: str) -> str:
+    match = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*):([0-9]{1,5})", address)
+    if match is None or int(match[1]) > 65535:
+        raise ValueError(
+            f'{address[:64]!r} is not a valid listen address; write HOST:PORT or :PORT, as in "127.0.0.1:9797"'
+        )
+    return address
+
+
+def _check_host(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?", name):
+        raise ValueError(f'{name[:64]!r} is not a host name; write it without scheme and port, as in "vm1.example.com"')
+    return name.lower()
+
+
+def _check_socket(path: Path, info: ValidationInfo) -> Path:
+    if path == Path():
+        raise ValueError("the path is empty; write one, or remove it")
+    absolute = socket_path(scope_of(info)["folder"], path)
+    check_length(absolute)
+    return absolute
+
+
 @dataclass(frozen=True, slots=True)
-class WebSettings:
+class WebSettings(Part):
     """The daemon's own HTTP server."""
 
-    listen_address: str = "127.0.0.1:9797"
-    operators: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """The users who may change things over TCP: name -> line and column in the file."""
-    allowed_hosts: frozenset[str] = frozenset()
-    """Further names that a request's Host header may have; in lower case."""
-    control_socket: Path | None = None
-    """Absolute; None: the default."""
+    listen_address: Annotated[str, AfterValidator(_check_address)] = "127.0.0.1:9797"
+    """HOST:PORT, or :PORT for every address of the machine."""
+    operators: tuple[Text, ...] = ()
+    """The users who may change things over TCP: from --web.config.file, or common names of client certificates."""
+    allowed_hosts: tuple[Annotated[Text, AfterValidator(_check_host)], ...] = ()
+    """Further names that a request's Host header may have, where neither TLS nor users are configured."""
+    control_socket: Annotated[Path, AfterValidator(_check_socket)] | None = None
+    """The Unix socket of this machine's operators. Default: control/control.sock in $RUNTIME_DIRECTORY, else
+    control.sock in the state folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +320,8 @@ class Settings:
     state: StateSettings = StateSettings()
     ha: HaSettings = HaSettings()
     web: WebSettings = WebSettings()
+    operator_places: tuple[tuple[int, int], ...] = ()
+    """Line and column of each of `web.operators`."""
     log: LogSettings = LogSettings()
     digest: str = ""
     """The hash of the file's text. Daemons that share a state compare it."""

@@ -143,7 +143,7 @@ def check_operators(config: WebConfig | None, settings: Settings) -> None:
             "web.operators",
             f"{name[:64]!r} cannot log in: {where}; add it to basic_auth_users there, or remove it here",
         )
-        for name, place in settings.web.operators.items()
+        for name, place in zip(settings.web.operators, settings.operator_places, strict=True)
         if name not in known
     ]
     if problems:

@@ -10,7 +10,6 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from autoscaler.config import Settings
-from autoscaler.config.settings import WebSettings
 from autoscaler.foresee.outlook import down_window, up_window
 from autoscaler.model import (
     Autoscaler,
@@ -110,21 +109,11 @@ def section_changes(before: Settings, after: Settings) -> Sequence[str]:
         "limits": (limits[0], limits[1]),
         "state": (before.state, after.state),
         "ha": (before.ha, after.ha),
-        "web": (_web(before.web), _web(after.web)),
+        "web": (before.web, after.web),
         "log": (before.log, after.log),
     }
     found = [path for key, (was, is_) in sections.items() for path in _changed_paths(was, is_, _SECTIONS.get(key, key))]
     return list(dict.fromkeys(found))
-
-
-def _web(web: WebSettings) -> Mapping[str, object]:
-    """Its keys and values, without the places in the file: to move a line changes nothing."""
-    return {
-        "listenAddress": web.listen_address,
-        "operators": sorted(web.operators),
-        "allowedHosts": sorted(web.allowed_hosts),
-        "controlSocket": web.control_socket,
-    }
 
 
 _SECTIONS: Final = {"limits": "adapters"}

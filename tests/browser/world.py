@@ -321,7 +321,7 @@ def served(
             lines = (f"  {name}: {hashpw(word.encode(), gensalt(4)).decode()}\n" for name, word in users.items())
             (folder / "web.yaml").write_text("basic_auth_users:\n" + "".join(lines))
             config = load_web_config(folder / "web.yaml")
-            settings = replace(settings, web=WebSettings(operators={OPERATOR: (1, 1)}))
+            settings = replace(settings, web=WebSettings(operators=(OPERATOR,)))
         health, shards = health_of(world), SoundShards(*(shard.name for shard in world.shards))
         sources = Sources(
             state=state,

@@ -41,7 +41,7 @@ basic_auth_users: {{ann: "{hashed}"}}
 """)
     with open_state(folder / "state") as state:
         scene = build(folder / "state", state)
-        scene.daemon.web = WebSettings(operators={"ann": (1, 1)})
+        scene.daemon.web = WebSettings(operators=("ann",))
         with serving(scene.daemon, config) as served:
             scene.env["AUTOSCALER_SERVER"] = served.server.url
             yield scene

@@ -18,7 +18,7 @@ from tests.web.serving import Daemon, serving
 
 PAUSE = "/api/v1/autoscalers/web/pause"
 ANN, PASSWORD = "ann", "correct horse"
-OPERATOR = WebSettings(operators={ANN: (3, 9)})
+OPERATOR = WebSettings(operators=(ANN,))
 USERS = f"basic_auth_users:\n  {ANN}: {bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()}\n"
 
 
@@ -232,7 +232,7 @@ def test_a_user_who_is_no_operator_only_reads(daemon: Daemon, config: Path) -> N
             assert answer.status_code == 403
             assert "may only read: web.operators does not name it" in answer.json()["error"]
         assert served.post(PAUSE, auth=(ANN, PASSWORD)).status_code == 200
-        served.server.follow(load_web_config(config), WebSettings(operators={"scraper": (3, 9)}))
+        served.server.follow(load_web_config(config), WebSettings(operators=("scraper",)))
         assert served.post(PAUSE).status_code == 200
         assert served.post(PAUSE, auth=(ANN, PASSWORD)).status_code == 403
     assert daemon.reloads == 0
@@ -251,7 +251,9 @@ def test_a_reader_sees_why_there_are_no_forms(daemon: Daemon, config: Path) -> N
 
 
 def test_an_operator_who_cannot_log_in_is_a_mistake(config: Path) -> None:
-    settings = Settings(Path("autoscaler.yaml"), {}, {}, (), web=WebSettings(operators={ANN: (3, 9), "an": (3, 14)}))
+    settings = Settings(
+        Path("autoscaler.yaml"), {}, {}, (), web=WebSettings(operators=(ANN, "an")), operator_places=((3, 9), (3, 14))
+    )
     config.write_text(READER)
     with pytest.raises(ConfigError) as raised:
         check_operators(load_web_config(config), settings)

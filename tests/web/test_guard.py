@@ -22,7 +22,7 @@ def with_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     config.write_text(f"basic_auth_users:\n  {USER[0]}: {hashed}\n")
     with open_state(folder / "state") as state:
         daemon = lived(state)
-        daemon.web = WebSettings(operators={USER[0]: (1, 1)})
+        daemon.web = WebSettings(operators=(USER[0],))
         with serving(daemon, config) as served:
             yield served
 
@@ -119,7 +119,7 @@ def test_our_own_names_and_addresses_are_fine(served: Served, host: str) -> None
 def test_a_name_that_is_configured_is_fine(served: Served) -> None:
     """A scrape by the machine's full name, where its host name is short."""
     assert served.get("/metrics", headers={"Host": "vm1.example.com:9797"}).status_code == 403
-    served.server.follow(None, WebSettings(allowed_hosts=frozenset({"vm1.example.com"})))
+    served.server.follow(None, WebSettings(allowed_hosts=("vm1.example.com",)))
     for host in ("vm1.example.com:9797", "VM1.example.com", "vm1.example.com."):
         assert served.get("/metrics", headers={"Host": host}).status_code == 200
     assert served.get("/metrics", headers={"Host": "evil.vm1.example.com"}).status_code == 403

@@ -53,7 +53,7 @@ def test_schemathesis_finds_nothing_wrong(daemon: Daemon, name: str | None, tmp_
     """Every operation with valid and with invalid input, as an operator; all checks of the answers on."""
     config = tmp_path / "web.yaml"
     config.write_text(f"basic_auth_users:\n  ann: {hashpw(b'word', gensalt(4)).decode()}\n")
-    daemon.web = WebSettings(operators={"ann": (1, 1)})
+    daemon.web = WebSettings(operators=("ann",))
     with serving(daemon, config) as served:
         served.session.auth = ("ann", "word")
         _explore(served, name, tmp_path)

@@ -164,7 +164,7 @@ def behind_nginx(daemon: Daemon, folder: Path, *, nginx_users: bool = False, use
     """`nginx_users`: with the page's addition for them. `users`: the daemon has users, of which ann is an operator."""
     config = None
     if users:
-        daemon.web = WebSettings(operators={"ann": (1, 1)})
+        daemon.web = WebSettings(operators=("ann",))
         config = folder / "web.yaml"
         config.write_text("basic_auth_users:\n" + "".join(f"  {name}: {word}\n" for name, word in HASHES.items()))
     site, addition = blocks("nginx")
@@ -213,7 +213,7 @@ def test_a_host_that_the_proxy_passes_on_has_to_be_allowed(
     header = "proxy_set_header Host $host"
     assert f"`{header}`" in PAGE
     site = replaced(blocks("nginx")[0], "        proxy_pass", f"        {header};\n        proxy_pass")
-    daemon.web = WebSettings(allowed_hosts=frozenset(allowed))
+    daemon.web = WebSettings(allowed_hosts=tuple(allowed))
     for name in ("nginx", "caddy"):
         (tmp_path / name).mkdir()
     with serving(daemon) as served:
@@ -226,7 +226,7 @@ def test_a_host_that_the_proxy_passes_on_has_to_be_allowed(
 @pytest.mark.parametrize(("which", "anonymous"), [(0, 403), (1, 401)])
 def test_clients_of_caddy_change_nothing(which: int, anonymous: int, daemon: Daemon, tmp_path: Path) -> None:
     """All of them read; where Caddy has users, these do."""
-    daemon.web = WebSettings(allowed_hosts=frozenset({NAME}))
+    daemon.web = WebSettings(allowed_hosts=(NAME,))
     with serving(daemon) as served, caddy(tmp_path, blocks("caddyfile")[which], served) as proxy:
         user = "ann" if which else ""
         assert [proxy.status(path, user=user) for path in READS] == [200] * len(READS)
