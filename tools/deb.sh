@@ -1,14 +1,15 @@
 #!/bin/sh
-# Builds the Debian package for the release of Debian that this machine runs: deb.sh FOLDER puts it there.
+# deb.sh FOLDER builds the Debian package in FOLDER, for the release of Debian that this machine runs.
 # The same tree gives the same package: its times are that of the last commit, or $SOURCE_DATE_EPOCH.
 set -eu
-umask 022 # what is made here is used by others: by the service's user, too
+umask 022 # the service's user must be able to read the files
 cd "$(dirname "$0")/.."
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
 for program in dpkg-buildpackage dh dh_installsysusers; do
     command -v $program >/dev/null || { echo "$program is missing; install it: apt install debhelper dpkg-dev" >&2; exit 1; }
 done
 
+echo "Building the package: it downloads the Python packages, installs them and compresses all (two to five minutes)" >&2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 source=$work/prometheus-autoscaler
@@ -25,7 +26,7 @@ version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)${DEB_VERSION_SUFF
 cat >"$source/debian/changelog" <<END
 prometheus-autoscaler ($version) $VERSION_CODENAME; urgency=medium
 
-  * Built for Debian $VERSION_ID; what is new says changelog.gz beside this file.
+  * Built for Debian $VERSION_ID; changelog.gz in this folder lists the changes.
 
  -- $(sed -n 's/^Maintainer: //p' debian/control)  $(LC_ALL=C date --utc --date="@$SOURCE_DATE_EPOCH" '+%a, %d %b %Y %H:%M:%S %z')
 END

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes an OCI image of the Debian package: image.sh DEB FOLDER puts the archive there. Needs root, for mmdebstrap and umoci.
-# In it are the package and what its program needs of Debian: Python, its libraries, certificates. No shell, no apt.
+# image.sh DEB FOLDER makes an OCI image of the Debian package in FOLDER. mmdebstrap and umoci need root.
+# The image has the package and what it needs of Debian: Python, its libraries, certificates. It has no shell and no apt.
 set -eu
-umask 022 # what is made here is used by others: by the service's user, too
+umask 022 # the service's user must be able to read the files
 deb=$1
 folder=$2
 for program in mmdebstrap umoci skopeo; do
@@ -15,6 +15,7 @@ version=${version%%~*}
 file=$folder/prometheus-autoscaler-$version-oci.tar
 mkdir -p "$folder"
 
+echo "Making the image: it downloads Debian's packages (one to three minutes)" >&2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root
@@ -36,7 +37,7 @@ find "$root/usr/bin" ! -name 'python3*' ! -name autoscaler ! -type d -delete
     cd "$root"
     rm -rf bin sbin usr/sbin dev etc/apt etc/cron.daily etc/logrotate.d usr/share/ca-certificates usr/share/perl* usr/lib/*/perl* \
         usr/share/debconf usr/share/dpkg usr/lib/dpkg var/cache var/log var/lib/apt var/lib/dpkg/info # status: for scanners
-    rm etc/autoscaler/autoscaler.yaml # who forgets to mount one is told so
+    rm etc/autoscaler/autoscaler.yaml # without a mounted one, the daemon says that it is missing
     mkdir -p var/lib/autoscaler run/autoscaler
 )
 # The root is read-only where it runs: what Python would cache is made here.

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Installs the daemon on a machine with systemd, or removes it: install.sh install|uninstall
 # The program, its command, manual pages and completions go below $PREFIX (/usr/local); unit, user and configuration into
-# /etc. With $DESTDIR everything is put below that folder instead, and nothing of this machine is touched.
-# A second `install` is an upgrade. What an administrator wrote and what the daemon remembers is never changed or removed.
+# /etc. With $DESTDIR everything goes below that folder, and nothing else on this machine changes.
+# A second `install` is an upgrade. It never changes or removes the configuration and the state.
 set -eu
-umask 022 # what is made here is used by others: by the service's user, too
+umask 022 # the service's user must be able to read the files
 cd "$(dirname "$0")/.."
 prefix=${PREFIX:-/usr/local}
 destination=${DESTDIR:-}
@@ -31,7 +31,8 @@ install_all() {
         say "The Debian package prometheus-autoscaler is installed; remove it first: apt remove prometheus-autoscaler"
         exit 1
     fi
-    new=$destination$program.new # beside the one in use, which goes on until this one is complete
+    say "Installing into $destination$program: it downloads the Python packages and installs them (one to three minutes)"
+    new=$destination$program.new # the running service uses the old one until this one is complete
     rm -rf "$new"
     mkdir -p "${new%/*}"
     tools/program.sh "$program" "$new"
@@ -64,7 +65,7 @@ install_all() {
 uninstall_all() {
     if live && [ -e "$unit" ]; then
         systemctl disable --quiet --now autoscaler
-        systemctl kill --kill-whom=all autoscaler 2>/dev/null || true # workers, which nobody would look after
+        systemctl kill --kill-whom=all autoscaler 2>/dev/null || true # workers: no daemon would manage them
     fi
     rm -rf "$destination$program" "$destination$program.new"
     rm -f "$destination$prefix/bin/autoscaler" "$unit" "$user" "$folders" "$zsh/_autoscaler" "$share/man/man1/autoscaler.1" \

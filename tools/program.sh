@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes the daemon's own virtual environment as it is to be installed: program.sh FOLDER [STAGED]
-# FOLDER is where it will be used, STAGED where it is made (the same, unless given). It holds what the hashed locks name,
-# the client of PostgreSQL included, and the one command `autoscaler`; no pip. $PYTHON, or Debian's own, is its Python.
+# program.sh FOLDER [STAGED] makes the virtual environment of an installed daemon.
+# FOLDER is where it will be used, STAGED where it is made (default: FOLDER). It has the packages of the hashed lock files,
+# with the client of PostgreSQL, and the command `autoscaler`; no pip. Its Python is $PYTHON, or else Debian's.
 set -eu
-umask 022 # what is made here is used by others: by the service's user, too
+umask 022 # the service's user must be able to read the files
 folder=$1
 staged=${2:-$1}
 python=${PYTHON:-/usr/bin/python3}
@@ -11,7 +11,7 @@ project=$(cd "$(dirname "$0")/.." && pwd)
 
 say() { echo "$*" >&2; }
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
-    { say "$python is not a Python of 3.11 or newer; name one by PYTHON=/path/to/python3."; exit 1; }
+    { say "$python is not Python 3.11 or newer; set PYTHON=/path/to/python3."; exit 1; }
 "$python" -c 'import ensurepip, venv' 2>/dev/null ||
     { say "$python has no venv module; install it (Debian: apt install python3-venv), then try again."; exit 1; }
 
@@ -22,7 +22,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONWARNINGS=ignore
 pip="$work/build/bin/python -m pip --quiet"
 $pip install --require-hashes --requirement "$project/requirements-build.lock"
 
-# What is locked is fetched, or built where it comes as source, and checked against its hashes.
+# Download the locked packages, check their hashes, and build those that come as source.
 $pip wheel --require-hashes --no-build-isolation --use-pep517 --wheel-dir "$work/wheels" \
     --requirement "$project/requirements-postgresql.lock"
 mkdir "$work/source" # setuptools leaves a build folder where it builds
@@ -32,7 +32,7 @@ $pip wheel --no-deps --no-build-isolation --wheel-dir "$work/wheels" "$work/sour
 "$python" -m venv --without-pip "$staged"
 $pip --python "$staged/bin/python" install --no-index --no-deps --no-compile --no-warn-script-location "$work"/wheels/*.whl
 
-# One command, which names the place where it will be; nothing names the place where it was made.
+# Leave one command, with FOLDER in its first line. No file names STAGED.
 for program in "$staged"/bin/*; do
     case ${program##*/} in python*) ;; autoscaler) sed -i "1s|.*|#!$folder/bin/python3|" "$program" ;; *) rm "$program" ;; esac
 done

@@ -1,5 +1,6 @@
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -8,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
 
-from tests.browser.world import OPERATOR, Served, crowd, served, shop
+from tests.browser.world import OPERATOR, Site, crowd, served, shop
 from tests.servers.required import require
 
 ARGUMENTS: Final = (
@@ -22,11 +23,18 @@ ARGUMENTS: Final = (
     "--disable-sync",
 )
 _PATIENCE_MS: Final = 30_000
-"""A busy machine is slow; whatever is waited for ends the waiting as soon as it is there."""
+"""A wait ends as soon as its condition holds; the limit is for a busy machine."""
 expect.set_options(timeout=_PATIENCE_MS)
-READER, PASSWORD = "scraper", "correct horse"
+PASSWORD = "correct horse"
 Open = Callable[..., Page]
-"""path, scheme="light" or "dark", width=1280, height=900, scripts=True, zone="UTC", user=None -> the opened page."""
+"""See `open_page` below."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A site, or a file, that a page is opened from."""
+
+    url: str
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -38,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium; no other browser is fetched."""
+    """Debian's Chromium. No other browser is downloaded."""
     program = shutil.which("chromium")
     if program is None:
         require("chromium is not on the PATH; apt install chromium")
@@ -49,30 +57,29 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="package")
-def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Nine autoscalers in different states, an hour of decisions behind them."""
+def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Nine autoscalers in different states after an hour of decisions."""
     with served(tmp_path_factory.mktemp("shop"), shop) as site:
         yield site
 
 
 @pytest.fixture(scope="package")
-def with_users(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The same with an operator and a reader."""
-    users = dict.fromkeys((OPERATOR, READER), PASSWORD)
-    with served(tmp_path_factory.mktemp("users"), shop, users=users) as site:
+def with_users(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The same with an operator."""
+    with served(tmp_path_factory.mktemp("users"), shop, users={OPERATOR: PASSWORD}) as site:
         yield site
 
 
 @pytest.fixture(scope="package")
-def crowded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Two thousand that have decided twice."""
+def crowded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Two thousand autoscalers with two decisions each."""
     with served(tmp_path_factory.mktemp("crowd"), partial(crowd, seconds=16)) as site:
         yield site
 
 
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Open]:
-    """Opens pages; fails the test for any error in the console, a breach of the page's policy, or a foreign request."""
+    """Opens pages. The test fails for an error in the console, a breach of the page's policy, or a foreign request."""
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 
@@ -80,12 +87,13 @@ def opened(browser: Browser) -> Iterator[Open]:
         if message.type in ("error", "warning"):
             problems.append(f"{message.type}: {message.text}")
 
-    def asked(request: Request, site: Served) -> None:
-        if urlsplit(request.url).netloc != urlsplit(site.url).netloc:
-            problems.append(f"asked for {request.url}")
+    def requested(request: Request, site: Site | Address) -> None:
+        more_than_the_file = request.url.startswith("file:") and not request.is_navigation_request()
+        if urlsplit(request.url).netloc != urlsplit(site.url).netloc or more_than_the_file:
+            problems.append(f"request for {request.url}")
 
     def open_page(
-        site: Served,
+        site: Site | Address,
         path: str = "/",
         *,
         scheme: str = "light",
@@ -95,19 +103,21 @@ def opened(browser: Browser) -> Iterator[Open]:
         zone: str = "UTC",
         user: str | None = None,
     ) -> Page:
+        """Open a path. `scheme`: light or dark. `zone`: the browser's time zone. `user`: logs in with PASSWORD."""
         context = browser.new_context(
             viewport={"width": width, "height": height},
             timezone_id=zone,
             color_scheme="dark" if scheme == "dark" else "light",
             java_script_enabled=scripts,
             http_credentials=None if user is None else {"username": user, "password": PASSWORD},
+            offline=site.url.startswith("file:"),
         )
         contexts.append(context)
         context.set_default_timeout(_PATIENCE_MS)
         page = context.new_page()
         page.on("console", said)
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: asked(request, site))
+        page.on("request", lambda request: requested(request, site))
         page.goto(site.url + path)
         return page
 

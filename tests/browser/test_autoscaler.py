@@ -1,38 +1,23 @@
-"""The page of one autoscaler: charts, and the explanation of any decision."""
+"""The page of one autoscaler: charts, and explanations of decisions."""
 
 import re
 from datetime import datetime, timedelta
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
-from tests.browser.world import Served
+from tests.browser.pages import chart, click, colours
+from tests.browser.world import Site
 
 SHOP = "/autoscalers/shop-web"
 
 
-def chart(page: Page, title: str) -> Locator:
-    return page.get_by_role("slider", name=re.compile(f"^{title} over time"))
-
-
-def colours(drawn: Locator) -> int:
-    """How many distinct colours its canvas holds."""
-    counted: int = drawn.locator("canvas").evaluate(
-        """canvas => {
-            const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-            return new Set(new Uint32Array(data.buffer)).size;
-        }"""
-    )
-    return counted
-
-
-def moment(page: Page) -> str:
+def decided_at(page: Page) -> str:
     return page.locator("#decision time").first.get_attribute("datetime") or ""
 
 
-def test_a_name_in_the_list_opens_its_page(site: Served, opened: Open) -> None:
-    """One click from the list to everything known about one."""
+def test_a_click_on_a_name_in_the_list_opens_its_page(site: Site, opened: Open) -> None:
     page = opened(site)
 
     page.get_by_role("link", name="shop-web").click()
@@ -43,8 +28,8 @@ def test_a_name_in_the_list_opens_its_page(site: Served, opened: Open) -> None:
     expect(page.locator(".facts")).to_contain_text("rate(process_cpu_seconds_total")
 
 
-def test_size_and_every_metric_have_a_chart(site: Served, opened: Open) -> None:
-    """An empty canvas would pass for a chart."""
+def test_size_and_every_metric_have_a_chart(site: Site, opened: Open) -> None:
+    """An empty canvas has one colour."""
     page = opened(site, SHOP)
 
     for title in ("Size", "cpu, percent of request", "orders_waiting, average per instance"):
@@ -52,8 +37,8 @@ def test_size_and_every_metric_have_a_chart(site: Served, opened: Open) -> None:
         assert colours(chart(page, title)) > 5, f"nothing is drawn in {title}"
 
 
-def test_a_dry_run_shows_its_shadow_beside_the_target(site: Served, opened: Open) -> None:
-    """Both sizes, marked, in the head, the chart and the explanation; and not that the size has changed."""
+def test_a_dry_run_shows_its_shadow_beside_the_target(site: Site, opened: Open) -> None:
+    """Head, chart, explanation and table show both sizes."""
     page = opened(site, "/autoscalers/thumbnails")
 
     expect(page.locator("#head")).to_contain_text("shadow 5")
@@ -65,27 +50,23 @@ def test_a_dry_run_shows_its_shadow_beside_the_target(site: Served, opened: Open
     expect(page.locator("#points").get_by_role("columnheader", name="Shadow")).to_be_visible()
 
 
-def test_a_click_in_a_chart_explains_the_decision_of_that_moment(site: Served, opened: Open) -> None:
-    """Why did it scale then? The question that sends people to the page."""
+def test_a_click_in_a_chart_explains_the_decision_of_that_time(site: Site, opened: Open) -> None:
     page = opened(site, SHOP)
     expect(page.locator("#decision")).to_contain_text("Last decision")
-    last = moment(page)
-    over = chart(page, "Size").locator(".u-over")
-    box = over.bounding_box()
-    assert box is not None
+    last = decided_at(page)
 
-    over.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
+    click(chart(page, "Size"), 0.5)
 
     expect(page.locator("#decision")).to_contain_text("Decision of")
-    assert moment(page) < last
+    assert decided_at(page) < last
     assert "at=" in page.url
     expect(page.locator("#why")).to_be_focused()
     page.get_by_role("link", name="Latest").click()
     expect(page.locator("#decision")).to_contain_text("Last decision")
 
 
-def test_a_chart_can_be_read_and_used_with_keys_alone(site: Served, opened: Open) -> None:
-    """To a screen reader a chart is its values at a moment that is chosen."""
+def test_a_chart_works_with_the_keyboard(site: Site, opened: Open) -> None:
+    """A screen reader reads the values at the selected time."""
     page = opened(site, SHOP)
     slider = chart(page, "Size")
     slider.focus()
@@ -100,8 +81,8 @@ def test_a_chart_can_be_read_and_used_with_keys_alone(site: Served, opened: Open
     expect(page.locator("#decision")).to_contain_text(f"Decision of {chosen}")
 
 
-def test_the_table_beside_the_charts_leads_to_the_same_explanation(site: Served, opened: Open) -> None:
-    """Whoever cannot see a chart gets its numbers, and the way from them to the reason."""
+def test_the_table_has_the_charts_numbers_and_links_to_explanations(site: Site, opened: Open) -> None:
+    """Users who cannot see a chart read the table."""
     page = opened(site, SHOP)
     page.get_by_text("The same as a table").click()
     out = page.locator("#points tbody tr").filter(has=page.locator("td:nth-of-type(1)", has_text=re.compile("^3$")))
@@ -113,8 +94,8 @@ def test_the_table_beside_the_charts_leads_to_the_same_explanation(site: Served,
     expect(page.locator(".road")).to_contain_text("cpu asks for it")
 
 
-def test_a_time_can_be_typed(site: Served, opened: Open) -> None:
-    """From a colleague's message or a log line to the decision of that time."""
+def test_the_decision_of_a_typed_time_is_explained(site: Site, opened: Open) -> None:
+    """The time may come from a message or a log line."""
     page = opened(site, SHOP)
     half_past = site.world.start + timedelta(minutes=30, seconds=7)
 
@@ -125,37 +106,38 @@ def test_a_time_can_be_typed(site: Served, opened: Open) -> None:
     expect(page.locator("#decision")).to_contain_text(f"Decision of {made:%Y-%m-%d %H:%M:%S}")
 
 
-def test_earlier_goes_one_decision_back(site: Served, opened: Open) -> None:
-    """Step by step through what led to it."""
+def test_the_link_earlier_explains_the_decision_before(site: Site, opened: Open) -> None:
     page = opened(site, SHOP)
-    last = moment(page)
+    last = decided_at(page)
 
     page.get_by_role("link", name="Earlier").click()
 
     expect(page.locator("#decision")).to_contain_text("Decision of")
-    before = moment(page)
+    before = decided_at(page)
     page.get_by_role("link", name="Earlier").click()
     expect(page.locator("#decision time").first).not_to_have_attribute("datetime", before)
-    assert moment(page) < before < last
+    assert decided_at(page) < before < last
 
 
-def test_a_time_before_the_first_decision_says_so(site: Served, opened: Open) -> None:
-    """An honest sentence, and a page that still stands."""
-    page = opened(site, f"{SHOP}?at=2001-01-01T00:00:00Z")
+@pytest.mark.parametrize(
+    ("path", "part", "text"),
+    [
+        (f"{SHOP}?at=2001-01-01T00:00:00Z", "#decision", "had no decision at 2001-01-01"),
+        (f"{SHOP}?at=<b>noon</b>", "#decision", "'<b>noon</b>' is not a valid time"),
+        ("/autoscalers/checkout", "#state", "Stays at 6: maxReplicas is 6"),
+        ("/autoscalers/payments", ".head", "check that the exporter is scraped"),
+        ("/autoscalers/payments", ".road", "orders_waiting has no value"),
+    ],
+)
+def test_the_page_says_why(site: Site, opened: Open, path: str, part: str, text: str) -> None:
+    """Each reason is beside the result. The charts are shown even if there is no decision to explain."""
+    page = opened(site, path)
 
-    expect(page.locator("#decision")).to_contain_text("had no decision at 2001-01-01")
+    expect(page.locator(part)).to_contain_text(text)
     expect(chart(page, "Size")).to_be_visible()
 
 
-def test_a_time_that_is_none_says_so(site: Served, opened: Open) -> None:
-    """What stands in an address may be anything."""
-    page = opened(site, f"{SHOP}?at=<b>noon</b>")
-
-    expect(page.locator("#decision")).to_contain_text("'<b>noon</b>' is not a valid time")
-
-
-def test_another_range_is_shown(site: Served, opened: Open) -> None:
-    """The last minutes while it happens, the last days when looking for a pattern."""
+def test_a_click_on_a_range_shows_it(site: Site, opened: Open) -> None:
     page = opened(site, SHOP)
 
     page.get_by_role("link", name="15m").click()
@@ -165,16 +147,7 @@ def test_another_range_is_shown(site: Served, opened: Open) -> None:
     expect(page.locator("#points caption")).to_contain_text(re.compile(r"of (5\d|6\d) decisions"))
 
 
-def test_a_failed_metric_says_why(site: Served, opened: Open) -> None:
-    """The remedy stands where the failure is seen."""
-    page = opened(site, "/autoscalers/payments")
-
-    expect(page.locator(".head")).to_contain_text("check that the exporter is scraped")
-    expect(page.locator(".road")).to_contain_text("orders_waiting has no value")
-
-
-def test_each_instance_is_listed_with_its_readiness_and_its_value(site: Served, opened: Open) -> None:
-    """The average says that something is hot; this says which."""
+def test_each_instance_is_listed_with_its_readiness_and_its_value(site: Site, opened: Open) -> None:
     page = opened(site, SHOP)
 
     expect(page.locator("#instances")).to_contain_text("9 of 9 ready")
@@ -184,8 +157,8 @@ def test_each_instance_is_listed_with_its_readiness_and_its_value(site: Served, 
     expect(page.locator("#instances thead")).to_contain_text("cpu")
 
 
-def test_each_query_leads_to_prometheus(site: Served, opened: Open) -> None:
-    """To where browsers reach it, which is not where the daemon does."""
+def test_each_query_links_to_prometheus(site: Site, opened: Open) -> None:
+    """The link has the URL for browsers (`externalUrl`), not the daemon's."""
     page = opened(site, SHOP)
 
     link = page.get_by_role("link", name="Show in Prometheus default").last
@@ -193,8 +166,7 @@ def test_each_query_leads_to_prometheus(site: Served, opened: Open) -> None:
     expect(link).to_have_attribute("href", re.compile("^https://prometheus.example.org/graph\\?g0.expr=sum%28queue_"))
 
 
-def test_events_have_clock_times_and_marks_of_their_kind(site: Served, opened: Open) -> None:
-    """Out, in and gone wrong are told apart without reading."""
+def test_events_have_times_and_marks_of_their_kind(site: Site, opened: Open) -> None:
     page = opened(site, SHOP)
 
     out = page.locator("#events li").filter(has_text="above target").first
@@ -205,15 +177,8 @@ def test_events_have_clock_times_and_marks_of_their_kind(site: Served, opened: O
     expect(failed.locator("#events .mark.warning").first).to_be_visible()
 
 
-def test_the_headline_says_what_it_came_to_and_why(site: Served, opened: Open) -> None:
-    """The reason stands where the number does."""
-    page = opened(site, "/autoscalers/checkout")
-
-    expect(page.locator("#state")).to_contain_text("Stays at 6: maxReplicas is 6")
-
-
-def test_times_are_shown_in_the_readers_own_zone_too(site: Served, opened: Open) -> None:
-    """The log is in UTC, the reader's lunch is not. Where it is another day already, that day is said."""
+def test_times_are_shown_in_utc_and_in_the_browser_s_zone(site: Site, opened: Open) -> None:
+    """The log is in UTC."""
     page = opened(site, SHOP, zone="Asia/Kolkata")
     made = page.locator("#decision time").first
     at = datetime.fromisoformat(made.get_attribute("datetime") or "")
@@ -228,8 +193,7 @@ def test_times_are_shown_in_the_readers_own_zone_too(site: Served, opened: Open)
     ("at", "own"),
     [("2026-05-01T18:29:59Z", " · 23:59:59 local"), ("2026-05-01T18:30:00Z", " · 2026-05-02 00:00:00 local")],
 )
-def test_a_time_on_another_day_of_the_readers_says_which(site: Served, opened: Open, at: str, own: str) -> None:
-    """Half past midnight would be read as this morning's."""
+def test_a_local_time_on_another_day_has_its_date(site: Site, opened: Open, at: str, own: str) -> None:
     page = opened(site, SHOP, zone="Asia/Kolkata")
 
     written = page.evaluate(
@@ -246,8 +210,7 @@ def test_a_time_on_another_day_of_the_readers_says_which(site: Served, opened: O
     assert written == own
 
 
-def test_who_lives_by_utc_reads_each_time_once(site: Served, opened: Open) -> None:
-    """The same twice is noise."""
+def test_a_browser_in_utc_shows_each_time_once(site: Site, opened: Open) -> None:
     page = opened(site, SHOP)
     expect(page.locator(".chart").first).to_be_visible()  # the scripts have run
 

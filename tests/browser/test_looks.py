@@ -1,45 +1,31 @@
-"""For every eye, hand and screen: accessibility, colours, width, keys."""
+"""Accessibility: contrast, colours, width, keys, motion."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it ships no types
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Open
-from tests.browser.world import OPERATOR, Served
+from tests.browser.pages import scrolls_sideways, violations
+from tests.browser.world import OPERATOR, Site
 
 PATHS = ("/", "/status", "/autoscalers/shop-web", "/autoscalers/search", "/autoscalers/payments")
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 375)])
-def test_the_scan_finds_nothing_serious(site: Served, opened: Open, path: str, scheme: str, width: int) -> None:
-    """The rules of axe hold WCAG 2.2 A and AA as far as a machine can tell: contrast, names, roles, order."""
+def test_pages_are_accessible_and_fit_the_screen(site: Site, opened: Open, path: str, scheme: str, width: int) -> None:
+    """375 pixels are a phone: an operator on call may have no other screen."""
     page = opened(site, path, scheme=scheme, width=width)
     if "shop" in path:
         expect(page.locator(".chart").first).to_be_visible()
     for summary in page.locator("summary").all():
         summary.click()
 
-    found = Axe().run(page).response["violations"]
-
-    told = [(each["id"], each["impact"], [node["html"][:120] for node in each["nodes"]]) for each in found]
-    assert told == []
+    assert violations(page) == []
+    assert not scrolls_sideways(page)
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_phone_needs_no_sideways_scrolling(site: Served, opened: Open, path: str) -> None:
-    """Whoever is on call looks at it on a phone first."""
-    page = opened(site, path, width=375)
-    for summary in page.locator("summary").all():
-        summary.click()
-
-    widths = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
-
-    assert widths[0] <= widths[1]
-
-
-def test_it_follows_the_colours_that_the_reader_has_chosen(site: Served, opened: Open) -> None:
-    """A white page in a dark room at night hurts."""
+def test_the_page_follows_the_browser_s_colour_scheme(site: Site, opened: Open) -> None:
+    """A white page dazzles at night."""
     brightness = """() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"""
 
     light = opened(site).evaluate(brightness)
@@ -49,8 +35,7 @@ def test_it_follows_the_colours_that_the_reader_has_chosen(site: Served, opened:
     assert max(dark) < 60
 
 
-def test_from_the_list_to_a_pause_with_keys_alone(with_users: Served, opened: Open) -> None:
-    """Not everybody has a mouse, or a hand to spare for one."""
+def test_an_operator_pauses_an_autoscaler_with_the_keyboard(with_users: Site, opened: Open) -> None:
     page = opened(with_users, user=OPERATOR)
     keys = page.keyboard
 
@@ -77,8 +62,7 @@ def test_from_the_list_to_a_pause_with_keys_alone(with_users: Served, opened: Op
     expect(summary).to_be_focused()
 
 
-def test_what_moves_can_be_asked_not_to(site: Served, opened: Open) -> None:
-    """Nothing may be shown by an animation alone; there is none where the reader wants none."""
+def test_there_are_no_animations_if_the_browser_asks_for_none(site: Site, opened: Open) -> None:
     page = opened(site)
     page.emulate_media(reduced_motion="reduce")
 

@@ -1,4 +1,4 @@
-"""The page keeps itself fresh, and does so politely."""
+"""The page refreshes itself."""
 
 import re
 from collections.abc import Iterator
@@ -9,18 +9,18 @@ from playwright.sync_api import Browser, expect
 
 from autoscaler.errors import MetricError
 from tests.browser.conftest import Open
-from tests.browser.world import Served, served, shop
+from tests.browser.world import Site, served, shop
 from tests.test_quantity import AGES
 
 
 @pytest.fixture
-def fresh(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def fresh(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with served(tmp_path_factory.mktemp("fresh"), shop) as site:
         yield site
 
 
-def test_a_new_decision_appears_by_itself(fresh: Served, opened: Open) -> None:
-    """A page on a wall must not show yesterday's numbers."""
+def test_a_new_decision_appears_by_itself(fresh: Site, opened: Open) -> None:
+    """A page on a wall screen is never reloaded by hand."""
     page = opened(fresh, "/autoscalers/recommendations")
     expect(page.locator("#state")).to_contain_text("Steady")
     fresh.world.parts["recommendations"].broken = MetricError("query cpu timed out; see Prometheus")
@@ -31,8 +31,8 @@ def test_a_new_decision_appears_by_itself(fresh: Served, opened: Open) -> None:
     expect(page.get_by_role("status")).to_contain_text("Failing")
 
 
-def test_the_focus_stays_where_it_was(site: Served, opened: Open) -> None:
-    """With keys or a screen reader, a table that is replaced under one's hands must not throw one out."""
+def test_a_refresh_keeps_the_focus(site: Site, opened: Open) -> None:
+    """Users of a keyboard or a screen reader would lose their place."""
     page = opened(site)
     link = page.get_by_role("link", name="search")
     link.focus()
@@ -43,27 +43,27 @@ def test_the_focus_stays_where_it_was(site: Served, opened: Open) -> None:
     expect(link).to_be_focused()
 
 
-def test_it_can_be_told_to_stand_still(site: Served, opened: Open) -> None:
-    """What moves by itself must be stoppable (WCAG 2.2.2)."""
+def test_a_button_stops_the_refresh(site: Site, opened: Open) -> None:
+    """WCAG 2.2.2 requires it."""
     page = opened(site)
-    asked: list[str] = []
+    requests: list[str] = []
     live = page.get_by_role("button", name="Live")
 
     live.click()
-    page.on("request", lambda request: asked.append(request.url))
-    page.wait_for_timeout(6_000)  # longer than its period: what must not happen has no event to wait for
+    page.on("request", lambda request: requests.append(request.url))
+    page.wait_for_timeout(6_000)  # longer than the period: a request that is not sent has no event to wait for
 
     expect(live).to_have_attribute("aria-pressed", "false")
-    assert asked == []
+    assert requests == []
     live.click()
     expect(live).to_have_attribute("aria-pressed", "true")
-    assert asked != []
+    assert requests != []
 
 
-def test_live_goes_off_with_the_daemon_and_on_again_when_it_is_back(
+def test_the_page_says_while_the_daemon_does_not_answer(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Old numbers that look fresh are worse than none."""
+    """Old numbers must not look current. The refresh resumes when the daemon answers."""
     with browser.new_context() as context:
         with served(tmp_path_factory.mktemp("gone"), shop) as site:
             page = context.new_page()
@@ -82,11 +82,11 @@ def test_live_goes_off_with_the_daemon_and_on_again_when_it_is_back(
             expect(page.locator("#fresh")).to_contain_text("As of")
 
 
-def test_a_daemon_that_takes_too_long_counts_as_gone(site: Served, opened: Open) -> None:
-    """One that is stopped takes connections, and answers none of them."""
+def test_a_daemon_that_takes_too_long_counts_as_not_answering(site: Site, opened: Open) -> None:
+    """A suspended process accepts connections and does not answer."""
     page = opened(site)
 
-    page.route("**/", lambda route: None)  # it is never answered
+    page.route("**/", lambda route: None)  # no answer
 
     expect(page.locator("#fresh")).to_contain_text("it takes too long")
     expect(page.get_by_role("button", name="Live")).to_have_attribute("aria-pressed", "false")
@@ -94,8 +94,7 @@ def test_a_daemon_that_takes_too_long_counts_as_gone(site: Served, opened: Open)
     expect(page.locator("#fresh")).to_contain_text("As of")
 
 
-def test_the_script_writes_ages_as_the_terminal_does(site: Served, opened: Open) -> None:
-    """A reader who sees 90s in the one and 1m in the other looks for a difference."""
+def test_the_page_writes_ages_as_the_terminal_does(site: Site, opened: Open) -> None:
     page = opened(site)
     written = page.evaluate(
         "seconds => import('/static/times.js').then(({age}) => seconds.map(age))", [seconds for seconds, _ in AGES]

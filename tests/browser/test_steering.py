@@ -1,12 +1,12 @@
-"""Clicks that change what the daemon does."""
+"""Pauses and overrides by clicks."""
 
 import re
 
 from playwright.sync_api import Page, expect
 
 from autoscaler.model import Direction
-from tests.browser.conftest import READER, Open
-from tests.browser.world import OPERATOR, Served
+from tests.browser.conftest import Open
+from tests.browser.world import OPERATOR, Site
 
 
 def pause(page: Page, reason: str) -> None:
@@ -17,8 +17,8 @@ def pause(page: Page, reason: str) -> None:
     form.get_by_role("button", name="Pause").click()
 
 
-def test_a_pause_shows_everywhere_until_it_is_resumed(with_users: Served, opened: Open) -> None:
-    """Whoever comes next must see at once that a human holds it, who, and why."""
+def test_a_pause_is_shown_on_both_pages_until_it_is_resumed(with_users: Site, opened: Open) -> None:
+    """Other operators see who paused it, and why."""
     page = opened(with_users, "/autoscalers/shop-web", user=OPERATOR)
 
     pause(page, "load test")
@@ -43,8 +43,8 @@ def test_a_pause_shows_everywhere_until_it_is_resumed(with_users: Served, opened
     expect(other.locator("#rows")).not_to_contain_text("shop-web")
 
 
-def test_bounds_are_overridden_for_a_time(with_users: Served, opened: Open) -> None:
-    """More room for a sale, without a change of the configuration."""
+def test_bounds_are_overridden_for_a_time(with_users: Site, opened: Open) -> None:
+    """An operator raises the maximum for a sale without changing the configuration."""
     page = opened(with_users, "/autoscalers/checkout", user=OPERATOR)
     page.get_by_text("Override the bounds").click()
     form = page.locator('form[data-action="override"]')
@@ -64,34 +64,11 @@ def test_bounds_are_overridden_for_a_time(with_users: Served, opened: Open) -> N
     expect(page.locator("#steering")).to_contain_text("Nothing is paused or overridden.")
 
 
-def test_a_reason_is_asked_for(with_users: Served, opened: Open) -> None:
-    """A pause that nobody can explain is a pause that nobody dares to end."""
+def test_the_form_requires_a_reason(with_users: Site, opened: Open) -> None:
+    """Other operators need it to decide whether they may end the pause."""
     page = opened(with_users, "/autoscalers/shop-api", user=OPERATOR)
 
     pause(page, "")
 
     expect(page.locator('form[data-action="pause"]').get_by_label("Reason")).to_be_focused()
     assert "shop-api" not in with_users.world.state.archive.steering()
-
-
-def test_an_operator_sees_whose_name_is_recorded(with_users: Served, opened: Open) -> None:
-    page = opened(with_users, "/autoscalers/shop-api", user=OPERATOR)
-
-    page.locator("summary").get_by_text("Pause", exact=True).click()
-
-    expect(page.locator('form[data-action="pause"]')).to_contain_text("Recorded as robin.")
-
-
-def test_a_reader_sees_no_form_and_where_changes_are_made(with_users: Served, site: Served, opened: Open) -> None:
-    """What only ends in a refusal is not offered: to a user who is no operator, and where there are no users."""
-    of_user = opened(with_users, "/autoscalers/shop-api", user=READER)
-    of_stranger = opened(site, "/autoscalers/shop-api")
-
-    expect(of_user.locator("#read-only")).to_contain_text(
-        "Read-only: the user 'scraper' may only read: web.operators does not name it"
-    )
-    expect(of_stranger.locator("#read-only")).to_contain_text("only users that web.operators names make changes")
-    for page in (of_user, of_stranger):
-        expect(page.locator("#read-only")).to_contain_text("use its control socket")
-        expect(page.locator("form[data-action]")).to_have_count(0)
-        expect(page.locator("button.resume")).to_have_count(0)

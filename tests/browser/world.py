@@ -1,23 +1,19 @@
-"""A daemon's world without a daemon: an hour of real decisions in a real state, and the real server on it."""
+"""A real server on a real state with an hour of decisions; back ends and Prometheus are simulated."""
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from bcrypt import gensalt, hashpw
-from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 
-from autoscaler.clock import SystemClock
-from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings, WebSettings
+from autoscaler.config.settings import AdapterSection, PrometheusSource, WebSettings
 from autoscaler.cycle import reconcile
 from autoscaler.errors import MetricError, TargetUnavailable
-from autoscaler.metrics import Health
-from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -53,12 +49,10 @@ from autoscaler.model import (
     ValueReading,
     Written,
 )
-from autoscaler.record import Ledger, Retention, State
-from autoscaler.web import Sources, WebServer, load_web_config
-from autoscaler.web.page import pages
+from autoscaler.record import Ledger, State
+from tests.documents.lives import At, open_state
 from tests.replaced import replace
-from tests.web.serving import Logged
-from tests.web.shards import SoundShards
+from tests.web.serving import Daemon, serving
 
 EVERY = timedelta(seconds=15)
 OPERATOR = "robin"
@@ -87,7 +81,7 @@ Load = Callable[[float], float]
 
 @dataclass
 class Part:
-    """One autoscaler and what happens to it."""
+    """One autoscaler, and its load and its faults over time."""
 
     scaler: Autoscaler
     load: Load
@@ -95,10 +89,10 @@ class Part:
     hold: Hold = field(default_factory=Hold)
     broken: MetricError | TargetUnavailable | None = None
     unready: int = 0
-    """So many of its instances, and why they are not is among the target's warnings."""
+    """Number of unready instances. A warning of the target says why."""
 
     def observe(self, now: datetime, minutes: float) -> Observation:
-        """What it looks like now."""
+        """The observation at this time."""
         long_ago = now - timedelta(days=1)
         instances = tuple(
             Instance(
@@ -134,13 +128,13 @@ class Part:
 
 
 def _share(place: int, of: int) -> float:
-    """Of the average load: one instance has less of it, another more; 1 on the average."""
+    """The load of one instance in units of the average: 0.8 to 1.2."""
     return 1.0 if of < 2 else 0.8 + 0.4 * place / (of - 1)
 
 
 @dataclass
 class World:
-    """All parts, in a shard for each connection: every write succeeds at once."""
+    """All parts, in one shard for each connection. Every write succeeds at once."""
 
     state: State
     parts: Mapping[str, Part]
@@ -153,25 +147,25 @@ class World:
 
     @property
     def scalers(self) -> tuple[Autoscaler, ...]:
-        """As they are configured."""
+        """The configured autoscalers."""
         return tuple([part.scaler for part in self.parts.values()])
 
     def live(self, until: datetime) -> None:
-        """Cycles from the start on."""
+        """Run cycles from the start until this time."""
         now = self.start
         while now <= until:
             self.cycle(now)
             now += EVERY
 
     def cycle(self, now: datetime) -> None:
-        """One cycle of all."""
+        """Run one cycle of all shards."""
         for shard in self.shards:
             reconcile(shard.scalers, Call(now, 0), shard)
 
 
 @dataclass
 class Shard:
-    """`Ports` of a cycle over one connection's parts."""
+    """The `Ports` of a cycle of one connection's parts."""
 
     world: World
     name: str
@@ -179,7 +173,7 @@ class Shard:
 
     @property
     def scalers(self) -> tuple[Autoscaler, ...]:
-        """Of this connection."""
+        """The autoscalers of this connection."""
         return tuple([scaler for scaler in self.world.scalers if scaler.target.adapter == self.name])
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
@@ -204,7 +198,7 @@ class Shard:
         return self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
-        """No back end here keeps a record of decisions."""
+        """These back ends keep no record of decisions."""
 
     def _write(self, made: Decision, size: int) -> Outcome:
         if made.dry_run:
@@ -219,7 +213,7 @@ def wave(low: float, high: float, minutes: float = 40) -> Load:
 
 
 def flat(load: float) -> Load:
-    """One that stays."""
+    """A constant load."""
     return lambda at: load
 
 
@@ -230,7 +224,9 @@ def scaler(name: str, *metrics: MetricSpec, adapter: str = "fleet", maximum: int
 
 def shop(state: State, now: datetime) -> World:
     """Nine autoscalers, at least one in each state that a shop of medium size sees on a bad day."""
-    rollout = HoldReason("DeploymentInProgress", "deployment 4f2a of version 31 is under way; it is waited for")
+    rollout = HoldReason(
+        "DeploymentInProgress", "deployment 4f2a of version 31 is under way; the autoscaler waits for it"
+    )
     broken = MetricError("query payments_open returned no sample; check that the exporter is scraped")
     gone = TargetUnavailable("nomad at http://10.0.0.5:4646 did not answer within 4s; the next cycle tries again")
     parts = [
@@ -254,7 +250,7 @@ def shop(state: State, now: datetime) -> World:
 
 
 def crowd(state: State, now: datetime, count: int = 2000, seconds: float = 40) -> World:
-    """So many autoscalers that have decided every 15 s of so long."""
+    """`count` autoscalers with a decision every 15 s for `seconds`."""
     kinds = (flat(3), flat(4.4), flat(2.9), flat(14), wave(2, 9))
     parts = [Part(scaler(f"service-{n:04}", CPU, QUEUE, adapter=f"region-{n % 4}"), kinds[n % 5]) for n in range(count)]
     world = World(state, {part.scaler.name: part for part in parts}, now - timedelta(seconds=seconds))
@@ -262,44 +258,41 @@ def crowd(state: State, now: datetime, count: int = 2000, seconds: float = 40) -
     return world
 
 
+class Running(At):
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
 @dataclass
-class Served:
-    """A world behind the real server."""
+class Site:
+    """A world behind a real server."""
 
     world: World
-    server: WebServer
+    url: str
     control_socket: Path
-    log: Logged = field(default_factory=Logged)
-
-    @property
-    def url(self) -> str:
-        """Where it answers."""
-        return self.server.url
 
 
 class NoSettings(BaseModel):
-    """Of an adapter that takes none."""
+    """The settings of an adapter that has none."""
 
 
-def settings_of(world: World) -> Settings:
-    """The configuration that they are of."""
+def daemon_of(world: World) -> Daemon:
+    """A daemon whose connections answer, except Nomad."""
     source = PrometheusSource("http://10.0.0.7:9090", external_url="https://prometheus.example.org")
     adapters = {shard.name: AdapterSection("memory", NoSettings()) for shard in world.shards}
-    return Settings(Path("/etc/autoscaler/autoscaler.yaml"), {"default": source}, adapters, world.scalers)
-
-
-def health_of(world: World) -> Health:
-    """Prometheus has answered, and so has each back end but Nomad."""
-    health = Health(SystemClock(), LimitsInUse(CollectorRegistry()))
-    health.configured([shard.name for shard in world.shards], ["default"])
-    health.queried("default", None)
-    for shard in world.shards:
-        down = shard.name == "nomad"
-        health.called(
-            shard.name, 1, [TargetUnavailable("nomad at http://10.0.0.5:4646 did not answer")] if down else ()
-        )
-        health.cycle_ended(shard.name, datetime.now(UTC).timestamp())
-    return health
+    daemon = Daemon(world.state, world.scalers, Running(), prometheus={"default": source}, adapters=adapters)
+    daemon.health.configured(list(adapters), ["default"])
+    daemon.health.queried("default", None)
+    for name in adapters:
+        down = [TargetUnavailable("nomad at http://10.0.0.5:4646 did not answer")] if name == "nomad" else ()
+        daemon.health.called(name, 1, down)
+        daemon.health.cycle_ended(name, datetime.now(UTC).timestamp())
+    return daemon
 
 
 @contextmanager
@@ -308,38 +301,18 @@ def served(
     build: Callable[[State, datetime], World],
     listen: str = "127.0.0.1:0",
     users: Mapping[str, str] | None = None,
-) -> Iterator[Served]:
-    """The server on a world that has just been built, on the machine's own clock.
+) -> Iterator[Site]:
+    """A server on a world that has just been built.
 
     `users`: name -> password. OPERATOR is the only operator among them.
     """
-    state = State.open(None, folder, Retention())
-    try:
-        world = build(state, datetime.now(UTC))
-        config, settings = None, settings_of(world)
+    with open_state(folder) as state:
+        world, config = build(state, datetime.now(UTC)), None
+        daemon = daemon_of(world)
         if users is not None:
             lines = (f"  {name}: {hashpw(word.encode(), gensalt(4)).decode()}\n" for name, word in users.items())
-            (folder / "web.yaml").write_text("basic_auth_users:\n" + "".join(lines))
-            config = load_web_config(folder / "web.yaml")
-            settings = replace(settings, web=WebSettings(operators=(OPERATOR,)))
-        health, shards = health_of(world), SoundShards(*(shard.name for shard in world.shards))
-        sources = Sources(
-            state=state,
-            settings=lambda: settings,
-            clock=SystemClock(),
-            registry=CollectorRegistry(),
-            ready=lambda: True,
-            reload=lambda: (),
-            status=lambda: health.status(settings, shards, "1.2.3", world.start),
-        )
-        log = Logged()
-        with TemporaryDirectory() as short:  # a test's own folder may be too deep for a socket
-            control = Path(short, "control.sock")
-            server = WebServer(sources, listen, config, log, pages(sources, log), control)
-            server.start()
-            try:
-                yield Served(world, server, control, log)
-            finally:
-                server.stop()
-    finally:
-        state.close()
+            config = folder / "web.yaml"
+            config.write_text("basic_auth_users:\n" + "".join(lines))
+            daemon.web = WebSettings(operators=(OPERATOR,))
+        with serving(daemon, config, listen) as running:
+            yield Site(world, running.url, running.control_socket)

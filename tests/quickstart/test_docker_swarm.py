@@ -25,4 +25,3 @@ def test_the_page_of_swarm_leads_from_one_task_to_four_and_back(tmp_path: Path) 
         machine.run(f"ln -s {engine.socket} /run/docker.sock")
         machine.run("groupadd -f docker && useradd --system prometheus")  # as Debian's packages do
         follow(DOCS / "quickstart-docker-swarm.md", machine)
-        machine.run("docker stack rm shop")

@@ -20,4 +20,3 @@ def test_the_page_of_nomad_leads_from_one_allocation_to_four_and_back(tmp_path: 
         require(str(missing))
     with running_machine(tmp_path, {"nomad": binary}) as machine:
         follow(DOCS / "quickstart-nomad.md", machine)
-        machine.run("nomad job stop -purge web")  # so that the agent cleans up behind its tasks

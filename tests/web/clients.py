@@ -1,4 +1,4 @@
-"""Clients that are slow, silent or many, and the answers that they get."""
+"""Raw TCP clients, and the answers that they get."""
 
 import socket
 import threading
@@ -72,4 +72,4 @@ def wait_until(true: Callable[[], bool]) -> None:
         if true():
             return
         pause.wait(0.02)
-    pytest.fail("it did not come")
+    pytest.fail(f"the condition was false for {PATIENCE_SECONDS:g} s")

@@ -13,7 +13,7 @@ from tests.web.serving import Daemon, Served, serving
 
 
 def lived(state: State) -> Daemon:
-    """Two autoscalers: `web` scaled out once, `jobs` did not."""
+    """A daemon with two autoscalers: `web` scaled out once, `jobs` did not."""
     web, jobs = scaler(CPU_60, maximum=10), named(scaler(QUEUE_15, minimum=0), "jobs")
     ledger = state.ledger("fleet")
     life = Recorded(ledger, web)
@@ -28,7 +28,7 @@ def lived(state: State) -> Daemon:
 
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    """A daemon of the test, for servers that it starts itself."""
+    """A daemon without a server; the test starts its own."""
     with open_state(tmp_path / "state") as state:
         yield lived(state)
 
@@ -41,7 +41,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def served(shared: Served) -> Iterator[Served]:
-    """A running server without a web configuration, as if it had just been started."""
+    """A server without a web configuration. The tests of a module share it; each finds it as newly started."""
     daemon = shared.daemon
     for name in daemon.state.archive.steering():
         daemon.state.steer(name, Steering())

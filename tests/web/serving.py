@@ -11,7 +11,7 @@ from typing import Any
 import requests
 from prometheus_client import CollectorRegistry, Gauge
 
-from autoscaler.config.settings import PrometheusSource, Settings, WebSettings
+from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings, WebSettings
 from autoscaler.metrics import Health
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import Autoscaler
@@ -42,7 +42,7 @@ class Logged:
 
 @dataclass
 class Daemon:
-    """The server's view of a daemon, which tests change."""
+    """What a daemon gives its server. Tests change it while the server runs."""
 
     state: State
     scalers: Sequence[Autoscaler]
@@ -53,9 +53,8 @@ class Daemon:
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     work: Work = field(default_factory=Work)
     web: WebSettings = field(default_factory=WebSettings)
-    """The configuration's."""
-    sources_asked: Mapping[str, PrometheusSource] = field(default_factory=dict)
-    """The configuration's."""
+    prometheus: Mapping[str, PrometheusSource] = field(default_factory=dict)
+    adapters: Mapping[str, AdapterSection] = field(default_factory=dict)
     health: Health = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,12 +62,14 @@ class Daemon:
 
     @property
     def settings(self) -> Settings:
-        """The configuration that runs."""
-        return Settings(Path("autoscaler.yaml"), self.sources_asked, {}, tuple(self.scalers), web=self.web)
+        """The running configuration."""
+        path = Path("/etc/autoscaler/autoscaler.yaml")
+        return Settings(path, self.prometheus, self.adapters, tuple(self.scalers), web=self.web)
 
     def sources(self) -> Sources:
         self.registry, self.work = CollectorRegistry(), Work()
         Gauge("autoscaler_test", "Of a test.", registry=self.registry).set(7)
+        shards = SoundShards(*self.adapters)
         return Sources(
             state=self.state,
             settings=lambda: self.settings,
@@ -76,7 +77,7 @@ class Daemon:
             registry=self.registry,
             ready=lambda: self.is_ready,
             reload=self._reload,
-            status=lambda: self.health.status(self.settings, SoundShards(), "1.2.3", self.clock.now()),
+            status=lambda: self.health.status(self.settings, shards, "1.2.3", self.clock.now()),
             work=self.work,
         )
 
@@ -87,23 +88,29 @@ class Daemon:
 
 @dataclass
 class Served:
-    """A running server with clients."""
+    """A running server, and clients of it."""
 
     server: WebServer
     daemon: Daemon
     log: Logged
     session: requests.Session
-    """Over TCP."""
+    """It sends requests over TCP."""
     control: requests.Session
-    """Over the control socket."""
+    """It sends requests to http://localhost over the control socket."""
     control_socket: Path
     with_config: bool
+    """Whether the server has a web configuration."""
+
+    @property
+    def url(self) -> str:
+        """The server's URL."""
+        return self.server.url
 
     def get(self, path: str, **options: Any) -> requests.Response:
         return self.session.get(self.server.url + path, timeout=10, **options)
 
     def post(self, path: str, body: Mapping[str, Any] | None = None, **options: Any) -> requests.Response:
-        """Over the control socket; with a web configuration over TCP."""
+        """Send it over the control socket; with a web configuration over TCP."""
         if self.with_config:
             return self.post_over_tcp(path, body, **options)
         return self.control.post(f"http://localhost{path}", json=body, timeout=10, **options)
@@ -122,16 +129,17 @@ class Served:
 def serving(
     daemon: Daemon, config: Path | None = None, listen: str = "127.0.0.1:0", limits: Limits | None = None
 ) -> Iterator[Served]:
+    """A server with the page and a control socket. `config`: a --web.config.file."""
     log, before = Logged(), _threads()
     sources = daemon.sources()
     web_config = None if config is None else load_web_config(config)
-    with TemporaryDirectory() as folder:  # a test's own folder may be too deep for a socket
+    with TemporaryDirectory() as folder:  # the path of a test's own folder may be too long for a socket
         control_socket = Path(folder, "control.sock")
         server = WebServer(sources, listen, web_config, log, pages(sources, log), control_socket, limits)
         try:
             server.start()
             with requests.Session() as session, unix_session(control_socket) as control:
-                session.trust_env = False  # a proxy or .netrc of the machine has no say here
+                session.trust_env = False  # ignore a proxy or .netrc of the machine
                 yield Served(server, daemon, log, session, control, control_socket, config is not None)
         finally:
             server.stop()

@@ -1,4 +1,4 @@
-"""Shards where a test has none: `schedule.Shards` needs threads."""
+"""Shards without threads."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ from autoscaler.model import ShardName
 
 
 class SoundShards:
-    """What is shown of `schedule.Shards` where each of these adapters has one, and none hangs."""
+    """The status of `schedule.Shards` when each of these adapters has one shard and no shard hangs."""
 
     def __init__(self, *adapters: str) -> None:
         self._adapters = adapters

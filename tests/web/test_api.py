@@ -1,4 +1,4 @@
-"""What the API answers."""
+"""The answers of the API."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.web.serving import Daemon, Served, serving
 WEB = "/api/v1/autoscalers/web"
 
 
-def test_the_list_holds_every_autoscaler_by_name(served: Served) -> None:
+def test_the_list_has_every_autoscaler_in_the_order_of_names(served: Served) -> None:
     found = served.data("/api/v1/autoscalers")
     assert [each["name"] for each in found["autoscalers"]] == ["jobs", "web"]
     assert found["total"] == 2
@@ -21,27 +21,22 @@ def test_the_list_holds_every_autoscaler_by_name(served: Served) -> None:
     assert web["targets"] == "cpu: 60%/60%"
 
 
-def test_the_list_comes_in_pages(served: Served) -> None:
-    found = served.data("/api/v1/autoscalers?limit=1&offset=1")
-    assert [each["name"] for each in found["autoscalers"]] == ["web"]
-    assert found["total"] == 2
+@pytest.mark.parametrize(("query", "name", "total"), [("limit=1&offset=1", "web", 2), ("name=job", "jobs", 1)])
+def test_a_query_returns_a_part_of_the_list_and_the_total(served: Served, query: str, name: str, total: int) -> None:
+    found = served.data(f"/api/v1/autoscalers?{query}")
+    assert [each["name"] for each in found["autoscalers"]] == [name]
+    assert found["total"] == total
 
 
-def test_the_list_is_searched_by_name(served: Served) -> None:
-    found = served.data("/api/v1/autoscalers?name=job")
-    assert [each["name"] for each in found["autoscalers"]] == ["jobs"]
-    assert found["total"] == 1
-
-
-def test_one_autoscaler_comes_with_its_configuration_and_events(served: Served) -> None:
+def test_one_autoscaler_has_its_configuration_and_events(served: Served) -> None:
     found = served.data(WEB)
     assert found["summary"]["name"] == "web"
     assert found["spec"]["maximum"] == 10
     assert [event["reason"] for event in found["events"]] == ["SuccessfulRescale"]
 
 
-def test_a_decision_of_the_past_is_explained(served: Served) -> None:
-    """The question is usually asked after the fact."""
+def test_a_past_decision_is_explained(served: Served) -> None:
+    """Operators usually ask after the event."""
     at = served.daemon.clock.now() - timedelta(seconds=15)
     found = served.data(f"{WEB}/explain?at={at.isoformat().replace('+00:00', 'Z')}")
     assert (found["current"], found["written"]) == (3, 6)
@@ -49,13 +44,13 @@ def test_a_decision_of_the_past_is_explained(served: Served) -> None:
     assert served.data(f"{WEB}/explain")["current"] == 6
 
 
-def test_before_the_first_decision_there_is_nothing_to_explain(served: Served) -> None:
+def test_a_time_before_the_first_decision_is_not_found(served: Served) -> None:
     answer = served.get(f"{WEB}/explain?at=2000-01-01T00:00:00Z")
     assert answer.status_code == 404
     assert "had no decision" in answer.json()["error"]
 
 
-def test_history_holds_each_decision_and_the_events(served: Served) -> None:
+def test_history_has_every_decision_and_event(served: Served) -> None:
     found = served.data(f"{WEB}/history")
     assert [(point["current"], point["desired"]) for point in found["points"]] == [(3, 3), (3, 6), (6, 6)]
     assert found["points"][1]["metrics"] == [
@@ -64,7 +59,7 @@ def test_history_holds_each_decision_and_the_events(served: Served) -> None:
     assert [event["reason"] for event in found["events"]] == ["SuccessfulRescale"]
 
 
-def test_history_of_a_span_holds_nothing_outside_it(served: Served) -> None:
+def test_history_is_limited_to_the_given_times(served: Served) -> None:
     now = served.daemon.clock.now()
     found = served.data(f"{WEB}/history?since={now.timestamp() - 20}&until={now.timestamp() - 10}")
     assert [point["desired"] for point in found["points"]] == [6]
@@ -78,35 +73,35 @@ def test_events_are_counted(served: Served) -> None:
     assert served.data("/api/v1/events?since=2100-01-01T00:00:00Z")["events"] == []
 
 
-def test_the_daemon_says_how_it_does(served: Served) -> None:
-    """What a monitor or a script asks before it looks at any autoscaler."""
+def test_the_status_has_the_problems_of_the_daemon(served: Served) -> None:
+    """A monitor or a script reads it before it reads any autoscaler."""
     served.daemon.health.reload_failed(["autoscaler.yaml:1:1: is empty; write it"])
 
-    told = served.data("/api/v1/status/daemon")
+    status = served.data("/api/v1/status/daemon")
 
-    assert (told["version"], told["autoscalers"], told["level"]) == ("1.2.3", 2, "warning")
-    assert told["lastReload"]["problem"] == "autoscaler.yaml:1:1: is empty; write it"
-    assert told["problems"] == ["the last reload was refused; the previous configuration stays in force"]
+    assert (status["version"], status["autoscalers"], status["level"]) == ("1.2.3", 2, "warning")
+    assert status["lastReload"]["problem"] == "autoscaler.yaml:1:1: is empty; write it"
+    assert status["problems"] == ["the last reload was refused; the previous configuration stays in force"]
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "message"),
     [
-        ("/api/v1/autoscalers/nobody", "nobody"),
-        ("/api/v1/autoscalers/nobody/history", "nobody"),
-        ("/api/v1/events?name=nobody", "nobody"),
+        ("/api/v1/autoscalers/unknown", "unknown"),
+        ("/api/v1/autoscalers/unknown/history", "unknown"),
+        ("/api/v1/events?name=unknown", "unknown"),
         ("/api/v1/nothing", "openapi.json"),
     ],
 )
-def test_what_does_not_exist_is_not_found(served: Served, path: str, told: str) -> None:
+def test_an_unknown_name_or_path_is_not_found(served: Served, path: str, message: str) -> None:
     answer = served.get(path)
     assert answer.status_code == 404
     assert (answer.json()["status"], answer.json()["errorType"]) == ("error", "not_found")
-    assert told in answer.json()["error"]
+    assert message in answer.json()["error"]
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ("limit=0", "limit"),
         ("limit=many", "limit"),
@@ -115,28 +110,28 @@ def test_what_does_not_exist_is_not_found(served: Served, path: str, told: str) 
         ("limit=5&limit=6", "more than once"),
     ],
 )
-def test_a_wrong_parameter_is_named(served: Served, query: str, told: str) -> None:
+def test_the_error_names_the_wrong_parameter(served: Served, query: str, message: str) -> None:
     answer = served.get(f"/api/v1/autoscalers?{query}")
     assert answer.status_code == 400
     assert answer.json()["errorType"] == "bad_data"
-    assert told in answer.json()["error"]
+    assert message in answer.json()["error"]
 
 
 @pytest.mark.parametrize("at", ["yesterday", "2026-13-01T00:00:00Z", "2026-01-01", "2026-01-01T00:00:00", "-1"])
-def test_a_wrong_time_is_told_with_the_form_expected(served: Served, at: str) -> None:
+def test_the_error_of_a_wrong_time_shows_a_valid_one(served: Served, at: str) -> None:
     answer = served.get(f"{WEB}/explain", params={"at": at})
     assert answer.status_code == 400
     assert "expected a time such as" in answer.json()["error"]
 
 
-def test_a_method_that_is_not_possible_is_refused(served: Served) -> None:
+def test_a_wrong_method_is_refused(served: Served) -> None:
     answer = served.control.delete(f"http://localhost{WEB}", timeout=10)
     assert answer.status_code == 405
     assert answer.json()["errorType"] == "method_not_allowed"
     assert "GET" in answer.headers["allow"]
 
 
-def test_a_state_that_fails_is_unavailable(daemon: Daemon, tmp_path: Path) -> None:
+def test_an_unreadable_state_is_answered_with_503(daemon: Daemon, tmp_path: Path) -> None:
     with serving(daemon) as served:
         daemon.state.close()
         (tmp_path / "state" / "state.db").write_bytes(b"not a database" * 400)
@@ -146,8 +141,8 @@ def test_a_state_that_fails_is_unavailable(daemon: Daemon, tmp_path: Path) -> No
     assert "restore a backup" in answer.json()["error"] or "move it away" in answer.json()["error"]
 
 
-def test_a_pause_that_is_past_is_not_shown(served: Served) -> None:
-    """It ends by itself: nobody takes it back."""
+def test_an_expired_pause_is_not_shown(served: Served) -> None:
+    """It ends without a resume."""
     now = served.daemon.clock.now()
     pause = Pause(Direction.BOTH, "ann", "", now - timedelta(hours=2), now - timedelta(hours=1))
     served.daemon.state.steer("web", Steering(pause))
@@ -155,7 +150,7 @@ def test_a_pause_that_is_past_is_not_shown(served: Served) -> None:
 
 
 def test_the_list_is_selected_by_labels(served: Served) -> None:
-    """As kubectl does; what is remembered without a configuration has none."""
+    """Selectors are those of kubectl."""
     web, jobs = served.daemon.scalers
     served.daemon.scalers = (replace(web, labels=(("team", "shop"),)), jobs)
     listed = served.data("/api/v1/autoscalers?labelSelector=team%20in%20(shop,mail)&limit=1")

@@ -1,4 +1,4 @@
-"""The parts that bound what clients can take, each by itself."""
+"""The limits on clients, each apart from the server."""
 
 import asyncio
 import resource
@@ -15,8 +15,8 @@ from tests.documents.lives import At
 from tests.web.serving import Logged
 
 
-def test_a_bucket_lets_a_burst_through_then_one_an_interval() -> None:
-    """As golang.org/x/time/rate."""
+def test_a_bucket_allows_a_burst_then_one_request_per_interval() -> None:
+    """Source: golang.org/x/time/rate."""
     bucket = TokenBucket(3, 0.5)
     assert [bucket.take(10.0) for _ in range(4)] == [True, True, True, False]
     assert bucket.wait_seconds(10.2) == pytest.approx(0.3)
@@ -25,7 +25,7 @@ def test_a_bucket_lets_a_burst_through_then_one_an_interval() -> None:
 
 
 class Limits:
-    """RLIMIT_NOFILE of a process that may not raise the hard one."""
+    """RLIMIT_NOFILE of a process that cannot raise its hard limit."""
 
     def __init__(self, soft: int, hard: int, *, locked: bool = False) -> None:
         self.now, self._locked = (soft, hard), locked
@@ -57,14 +57,14 @@ class Limits:
 def test_half_of_the_descriptors_are_for_scaling(
     monkeypatch: pytest.MonkeyPatch, limits: Limits, soft: int, most: int
 ) -> None:
-    """The soft limit is raised where that is allowed."""
+    """The process raises its soft limit if it can."""
     monkeypatch.setattr(resource, "getrlimit", limits.get)
     monkeypatch.setattr(resource, "setrlimit", limits.set)
     assert most_connections() == most
     assert limits.now[0] == soft
 
 
-def test_refusals_in_masses_are_logged_once_a_minute() -> None:
+def test_frequent_refusals_are_logged_once_a_minute() -> None:
     clock, log = At(), Logged()
     refusals = Refusals("some_flood", clock, log)
     for _ in range(1_000):
@@ -84,7 +84,7 @@ def go_on() -> Iterator[threading.Event]:
     event.set()
 
 
-def test_a_queue_that_is_full_says_so(go_on: threading.Event) -> None:
+def test_a_full_queue_refuses_work(go_on: threading.Event) -> None:
     async def test() -> None:
         work = Work(threads=1, most_waiting=2)
         tasks = [asyncio.create_task(work.run(lambda: go_on.wait(20))) for _ in range(3)]
@@ -98,8 +98,8 @@ def test_a_queue_that_is_full_says_so(go_on: threading.Event) -> None:
     asyncio.run(test())
 
 
-def test_all_who_ask_for_the_same_get_one_answer(go_on: threading.Event) -> None:
-    """A hundred scrapes at once are one exposition."""
+def test_concurrent_callers_share_one_run(go_on: threading.Event) -> None:
+    """A hundred concurrent scrapes cost one exposition."""
     runs: list[int] = []
 
     def count() -> int:
@@ -114,6 +114,6 @@ def test_all_who_ask_for_the_same_get_one_answer(go_on: threading.Event) -> None
         tasks[0].cancel()
         go_on.set()
         assert await asyncio.gather(*tasks[1:]) == [1] * 99
-        assert await shared.run() == 2, "who comes later gets a new one"
+        assert await shared.run() == 2, "a later caller starts a new run"
 
     asyncio.run(test())

@@ -1,4 +1,4 @@
-"""TLS and client certificates, against a real server."""
+"""TLS and client certificates on a real server."""
 
 import socket
 import ssl
@@ -12,7 +12,7 @@ from autoscaler.config.settings import Settings
 from autoscaler.web import check_operators, load_web_config
 from tests.servers.certificates import Authority
 from tests.web.serving import Daemon, serving
-from tests.web.test_access import ANN, OPERATOR, PASSWORD, PAUSE, READER
+from tests.web.test_access import ANN, OPERATOR, PASSWORD, PAUSE, WITH_READER
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def client_certificates(authority: Authority, kind: str) -> tuple[str, ...]:
     return (f"  client_auth_type: {kind}", f"  client_ca_file: {authority.ca}")
 
 
-def test_tls_is_served(daemon: Daemon, config: Path, authority: Authority) -> None:
+def test_a_server_with_a_certificate_answers_over_tls_only(daemon: Daemon, config: Path, authority: Authority) -> None:
     config.write_text(tls(authority))
     with serving(daemon, config) as served:
         assert served.server.url.startswith("https://")
@@ -44,18 +44,23 @@ def test_tls_is_served(daemon: Daemon, config: Path, authority: Authority) -> No
             served.session.get(f"{plain}/-/healthy", timeout=5)
 
 
-def test_tls_alone_gives_no_right_to_change_anything(daemon: Daemon, config: Path, authority: Authority) -> None:
-    config.write_text(tls(authority))
+@pytest.mark.parametrize("optional", [False, True], ids=["no client certificates", "an optional one"])
+def test_a_client_without_a_certificate_changes_nothing(
+    daemon: Daemon, config: Path, authority: Authority, optional: bool
+) -> None:
+    """TLS alone does not identify the client."""
+    more = client_certificates(authority, "VerifyClientCertIfGiven") if optional else ()
+    config.write_text(tls(authority, *more))
     with serving(daemon, config) as served:
-        answer = served.post(PAUSE, verify=str(authority.ca))
-    assert answer.status_code == 403
+        assert served.get("/-/healthy", verify=str(authority.ca)).status_code == 200
+        assert served.post(PAUSE, verify=str(authority.ca)).status_code == 403
 
 
 @pytest.mark.parametrize("kind", ["RequireAndVerifyClientCert", "VerifyClientCertIfGiven"])
-def test_a_certificate_whose_name_is_an_operators_changes_things(
+def test_an_operator_s_certificate_allows_changes(
     daemon: Daemon, config: Path, authority: Authority, kind: str
 ) -> None:
-    """Its common name is the author; a scraper's certificate, of the same authority, only reads."""
+    """Its common name is the author. A scraper's certificate, from the same authority, only allows reading."""
     config.write_text(tls(authority, *client_certificates(authority, kind)))
     ann, scraper = (authority.sign(name, name) for name in (ANN, "scraper"))
     daemon.web = OPERATOR
@@ -72,11 +77,11 @@ def test_a_certificate_whose_name_is_an_operators_changes_things(
     assert pause.by == ANN
 
 
-def test_where_users_are_configured_a_certificate_is_no_login(
+def test_with_users_a_certificate_does_not_replace_the_password(
     daemon: Daemon, config: Path, authority: Authority
 ) -> None:
-    """Both are needed then, and the user is who asks: a scraper on the operator's machine stays a scraper."""
-    config.write_text(tls(authority, *client_certificates(authority, "RequireAndVerifyClientCert")) + READER)
+    """The client needs both, and the user's name decides: a scraper on the operator's machine only reads."""
+    config.write_text(tls(authority, *client_certificates(authority, "RequireAndVerifyClientCert")) + WITH_READER)
     pair = authority.sign("client", ANN)
     daemon.web = OPERATOR
     with serving(daemon, config) as served:
@@ -86,7 +91,7 @@ def test_where_users_are_configured_a_certificate_is_no_login(
         assert served.post(PAUSE, auth=(ANN, PASSWORD)).status_code == 200
 
 
-def test_without_a_client_certificate_nothing_is_answered(
+def test_a_required_client_certificate_is_verified(
     daemon: Daemon, config: Path, authority: Authority, tmp_path: Path
 ) -> None:
     config.write_text(tls(authority, *client_certificates(authority, "RequireAndVerifyClientCert")))
@@ -99,14 +104,7 @@ def test_without_a_client_certificate_nothing_is_answered(
             served.get("/-/healthy", verify=str(authority.ca), cert=(str(foreign.cert), str(foreign.key)))
 
 
-def test_a_certificate_that_is_optional_proves_nothing(daemon: Daemon, config: Path, authority: Authority) -> None:
-    config.write_text(tls(authority, *client_certificates(authority, "VerifyClientCertIfGiven")))
-    with serving(daemon, config) as served:
-        assert served.get("/-/healthy", verify=str(authority.ca)).status_code == 200
-        assert served.post(PAUSE, verify=str(authority.ca)).status_code == 403
-
-
-def test_the_least_version_of_tls_holds(daemon: Daemon, config: Path, authority: Authority) -> None:
+def test_a_client_below_min_version_is_refused(daemon: Daemon, config: Path, authority: Authority) -> None:
     config.write_text(tls(authority, "  min_version: TLS13"))
     with serving(daemon, config) as served:
         old = ssl.create_default_context(cafile=str(authority.ca))
@@ -119,7 +117,7 @@ def test_the_least_version_of_tls_holds(daemon: Daemon, config: Path, authority:
             old.wrap_socket(plain, server_hostname="127.0.0.1")
 
 
-def test_a_renewed_certificate_is_served_after_a_reload(
+def test_a_reload_loads_a_renewed_certificate(
     daemon: Daemon, config: Path, authority: Authority, tmp_path: Path
 ) -> None:
     """Certificates are renewed while the daemon runs."""
@@ -135,6 +133,6 @@ def test_a_renewed_certificate_is_served_after_a_reload(
             assert fresh.get(f"{served.server.url}/-/healthy", verify=str(renewed.ca), timeout=5).status_code == 200
 
 
-def test_an_operator_may_be_a_certificates_name_not_yet_signed(config: Path, authority: Authority) -> None:
+def test_an_operator_s_certificate_may_be_issued_later(config: Path, authority: Authority) -> None:
     config.write_text(tls(authority, *client_certificates(authority, "RequireAndVerifyClientCert")))
     check_operators(load_web_config(config), Settings(Path("autoscaler.yaml"), {}, {}, (), web=OPERATOR))

@@ -1,4 +1,4 @@
-"""Clients that are slow on purpose, too many, or hostile, against a real server."""
+"""Slow, numerous and hostile clients of a real server."""
 
 import socket
 import ssl
@@ -30,34 +30,34 @@ from tests.web.serving import Daemon, Served, serving
 from tests.web.test_certificates import tls
 
 HASTY = Limits(32, request_seconds=0.3, handshake_seconds=0.3)
-"""For clients that are thrown out in any case."""
+"""For clients whose connection the server closes in any case."""
 BRISK = Limits(32, request_seconds=2.0)
-"""For clients that are answered, also on a busy machine."""
+"""For clients that the server answers, even on a busy machine."""
 PATIENT = Limits(32, request_seconds=PATIENCE_SECONDS)
-"""32 places; those who do nothing keep theirs."""
+"""For 32 clients that may stay idle."""
 UNFINISHED = b"POST /-/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n1"
-"""It waits for its body."""
+"""A request whose body is incomplete."""
 RELOAD = b"POST /-/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
 
 
 @pytest.fixture
 def certified(tmp_path: Path) -> Path:
-    """A web configuration with a certificate, whose authority is in ca.pem beside it."""
+    """A web configuration with a certificate. The authority's certificate is ca.pem in the same folder."""
     config = tmp_path / "web.yaml"
     config.write_text(tls(Authority(tmp_path)))
     return config
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-", UNFINISHED])
-def test_who_does_not_go_on_is_thrown_out(daemon: Daemon, sent: bytes) -> None:
-    """A client that sent a byte now and then kept its connection and a file descriptor."""
+def test_a_request_has_a_deadline(daemon: Daemon, sent: bytes) -> None:
+    """An incomplete request keeps a connection and a file descriptor."""
     with serving(daemon, limits=HASTY) as served, client(served) as slow:
         slow.sendall(sent)
         assert everything(slow).count(b"HTTP/1.1 200") == 0
 
 
-def test_trickling_does_not_extend_it(daemon: Daemon) -> None:
-    """The deadline is of the whole request, not from byte to byte."""
+def test_the_deadline_covers_the_whole_request(daemon: Daemon) -> None:
+    """A further byte does not extend it."""
     with serving(daemon, limits=HASTY) as served, client(served) as slow:
         slow.sendall(b"GET / HTTP/1.1\r\n")
 
@@ -72,7 +72,7 @@ def test_trickling_does_not_extend_it(daemon: Daemon) -> None:
 
 
 def test_a_tls_handshake_has_a_deadline(daemon: Daemon, certified: Path) -> None:
-    """Asyncio's own is a minute."""
+    """Asyncio's default is a minute."""
     with serving(daemon, certified, limits=HASTY) as served, client(served) as slow:
         slow.sendall(b"\x16\x03\x01")
         assert everything(slow) == b""
@@ -80,7 +80,7 @@ def test_a_tls_handshake_has_a_deadline(daemon: Daemon, certified: Path) -> None
 
 @contextmanager
 def waiting(daemon: Daemon, limits: Limits, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    """A server and an operator whose reload takes until the block ends, and is answered then."""
+    """A server, and an operator whose reload is answered when the block ends."""
     asked, go_on = threading.Event(), threading.Event()
 
     def slowly() -> tuple[str, ...]:
@@ -99,10 +99,10 @@ def waiting(daemon: Daemon, limits: Limits, monkeypatch: pytest.MonkeyPatch) -> 
         assert operator.recv(4096).startswith(b"HTTP/1.1 200")
 
 
-def test_who_waits_for_us_is_answered_however_long_it_takes(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A large state on a slow disk is not the client's fault."""
+def test_an_answer_may_take_longer_than_a_request(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server may need long for it: a large state on a slow disk."""
     with waiting(daemon, BRISK, monkeypatch) as served, client(served) as idle:
-        assert everything(idle) == b"", "its deadline has passed, and so has the other's"
+        assert everything(idle) == b"", "the deadline of both clients has passed"
 
 
 def large_metrics(daemon: Daemon, mebibytes: int) -> None:
@@ -113,7 +113,7 @@ def large_metrics(daemon: Daemon, mebibytes: int) -> None:
 
 @contextmanager
 def slow_reader(daemon: Daemon, config: Path | None, limits: Limits) -> Iterator[tuple[Served, socket.socket]]:
-    """A client with a narrow window that has asked for 2 MiB, and the first bytes of the answer."""
+    """A client with a small receive buffer that has read the first bytes of an answer of 2 MiB."""
     with ExitStack() as stack:
         served = stack.enter_context(serving(daemon, config, limits=limits))
         large_metrics(daemon, 2)
@@ -127,7 +127,7 @@ def slow_reader(daemon: Daemon, config: Path | None, limits: Limits) -> Iterator
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_who_does_not_take_its_answer_is_thrown_out(daemon: Daemon, certified: Path, encrypted: bool) -> None:
+def test_a_client_that_does_not_read_loses_its_connection(daemon: Daemon, certified: Path, encrypted: bool) -> None:
     """Each client that requests /metrics and does not read keeps an answer in memory."""
     limits = replace(BRISK, untaken_seconds=1.0)
     with slow_reader(daemon, certified if encrypted else None, limits) as (served, slow):
@@ -136,10 +136,10 @@ def test_who_does_not_take_its_answer_is_thrown_out(daemon: Daemon, certified: P
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_a_slow_line_gets_the_whole_answer(
+def test_a_client_that_reads_slowly_gets_the_whole_answer(
     daemon: Daemon, certified: Path, encrypted: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It takes longer than a request may, and takes something all the time."""
+    """It may take longer than the deadline of a request, while it reads something all the time."""
     with slow_reader(daemon, certified if encrypted else None, BRISK) as (_, slow):
         found, began = 0, time.monotonic()
         while time.monotonic() - began < 1.5 * BRISK.request_seconds:
@@ -150,21 +150,23 @@ def test_a_slow_line_gets_the_whole_answer(
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", UNFINISHED], ids=["nothing", "a line", "a body"])
-def test_the_newcomer_is_answered_and_who_does_nothing_gives_way(daemon: Daemon, sent: bytes) -> None:
-    """1,100 idle connections must not keep the operator's command line out."""
+def test_the_oldest_idle_connections_are_closed_for_new_clients(daemon: Daemon, sent: bytes) -> None:
+    """Idle connections must not lock out the operator's command line."""
     with serving(daemon, limits=PATIENT) as served, ExitStack() as stack:
         idle = [stack.enter_context(client(served)) for _ in range(100)]
         for each in idle[:32]:
             each.sendall(sent)
         assert served.get("/-/healthy").status_code == 200
         wait_until(lambda: sum(is_open(each) for each in idle) <= 32)
-        assert not any(is_open(each) for each in idle[:60]), "the oldest go first"
+        assert not any(is_open(each) for each in idle[:60]), "the server closes the oldest first"
         (line,) = served.log.named("connection_flood")
         assert line == {"event": "connection_flood", "refused": 1, "cause": "too many connections", "most": 32}
 
 
-def test_who_waits_for_an_answer_gives_way_to_nobody(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reload takes seconds, and the control socket has places too."""
+def test_a_client_that_waits_for_an_answer_keeps_its_connection(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reload takes seconds. The control socket has a limit of connections too."""
     with waiting(daemon, PATIENT, monkeypatch) as served, ExitStack() as stack:
         for _ in range(200):
             idle = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
@@ -173,8 +175,8 @@ def test_who_waits_for_an_answer_gives_way_to_nobody(daemon: Daemon, monkeypatch
         assert served.control.get("http://localhost/-/healthy", timeout=PATIENCE_SECONDS).status_code == 200
 
 
-def test_no_part_of_an_answer_waits_for_the_one_before(daemon: Daemon) -> None:
-    """With TLS every answer took 40 ms: Nagle's algorithm, and the client's delayed acknowledgement."""
+def test_answers_are_sent_without_delay(daemon: Daemon) -> None:
+    """With Nagle's algorithm and delayed acknowledgements, every answer over TLS took 40 ms."""
     with serving(daemon) as served, client(served) as asking:
         assert answer(asking).startswith(b"HTTP/1.1 200")
         (connection,) = served.server._connections[0]._open
@@ -183,7 +185,7 @@ def test_no_part_of_an_answer_waits_for_the_one_before(daemon: Daemon) -> None:
 
 
 def test_a_whole_ipv6_network_is_one_client() -> None:
-    """A client with one address of a /64 has all of them."""
+    """A client can use every address of its /64 network."""
     assert client_of("2001:db8::1") == client_of("2001:db8::2:3") == "2001:db8::/64"
     assert client_of("2001:db8:0:1::1") != client_of("2001:db8::1")
     assert client_of("::ffff:192.0.2.1") == "192.0.2.1"
@@ -199,8 +201,8 @@ def test_a_whole_ipv6_network_is_one_client() -> None:
         "Content-Length: 5, 6",
     ],
 )
-def test_a_request_whose_end_is_ambiguous_ends_its_connection(daemon: Daemon, headers: str) -> None:
-    """Smuggling: a proxy before us may see another end, and give the rest to somebody else's request."""
+def test_a_request_with_an_ambiguous_end_closes_its_connection(daemon: Daemon, headers: str) -> None:
+    """Request smuggling: a proxy that sees another end would treat the rest as another client's request."""
     with serving(daemon) as served, client(served) as smuggler:
         smuggler.sendall(f"POST /-/reload HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n\r\n0\r\n\r\n".encode() + GET)
         found = everything(smuggler)
@@ -209,21 +211,21 @@ def test_a_request_whose_end_is_ambiguous_ends_its_connection(daemon: Daemon, he
     assert daemon.reloads == 0
 
 
-def test_requests_sent_ahead_are_bounded(daemon: Daemon) -> None:
-    """Pipelining: what is not answered yet is kept in memory, and a client may send it as fast as it can."""
+def test_pipelined_requests_are_bounded(daemon: Daemon) -> None:
+    """The server keeps requests in memory until it answers them."""
     with serving(daemon) as served, client(served) as hasty:
         hasty.settimeout(1)
-        with pytest.raises((ConnectionError, TimeoutError)):  # ended, or not read any more
+        with pytest.raises((ConnectionError, TimeoutError)):  # the server closes the connection or stops reading
             send_for_ever(hasty, GET * 100)
 
 
-def test_a_few_requests_sent_ahead_are_answered(daemon: Daemon) -> None:
+def test_a_few_pipelined_requests_are_answered(daemon: Daemon) -> None:
     with serving(daemon) as served, client(served) as hasty:
         hasty.sendall(GET * 20 + b"GET /-/healthy HTTP/1.0\r\n\r\n")
         assert everything(hasty).count(b"HTTP/1.1 200") == 21
 
 
-def test_a_body_that_nobody_reads_is_not_read_for_ever(daemon: Daemon) -> None:
+def test_an_endless_body_ends_at_the_deadline(daemon: Daemon) -> None:
     with serving(daemon, limits=BRISK) as served, client(served) as endless:
         head = b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n"
         assert answer(endless, head).startswith(b"HTTP/1.1 200")
@@ -231,8 +233,8 @@ def test_a_body_that_nobody_reads_is_not_read_for_ever(daemon: Daemon) -> None:
             send_for_ever(endless, b"x" * 65536)
 
 
-def test_who_speaks_no_tls_is_nobodys_error(daemon: Daemon, certified: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A scanner must not fill the log."""
+def test_clients_without_tls_are_not_logged(daemon: Daemon, certified: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A port scanner must not fill the log."""
     with serving(daemon, certified) as served:
         with client(served) as plain:
             plain.sendall(GET)

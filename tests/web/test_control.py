@@ -25,13 +25,13 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes ano
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A short path: a socket's has 107 bytes at most."""
+    """A folder with a short path: a socket's path has at most 107 bytes."""
     with TemporaryDirectory() as made:
         yield Path(made)
 
 
 def ask_as(uid: int, path: Path) -> tuple[int, str]:
-    """What a process of another user is answered to a pause: the status, and what it says."""
+    """Status and body of the answer to a pause by a process of this user."""
     program = (
         "import http.client, os, socket, sys\n"
         f"os.setgroups([]); os.setgid({uid}); os.setuid({uid})\n"
@@ -47,14 +47,9 @@ def ask_as(uid: int, path: Path) -> tuple[int, str]:
     return int(status), body
 
 
-def test_the_author_of_a_change_is_the_peers_user(served: Served) -> None:
-    answer = served.post(PAUSE, {"reason": "load test"})
-    assert answer.json()["data"]["pause"]["by"] == THIS_USER
-
-
 @needs_root
 def test_a_user_without_a_name_is_recorded_by_number(served: Served) -> None:
-    """A container's made-up user."""
+    """Containers may run as a uid that has no name."""
     served.control_socket.parent.chmod(0o755)
     served.control_socket.chmod(0o666)
     status, body = ask_as(4711, served.control_socket)
@@ -62,17 +57,13 @@ def test_a_user_without_a_name_is_recorded_by_number(served: Served) -> None:
     assert json.loads(body)["data"]["pause"]["by"] == "uid 4711"
 
 
-def test_what_the_kernel_knows_is_all_that_counts(served: Served) -> None:
-    """No header, and no Host, makes an operator of somebody else or a stranger of an operator."""
+def test_the_author_of_a_change_is_the_peer_s_user_whatever_the_headers_say(served: Served) -> None:
+    """The kernel names the user. No header adds or removes a right."""
     headers = {"Host": "evil.example", "Origin": "http://evil.example", "Authorization": "Basic YW5uOng="}
     assert served.post(PAUSE, headers=headers).json()["data"]["pause"]["by"] == THIS_USER
 
 
-def test_reading_works_there_too(served: Served) -> None:
-    assert served.control.get("http://localhost/api/v1/autoscalers/web", timeout=10).status_code == 200
-
-
-def test_only_the_owner_and_the_folders_group_reach_it(folder: Path) -> None:
+def test_only_the_owner_and_the_folder_s_group_can_connect(folder: Path) -> None:
     control = ControlSocket(folder / "control" / "control.sock")
     assert stat.S_IMODE(control.path.stat().st_mode) == 0o660
     assert stat.S_IMODE(control.path.parent.stat().st_mode) == 0o700
@@ -82,7 +73,7 @@ def test_only_the_owner_and_the_folders_group_reach_it(folder: Path) -> None:
 
 @needs_root
 def test_the_socket_has_the_group_of_a_setgid_folder(folder: Path) -> None:
-    """A daemon that is not in the group could not give it."""
+    """A daemon that is not in the group could not set it."""
     os.chown(folder, -1, NOBODY)
     folder.chmod(0o2750)
     control = ControlSocket(folder / "control.sock")
@@ -90,10 +81,10 @@ def test_the_socket_has_the_group_of_a_setgid_folder(folder: Path) -> None:
     control.close()
 
 
-def test_a_process_of_the_daemons_own_user_is_refused_where_the_folder_has_a_group_of_operators(
+def test_a_process_of_the_daemon_s_own_user_is_refused_if_the_folder_has_a_group_of_operators(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pool's worker. Without such a group, as for a daemon that somebody starts by hand, the user is the operator."""
+    """Such a process is a pool's worker. Without such a group (a daemon that was started by hand) it is an operator."""
     control = ControlSocket(folder / "control.sock")
     monkeypatch.setattr(os, "geteuid", lambda: NOBODY)
     assert not control.refuses(NOBODY)
@@ -104,7 +95,7 @@ def test_a_process_of_the_daemons_own_user_is_refused_where_the_folder_has_a_gro
     control.close()
 
 
-def test_a_refused_peer_is_told_why(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_answer_to_a_refused_peer_says_why(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ControlSocket, "refuses", lambda self, uid: True)
     answer = served.post(PAUSE)
     assert answer.status_code == 403
@@ -112,7 +103,7 @@ def test_a_refused_peer_is_told_why(served: Served, monkeypatch: pytest.MonkeyPa
     assert served.daemon.state.archive.steering() == {}
 
 
-def test_a_socket_that_a_killed_daemon_left_is_replaced(folder: Path) -> None:
+def test_the_socket_of_a_killed_daemon_is_replaced(folder: Path) -> None:
     left = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     left.bind(str(folder / "control.sock"))
     left.listen()
@@ -120,8 +111,8 @@ def test_a_socket_that_a_killed_daemon_left_is_replaced(folder: Path) -> None:
     ControlSocket(folder / "control.sock").close()
 
 
-def test_a_socket_that_another_daemon_uses_is_left_alone(daemon: Daemon, folder: Path) -> None:
-    """Also when it has no room for a connection. The address that was taken first is let go."""
+def test_the_socket_of_a_running_daemon_is_not_replaced(daemon: Daemon, folder: Path) -> None:
+    """This holds while its queue is full, too."""
     first = ControlSocket(folder / "control.sock")
     with pytest.raises(ListenError, match=r"another daemon uses it; set web\.controlSocket to another path"):
         WebServer(daemon.sources(), "127.0.0.1:0", None, Logged(), control=first.path)
@@ -143,7 +134,7 @@ def test_a_socket_that_another_daemon_uses_is_left_alone(daemon: Daemon, folder:
     first.close()
 
 
-def test_a_daemon_that_ends_leaves_anothers_socket(folder: Path) -> None:
+def test_a_daemon_that_ends_does_not_remove_another_s_socket(folder: Path) -> None:
     first = ControlSocket(folder / "control.sock")
     first.path.unlink()
     second = ControlSocket(folder / "control.sock")
@@ -152,7 +143,7 @@ def test_a_daemon_that_ends_leaves_anothers_socket(folder: Path) -> None:
     second.close()
 
 
-def test_what_is_no_socket_is_not_replaced(folder: Path) -> None:
+def test_a_file_in_place_of_the_socket_is_not_replaced(folder: Path) -> None:
     (folder / "control.sock").write_text("notes")
     with pytest.raises(ListenError, match="something that is not a socket is at this path"):
         ControlSocket(folder / "control.sock")
@@ -160,17 +151,17 @@ def test_what_is_no_socket_is_not_replaced(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "message"),
     [("x" * 120, "at most 107; shorten it"), ("none/at/all/control.sock", "No such file or directory")],
     ids=["too long", "no folder"],
 )
-def test_a_path_that_cannot_be_used_ends_the_start(folder: Path, path: str, told: str) -> None:
-    with pytest.raises(ListenError, match=told):
+def test_a_path_that_cannot_be_used_is_an_error(folder: Path, path: str, message: str) -> None:
+    with pytest.raises(ListenError, match=message):
         ControlSocket(folder / path)
 
 
-def test_idle_connections_keep_no_operator_out(served: Served) -> None:
-    """A worker, or a script gone wrong, opens what it can."""
+def test_idle_connections_do_not_lock_operators_out(served: Served) -> None:
+    """A worker or a faulty script may open hundreds of connections."""
     held = []
     for _ in range(4 * MOST_CONNECTIONS):
         client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -184,10 +175,8 @@ def test_idle_connections_keep_no_operator_out(served: Served) -> None:
         client.close()
 
 
-def test_the_socket_goes_with_the_server(daemon: Daemon) -> None:
+def test_a_stopped_server_removes_its_socket(daemon: Daemon) -> None:
     with serving(daemon) as served:
-        path = served.control_socket
-        assert stat.S_ISSOCK(path.stat().st_mode)
-        (path.parent / "mark").touch()
+        assert stat.S_ISSOCK(served.control_socket.stat().st_mode)
         served.server.stop()
-        assert not path.exists()
+        assert not served.control_socket.exists()

@@ -1,7 +1,6 @@
-"""Requests that are well-formed and meant to hurt: each costs little, and is told why it is refused."""
+"""Expensive requests are refused before any work, with the reason."""
 
 import json
-import time
 
 import pytest
 
@@ -11,24 +10,26 @@ from tests.web.serving import Served
 PAUSE = "/api/v1/autoscalers/web/pause"
 
 
-def test_thousands_of_parameters_are_refused_at_once(served: Served) -> None:
-    """To look for repeated ones took a second of the only thread that answers."""
-    path = "/api/v1/autoscalers?" + "&".join(f"{number}=" for number in range(2_700))
-    began = time.thread_time()
-    answer = served.get(path)
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("&".join(f"{number}=" for number in range(2_700)), "more than 32 parameters are given; give fewer"),
+        ("name=" + "x" * 100_000, "name: string should have at most 253 characters"),
+    ],
+    ids=["parameters", "length"],
+)
+def test_a_hostile_query_is_refused(served: Served, query: str, message: str) -> None:
+    answer = served.get(f"/api/v1/autoscalers?{query}")
     assert answer.status_code == 400
-    assert answer.json()["error"] == "more than 32 parameters are given; give fewer"
-    assert time.thread_time() - began < 1
-
-
-def test_a_line_too_long_is_refused(served: Served) -> None:
-    answer = served.get("/api/v1/autoscalers?name=" + "x" * 100_000)
-    assert answer.status_code == 400
+    assert message in answer.text
 
 
 @pytest.mark.parametrize(
     "body",
     [
+        b"{",
+        b"[]",
+        b'"text"',
         b"[" * 60_000,
         b'{"reason":' * 6_000,
         b'{"reason":' + b"[" * 900 + b"]" * 900 + b"}",
@@ -39,7 +40,7 @@ def test_a_line_too_long_is_refused(served: Served) -> None:
         b"\xff" * 60_000,
         b'{"reason":"\\ud800"}',
     ],
-    ids=["deep", "deep objects", "deep value", "digits", "keys", "long text", "too long", "no UTF-8", "half a pair"],
+    ids=lambda body: body[:10].decode(errors="replace"),
 )
 def test_a_hostile_body_is_bad_data(served: Served, body: bytes) -> None:
     answer = served.post(PAUSE, data=body, headers={"Content-Type": "application/json"})
@@ -49,8 +50,8 @@ def test_a_hostile_body_is_bad_data(served: Served, body: bytes) -> None:
     assert served.log.named("request_failed") == []
 
 
-def test_too_many_who_wait_for_an_answer_are_told_to_come_back(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """503 with Retry-After, for the API, the metrics and a reload alike."""
+def test_a_full_queue_is_answered_with_503_and_retry_after(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This holds for the API, the metrics and reloads."""
     monkeypatch.setattr(Work, "_waiting", lambda self: 1_000)
     for answer in (served.get("/api/v1/autoscalers"), served.get("/metrics"), served.post("/-/reload")):
         assert answer.status_code == 503

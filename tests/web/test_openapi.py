@@ -1,4 +1,4 @@
-"""The OpenAPI document says what the server does."""
+"""The OpenAPI document describes what the server does."""
 
 import json
 import re
@@ -25,22 +25,22 @@ def test_it_is_openapi_3_1(document: dict[str, Any]) -> None:
     assert document["info"]["version"]
 
 
-def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
-    named = set(re.findall(r"#/components/schemas/([^'\"]+)", str(document)))
-    assert named
-    assert named <= document["components"]["schemas"].keys()
+def test_every_reference_has_a_schema(document: dict[str, Any]) -> None:
+    references = set(re.findall(r"#/components/schemas/([^'\"]+)", str(document)))
+    assert references
+    assert references <= document["components"]["schemas"].keys()
 
 
 def test_every_path_is_served(served: Served, document: dict[str, Any]) -> None:
     for path, operations in document["paths"].items():
         for method in operations:
             answer = served.control.request(method, "http://localhost" + path.replace("{name}", "web"), timeout=10)
-            expected = (404,) if path.endswith("/shadow") else (200, 409)  # `web` is no dry run
+            expected = (404,) if path.endswith("/shadow") else (200, 409)  # `web` is not a dry run
             assert answer.status_code in expected, (method, path, answer.text)
 
 
-def test_every_description_is_there(document: dict[str, Any]) -> None:
-    """Editors and generated clients show them."""
+def test_every_operation_and_parameter_is_described(document: dict[str, Any]) -> None:
+    """Editors and generated clients show the descriptions."""
     for path, operations in document["paths"].items():
         for operation in operations.values():
             assert operation["summary"].endswith(".")
@@ -49,8 +49,8 @@ def test_every_description_is_there(document: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["web", None], ids=["a known name", "any name"])
-def test_schemathesis_finds_nothing_wrong(daemon: Daemon, name: str | None, tmp_path: Path) -> None:
-    """Every operation with valid and with invalid input, as an operator; all checks of the answers on."""
+def test_schemathesis_finds_no_error(daemon: Daemon, name: str | None, tmp_path: Path) -> None:
+    """It sends valid and invalid input to every operation, as an operator, and makes every check of the answers."""
     config = tmp_path / "web.yaml"
     config.write_text(f"basic_auth_users:\n  ann: {hashpw(b'word', gensalt(4)).decode()}\n")
     daemon.web = WebSettings(operators=("ann",))

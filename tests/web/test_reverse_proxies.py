@@ -1,4 +1,4 @@
-"""The configurations of docs/reverse-proxies.md, run by a real nginx and a real Caddy before a real server."""
+"""A real nginx and a real Caddy with the configurations of docs/reverse-proxies.md, before a real server."""
 
 import os
 import re
@@ -45,20 +45,20 @@ LIES: Mapping[str, Mapping[str, str]] = {
 
 
 def blocks(language: str) -> list[str]:
-    """The page's configurations in a proxy's language, in their order."""
+    """The page's code blocks in this language, in their order."""
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Proxy:
-    """A proxy that runs, as clients reach it: by its name, over TLS."""
+    """A running proxy. Clients connect to its name over TLS."""
 
     port: int
     authority: Path
     served: Served
 
     def status(self, path: str, *options: str, user: str = "", headers: Mapping[str, str] | None = None) -> int:
-        """Of the answer to curl."""
+        """The status of the answer to curl."""
         words = ["curl", "--http1.1", "--silent", "--show-error", "--output", os.devnull, "--write-out", "%{http_code}"]
         words += ["--cacert", str(self.authority), "--resolve", f"{NAME}:{self.port}:127.0.0.1", *options]
         words += ["--user", f"{user}:{PASSWORDS[user]}"] if user else []
@@ -71,13 +71,13 @@ class Proxy:
         return int(done.stdout)
 
     def change(self, path: str, user: str = "", headers: Mapping[str, str] | None = None) -> int:
-        """The status of a change that would be made where it is allowed."""
+        """The status of the answer to a valid change."""
         body = '{"all": true}' if path == "/api/v1/pause" else "{}"
         given = {"Content-Type": "application/json", **(headers or {})}
         return self.status(path, "--data", body, user=user, headers=given)
 
     def anonymous_changes(self, lies: Mapping[str, Mapping[str, str]] = LIES) -> dict[int, set[str]]:
-        """Status -> the lies of a client without a password that were answered with it."""
+        """Status -> the lies that a client without a password sent when it got this status."""
         answered: dict[int, set[str]] = {}
         for lie, headers in lies.items():
             for path in PAUSES:
@@ -92,7 +92,7 @@ class Proxy:
 
 @contextmanager
 def nginx(folder: Path, site: str, served: Served) -> Iterator[Proxy]:
-    """Debian's, with a site as the page has it, but for ports and files."""
+    """Debian's nginx with a site of the page. Ports and files are the test's."""
     port, pair = free_port(), Authority(folder).sign("proxy", NAME)
     users = folder / "autoscaler.users"
     users.write_text("".join(f"{name}:{word}\n" for name, word in HASHES.items()))
@@ -105,7 +105,7 @@ def nginx(folder: Path, site: str, served: Served) -> Iterator[Proxy]:
     (folder / "site.conf").write_text(site)
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("fastcgi", "proxy", "scgi", "uwsgi"))
     (folder / "nginx.conf").write_text(
-        f"{'user root;' if os.geteuid() == 0 else ''}\n"  # who else could not read the test's folder
+        f"{'user root;' if os.geteuid() == 0 else ''}\n"  # another user could not read the test's folder
         f"pid {folder}/pid;\ndaemon off;\nevents {{}}\nhttp {{\naccess_log off;\n"
         f"client_body_temp_path {folder}/body;\n{temporary}include {folder}/site.conf;\n}}\n"
     )
@@ -116,7 +116,7 @@ def nginx(folder: Path, site: str, served: Served) -> Iterator[Proxy]:
 
 @contextmanager
 def caddy(folder: Path, site: str, served: Served) -> Iterator[Proxy]:
-    """Debian's, with a site as the page has it, but for its port and a certificate of the test's authority."""
+    """Debian's Caddy with a site of the page. The port and the certificate are the test's."""
     port, pair = free_port(), Authority(folder).sign("proxy", NAME)
     site = replaced(site, f"{NAME} {{\n", f"https://{NAME}:{port} {{\n    tls {pair.cert} {pair.key}\n")
     site = replaced(site, "127.0.0.1:9797", urlsplit(served.server.url).netloc)
@@ -141,7 +141,7 @@ def replaced(text: str, written: str, instead: str) -> str:
 
 @contextmanager
 def started(command: tuple[str, ...], folder: Path, port: int) -> Iterator[None]:
-    """The proxy runs until the end, with its home in the test's folder."""
+    """Run the proxy until the block ends. Its home is the test's folder."""
     with (folder / "proxy.log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, env={**os.environ, "HOME": str(folder)}, stdout=log, stderr=log)
     try:
@@ -161,7 +161,7 @@ def started(command: tuple[str, ...], folder: Path, port: int) -> Iterator[None]
 
 @contextmanager
 def behind_nginx(daemon: Daemon, folder: Path, *, nginx_users: bool = False, users: bool = False) -> Iterator[Proxy]:
-    """`nginx_users`: with the page's addition for them. `users`: the daemon has users, of which ann is an operator."""
+    """`nginx_users`: nginx has users, as in the page's addition. `users`: the daemon has users; ann is an operator."""
     config = None
     if users:
         daemon.web = WebSettings(operators=("ann",))
@@ -175,7 +175,7 @@ def behind_nginx(daemon: Daemon, folder: Path, *, nginx_users: bool = False, use
 
 
 def test_clients_of_a_plain_nginx_read_and_change_nothing(daemon: Daemon, tmp_path: Path) -> None:
-    """It connects from the daemon's own machine and adds no header, so nothing tells its clients from local people."""
+    """Its requests look like those of a user of the daemon's own machine: nginx runs there and adds no header."""
     with behind_nginx(daemon, tmp_path) as proxy:
         assert [proxy.status(path) for path in READS] == [200] * len(READS)
         assert proxy.anonymous_changes() == {403: set(LIES)}
@@ -183,7 +183,7 @@ def test_clients_of_a_plain_nginx_read_and_change_nothing(daemon: Daemon, tmp_pa
 
 
 def test_users_of_nginx_read_and_change_nothing(daemon: Daemon, tmp_path: Path) -> None:
-    """The daemon does not know them, so none of them can be an operator."""
+    """The daemon does not know them, so they cannot be operators."""
     with behind_nginx(daemon, tmp_path, nginx_users=True) as proxy:
         assert [proxy.status(path) for path in READS] == [401] * len(READS)
         assert [proxy.status(path, user="ann") for path in READS] == [200] * len(READS)
@@ -193,7 +193,7 @@ def test_users_of_nginx_read_and_change_nothing(daemon: Daemon, tmp_path: Path) 
 
 
 def test_behind_nginx_the_daemon_s_users_read_and_its_operators_change(daemon: Daemon, tmp_path: Path) -> None:
-    """Without users in nginx, it passes names and passwords on; the daemon decides."""
+    """Nginx without users passes names and passwords on, and the daemon checks them."""
     with behind_nginx(daemon, tmp_path, users=True) as proxy:
         assert [proxy.status(path) for path in READS] == [401] * len(READS)
         foreign = {"the origin of the daemon"}
@@ -206,10 +206,10 @@ def test_behind_nginx_the_daemon_s_users_read_and_its_operators_change(daemon: D
 
 
 @pytest.mark.parametrize(("allowed", "status"), [((), 403), ((NAME,), 200)])
-def test_a_host_that_the_proxy_passes_on_has_to_be_allowed(
+def test_a_host_that_a_proxy_passes_on_must_be_in_allowed_hosts(
     allowed: tuple[str, ...], status: int, daemon: Daemon, tmp_path: Path
 ) -> None:
-    """The page says so of `proxy_set_header Host $host`, and of Caddy."""
+    """The page says so about nginx' `proxy_set_header Host $host` and about Caddy."""
     header = "proxy_set_header Host $host"
     assert f"`{header}`" in PAGE
     site = replaced(blocks("nginx")[0], "        proxy_pass", f"        {header};\n        proxy_pass")
@@ -225,12 +225,12 @@ def test_a_host_that_the_proxy_passes_on_has_to_be_allowed(
 
 @pytest.mark.parametrize(("which", "anonymous"), [(0, 403), (1, 401)])
 def test_clients_of_caddy_change_nothing(which: int, anonymous: int, daemon: Daemon, tmp_path: Path) -> None:
-    """All of them read; where Caddy has users, these do."""
+    """All clients read, or only Caddy's users if it has any."""
     daemon.web = WebSettings(allowed_hosts=(NAME,))
     with serving(daemon) as served, caddy(tmp_path, blocks("caddyfile")[which], served) as proxy:
         user = "ann" if which else ""
         assert [proxy.status(path, user=user) for path in READS] == [200] * len(READS)
-        lies = {lie: headers for lie, headers in LIES.items() if "Host" not in headers}  # Caddy has no such site
+        lies = {lie: headers for lie, headers in LIES.items() if "Host" not in headers}  # Caddy serves no other host
         assert proxy.anonymous_changes(lies) == {anonymous: set(lies)}
         assert {proxy.change(path, user=user) for path in PAUSES} == {403}
         assert proxy.nothing_has_changed

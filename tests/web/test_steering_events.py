@@ -1,4 +1,4 @@
-"""A pause, an override and a resume are events, with who, what, why and until when."""
+"""A pause, an override and a resume are events with author, effect, reason and end."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,13 +19,13 @@ def fresh(daemon: Daemon) -> Iterator[Served]:
 
 
 def events(served: Served, name: str = "web") -> list[tuple[str, str]]:
-    """Reason and message, without who asked, in their order."""
+    """Reason, and message without the author, in their order."""
     found: list[dict[str, Any]] = served.data(f"/api/v1/autoscalers/{name}/events")["events"]
     return [(each["reason"], each["message"].partition(" ")[2]) for each in found if each["reason"] in KINDS]
 
 
-def test_each_change_of_one_is_an_event(fresh: Served) -> None:
-    """At once, before any further cycle, and in the order in which they were asked for."""
+def test_each_change_of_an_autoscaler_is_an_event(fresh: Served) -> None:
+    """The events exist at once, before any further cycle, in the order of the requests."""
     fresh.post(f"{WEB}/pause", {"direction": "in", "until": "2026-05-05T00:00:00Z", "reason": "deploy"})
     fresh.post(f"{WEB}/override", {"minimum": 4, "reason": "sale"})
     fresh.post(f"{WEB}/resume", {"override": False, "reason": "deployed"})
@@ -41,8 +41,8 @@ def test_each_change_of_one_is_an_event(fresh: Served) -> None:
     assert (first["type"], first["direction"], first["dryRun"]) == ("Normal", None, False)
 
 
-def test_a_pause_of_all_is_an_event_of_each(fresh: Served) -> None:
-    """And so is its end, of those that had something to end."""
+def test_a_pause_of_all_is_an_event_of_each_autoscaler(fresh: Served) -> None:
+    """A resume of all is an event of those that were paused."""
     fresh.post("/api/v1/pause", {"all": True, "reason": "wrong release"})
     fresh.post(f"{WEB}/resume")
     fresh.post("/api/v1/resume", {"all": True, "reason": "rolled back"})
@@ -51,8 +51,7 @@ def test_a_pause_of_all_is_an_event_of_each(fresh: Served) -> None:
     assert events(fresh) == [pause, ("Resumed", "ended the pause: no reason given")]
 
 
-def test_a_pause_by_labels_is_an_event_of_those_that_fit(fresh: Served) -> None:
-    """The others were not paused."""
+def test_a_pause_by_labels_is_an_event_of_those_that_match(fresh: Served) -> None:
     web, jobs = fresh.daemon.scalers
     fresh.daemon.scalers = (replace(web, labels=(("team", "shop"),)), jobs)
     fresh.post("/api/v1/pause", {"labelSelector": "team=shop"})
@@ -60,7 +59,6 @@ def test_a_pause_by_labels_is_an_event_of_those_that_fit(fresh: Served) -> None:
     assert events(fresh, "jobs") == []
 
 
-def test_a_refused_change_is_no_event(fresh: Served) -> None:
-    """Nothing happened."""
+def test_a_refused_change_is_not_an_event(fresh: Served) -> None:
     assert fresh.post(f"{WEB}/override", {"minimum": 11}).status_code == 409
     assert events(fresh) == []

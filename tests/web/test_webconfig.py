@@ -19,8 +19,7 @@ def written(folder: Path, text: str) -> Path:
     return file
 
 
-def test_the_toolkits_own_example_is_read(tmp_path: Path) -> None:
-    """Its two users, as its documentation shows them."""
+def test_the_example_of_the_toolkit_s_documentation_is_read(tmp_path: Path) -> None:
     file = written(
         tmp_path,
         "basic_auth_users:\n"
@@ -50,8 +49,8 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ("{}", None),
     ],
 )
-def test_the_toolkits_rate_limit_is_read(tmp_path: Path, text: str, limit: tuple[int, float] | None) -> None:
-    """Durations as Go writes them; an interval of 0 is no limit."""
+def test_the_rate_limit_is_read(tmp_path: Path, text: str, limit: tuple[int, float] | None) -> None:
+    """Durations are Go's. An interval of 0 means no limit."""
     assert load_web_config(written(tmp_path, f"rate_limit: {text}")).rate_limit == limit
 
 
@@ -61,7 +60,7 @@ def test_headers_may_be_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("basic_auth_user: {}", "web.yaml:1:1: basic_auth_user: unknown key; did you mean `basic_auth_users`?"),
         ("tls_server_config: {cert_file: a}", "tls_server_config.key_file: is missing; add it"),
@@ -87,21 +86,21 @@ def test_headers_may_be_set(tmp_path: Path) -> None:
         ("- a", "the file is not a mapping"),
         ("a: [", "web.yaml:"),
     ],
-)  # fmt: skip - a line a mistake
-def test_each_mistake_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+)  # fmt: skip - a line for each mistake
+def test_an_error_names_its_place_and_remedy(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError) as raised:
         load_web_config(written(tmp_path, text))
-    assert told in str(raised.value)
+    assert message in str(raised.value)
 
 
-def test_a_password_that_is_not_hashed_is_refused_and_not_shown(tmp_path: Path) -> None:
+def test_a_plain_password_is_refused_and_not_shown(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is not a valid bcrypt hash") as raised:
         load_web_config(written(tmp_path, "basic_auth_users: {ann: hunter2}"))
     assert "hunter2" not in str(raised.value)
 
 
-def test_a_key_with_a_password_is_refused_and_not_asked_for(tmp_path: Path) -> None:
-    """OpenSSL would ask for it on the terminal, and a service waits there for ever."""
+def test_a_key_with_a_password_is_refused(tmp_path: Path) -> None:
+    """OpenSSL would ask for the password on the terminal, and a service would wait there for ever."""
     pair = Authority(tmp_path).sign("server", "localhost")
     key = serialization.load_pem_private_key(pair.key.read_bytes(), None)
     locked = serialization.BestAvailableEncryption(b"secret")
@@ -110,13 +109,13 @@ def test_a_key_with_a_password_is_refused_and_not_asked_for(tmp_path: Path) -> N
         load_web_config(written(tmp_path, "tls_server_config: {cert_file: server.pem, key_file: server.key}"))
 
 
-def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
     text = "basic_auth_users: {ann: x}\ntls_server_config: {cert: y}\nmore: z\n"
     with pytest.raises(ConfigError) as raised:
         load_web_config(written(tmp_path, text))
     assert len(raised.value.problems) == 5
 
 
-def test_a_file_that_is_absent_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
-        load_web_config(tmp_path / "absent.yaml")
+        load_web_config(tmp_path / "missing.yaml")

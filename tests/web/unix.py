@@ -11,7 +11,7 @@ from requests.adapters import HTTPAdapter
 from autoscaler.cli.server import _UnixPool
 
 THIS_USER: Final = pwd.getpwuid(os.getuid()).pw_name
-"""Whom the daemon records as the author."""
+"""The author that the daemon records for a change over the control socket."""
 
 
 class _UnixAdapter(HTTPAdapter):
@@ -27,7 +27,7 @@ class _UnixAdapter(HTTPAdapter):
 
 
 def unix_session(path: Path) -> requests.Session:
-    """A session whose requests to http://localhost go to a socket."""
+    """A session that sends requests to http://localhost over this socket."""
     session = requests.Session()
     session.trust_env = False
     session.mount("http://localhost", _UnixAdapter(path))

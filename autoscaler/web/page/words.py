@@ -75,11 +75,6 @@ def value(metric: MetricDocument) -> str:
     return current_decimal(metric) or "unknown"
 
 
-def goal(metric: MetricDocument) -> str:
-    """Return a metric's target in the same form."""
-    return target_decimal(metric)
-
-
 def average(metric: MetricDocument) -> str:
     """Return the kind of average: `average utilization`, `average`, or empty."""
     return average_words(metric.target_type)
@@ -90,8 +85,8 @@ def paused(pause: PauseDocument) -> str:
     return "Paused" if pause.direction is Direction.BOTH else f"Scaling {pause.direction} paused"
 
 
-def bearing(condition: ConditionDocument) -> str:
-    """Return a condition's level; `good` when it reports no problem."""
+def condition_class(condition: ConditionDocument) -> str:
+    """Return the CSS class of a condition: its level, or `good` when it says that scaling works."""
     says_well = condition.type in (ConditionType.ABLE_TO_SCALE, ConditionType.SCALING_ACTIVE) and condition.status
     return "good" if says_well and condition.level is Level.NORMAL else condition.level.value
 
@@ -126,11 +121,11 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "rfc3339": rfc3339,
     "number": number,
     "value": value,
-    "goal": goal,
+    "goal": target_decimal,
     "average": average,
     "decimal": notation.plain,
     "paused": paused,
-    "bearing": bearing,
+    "condition_class": condition_class,
     "readiness": readiness,
     "event_kind": event_kind,
     "first_upper": first_upper,

@@ -1,4 +1,4 @@
-"""Positions of marks in the small drawings."""
+"""The small drawings of the list: where their marks are."""
 
 from datetime import timedelta
 
@@ -25,7 +25,7 @@ def minutes(before: int) -> timedelta:
     ],
 )
 def test_a_size_is_drawn_between_its_bounds(current: int | None, desired: int | None, drawn: SizeGauge) -> None:
-    """This includes a size outside them or unknown: a mark outside the drawing would be wrong."""
+    """A size outside the bounds is drawn at the edge; an unknown one is not drawn."""
     assert size_gauge(current, desired, 1, 11) == drawn
 
 
@@ -34,8 +34,8 @@ def test_equal_bounds_are_drawn_in_the_middle() -> None:
     assert size_gauge(3, 3, 3, 3) == SizeGauge(60.0, None)
 
 
-def test_no_bounds_no_gauge() -> None:
-    """Before the first decision, nothing is known of an autoscaler that left the configuration."""
+def test_without_bounds_there_is_no_gauge() -> None:
+    """An autoscaler that left the configuration before its first decision has no known bounds."""
     assert size_gauge(3, 3, None, None) is None
 
 

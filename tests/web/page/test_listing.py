@@ -18,30 +18,29 @@ def names(found: Sequence[Entry]) -> list[str]:
     return [entry.name for entry in found]
 
 
-def test_nothing_asked_for_is_everything_by_name() -> None:
-    """The address has no parameters."""
+def test_an_address_without_parameters_lists_all_by_name() -> None:
     found = listing(known(decision("b"), decision("a")), ListQuery.of({}))
 
     assert names(found.entries) == ["a", "b"]
     assert (found.found, found.total, found.pages) == (2, 2, 1)
 
 
-def test_what_an_address_cannot_mean_is_passed_over() -> None:
-    """Addresses are typed and damaged; a list is a better answer than an error."""
+def test_invalid_parameters_are_ignored() -> None:
+    """Users mistype addresses; a list is a better answer than an error."""
     odd = {"state": "happy", "sort": "colour", "page": "-3"}
 
     assert ListQuery.of(odd) == ListQuery()
     assert ListQuery.of({"page": "٣"}) == ListQuery()
 
 
-def test_text_is_looked_for_in_names_and_targets_whatever_the_case() -> None:
-    """Users remember either, and not the case."""
+def test_a_search_matches_names_and_targets_in_any_case() -> None:
+    """Users remember one of them, and not its case."""
     found = listing(known(decision("web"), decision("jobs")), ListQuery.of({"q": " WEB-as "}))
 
     assert names(found.entries) == ["web"]
 
 
-def test_a_state_is_counted_in_the_whole_list() -> None:
+def test_states_are_counted_in_the_whole_list() -> None:
     """The active filter must not hide how many autoscalers fail."""
     failing = decision("a", error="no answer")
 
@@ -51,7 +50,7 @@ def test_a_state_is_counted_in_the_whole_list() -> None:
     assert found.states == {AutoscalerState.FAILING: 1, AutoscalerState.STEADY: 1}
 
 
-def test_one_that_fails_and_is_paused_is_found_under_both() -> None:
+def test_a_paused_autoscaler_that_fails_is_listed_in_both_states() -> None:
     """An operator who ends pauses filters by `paused`."""
     paused = Steering(Pause(Direction.BOTH, "ann", "release", NOW, None))
     made = entries({}, {"a": decision("a", error="no answer"), "b": decision("b")}, {"a": paused, "b": paused})
@@ -71,8 +70,8 @@ def test_the_highest_load_comes_first_and_unknown_load_last() -> None:
     assert names(found.entries) == ["c", "b", "a"]
 
 
-def test_pages_hold_a_hundred_and_the_last_one_the_rest() -> None:
-    """A page past the end shows the last one: the list may have become shorter."""
+def test_a_page_past_the_end_is_the_last_page() -> None:
+    """The list may have become shorter. A page has a hundred rows."""
     many = known(*[decision(f"n{number:03}") for number in range(PAGE_ROWS + 5)])
 
     found = listing(many, ListQuery.of({"page": "99"}))
@@ -81,15 +80,14 @@ def test_pages_hold_a_hundred_and_the_last_one_the_rest() -> None:
     assert (found.wanted.page, found.pages, found.first) == (2, 2, PAGE_ROWS + 1)
 
 
-def test_a_link_keeps_the_filter_and_begins_at_the_first_page() -> None:
-    """Another order applies to the filtered list."""
+def test_a_link_to_another_order_keeps_the_filter_and_shows_the_first_page() -> None:
     wanted = ListQuery(text="a&b", state=AutoscalerState.FAILING, page=3)
 
     assert wanted.address(order=Order.LOAD) == "/?q=a%26b&state=failing&sort=load"
     assert wanted.address(page=4) == "/?q=a%26b&state=failing&page=4"
 
 
-def test_what_is_configured_and_never_decided_about_is_listed() -> None:
+def test_an_autoscaler_without_a_decision_is_listed() -> None:
     """A new daemon shows what it will decide about."""
     (entry,) = entries({}, {"web": decision("web")}, {"web": Steering()})
 
@@ -117,8 +115,8 @@ def test_labels_select_as_in_kubectl() -> None:
     assert "labels=team+in+%28shop" in wanted.address(page=2)
 
 
-def test_a_selector_that_is_half_typed_shows_what_is_wrong_and_nothing_else() -> None:
-    """Showing all autoscalers would look like a valid selection."""
+def test_an_invalid_selector_lists_an_error_and_no_autoscaler() -> None:
+    """All autoscalers would look like the result of a valid selector."""
     found = listing([labelled("a", team="shop")], ListQuery.of({"labels": "team in (sh"}))
 
     assert (found.entries, found.total) == ([], 1)
@@ -126,7 +124,6 @@ def test_a_selector_that_is_half_typed_shows_what_is_wrong_and_nothing_else() ->
     assert listing([labelled("a", team="shop")], ListQuery()).problem == ""
 
 
-def test_the_filter_is_offered_where_there_are_labels() -> None:
-    """Without labels it would only take room."""
+def test_the_label_filter_is_shown_if_an_autoscaler_has_labels() -> None:
     assert listing([labelled("a", team="shop")], ListQuery()).labelled
     assert not listing(known(decision("a")), ListQuery()).labelled
