@@ -14,6 +14,7 @@ from autoscaler.cli.help import Command, write_parameters
 
 COMMANDS: Final = {
     "check": "Check configuration files offline; show every error at once.",
+    "test": "Run unit tests of a configuration.",
     "run": "Run the daemon, or with --once a single cycle.",
     "get": "List autoscalers: metrics, bounds, sizes.",
     "describe": "Describe an autoscaler: metrics, behavior, conditions, events.",
@@ -37,8 +38,8 @@ COMMANDS: Final = {
     "completion": "Print the script that completes commands in bash, zsh or fish.",
 }
 """Command -> its line in the overview. Its function is NAME in `autoscaler.cli.NAME`; `import` is `import_` there."""
-_WHAT_IF: Final = frozenset({"replay", "diff", "tune", "export"})
-"""Those of `autoscaler.whatif.commands`."""
+_ELSEWHERE: Final = dict.fromkeys(("replay", "diff", "tune", "export"), "whatif.commands") | {"test": "scenarios"}
+"""Command -> its package, for those that are not in `autoscaler.cli`."""
 HIDDEN: Final = ("reload",)
 """Commands for the service's unit. No overview lists them, and they may change."""
 
@@ -71,7 +72,7 @@ class Commands(TyperGroup):
         if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
             return None
         word = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        module = import_module(f"autoscaler.{'whatif.commands' if cmd_name in _WHAT_IF else 'cli'}.{word}")
+        module = import_module(f"autoscaler.{_ELSEWHERE.get(cmd_name, 'cli')}.{word}")
         function: Callable[..., None] = getattr(module, word)
         single = typer.Typer(**_PLAIN)
         single.command(name=cmd_name, cls=Command)(function)

@@ -28,7 +28,7 @@ from autoscaler.observe.gathering import Gathering
 from autoscaler.observe.observation import observation
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Plan, alone
-from autoscaler.observe.prometheus import Prometheus
+from autoscaler.observe.prometheus import Connect, Prometheus
 from autoscaler.observe.queries import Queries
 from autoscaler.observe.run_queries import NoMeter, QueryMeter, run_queries
 from autoscaler.observe.shards import Shards
@@ -58,17 +58,16 @@ class Observer:
         meter: QueryMeter | None = None,
         queries: Queries | None = None,
         gates: Gates | None = None,
+        connect: Connect = Prometheus,
     ) -> None:
         """`connections`: the adapters by name. `queries`: what the shard knows of its queries. `gates`: shared by the
-        daemon.
+        daemon. All three outlive the observer, with their running calls.
 
-        All three outlive the observer, with their running calls.
+        `connect`: makes the client of each source.
         """
         gates = gates or Gates()
         self._settings = sources
-        self._sources = {
-            name: Prometheus(name, source, clock, gates.of(name, source)) for name, source in sources.items()
-        }
+        self._sources = {name: connect(name, source, clock, gates.of(name, source)) for name, source in sources.items()}
         self._queries = queries or Queries()
         self._connections = connections
         self._clock = clock

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
@@ -138,6 +138,10 @@ class Prometheus:
         """Close idle connections. Running queries end within their own limits."""
         while self._idle:
             self._idle.pop().close()
+
+
+Connect: TypeAlias = Callable[[str, PrometheusSource, Clock, Gate], Prometheus]
+"""Makes the client of a source, from its name, its settings, the clock and the gate."""
 
 
 def _raised(answer: _T | MetricError) -> _T:

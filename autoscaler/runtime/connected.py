@@ -22,7 +22,7 @@ from autoscaler.model import (
     Standing,
     TargetRef,
 )
-from autoscaler.observe import Connection, Gates, Observer, Queries
+from autoscaler.observe import Connect, Connection, Gates, Observer, Prometheus, Queries
 from autoscaler.record import Ledger
 from autoscaler.runtime.building import Built
 from autoscaler.runtime.membership import Membership
@@ -104,10 +104,12 @@ class Connected:
         metrics: Metrics,
         gates: Gates,
         membership: Membership | None = None,
+        connect: Connect = Prometheus,
     ) -> None:
         """`shard` has no work yet, and is given its first. `gates`: the sources', of the whole daemon.
 
-        `membership`: this daemon's among those that share the state; None: it has it for itself.
+        `membership`: this daemon's among those that share the state; None: it has it for itself. `connect`: makes the
+        client of a source.
         """
         name = shard.name.adapter
         adapter = metered(name, built.adapter, metrics, clock)
@@ -120,6 +122,7 @@ class Connected:
         self._logger = logger
         self._metrics = metrics
         self._gates = gates
+        self._connect = connect
         self.queries: Final = Queries()
         self._ledger = ledger
         self._connection = Connection(name, adapter, clock, logger, wanted.adapter.section.type)
@@ -182,6 +185,7 @@ class Connected:
             self._metrics,
             queries=self.queries,
             gates=self._gates,
+            connect=self._connect,
         )
 
     def _work(self) -> Work:

@@ -1,0 +1,71 @@
+"""Runs tests and keeps what came of them."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from autoscaler.cli.tables.explanation import explanation as explanation_lines
+from autoscaler.documents.explain import explanation
+from autoscaler.layout import Screen
+from autoscaler.record import Archive, Retention, State
+from autoscaler.scenarios.expectations import Failure, failure
+from autoscaler.scenarios.run import Run
+from autoscaler.scenarios.scenario import Scenario
+
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - the folder in it is this process's own
+"""A folder in memory, where commits wait for no disk."""
+_FOREVER: Final = timedelta(days=36_500)
+_HEAD_LINES: Final = 2
+"""Of an explanation: they name the autoscaler and the time, as the failure does."""
+_MOST_EXPLAINED: Final = 10
+"""Failures of a test that are explained."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one test."""
+
+    scenario: Scenario
+    seconds: float
+    failures: Sequence[tuple[Failure, Sequence[str]]]
+    """Each with the explanation of its decision, in lines."""
+    errors: Sequence[str]
+    """What failed apart from the expectations: a cycle that could not be run."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything was as expected."""
+        return not self.failures and not self.errors
+
+
+def result_of(scenario: Scenario) -> Result:
+    """Run a test. Raises StateError."""
+    began = time.monotonic()
+    with TemporaryDirectory(prefix="autoscaler-test-", dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
+        state = State.open(None, Path(folder), Retention(_FOREVER, _FOREVER))
+        try:
+            run = Run(scenario, state)
+            run.to_its_end()
+            unmet = [failure(each, run.seen[each.autoscaler], scenario.start) for each in scenario.expected]
+            failures = [each for each in unmet if each is not None]
+            explained = [
+                (each, _explained(each, scenario, state.archive) if number < _MOST_EXPLAINED else ())
+                for number, each in enumerate(failures)
+            ]
+        finally:
+            state.close()
+    return Result(scenario, time.monotonic() - began, explained, tuple(dict.fromkeys(run.errors)))
+
+
+def _explained(each: Failure, scenario: Scenario, archive: Archive) -> Sequence[str]:
+    if each.decided is None:
+        return ()
+    record = archive.record_at(each.expected.autoscaler, each.decided)
+    if record is None:
+        return ()
+    document = explanation(record, scenario.settings.prometheus)
+    return explanation_lines(document, each.decided, Screen())[_HEAD_LINES:]

@@ -1,0 +1,177 @@
+"""Runs a scenario: the daemon's shards, cycle after cycle, on a virtual clock."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry
+
+from autoscaler.cycle import Batch
+from autoscaler.metrics import Metrics
+from autoscaler.model import Decision, ShardName
+from autoscaler.observe import Gates
+from autoscaler.record import State
+from autoscaler.runtime.building import Built, ShardMemory
+from autoscaler.runtime.connected import Connected
+from autoscaler.runtime.wanted import Wanted, wanted_shards
+from autoscaler.scenarios.answers import Answers, ScriptedPrometheus
+from autoscaler.scenarios.clock import VirtualClock
+from autoscaler.scenarios.events import clock_step, steer
+from autoscaler.scenarios.file import Event
+from autoscaler.scenarios.instances import Groups
+from autoscaler.scenarios.scenario import Scenario
+from autoscaler.schedule import Shard
+from autoscaler.version import VERSION
+
+_NONE: Final = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An autoscaler at one time, after what happens then."""
+
+    at: timedelta
+    size: int
+    ready: int
+    decided: datetime | None = None
+    """When the last decision was made, by the daemon's clock; None: there was none yet."""
+    reasons: tuple[str, ...] = ()
+    """Of its conditions."""
+    written: int | None = None
+    """The size that was written at this very time."""
+
+
+class _Log:
+    """A `Logger` that keeps errors."""
+
+    def __init__(self, errors: list[str]) -> None:
+        self._errors = errors
+
+    def debug(self, event: str, **keys: Any) -> None:
+        """Nothing."""
+
+    info = warning = debug
+
+    def error(self, event: str, **keys: Any) -> None:
+        """Keep it."""
+        self._errors.append(f"{event}: {keys.get('error', '')}")
+
+
+class Run:
+    """A scenario that runs in a state of its own."""
+
+    def __init__(self, scenario: Scenario, state: State) -> None:
+        self.seen: Final[Mapping[str, list[Seen]]] = {name: [] for name in scenario.scalers}
+        """By autoscaler, in order of time."""
+        self.errors: Final = list[str]()
+        """What the daemon logged as errors."""
+        self._scenario: Final = scenario
+        self._state: Final = state
+        self._clock: Final = VirtualClock(scenario.start.at.astimezone(UTC))
+        self._answers: Final = Answers(scenario.answers, scenario.interval, self._clock)
+        self._adapters: Final = {
+            name: Groups(name, scenario.groups, self._clock) for name in scenario.settings.adapters
+        }
+        self._log: Final = _Log(self.errors)
+        self._wanted: Final = wanted_shards(scenario.settings)
+        self._down_until = _NONE
+        self._decided: Final = dict[str, Decision]()
+        """The last decision of each autoscaler."""
+        self._shards = self._begin()
+
+    def _begin(self) -> Sequence[Connected]:
+        """Start the daemon: every shard in a new epoch."""
+        metrics, gates = Metrics(CollectorRegistry(), self._clock, VERSION), Gates()
+        return [self._connected(name, wanted, metrics, gates) for name, wanted in self._wanted.items()]
+
+    def _connected(self, name: ShardName, wanted: Wanted, metrics: Metrics, gates: Gates) -> Connected:
+        return Connected(
+            wanted,
+            Built(self._adapters[name.adapter], ShardMemory()),
+            self._state.ledger(name.adapter, name.number, name.of),
+            Shard(name, self._clock, self._log, self._report),
+            self._clock,
+            self._log,
+            metrics,
+            gates,
+            connect=partial(ScriptedPrometheus, self._answers),
+        )
+
+    def _report(self, batch: Batch) -> None:
+        self._decided.update({decision.name: decision for decision in batch.decisions})
+
+    def to_its_end(self) -> None:
+        """Run all of it."""
+        happenings = iter(self._scenario.happenings)
+        upcoming = next(happenings, None)
+        for at in self._times():
+            self._clock.elapsed = at
+            while upcoming is not None and upcoming.at <= at:
+                self._happen(upcoming.event)
+                upcoming = next(happenings, None)
+            if at >= self._down_until:
+                self._tick(at)
+            self._look(at)
+        self._end()
+
+    def _times(self) -> Iterator[timedelta]:
+        """Every time at which there is something to do, in order."""
+        others = sorted(
+            {each.at for each in self._scenario.happenings}
+            | {each.begin for each in self._scenario.expected}
+            | {self._scenario.duration}
+        )
+        periods = {scaler.sync_period for scaler in self._scenario.settings.autoscalers}
+        at = _NONE
+        while at <= self._scenario.duration:
+            yield at
+            ticks = [period * (at // period + 1) for period in periods]
+            place = bisect_right(others, at)
+            at = min([*ticks, *others[place : place + 1]])
+
+    def _tick(self, at: timedelta) -> None:
+        for shard in self._shards:
+            for period in sorted(shard.shard.periods):
+                if at % period == _NONE:
+                    shard.shard.tick(period)
+
+    def _look(self, at: timedelta) -> None:
+        for name, scaler in self._scenario.scalers.items():
+            group, decision = self._scenario.groups[scaler.target], self._decided.get(name)
+            seen = Seen(at, len(group.members), len(group.ready(at)))
+            if decision is not None:
+                written = decision.written if decision.now == self._clock.now() else None
+                reasons = tuple([each.reason for each in decision.conditions])
+                seen = replace(seen, decided=decision.now, reasons=reasons, written=written)
+            self.seen[name].append(seen)
+
+    def _happen(self, event: Event) -> None:
+        now, lasts = self._clock.elapsed, event.lasts or _NONE
+        match event.verb:
+            case "outage":
+                section, _, name = event.subject.partition(".")
+                if section == "prometheus":
+                    self._answers.silent_until[name] = now + lasts
+                else:
+                    self._adapters[name].silent_until = now + lasts
+            case "clock":
+                self._clock.wall += clock_step(event.subject)
+            case "restart":
+                self._end()
+                self._shards = self._begin()
+                self._down_until = now + lasts
+            case "deployment" | "resize":
+                group = self._scenario.groups[self._scenario.scalers[event.subject].target]
+                if event.verb == "deployment":
+                    group.deployed_until = now + lasts
+                if event.replicas is not None:
+                    group.resize(event.replicas, now)
+            case _:
+                steer(self._state, event, self._clock.now())
+
+    def _end(self) -> None:
+        for shard in self._shards:
+            shard.end()
