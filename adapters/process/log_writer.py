@@ -16,7 +16,7 @@ import select
 import stat
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,19 +42,23 @@ class LogWriter:
         self._poll = select.poll()
         self._seen = -1
         """The folder's modification time in ns when it was last read; -1: read it again."""
+        self._left = set[Path]()
 
-    def run(self) -> None:
-        """Run until the folder is gone, has no pipe, or for a while has none that can be opened."""
+    def run(self) -> Collection[Path]:
+        """Run until the folder is gone, has no pipe of a worker, or for a while has none that can be opened.
+
+        Returns the pipes of ended workers that cannot be removed: the disk became read-only.
+        """
         busy = time.monotonic()
         while True:
             try:
                 self._find()
             except FileNotFoundError:
-                return
+                return self._left
             if self._names:
                 busy = time.monotonic()
-            elif not pipes(self._folder) or time.monotonic() - busy >= _UNOPENED_SECONDS:
-                return
+            elif self._left.issuperset(pipes(self._folder)) or time.monotonic() - busy >= _UNOPENED_SECONDS:
+                return self._left
             for number, _ in self._poll.poll(_LOOK_SECONDS * 1000):
                 self._read(number)
 
@@ -90,8 +94,11 @@ class LogWriter:
         self._poll.unregister(number)  # no writer is left
         os.close(number)
         del self._names[number]
-        with suppress(OSError):
-            (self._folder / f"{name}{PIPE}").unlink()
+        pipe = self._folder / f"{name}{PIPE}"
+        try:
+            pipe.unlink()
+        except OSError:
+            self._left.add(pipe)
 
     def _write(self, name: str, output: bytes) -> None:
         """Append the output. Drop it when the disk is full: a worker must not block on its log."""
@@ -124,12 +131,14 @@ def main(folder: Path, log_bytes: int) -> None:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one for each worker
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    while pipes(folder):  # check again without the lock: a daemon that finds it taken starts no process for a new pipe
+    left: Collection[Path] = ()
+    # Check again without the lock: a daemon that finds it taken starts no process for a new pipe.
+    while not set(pipes(folder)).issubset(left):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return
-        LogWriter(folder, log_bytes).run()
+        left = LogWriter(folder, log_bytes).run()
         fcntl.flock(lock, fcntl.LOCK_UN)
 
 

@@ -13,6 +13,7 @@ import pytest
 from adapters.process import log_writer, logs
 from tests.adapters.process.conftest import Build
 from tests.adapters.process.harness import ProcessHarness, poll
+from tests.faults.filesystems import require_mounts, run
 
 FLOOD = [
     sys.executable,
@@ -219,6 +220,21 @@ def test_a_pipe_that_comes_as_the_log_writer_ends_is_drained(tmp_path: Path, mon
     os.write(logs.pipe(tmp_path / "web-1.log"), b"output")
     log_writer.main(tmp_path, 100)
     assert (tmp_path / "web-2.log").read_text() == "late"
+
+
+def test_the_log_writer_ends_although_a_pipe_cannot_be_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a disk that became read-only: here the pipe is a mount point."""
+    require_mounts()
+    monkeypatch.setattr(log_writer, "_UNOPENED_SECONDS", 3600.0)
+    workers_end_once_read(monkeypatch)
+    os.write(logs.pipe(tmp_path / "web-1.log"), b"output")
+    pipe = str(tmp_path / "web-1.pipe")
+    run("mount", "--bind", pipe, pipe)
+    try:
+        log_writer.main(tmp_path, 100)
+    finally:
+        run("umount", pipe)
+    assert (tmp_path / "web-1.log").read_text() == "output"
 
 
 def test_where_nothing_is_to_be_written_no_log_writer_is_started(tmp_path: Path) -> None:
