@@ -351,8 +351,8 @@ class Daemon:
 
     def _unheld(self) -> int:
         """How many autoscalers no daemon serves. Raises StateError."""
-        sharing = self._asked(self._state.archive.sharing)
-        return 0 if sharing is None else len(unheld(sharing))
+        ownership = self._asked(self._state.archive.ownership)
+        return 0 if ownership is None else len(unheld(ownership))
 
     def _asked(self, read: Callable[[], _T]) -> _T:
         """What a read of the state returns, for /metrics: no silent database may hold that up. Raises StateError."""

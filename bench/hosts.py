@@ -9,14 +9,13 @@ import argparse
 import re
 import sys
 import time
-import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
-from bench.fleet.daemon import PERIOD_SECONDS, BenchError, Daemon, running_daemon
+from bench.fleet.daemon import PERIOD_SECONDS, Daemon, running_fleet_daemon
 from bench.fleet.world import Fleet, Queries, running_fleet
 from bench.processes import cpu_seconds, resident_mebibytes
 from tests.record.postgresql import Server, empty_state, running_server
@@ -52,7 +51,7 @@ def main() -> None:
     try:
         with running_fleet(arguments.autoscalers, _INSTANCES) as fleet, running_server() as server:
             measure(fleet, server, arguments.cycles)
-    except BenchError as error:
+    except AssertionError as error:
         sys.exit(str(error))
 
 
@@ -61,11 +60,11 @@ def measure(fleet: Fleet, server: Server, cycles: int) -> None:
     document = fleet.configuration(Queries.OWN) | {"state": {"url": empty_state(server.address)}, "ha": {}}
     document["adapters"]["fleet"]["shards"] = _SHARDS
     with ExitStack() as stack:
-        daemons = [stack.enter_context(running_daemon(document)) for _ in range(_DAEMONS)]
+        daemons = [stack.enter_context(running_fleet_daemon(document)) for _ in range(_DAEMONS)]
         for daemon in daemons:
             daemon.until(lambda daemon=daemon: _held(daemon) == _SHARDS // _DAEMONS, "an even share")  # type: ignore[misc]
         for daemon in daemons:
-            daemon.cycles(len(daemon.lines("cycle_ended")) + _SETTLED_CYCLES * _SHARDS // _DAEMONS)
+            daemon.cycles(len(daemon.events("cycle_ended")) + _SETTLED_CYCLES * _SHARDS // _DAEMONS)
         before = _usage(daemons, server)
         time.sleep(cycles * PERIOD_SECONDS)
         after = _usage(daemons, server)
@@ -75,7 +74,7 @@ def measure(fleet: Fleet, server: Server, cycles: int) -> None:
     evaluations = [sum(line["autoscalers"] for line in lines) for lines in measured]
     ended = list(chain.from_iterable(measured))
     if not all(evaluations):
-        raise BenchError("a daemon ended no cycle")
+        raise AssertionError("a daemon ended no cycle")
     print(f"{fleet.groups:,} autoscalers x {_INSTANCES} in {_SHARDS} shards of {_DAEMONS} daemons, {cycles} cycles")
     late = sum(line["late_seconds"] <= _IN_TIME_SECONDS for line in ended)
     _report("cycles begun within 200 ms of plan", f"{late} of {len(ended)}", "all")
@@ -95,14 +94,13 @@ def _report(what: str, found: str, aim: str) -> None:
 
 def _held(daemon: Daemon) -> int:
     """How many shards it holds."""
-    with urllib.request.urlopen(f"{daemon.url}/metrics", timeout=60) as answer:
-        found = re.search(r'^autoscaler_shards_held\{adapter="fleet"\} (\d+)', answer.read().decode(), re.MULTILINE)
+    found = re.search(r'^autoscaler_shards_held\{adapter="fleet"\} (\d+)', daemon.metrics(), re.MULTILINE)
     return int(found[1]) if found else 0
 
 
 def _usage(daemons: Sequence[Daemon], server: Server) -> Usage:
     return Usage(
-        [daemon.lines("cycle_ended") for daemon in daemons],
+        [daemon.events("cycle_ended") for daemon in daemons],
         [cpu_seconds(daemon.process.pid) for daemon in daemons],
         sum(map(cpu_seconds, server.pids)),
     )

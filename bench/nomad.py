@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from bench.fleet.daemon import PERIOD_SECONDS, BenchError, Daemon, running_daemon
+from bench.fleet.daemon import PERIOD_SECONDS, Daemon, running_fleet_daemon
 from bench.fleet.series import METRIC, group_name
 from bench.fleet.world import Fleet, Queries, running_fleet
 from bench.processes import cpu_seconds, resident_mebibytes
@@ -121,7 +121,7 @@ def main() -> None:
             with world(nomad, arguments.groups) as servers:
                 steady(servers, arguments.cycles)
             most = {queries: largest(nomad, queries, arguments.groups, arguments.most) for queries in AIM_CPU_SECONDS}
-    except (NomadNotFound, BenchError) as error:
+    except (NomadNotFound, AssertionError) as error:
         sys.exit(str(error))
     for queries, groups in most.items():
         report(f"groups that keep up with 1 s, {queries.value}", f"{groups:,}", f"{AIM_GROUPS:,}")
@@ -155,7 +155,7 @@ def steady(servers: World, count: int) -> None:
     """Print what the groups cost with the usual period, own expressions and shared."""
     print(f"{servers.fleet.groups:,} groups every {PERIOD_SECONDS} s; CPU s per 1,000 evaluations, of {count} cycles")
     for queries, aim in AIM_CPU_SECONDS.items():
-        with running_daemon(servers.configuration(queries, PERIOD_SECONDS)) as daemon:
+        with running_fleet_daemon(servers.configuration(queries, PERIOD_SECONDS)) as daemon:
             daemon.calm(_CALM_CYCLES)
             first = cpu_seconds(daemon.process.pid)
             found = _measured(servers, daemon, count)
@@ -184,7 +184,7 @@ def _measured(servers: World, daemon: Daemon, count: int) -> Cycles:
             rest = (second[name] - first[name]) * share
             cycles.add(name, third[name] - second[name] - rest, evaluations)
     if trouble := daemon.trouble():
-        raise BenchError(f"not every decision was one: {trouble[-1]}")
+        raise AssertionError(f"not every decision was one: {trouble[-1]}")
     return cycles
 
 
@@ -206,17 +206,17 @@ def largest(nomad: Nomad, queries: Queries, groups: int, most: int) -> int:
 
 def keeps_up(servers: World, queries: Queries) -> bool:
     """Whether every group is evaluated once a second: no tick is missed and no decision fails."""
-    with running_daemon(servers.configuration(queries, 1)) as daemon:
+    with running_fleet_daemon(servers.configuration(queries, 1)) as daemon:
         try:
             daemon.calm(_CALM_CYCLES)
-        except BenchError:
+        except AssertionError:
             return False
         time.sleep(1)
-        ended, troubled = len(daemon.lines("cycle_ended")), len(daemon.trouble())
+        ended, troubled = len(daemon.events("cycle_ended")), len(daemon.trouble())
         began = sum(servers.cpu().values()), cpu_seconds(daemon.process.pid)
         time.sleep(_KEEPS_UP_SECONDS)
         used = sum(servers.cpu().values()) - began[0], cpu_seconds(daemon.process.pid) - began[1]
-        cycles = daemon.lines("cycle_ended")[ended:]
+        cycles = daemon.events("cycle_ended")[ended:]
         trouble = len(daemon.trouble()) - troubled
     seconds = median(line["seconds"] for line in cycles) if cycles else 0
     print(

@@ -1,4 +1,4 @@
-"""`autoscaler`: its commands, none of which is imported before it is called."""
+"""`autoscaler`: its commands. Each is imported when it is called."""
 
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -24,31 +24,31 @@ COMMANDS: Final = {
     "replay": "Try a configuration over the past.",
     "diff": "Show what another configuration would change.",
     "tune": "Search the values that would have cost least.",
-    "export": "Write what was seen and decided into a file, for a bug report.",
-    "shadow": "Compare a target with what a dry run would have made of it.",
+    "export": "Write observations and decisions into a file, for a bug report.",
+    "shadow": "Compare a target with the sizes of its dry run.",
     "status": "Show the daemon, its shards, and the daemons that share the state.",
     "pause": "Stop writing sizes, in one direction or both.",
     "resume": "End a pause and an override.",
     "override": "Set other bounds for a while.",
-    "backup": "Write the daemon's whole state into one file.",
-    "restore": "Make the daemon's state what a backup holds.",
-    "forget": "Delete what the state knows of an autoscaler.",
+    "backup": "Write the daemon's state into one file.",
+    "restore": "Replace the daemon's state by a backup.",
+    "forget": "Delete an autoscaler from the state.",
     "create": "Print the configuration of a new autoscaler.",
     "import": "Print the configuration for HorizontalPodAutoscaler manifests.",
     "completion": "Print the script that completes commands in bash, zsh or fish.",
 }
-"""Command -> its line in the overview. Its function is NAME in `autoscaler.cli.NAME`; `import` is `import_` there."""
+"""Command -> its line in the overview. The function is NAME in `autoscaler.cli.NAME`; for `import`, `import_`."""
 _ELSEWHERE: Final = dict.fromkeys(("replay", "diff", "tune", "export"), "whatif.commands") | {"test": "scenarios"}
 """Command -> its package, for those that are not in `autoscaler.cli`."""
 HIDDEN: Final = ("reload",)
-"""Commands for the service's unit. No overview lists them, and they may change."""
+"""Commands for the service's unit. The overview does not list them, and they may change."""
 
 COMPLETION_VARIABLE: Final = "_AUTOSCALER_COMPLETE"
-"""Set by the scripts of `autoscaler completion` when a shell asks what may come next; click makes it of the name."""
+"""The scripts of `autoscaler completion` set it to ask for completions; click derives its name from the command's."""
 
 _PLAIN: Final[dict[str, Any]] = {
     "add_completion": False,
-    "pretty_exceptions_enable": False,  # a traceback is ours to repair, and rich's would show local variables
+    "pretty_exceptions_enable": False,  # rich's tracebacks would show local variables
     "rich_markup_mode": None,  # rich is slow to import
 }
 
@@ -57,18 +57,18 @@ _SHARED: Final = {
     "http_config_file": "--http.config.file",
     "config_file": "--config.file",
 }
-"""Options that may also stand before a command that has them: parameter of `autoscaler` -> option."""
+"""Options that are also accepted before a command that has them: parameter of `autoscaler` -> option."""
 
 
 class Commands(TyperGroup):
-    """A group that knows its commands by name and imports each when it is called."""
+    """A group of commands that imports each when it is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature is the base class's
-        """The commands' names, in the order of the overview."""
+        """Return the commands' names, in the order of the overview."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the signature is the base class's
-        """The command, or None when there is none of that name."""
+        """Return the command; None: there is none of that name."""
         if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
             return None
         word = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
@@ -79,7 +79,7 @@ class Commands(TyperGroup):
         return get_command(single)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that `args` begin with, and its own; options that stand before it are put among these."""
+        """Return the command that `args` begin with and its arguments, with the options that were given before it."""
         name, *rest = args
         command = self.get_command(ctx, name)
         if command is None:
@@ -91,7 +91,7 @@ class Commands(TyperGroup):
         return name, command, [*before, *rest]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options, then the overview without importing a command."""
+        """Write the options and the overview, without importing a command."""
         write_parameters(self.get_params(ctx), formatter)
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))

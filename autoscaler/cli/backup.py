@@ -1,4 +1,4 @@
-"""`autoscaler backup`: the daemon's whole state as one file."""
+"""`autoscaler backup`: writes the daemon's state into one file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +16,9 @@ def backup(
     *,
     config_file: StateConfigFile = None,
 ) -> None:
-    """Write the daemon's whole state, as it is at this moment, into one new file. The daemon may run.
+    """Write the daemon's whole present state into one new file. The daemon may run.
 
-    The file is an SQLite database, whether the state is one or on PostgreSQL; `autoscaler restore` takes either back to
+    The file is an SQLite database, also if the state is on PostgreSQL. `autoscaler restore` accepts it for a state on
     either.
     """
     with exit_on_error():

@@ -1,4 +1,4 @@
-"""An autoscaler's block of the configuration as commented YAML: what `create` and `import` write."""
+"""Autoscalers of the configuration as commented YAML, for `create` and `import`."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,25 +16,25 @@ _COMMENT_COLUMN: Final = 36
 
 @dataclass(frozen=True, slots=True)
 class UsualQuery:
-    """PromQL for a resource of each instance, as an adapter's usual exporter has it."""
+    """PromQL for a resource of each instance, by the usual exporter of an adapter."""
 
     expr: str
     request: Mapping[str, Any] | int | str | None = None
-    """Capacity of an instance; None: its own reservation, which the adapter knows."""
+    """The capacity of an instance; None: its own reservation, which the adapter knows."""
     label: str | None = None
-    """Label that names the instance, where it is none of the usual ones."""
+    """The label that names the instance, if it is not a usual one."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricBlock:
-    """One metric to write. `body` holds what stands before the query and `target` what stands after it."""
+    """One metric to write. The keys of `body` precede the query, `target` follows it."""
 
     type: str
     body: Mapping[str, Any]
     target: Mapping[str, Any]
     query: UsualQuery
     hint: str
-    """Said beside the query."""
+    """The comment beside the query."""
     fallback: Mapping[str, Any] | None = None
 
 
@@ -62,7 +62,7 @@ _KEYS: Final = {
 
 
 def section_value(blocks: Sequence[AutoscalerBlock]) -> dict[str, Any]:
-    """What the section's lines mean: the plain values that a configuration with them holds."""
+    """Return the plain values that a configuration with the section's lines has."""
     return {"autoscalers": [_value(block) for block in blocks]}
 
 
@@ -98,7 +98,7 @@ def _has_request(metric: MetricBlock) -> bool:
 
 
 def section_lines(blocks: Sequence[AutoscalerBlock]) -> list[str]:
-    """The section `autoscalers`, in lines."""
+    """Return the section `autoscalers`, in lines."""
     return ["autoscalers:", *[line for block in blocks for line in _block(block)]]
 
 
@@ -109,11 +109,11 @@ def _block(block: AutoscalerBlock) -> Iterator[str]:
     yield f"    scaleTargetRef: {flow({'adapter': block.adapter, 'name': block.target})}"
     yield f"    minReplicas: {block.minimum}"
     yield f"    maxReplicas: {block.maximum}"
-    yield _beside("    metrics:", "the one that asks for most decides")
+    yield _beside("    metrics:", "the metric that asks for most decides")
     for metric in block.metrics:
         yield from _metric(metric)
     if block.behavior is None:
-        yield _beside("    # behavior:", "left out: HPA's defaults. For less haste when scaling in:")
+        yield _beside("    # behavior:", "left out: HPA's defaults. To scale in more slowly:")
         yield "    #   scaleDown: {policies: [{type: Percent, value: 10, periodSeconds: 60}]}"
     else:
         yield "    behavior:"
@@ -136,7 +136,7 @@ def _metric(metric: MetricBlock) -> Iterator[str]:
         yield _beside("          # request: 1", "left out: the instance's own reservation")
     yield f"          target: {flow(dict(metric.target))}"
     if metric.fallback is not None:
-        scale_in = "for scaling in to it as well, as Kubernetes does: allowScaleIn: true"
+        scale_in = "to scale in to it as well, as Kubernetes does: allowScaleIn: true"
         yield _beside(f"          fallback: {flow(dict(metric.fallback))}", scale_in)
 
 
@@ -145,15 +145,15 @@ def _beside(line: str, comment: str) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes ASCII alone, without aliases, and in quotes what would be read as something else."""
+    """Writes ASCII without aliases. It quotes texts that YAML would read as another type."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the signature is the base class's
-        """What stands twice is written twice."""
+        """Return True: a repeated value is written again."""
         return True
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """One that may not stand on one line as it is, in double quotes."""
+    """Represent a text; one with unprintable characters is in double quotes."""
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
 
 
@@ -165,25 +165,25 @@ for _number in (INT, FLOAT):  # PyYAML's own are YAML 1.1's: it would write the 
 
 
 def block_lines(value: Any) -> list[str]:
-    """A value in lines of YAML; a list or a mapping of plain values takes one."""
+    """Return a value in lines of YAML. A list or mapping of plain values takes one line."""
     text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=None, sort_keys=False, width=110)
     return text.splitlines()
 
 
 def flow(value: Any) -> str:
-    """A value in one line of YAML."""
+    """Return a value in one line of YAML."""
     text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, width=float("inf"))
     return text.removesuffix("...\n").rstrip("\n")
 
 
 def usual_query(resource: str, adapter_type: str | None, target: str) -> UsualQuery | None:
-    """The usual query for `cpu` or `memory` on an adapter of this type (None: unknown); None for other resources."""
+    """Return the usual query for `cpu` or `memory` on this adapter type (None: unknown); None for other resources."""
     makers = {"aws-asg": _aws_asg, "docker-swarm": _docker_swarm, "nomad": _nomad}
     return makers.get(adapter_type or "", _process)(target).get(resource)
 
 
 def _aws_asg(group: str) -> Mapping[str, UsualQuery]:
-    """By node_exporter, with the group's name in a label `asg`."""
+    """Return queries for node_exporter, with the group's name in the label `asg`."""
     name = quoted(group)
     total = f"node_memory_MemTotal_bytes{{asg={name}}}"
     cores = f'count by (instance_id) (node_cpu_seconds_total{{asg={name},mode="idle"}})'
@@ -199,7 +199,7 @@ def _aws_asg(group: str) -> Mapping[str, UsualQuery]:
 
 
 def _docker_swarm(service: str) -> Mapping[str, UsualQuery]:
-    """By cAdvisor."""
+    """Return queries for cAdvisor."""
     label = "container_label_com_docker_swarm_task_id"
     chosen = f"{{container_label_com_docker_swarm_service_name={quoted(service)}}}"
     return {
@@ -209,7 +209,7 @@ def _docker_swarm(service: str) -> Mapping[str, UsualQuery]:
 
 
 def _nomad(target: str) -> Mapping[str, UsualQuery]:
-    """By Nomad itself, scraped with `honor_labels: true`. A target without a slash is a job's name alone."""
+    """Return queries for Nomad itself, scraped with `honor_labels: true`. A target without a slash is a job's name."""
     job, slash, group = target.rpartition("/")
     chosen = f"{{job={quoted(job)},task_group={quoted(group)}}}" if slash else f"{{job={quoted(target)}}}"
     return {
@@ -219,7 +219,7 @@ def _nomad(target: str) -> Mapping[str, UsualQuery]:
 
 
 def _process(target: str) -> Mapping[str, UsualQuery]:
-    """By what every Prometheus client library says of its own process."""
+    """Return queries for the process metrics of every Prometheus client library."""
     chosen = f"{{job={quoted(target)}}}"
     return {
         "cpu": UsualQuery(f"sum by (instance) (rate(process_cpu_seconds_total{chosen}[2m]))", 1),

@@ -1,4 +1,4 @@
-"""`autoscaler check`: whether a configuration is right, offline; with --live, whether it would work."""
+"""`autoscaler check`: checks a configuration offline; with --live, also whether it would work."""
 
 import shutil
 import sys
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from autoscaler.cli.findings import Finding, Findings
 
 _NARROWEST: Final = 40
-"""Columns that a text is given beside its label, however narrow the terminal."""
+"""Columns of a text beside its label on a narrow terminal."""
 _NAMED: Final = 5
-"""How many of those that would not work the last line names."""
+"""Names in the last line."""
 
 
 def check(
@@ -40,7 +40,7 @@ def check(
         bool, typer.Option("--plan", help="Also print the queries of a cycle: what is merged, what is not, and why.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Take a warning for an error: exit 1 if there is any.")
+        bool, typer.Option("--strict", help="Treat warnings as errors: exit 1 if there are any.")
     ] = False,
 ) -> None:
     """Check configuration files, offline: keys, values, references, the syntax of every query.
@@ -50,18 +50,18 @@ def check(
     expression that only Prometheus can check (--live asks it); a query that aggregates away the label that names an
     instance; a targetsFile that cannot be written here, or that others cannot read.
 
-    With --live it also reads every target, runs every query once and says what each autoscaler would do. It then exits
-    with 1 if something would not work, for example if a secret is missing.
+    With --live it also reads every target, runs every query once and prints what each autoscaler would do. It then
+    exits with 1 if something would not work, for example if a secret is missing.
 
-    With --plan it also prints the queries of a cycle for each Prometheus, and does not send them. A daemon that runs
-    this file, and answers here or at $AUTOSCALER_SERVER, says which queries it sends alone, and why.
+    With --plan it also prints the queries of a cycle for each Prometheus, without sending them. If a daemon that runs
+    this file answers here or at $AUTOSCALER_SERVER, it prints which queries the daemon sends alone, and why.
     """
     fine = [_check(file, live=live, plan=plan, strict=strict) for file in files or [config_file]]
     raise typer.Exit(0 if all(fine) else 1)
 
 
 def _check(file: Path, *, live: bool, plan: bool, strict: bool) -> bool:
-    """Print what is wrong with a file, or that it is right; returns whether it is."""
+    """Print the problems of a file. Returns whether there are none."""
     try:
         settings = load(file)
     except ConfigError as error:
@@ -83,7 +83,7 @@ def _check(file: Path, *, live: bool, plan: bool, strict: bool) -> bool:
 
 
 def _print_problems(errors: Sequence[Problem], warnings: Sequence[Problem], *, strict: bool) -> None:
-    """Print a line for each, errors first: there is a limit on the lines."""
+    """Print a line for each. Errors come first, because the number of lines is limited."""
     mark = "" if strict else "warning: "
     lines = [f"{each.file}:{each.line}:{each.column}: {mark}{each.path}: {each.message}" for each in warnings]
     for line in error_lines([*errors, *lines]):
@@ -91,7 +91,7 @@ def _print_problems(errors: Sequence[Problem], warnings: Sequence[Problem], *, s
 
 
 def _examine(settings: Settings) -> bool:
-    """Print what asking found; returns whether everything would work."""
+    """Print the findings of --live. Returns whether everything would work."""
     from autoscaler.cli.live import examine  # noqa: PLC0415 - slow to import, and not needed offline
     from autoscaler.clock import SystemClock  # noqa: PLC0415 - likewise
     from autoscaler.log import Level, configure  # noqa: PLC0415 - likewise
@@ -118,7 +118,7 @@ def _title(block: "Findings") -> str:
 
 
 def _indented(line: "Finding", width: int) -> str:
-    """With its label; on a terminal broken into lines of its width, in a pipe one line that `grep` finds whole."""
+    """Return a finding with its label: wrapped on a terminal; one line in a pipe, for `grep`."""
     begin = f"  {clean(line.label):<{width}}  "
     text = clean(line.text)
     if sys.stdout.isatty():
@@ -128,7 +128,7 @@ def _indented(line: "Finding", width: int) -> str:
 
 
 def _queries(settings: Settings) -> set[tuple[str, str]]:
-    """What is asked in a cycle: each expression of a source once, however many use it."""
+    """Return the queries of a cycle: each expression of a source once."""
     used = [query for scaler in settings.autoscalers for query in _queries_of(scaler)]
     return {(query.prometheus, query.expr) for query in used}
 

@@ -1,4 +1,4 @@
-"""`autoscaler completion`: the script that lets a shell complete commands and options."""
+"""`autoscaler completion`: prints the script with which a shell completes commands and options."""
 
 from enum import StrEnum
 from typing import Annotated, Final
@@ -9,11 +9,11 @@ from typer.completion import get_completion_script  # type: ignore[attr-defined]
 from autoscaler.cli.app import COMPLETION_VARIABLE
 
 _ZSH_FIRST_TIME: Final = 'if [ "$funcstack[1]" = _autoscaler ]; then _autoscaler_completion "$@"; fi'
-"""zsh loads a file of $fpath at the first completion, by calling it; without this line the first would be empty."""
+"""zsh calls a file of $fpath at the first completion; without this line the first completion would be empty."""
 
 
 class Shell(StrEnum):
-    """The shells that there is a script for."""
+    """The shells with a script."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -24,7 +24,7 @@ def completion(
     *,
     shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="The shell: bash, zsh or fish.", show_default=False)],
 ) -> None:
-    """Print the script that completes commands and options in a shell; no daemon is asked.
+    """Print the script that completes commands and options in a shell. It asks no daemon.
 
     In bash, for this shell: eval "$(autoscaler completion bash)". To keep it: write it to
     ~/.local/share/bash-completion/completions/autoscaler. In zsh, to a file _autoscaler in a folder of $fpath. In
@@ -34,6 +34,6 @@ def completion(
 
 
 def script(shell: Shell) -> str:
-    """What the shell reads once; it then asks the command itself what may come next."""
+    """Return the script, which the shell reads once. It runs `autoscaler` for each completion."""
     text = get_completion_script(prog_name="autoscaler", complete_var=COMPLETION_VARIABLE, shell=shell.value)
     return f"{text}\n{_ZSH_FIRST_TIME}\n" if shell is Shell.ZSH else f"{text}\n"

@@ -1,4 +1,4 @@
-"""`autoscaler create`: a new autoscaler's block of the configuration, like `kubectl autoscale`."""
+"""`autoscaler create`: prints a new autoscaler for the configuration, like `kubectl autoscale`."""
 
 import re
 from collections.abc import Mapping
@@ -45,12 +45,12 @@ def create(
         typer.Option(
             "--config.file",
             metavar="FILE",
-            help="The configuration that it is for; the queries depend on its adapter's type. "
+            help="The configuration to add it to; the queries depend on its adapter's type. "
             f"Default: {DEFAULT_CONFIG}, if it exists.",
         ),
     ] = None,
 ) -> None:
-    """Print an autoscaler's block for the section `autoscalers` of a configuration.
+    """Print an autoscaler for the section `autoscalers` of a configuration.
 
     The queries are those of the adapter's usual exporter: adapt them to yours, then run `autoscaler check`.
     """
@@ -69,7 +69,7 @@ def create(
         block = AutoscalerBlock(name or _name(rest), adapter, rest, minimum, maximum, metrics)
         head = [f"Scales {target}. Add it to `autoscalers` in the configuration, then run: autoscaler check"]
         if kind is None:
-            head.append(f"The type of the adapter {adapter} is not known, so the queries are a guess.")
+            head.append(f"The type of the adapter {adapter} is unknown, so the queries are a guess.")
         from autoscaler.cli.reread import checked_lines  # noqa: PLC0415 - slow to import
 
         lines = checked_lines(head, [block])
@@ -77,7 +77,7 @@ def create(
 
 
 def adapter_type(adapter: str, config_file: Path | None) -> str | None:
-    """Of a connection in the configuration; None where no file is named and there is none at the default place.
+    """Return the type of a connection; None: no file is named, and the default one does not exist.
 
     Raises as `config.connection_type`.
     """
@@ -90,7 +90,7 @@ def adapter_type(adapter: str, config_file: Path | None) -> str | None:
 
 
 def _target(word: str, value: str) -> Mapping[str, Any]:
-    """`60%` of the request, or a quantity for each instance."""
+    """Return the target: `60%` of the request, or a quantity for each instance."""
     if match := re.fullmatch(r"([1-9][0-9]{0,8})%", value, re.ASCII):
         return {"type": "Utilization", "averageUtilization": int(match[1])}
     try:
@@ -106,11 +106,11 @@ def _target(word: str, value: str) -> Mapping[str, Any]:
 
 def _metric(word: str, target: Mapping[str, Any], kind: str | None, query: UsualQuery | None) -> MetricBlock:
     if query is None:
-        raise AssertionError("cpu and memory have queries everywhere")
+        raise AssertionError("every adapter type has queries for cpu and memory")
     unit = "MHz" if (word, kind) == ("cpu", "nomad") else _UNITS[word]
     return MetricBlock("Resource", {"name": word}, target, query, f"one sample for each instance, in {unit}")
 
 
 def _name(target: str) -> str:
-    """A DNS name made from a target's: `shop/web_1` becomes `shop-web-1`."""
+    """Return a DNS name for a target's name: `shop/web_1` becomes `shop-web-1`."""
     return re.sub(r"[^a-z0-9.]+", "-", target.lower()).strip("-.")[:253] or "autoscaler"

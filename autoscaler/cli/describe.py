@@ -1,4 +1,4 @@
-"""`autoscaler describe`: one autoscaler with all that is known of it."""
+"""`autoscaler describe`: shows one autoscaler in detail."""
 
 from datetime import UTC, datetime
 from typing import Annotated

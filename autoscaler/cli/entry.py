@@ -1,4 +1,4 @@
-"""An autoscaler's entry of a configuration with other values, as YAML that can take its place."""
+"""Rewrites an autoscaler's entry of a configuration with other values."""
 
 import json
 from pathlib import Path
@@ -20,10 +20,10 @@ _VALUES: Final = {
 
 
 def entry_lines(path: Path, before: Autoscaler, after: Autoscaler) -> list[str]:
-    """The section `autoscalers` with the entry of `before`, as the file has it, and in it the values of `after`.
+    """Return the section `autoscalers` with the file's entry of `before`, and with targets and behavior of `after`.
 
-    Those of its targets and its behavior; nothing else may differ. Comments are not kept, and aliases are written out.
-    Raises ConfigError, and AutoscalerError where what is written would not be read as it is meant.
+    Nothing else may differ. Comments are lost, and aliases are written out. Raises ConfigError; AutoscalerError if the
+    output would not be read as intended.
     """
     value = YamlDocument(read(path), str(path)).value
     meant = next(_copied(each) for each in value["autoscalers"] if each["name"] == before.name)
@@ -35,12 +35,12 @@ def entry_lines(path: Path, before: Autoscaler, after: Autoscaler) -> list[str]:
     _put_behavior(meant, before.behavior or Behavior(), after.behavior or Behavior())
     lines = block_lines({"autoscalers": [meant]})
     if json.dumps(YamlDocument("\n".join(lines) + "\n", "the output").value) != json.dumps({"autoscalers": [meant]}):
-        raise AutoscalerError("what would be written does not say what is meant, so nothing is written; report it")
+        raise AutoscalerError("the output would not be read as intended, so nothing is written; report it")
     return lines
 
 
 def _copied(value: Any) -> Any:
-    copied: Any = json.loads(json.dumps(value))  # a configuration has nothing that JSON has not
+    copied: Any = json.loads(json.dumps(value))  # a configuration has only values of JSON
     return copied
 
 
@@ -52,7 +52,7 @@ def _target(target: MetricTarget) -> int | str:
 
 
 def _put_behavior(meant: dict[str, Any], before: Behavior, after: Behavior) -> None:
-    """Only the keys that differ; what the entry leaves out stays left out."""
+    """Set the keys that differ, and no others."""
     for field, key in _SIDES.items():
         old: ScalingRules = getattr(before, field)
         new: ScalingRules = getattr(after, field)

@@ -1,4 +1,4 @@
-"""`autoscaler events`: what happened, equal events counted."""
+"""`autoscaler events`: lists events; equal ones are counted."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final
@@ -11,7 +11,7 @@ from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.events import EventTable
 
 _OVERLAP: Final = timedelta(minutes=2)
-"""What is asked for again when following: an event may be recorded after one that is younger."""
+"""The overlap of two requests with --follow: an event may be recorded after a younger one."""
 
 
 def events(
@@ -26,7 +26,7 @@ def events(
 ) -> None:
     """List events, the newest last. Equal ones are counted: `12s (x5 over 96s)`.
 
-    With --follow each new one has its own line, with its time.
+    With --follow each new event has its own line, with its time.
     """
     begin = moment(since, "--since")
     if follow and output is not Form.TEXT:

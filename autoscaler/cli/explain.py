@@ -1,4 +1,4 @@
-"""`autoscaler explain`: why a decision came out as it did."""
+"""`autoscaler explain`: explains a decision."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -23,10 +23,10 @@ def explain(
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,
 ) -> None:
-    """Explain the last decision, or one of the past.
+    """Explain the last decision, or a past one.
 
-    Shows what each metric measured and asked for, which one won, how windows, policies and bounds changed that size and
-    for how much longer, and what would have to change for the size to move.
+    Shows the value and proposal of each metric, which metric won, how windows, policies and bounds changed the size and
+    for how much longer, and what would have to change for another size.
     """
     when = None if at is None else moment(at, "--at", to_its_end=True)
     with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:

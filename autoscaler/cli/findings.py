@@ -1,4 +1,4 @@
-"""What `check --live` finds about one autoscaler, from a single observation. Pure functions."""
+"""The findings of `check --live` about one autoscaler, from a single observation. Pure functions."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -30,39 +30,39 @@ from autoscaler.model import (
 from autoscaler.quantity import format_decimal
 
 _NAMED: Final = 3
-"""Instances or samples that a line names; of how many it says."""
+"""Instances or samples that a line lists; it counts the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing found."""
+    """One finding."""
 
     label: str
     text: str
     wrong: bool = False
-    """It would not work like this."""
+    """Whether it prevents the autoscaler from working."""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What was found about one thing."""
+    """The findings under one title."""
 
     title: str
     lines: Sequence[Finding]
 
     @property
     def wrong(self) -> bool:
-        """Whether something in it would not work."""
+        """Return whether something would not work."""
         return any(line.wrong for line in self.lines)
 
 
 def findings_of(scaler: Autoscaler, seen: Observation, now: datetime) -> Findings:
-    """The target, each metric, and what the autoscaler would do now if it had no history."""
+    """Return findings about the target, each metric, and the decision that a new autoscaler would make now."""
     return Findings(f"{scaler.name} on {scaler.target}", tuple(_lines(scaler, seen, now)))
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """`1 query`, `2 queries`."""
+    """Return a number with its noun: `1 query`, `2 queries`."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
@@ -87,7 +87,7 @@ def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Fin
         yield _of_fallback(_metric(other, outcome, state))
     if scaler.victims and scaler.victims.query and state.instances and not seen.victims:
         yield Finding(
-            "victims", "the query failed or is empty, so the back end would choose which instances leave", wrong=True
+            "victims", "the query failed or is empty, so the back end would choose the instances to remove", wrong=True
         )
     yield _now(decide(scaler, seen, History(), now), outcomes)
     for warning in state.warnings:
@@ -95,7 +95,7 @@ def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Fin
 
 
 def _fallbacks(scaler: Autoscaler, seen: Observation) -> Iterator[tuple[MetricSpec, Reading | MetricError]]:
-    """The metrics whose fallback has a query, and what that reads."""
+    """Yield the metrics whose fallback has a query, and its reading."""
     for spec, reading in zip(scaler.metrics, seen.fallbacks, strict=False):  # empty: none has a query
         if reading is not None:
             yield spec, reading
@@ -161,7 +161,7 @@ def _joined(reading: InstanceReading, state: TargetState) -> str:
 
 
 def _strangers(reading: InstanceReading) -> int:
-    """How many samples belong to no instance."""
+    """Return the number of samples that match no instance."""
     return len(reading.unmatched) + reading.more_unmatched
 
 
@@ -187,7 +187,7 @@ def _now(decision: Decision, outcomes: Sequence[MetricOutcome]) -> Finding:
 
 
 def _measured(outcome: MetricOutcome) -> str:
-    """`cpu 63%/60% (avg)`; without instances there is no average, so it says how the proposal was calculated."""
+    """Return `cpu 63%/60% (avg)`; without instances, which have the average, the calculation of the proposal."""
     averaged = outcome.failed or notation.value(outcome) is not None
     return f"{outcome.name} {_ratio(outcome) if averaged else f'asks for {outcome.proposal} ({outcome.detail})'}"
 

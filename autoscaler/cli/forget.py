@@ -1,4 +1,4 @@
-"""`autoscaler forget`: delete what the state knows of an autoscaler."""
+"""`autoscaler forget`: deletes an autoscaler from the state."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ def forget(
     *,
     config_file: StateConfigFile = None,
 ) -> None:
-    """Delete all that the state knows of an autoscaler: what it remembers, its decisions and its events.
+    """Delete an autoscaler from the state: its recommendations and scale events, its decisions and its events.
 
     Refused while a daemon serves it. A pause or an override stays.
     """

@@ -1,4 +1,4 @@
-"""`autoscaler get`: all autoscalers at a glance."""
+"""`autoscaler get`: lists autoscalers."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ _ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Output(StrEnum):
-    """What `-o` takes."""
+    """The formats of `-o`."""
 
     TABLE = "table"
     WIDE = "wide"
@@ -52,9 +52,9 @@ def get(
 ) -> None:
     """List autoscalers in the columns of `kubectl get hpa`.
 
-    TARGETS: current/target of the first two metrics. MIN and MAX: the bounds in force. REPLICAS: how many instances the
-    target is asked for. READY: how many of these run and are ready. Below the table, on stderr: what fails, is paused
-    or overridden, and a reload that was refused.
+    TARGETS: current/target of the first two metrics. MIN and MAX: the bounds in force. REPLICAS: the target's requested
+    size. READY: the instances that run and are ready. Below the table, on stderr: failures, pauses, overrides, and a
+    reload that was refused.
     """
     if names and labels is not None:
         raise typer.BadParameter("cannot be combined with names; give one of the two", param_hint="--selector")
@@ -78,7 +78,7 @@ def get(
         below = _Notes(wide=output is Output.WIDE)
         if not found and not watch:
             below.show((), source.refused_reload)
-            which = "are configured or remembered" if chosen is None else f"have labels that fit {chosen.text!r}"
+            which = "are configured or remembered" if chosen is None else f"have labels that match {chosen.text!r}"
             typer.echo(f"no autoscalers {which}", err=True)
             return
         shared = any(each.held_by is not None or each.unheld for each in found)
@@ -96,10 +96,10 @@ def get(
 
 
 class _Listing:
-    """The table on the screen."""
+    """The table."""
 
     def __init__(self, *, wide: bool, shared: bool) -> None:
-        """`shared`: several daemons may share the state."""
+        """`shared`: whether several daemons share the state."""
         self._wide = wide
         self._cells: Callable[[Row, datetime], Sequence[str]] = Row.narrow
         self._header: Sequence[str] = HEADER
@@ -109,14 +109,14 @@ class _Listing:
         self._shown: dict[str, Row] = {}
 
     def begin(self, found: Sequence[Summary], *, header: bool) -> None:
-        """The header if it is wanted, and every row."""
+        """Show the header, if requested, and every row."""
         rows, now = _rows(found), datetime.now(UTC)
         self._table.fit([self._cells(row, now) for row in rows.values()])
         show([*([self._table.header()] if header else []), *self._lines(rows, now)])
         self._shown = rows
 
     def go_on(self, found: Sequence[Summary]) -> None:
-        """The rows that have changed, apart from their age."""
+        """Show the rows in which more than the age has changed."""
         rows = _rows(found)
         changed = {name: row for name, row in rows.items() if self._differs(row, self._shown.get(name))}
         show(self._lines(changed, datetime.now(UTC)))
@@ -145,14 +145,14 @@ class _Notes:
         self._shown: Sequence[str] = ()
 
     def show(self, found: Sequence[Summary], refused: ReloadStatus | None) -> None:
-        """Those that were not shown the last time; that only their ages differ does not count."""
+        """Show the lines that were not shown last time, without regard to their ages."""
         on, errors, begun = screen(), not self._wide, False
         lines = notes(found, refused, datetime.now(UTC), errors=errors)
         without_ages = notes(found, refused, _ANY_TIME, errors=errors)
         for line, key in zip(lines, without_ages, strict=True):
             if key not in self._shown:
                 if not begun and sys.stderr.isatty():
-                    typer.echo(err=True)  # apart from the table, which is on the same screen
+                    typer.echo(err=True)  # an empty line between them and the table on the same screen
                 begun = True
                 typer.echo("\n".join(on.wrap(line, 0, 2)), err=True)
         self._shown = without_ages

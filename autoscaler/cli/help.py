@@ -1,4 +1,4 @@
-"""Commands whose help says what to type, in the words of the documentation and in none of Python's."""
+"""Help texts that show what to type, in the documentation's words."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -9,14 +9,14 @@ from typer.core import TyperCommand
 
 
 class Command(TyperCommand):
-    """A command whose arguments and options are shown by their metavars alone: `NAME`, `--since TIME`."""
+    """A command whose help shows arguments and options by their metavars: `NAME`, `--since TIME`."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """What stands after the command in the first line of its help."""
+        """Return the part after the command in the first line of its help."""
         return ["[OPTIONS]", *map(_usage, _arguments(self.get_params(ctx)))]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The arguments, read; a value that is not one of the choices is an error without pydantic's own beginning."""
+        """Parse the arguments. The message about a wrong choice loses pydantic's prefix."""
         try:
             rest: list[str] = super().parse_args(ctx, args)
         except typer.BadParameter as error:
@@ -25,12 +25,12 @@ class Command(TyperCommand):
         return rest
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write its arguments and options."""
+        """Write the arguments and options."""
         write_parameters(self.get_params(ctx), formatter)
 
 
 def write_parameters(parameters: Any, formatter: Any) -> None:
-    """Write the sections `Arguments` and `Options`, where there are any."""
+    """Write the sections `Arguments` and `Options`, unless they are empty."""
     arguments = [(_usage(each), each.help or "") for each in _arguments(parameters)]
     options = [(_names(each), _meaning(each)) for each in parameters if each.param_type_name == "option"]
     for title, rows in (("Arguments", arguments), ("Options", options)):
@@ -44,19 +44,19 @@ def _arguments(parameters: Any) -> Iterator[Any]:
 
 
 def _usage(argument: Any) -> str:
-    """`NAME`, `[NAME]`, `FILE...`."""
+    """Return `NAME`, `[NAME]` or `FILE...`."""
     name = str(argument.metavar)
     return (name if argument.required else f"[{name}]") + ("" if argument.nargs == 1 else "...")
 
 
 def _names(option: Any) -> str:
-    """`-o, --output FORMAT`."""
+    """Return `-o, --output FORMAT`."""
     names = ", ".join(option.opts)
     return names if option.is_flag or option.metavar is None else f"{names} {option.metavar}"
 
 
 def _meaning(option: Any) -> str:
-    """The help, with what is taken where the option is left out."""
+    """Return the help, with the default."""
     extra = []
     if option.required:
         extra.append("required")
@@ -68,7 +68,7 @@ def _meaning(option: Any) -> str:
 
 
 def _default(option: Any) -> str:
-    """In words; empty where it says nothing."""
+    """Return the default as text; empty: it is not shown."""
     if isinstance(option.show_default, str):
         return option.show_default
     value = option.default

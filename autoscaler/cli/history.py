@@ -1,4 +1,4 @@
-"""`autoscaler history`: sizes and metrics over time."""
+"""`autoscaler history`: shows sizes and metrics over time."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ def history(
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,
 ) -> None:
-    """Show the size and the metrics over time: as a plot on a terminal, elsewhere as one row for each decision."""
+    """Show the size and the metrics over time: on a terminal as a plot, elsewhere as one row for each decision."""
     begin, end = span(since, until)
     with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
         found = source.history(name, begin, end, _MOST_POINTS)

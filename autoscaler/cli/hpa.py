@@ -1,4 +1,4 @@
-"""A HorizontalPodAutoscaler's fields, as Kubernetes' API takes them.
+"""The fields of a HorizontalPodAutoscaler, as Kubernetes' API accepts them.
 
 Source: Kubernetes API reference, HorizontalPodAutoscaler v2 and v1 autoscaling; for targets pkg/apis/autoscaling/
 validation and pkg/controller/podautoscaler.
@@ -30,7 +30,7 @@ class _HpaModel(BaseModel):
 _Count: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
 _Positive: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
 _SeriesValue: TypeAlias = Annotated[str, Field(max_length=1024)]
-"""A label's value in a metric's selector. Kubernetes' API takes any: the label is of a series, not of an object."""
+"""A label's value in a metric's selector. Kubernetes' API accepts any value, because a series has the label."""
 
 
 class Requirement(_HpaModel):
@@ -45,12 +45,14 @@ class Requirement(_HpaModel):
         wanted = self.operator in ("In", "NotIn")
         if wanted != bool(self.values):
             what = "is missing its values" if wanted else "takes no values"
-            raise ValueError(f"the operator {self.operator} {what}; correct it, for Kubernetes refuses the selector")
+            raise ValueError(
+                f"the operator {self.operator} {what}; correct it, because Kubernetes refuses the selector"
+            )
         return self
 
 
 class Selector(_HpaModel):
-    """Which series of a metric are meant."""
+    """Selects series of a metric."""
 
     match_labels: Mapping[LabelKey, _SeriesValue] = Field(default_factory=dict)
     match_expressions: tuple[Requirement, ...] = ()
@@ -64,7 +66,7 @@ class Identifier(_HpaModel):
 
 
 class DescribedObject(_HpaModel):
-    """What an Object metric is about."""
+    """The object that an Object metric describes."""
 
     api_version: str | None = None
     kind: ReferredName
@@ -92,7 +94,7 @@ class Pods(_HpaModel):
 
 
 class Total(_HpaModel):
-    """A metric of something else."""
+    """A metric that does not belong to pods."""
 
     metric: Identifier
     target: TotalTarget
@@ -105,14 +107,14 @@ class Object(Total):
 
 
 class Fallback(_HpaModel):
-    """What an External metric proposes once it has had no value for long (KEP-5679)."""
+    """The proposal of an External metric that has had no value for some time (KEP-5679)."""
 
     failure_duration_seconds: _Positive | None = None
     replicas: _Positive
 
 
 class External(Total):
-    """A metric of something outside of the cluster."""
+    """A metric of something outside the cluster."""
 
     fallback: Fallback | None = None
 
@@ -129,7 +131,7 @@ class HpaMetric(_HpaModel):
 
     @property
     def body(self) -> Resource | ContainerResource | Pods | Total | None:
-        """That of its type; None: it is missing."""
+        """Return the body of its type; None: it is missing."""
         return {
             "Resource": self.resource,
             "ContainerResource": self.container_resource,
@@ -140,7 +142,7 @@ class HpaMetric(_HpaModel):
 
 
 class TargetRef(_HpaModel):
-    """What is scaled."""
+    """The object that is scaled."""
 
     api_version: str | None = None
     kind: ReferredName
@@ -148,7 +150,7 @@ class TargetRef(_HpaModel):
 
 
 class Metadata(BaseModel):
-    """What is read of it; it holds more."""
+    """The fields that are used; others are ignored."""
 
     name: ObjectName
     namespace: NamespaceName = "default"
@@ -157,7 +159,7 @@ class Metadata(BaseModel):
 
 
 class Spec(_HpaModel):
-    """What the versions have in common."""
+    """The fields of all versions."""
 
     scale_target_ref: TargetRef
     min_replicas: _Count | None = None
@@ -187,15 +189,15 @@ _DECIDING: Final[Mapping[str, Mapping[str, str]]] = {
     "pods": {"averageValue": "AverageValue"},
     "external": _OF_ALL,
 }
-"""Which keys of a target Kubernetes' controller looks at, and the type that each stands for."""
+"""Kind of metric -> the keys of its target that Kubernetes' controller reads, and the type of each."""
 
 
 def target_in_effect(source: str, target: Any) -> Any:
-    """A target as Kubernetes' controller uses it, for a metric's source (`pods`, …).
+    """Return a target as Kubernetes' controller uses it, for a metric's source (`pods`, …).
 
-    The API server takes any of the three types everywhere. The controller looks at the type of Object metrics alone;
-    of all others it takes the value that is given and belongs to the source, and ignores those that do not. What
-    the API server would refuse, or the controller could not use, comes back as it is.
+    The API server accepts each of the three types for every metric. The controller reads the type of Object metrics
+    only. For all others it uses the value that belongs to the source, and ignores other values. A target that the API
+    server would refuse, or that the controller could not use, is returned unchanged.
     """
     if not isinstance(target, dict) or target.get("type") not in _TYPES:
         return target

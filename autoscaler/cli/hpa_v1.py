@@ -1,8 +1,7 @@
-"""What autoscaling/v1 has no fields for, and Kubernetes therefore keeps in annotations, as fields of autoscaling/v2.
+"""Converts the annotations in which Kubernetes keeps what autoscaling/v1 has no fields for to autoscaling/v2.
 
-Source: pkg/apis/autoscaling/v1/conversion.go. Kubernetes ignores an annotation that it cannot read; here that is an
-error, because the metrics would be lost in silence. The annotations about the status (`conditions`, `current-metrics`)
-say nothing of what is wanted.
+Source: pkg/apis/autoscaling/v1/conversion.go. Kubernetes ignores an annotation that it cannot read. Here that is an
+error, because metrics would be lost. The annotations of the status (`conditions`, `current-metrics`) are ignored.
 """
 
 import json
@@ -13,18 +12,18 @@ _PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
 METRICS: Final = f"{_PREFIX}metrics"
 BEHAVIOR: Final = f"{_PREFIX}behavior"
 _DEFAULT_CPU_PERCENT: Final = 80
-"""What Kubernetes scales on where nothing is said."""
+"""Kubernetes' default."""
 _INSTEAD: Final = "correct it, or write the manifest with `kubectl get hpa.v2.autoscaling`"
 
 
 def cpu_metric(percent: int | None) -> dict[str, Any]:
-    """The metric that `targetCPUUtilizationPercentage` stands for; None: the one that is used where there is none."""
+    """Return the metric for a `targetCPUUtilizationPercentage`; None: Kubernetes' default."""
     target = {"type": "Utilization", "averageUtilization": percent or _DEFAULT_CPU_PERCENT}
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
 
 def metrics_of(annotation: str) -> list[dict[str, Any]]:
-    """The other metrics, in the fields of v2. Raises ValueError with what is wrong and what to do."""
+    """Return the other metrics, in the fields of v2. Raises ValueError with the problem and the remedy."""
     given = _parsed(annotation)
     if given is None:
         return []
@@ -34,9 +33,9 @@ def metrics_of(annotation: str) -> list[dict[str, Any]]:
 
 
 def behavior_of(annotation: str) -> dict[str, Any] | None:
-    """The behavior, in the fields of v2. Raises ValueError with what is wrong and what to do.
+    """Return the behavior, in the fields of v2. Raises ValueError with the problem and the remedy.
 
-    Kubernetes writes its own internal fields there, which begin with a capital letter.
+    Kubernetes writes its internal field names there, which begin with a capital letter.
     """
     given = _parsed(annotation)
     if given is not None and not isinstance(given, dict):
@@ -65,7 +64,7 @@ def _uncapitalized(value: Any) -> Any:
 
 
 def _metric(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is not known stays where it is, and is refused there."""
+    """Convert one metric. Unknown fields stay, and are refused later."""
     return {key: _source(key, each) if isinstance(each, dict) else each for key, each in given.items()}
 
 

@@ -1,6 +1,6 @@
-"""`--http.config.file`: how the daemon is asked, in the format of promtool's file of that name.
+"""`--http.config.file`: credentials and TLS for requests to the daemon, in the format of promtool's file.
 
-Source: prometheus.io/docs, "HTTP configuration for promtool". What is not supported here is refused, never ignored.
+Source: prometheus.io/docs, "HTTP configuration for promtool". Keys that are not supported are refused.
 """
 
 import ssl
@@ -28,7 +28,7 @@ from autoscaler.target.files import read_secret
 
 
 def load_http_config(path: Path) -> "HttpConfig":
-    """The file at `path`. Raises ConfigError with every problem in it."""
+    """Read the file at `path`. Raises ConfigError with every problem."""
     document = YamlDocument(read(path), str(path))
     value = {} if document.value is None else document.value
     if not isinstance(value, dict):
@@ -115,7 +115,7 @@ class _Tls(_Section):
 
 
 class HttpConfig(_Section):
-    """A file without a section in it is fine, and changes nothing."""
+    """The file. Every section is optional."""
 
     basic_auth: _BasicAuth | None = None
     authorization: _Authorization | None = None
@@ -138,14 +138,14 @@ class HttpConfig(_Section):
         return self
 
     def headers(self) -> Mapping[str, str]:
-        """What each request carries. Raises ServerError when a secret's file cannot be read."""
+        """Return the headers of each request. Raises ServerError if a secret's file cannot be read."""
         section = self.basic_auth or self.authorization
         return {} if section is None else {"Authorization": section.header()}
 
     def tls(self) -> tuple[ssl.SSLContext, str | None]:
-        """How an https server is spoken to, and the name in its certificate (None: the URL's host).
+        """Return the TLS context for the server, and the name in its certificate (None: the URL's host).
 
-        Raises ServerError when a certificate cannot be loaded.
+        Raises ServerError if a certificate cannot be loaded.
         """
         tls = self.tls_config or _Tls()
         try:

@@ -1,4 +1,4 @@
-"""`autoscaler import`: HorizontalPodAutoscaler manifests as our configuration."""
+"""`autoscaler import`: converts HorizontalPodAutoscaler manifests to a configuration."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,14 +36,14 @@ def import_(
         typer.Option(
             "--config.file",
             metavar="FILE",
-            help=f"The configuration that it is for; queries depend on its adapter's type. Default: {DEFAULT_CONFIG}.",
+            help=f"The configuration to add them to; queries depend on its adapter's type. Default: {DEFAULT_CONFIG}.",
         ),
     ] = None,
 ) -> None:
     """Print the section `autoscalers` for HorizontalPodAutoscaler manifests (autoscaling/v2 and v1).
 
-    Metrics that still need a query, or that should be looked at again, are listed on standard error. So is each
-    manifest that is wrong: the others are printed, and the exit code is 1.
+    Lists metrics that need a query or a check on standard error, and each manifest that is wrong; then it prints the
+    others, and the exit code is 1.
     """
     with exit_on_error():
         kind = None if adapter is None else adapter_type(adapter, config_file)
@@ -73,7 +73,7 @@ def _say(lines: Sequence[str]) -> None:
 
 
 def _written(pairs: _Pairs) -> tuple[_Pairs, Sequence[str], Sequence[str]]:
-    """Those that `check` would not refuse, the lines for them, and what is wrong with the others."""
+    """Return those that `check` would accept, their lines, and the problems of the others."""
     unwritable: Sequence[str] = []
     try:
         lines = _lines(pairs)
@@ -88,7 +88,7 @@ def _lines(pairs: _Pairs) -> Sequence[str]:
 
 
 def _writable(pairs: _Pairs) -> tuple[_Pairs, Sequence[str]]:
-    """Those that `check` would not refuse, and what is wrong with the others. They are halved until these are found."""
+    """Return those that `check` would accept, and the problems of the others, which bisection finds."""
     try:
         _lines(pairs)
     except AutoscalerError as error:
@@ -109,12 +109,12 @@ def _block(hpa: manifest.Hpa, name: str, adapter: str | None, kind: str | None) 
 
 
 def _target(hpa: manifest.Hpa, kind: str | None) -> str:
-    """Kubernetes knows no task groups: the one that is named like its job is a guess, which is said."""
+    """Return the target's name. Kubernetes has no task groups; that the group has its job's name is a guess."""
     return f"{hpa.target}/{hpa.target}" if kind == _NOMAD else hpa.target
 
 
 def _named(found: Iterable[manifest.Hpa]) -> tuple[Sequence[tuple[manifest.Hpa, str]], Sequence[str]]:
-    """Each with its name, after the namespace where several have one name; and which still have another's name."""
+    """Return each with its name, prefixed by its namespace if several share it; and the problems of equal names."""
     hpas = list(found)
     often = Counter(hpa.name for hpa in hpas)
     first: dict[str, manifest.Hpa] = {}
@@ -139,7 +139,7 @@ def _metric(metric: fields.HpaMetric, target: Mapping[str, Any], kind: str | Non
             )
         case fields.Resource():
             known = usual_query(body.name, kind, name)
-            hint = "one sample for each instance" + ("; check that it fits" if known else "")
+            hint = "one sample for each instance" + ("; check it" if known else "")
             return MetricBlock(metric.type, {"name": body.name}, target, known or UsualQuery(""), hint)
         case fields.Pods():
             hint = f"one sample for each instance; perhaps sum by (instance) ({series(body.metric)})"
@@ -163,9 +163,9 @@ def _name(metric: fields.Identifier) -> dict[str, Any]:
 
 def _left_to_do(hpa: manifest.Hpa, block: AutoscalerBlock) -> Iterator[str]:
     if block.target != hpa.target:
-        guess = f"scaleTargetRef.name {block.target} is a guess, for Kubernetes names no task group"
+        guess = f"scaleTargetRef.name {block.target} is a guess, because Kubernetes has no task groups"
         yield f"{hpa.place}: {block.name}: {guess}; write it as JOB/GROUP"
     for index, metric in enumerate(block.metrics):
         what = metric.body.get("name") or metric.body["metric"]["name"]
-        todo = "check that its query fits" if metric.query.expr else f"needs a query: {metric.hint}"
+        todo = "check its query" if metric.query.expr else f"needs a query: {metric.hint}"
         yield f"{hpa.place}: {block.name}: metrics[{index}], {metric.type} {what}: {todo}"

@@ -1,7 +1,7 @@
-"""Names as Kubernetes takes them: a manifest with others was never applied, and is not one to copy from.
+"""Names that Kubernetes accepts. It would refuse a manifest with other names.
 
-Source: apimachinery's util/validation (IsDNS1123Label) and api/validation/path (IsValidPathSegmentName), which is all
-that autoscaling/v2 asks of a metric's name; for labels see `autoscaler.labels`.
+Source: apimachinery's util/validation (IsDNS1123Label) and api/validation/path (IsValidPathSegmentName), which
+autoscaling/v2 requires of a metric's name; for labels see `autoscaler.labels`.
 """
 
 import re
@@ -12,35 +12,35 @@ from pydantic import AfterValidator
 from autoscaler.config.fields import DnsName, LabelKey
 
 ObjectName: TypeAlias = DnsName
-"""DNS-1123 subdomain: of an autoscaler, and of whatever has replicas."""
+"""A DNS-1123 subdomain: the name of an autoscaler or of a scaled object."""
 
 _LONGEST_SEGMENT: Final = 1024
-"""Characters of a name for which Kubernetes has no limit; a name in our configuration may have as many."""
+"""Characters of a name that Kubernetes does not limit; the limit of texts in the configuration."""
 
 
 def _check_label(name: str) -> str:
     if not re.fullmatch(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?", name):
         raise ValueError(
-            f"{name[:64]!r} is not a valid name; Kubernetes takes at most 63 lower-case letters, digits, `-`"
+            f"{name[:64]!r} is not a valid name; use at most 63 lower-case letters, digits and `-`, as in Kubernetes"
         )
     return name
 
 
 def _check_segment(name: str) -> str:
-    """Of a URL's path. That no letter may be unprintable is ours: no name that is in use has one."""
+    """Check a segment of a URL's path. Only the refusal of unprintable characters is not from Kubernetes."""
     usable = 0 < len(name) <= _LONGEST_SEGMENT and name.isprintable() and name not in (".", "..")
     if not usable or "/" in name or "%" in name:
         raise ValueError(
-            f"{name[:64]!r} is not a valid name; use printable characters other than `/` and `%`, as Kubernetes"
+            f"{name[:64]!r} is not a valid name; use printable characters other than `/` and `%`, as in Kubernetes"
         )
     return name
 
 
 NamespaceName: TypeAlias = Annotated[str, AfterValidator(_check_label)]
-"""DNS-1123 label."""
+"""A DNS-1123 label."""
 ContainerName: TypeAlias = NamespaceName
 MetricName: TypeAlias = Annotated[str, AfterValidator(_check_segment)]
 ReferredName: TypeAlias = Annotated[str, AfterValidator(_check_segment)]
-"""Of an object that a metric is about, or of its kind."""
+"""The name or kind of an object that a metric describes."""
 ResourceName: TypeAlias = LabelKey
-"""Both are what Kubernetes calls a qualified name."""
+"""A qualified name of Kubernetes, as a label's key is."""

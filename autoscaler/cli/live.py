@@ -1,4 +1,4 @@
-"""`autoscaler check --live`: asks every Prometheus and every adapter once, and changes nothing."""
+"""`autoscaler check --live`: queries every Prometheus and reads every target once. It changes nothing."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,17 +41,17 @@ from autoscaler.target import Adapter, AdapterContext, Closes, Examines, load
 from autoscaler.threads import spawn
 
 _CYCLE_SECONDS: Final = 15.0
-"""Like the daemon's default period; the observer waits for answers for two thirds of it."""
+"""The daemon's default period. The observer waits two thirds of it for answers."""
 _CAUSE_SECONDS: Final = 15.0
-"""For all that is asked about queries without a sample."""
+"""The time for all questions about queries without a sample."""
 _ZERO: Final = "; if that means zero, say so in the expression, as in … or vector(0)"
 _CLOSE_SECONDS: Final = 2.0
-"""The contract gives an adapter one."""
+"""The adapter contract permits one."""
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Findings]:
-    """What was found: of absent files, connections, expressions that cannot be checked offline, and each autoscaler.
+    """Return findings about missing files, connections, expressions that cannot be checked offline, and autoscalers.
 
     The autoscalers are in the file's order.
     """
@@ -86,15 +86,15 @@ def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Findin
 
 
 class _Tally:
-    """Counts what each Prometheus was asked (`observe.QueryMeter`)."""
+    """Counts the queries to each Prometheus (`observe.QueryMeter`)."""
 
     def __init__(self) -> None:
         self.answered: dict[str, list[float]] = {}
-        """Seconds of each query, by source."""
+        """Source -> the duration of each query, in seconds."""
         self.failed: dict[str, list[MetricError]] = {}
 
     def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
-        """One query."""
+        """Count one query."""
         if error is None:
             self.answered.setdefault(prometheus, []).append(seconds)
         else:
@@ -102,18 +102,18 @@ class _Tally:
 
 
 class _LongSince(dict[str, Sighting]):
-    """Sightings of one target that say: every instance has been as it is for a long time.
+    """Sightings of one target whose instances have not changed for a long time.
 
-    The daemon remembers since when it knows an instance; without that, a check would take all of them for new.
+    The daemon remembers when it first saw an instance. Without that, a check would treat every instance as new.
     """
 
     def get(self, key: str, default: object = None) -> Sighting:  # noqa: ARG002 - dict's signature
-        """Never the default."""
+        """Return the same for every instance."""
         return Sighting(_LONG_AGO, True, _LONG_AGO)
 
 
 class _Unbuilt:
-    """Stands in for an adapter that could not be built, so that the queries are still asked."""
+    """Replaces an adapter that could not be built, so that the queries are still sent."""
 
     def __init__(self, error: str) -> None:
         self.error = error
@@ -129,7 +129,7 @@ class _Unbuilt:
 
 @contextmanager
 def _connected(settings: Settings, clock: Clock, logger: Logger) -> Iterator[Mapping[str, Adapter]]:
-    """Every adapter of the file, built for a dry run."""
+    """Build every adapter of the file, for a dry run."""
     with TemporaryDirectory(prefix="autoscaler-check-", ignore_cleanup_errors=True) as spare:
         adapters: dict[str, Adapter] = {}
         try:
@@ -141,7 +141,7 @@ def _connected(settings: Settings, clock: Clock, logger: Logger) -> Iterator[Map
 
 
 def _build(name: str, settings: Settings, spare: Path, clock: Clock, logger: Logger) -> Adapter:
-    """With the daemon's own state folder, where there is one: a pool's workers are known only from there."""
+    """Build an adapter with the daemon's state folder, if it exists: only that lists the workers of a pool."""
     section = settings.adapters[name]
     folder = daemons_folder() / "adapters" / name
     if not os.access(folder, os.R_OK | os.X_OK):
@@ -156,12 +156,12 @@ def _build(name: str, settings: Settings, spare: Path, clock: Clock, logger: Log
 
 
 def _close(adapters: Iterable[Adapter]) -> None:
-    """All at the same time, and no longer than allowed: one that hangs does not delay the others."""
+    """Close all adapters at the same time, so that one that hangs does not delay the others."""
     wait([spawn("close", each.close) for each in adapters if isinstance(each, Closes)], timeout=_CLOSE_SECONDS)
 
 
 def _examined(target: TargetRef, adapters: Mapping[str, Adapter]) -> Finding | None:
-    """What the adapter knows besides of a target, where that would not work."""
+    """Return what would prevent scaling, if the adapter knows it."""
     adapter = adapters[target.adapter]
     if not isinstance(adapter, Examines):
         return None
@@ -173,7 +173,7 @@ def _examined(target: TargetRef, adapters: Mapping[str, Adapter]) -> Finding | N
 
 
 def _unknown(settings: Settings, tally: _Tally, clock: Clock) -> Sequence[Finding]:
-    """What each Prometheus says of the expressions that cannot be checked offline."""
+    """Return the findings about the expressions that only their Prometheus can check."""
     asked = [(each.problem.path, Question(each.prometheus, each.expr)) for each in settings.unknown_expressions]
     answers = _ask([question for _, question in asked], settings, tally, clock)
     return [_settled(path, question.prometheus, answers[question]) for path, question in asked]
@@ -188,13 +188,13 @@ def _settled(path: str, prometheus: str, answer: QueryResult | MetricError) -> F
 
 
 def _ask_the_unused(settings: Settings, tally: _Tally, clock: Clock) -> None:
-    """A Prometheus that no query uses is asked for a constant."""
+    """Query a constant from each Prometheus that no query uses."""
     unused = settings.prometheus.keys() - tally.answered.keys() - tally.failed.keys()
     _ask([Question(name, "vector(1)") for name in sorted(unused)], settings, tally, clock)
 
 
 def _ask(questions: Sequence[Question], settings: Settings, tally: _Tally, clock: Clock) -> Results:
-    """The answer to each, or why there is none."""
+    """Return the answer to each question, or the failure."""
     names = dict.fromkeys(question.prometheus for question in questions)
     sources = {name: Prometheus(name, settings.prometheus[name], clock) for name in names}
     call = Call(clock.now(), clock.monotonic() + _CYCLE_SECONDS)
@@ -208,7 +208,7 @@ def _ask(questions: Sequence[Question], settings: Settings, tally: _Tally, clock
 def _with_causes(
     settings: Settings, seen: Mapping[str, Observation], now: datetime, clock: Clock
 ) -> Mapping[str, Observation]:
-    """What was seen, with why the queries that have no sample have none, as far as Prometheus says."""
+    """Return the observations, with the causes of queries without a sample, as far as Prometheus shows them."""
     sources = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
     causes = Causes(sources, now, clock.monotonic() + _CAUSE_SECONDS, clock)
     explained = {
@@ -231,10 +231,10 @@ def _explained(metric: MetricSpec, reading: Reading | MetricError, causes: Cause
         return reading
     try:
         cause = causes.of(reading.query)
-    except Exception as error:  # noqa: BLE001 - what nobody foresaw of a server must not cost all else that was found
-        return MetricError(f"{reading.what}; why was not found out: {bug(error)}")
+    except Exception as error:  # noqa: BLE001 - an unforeseen answer must not discard the other findings
+        return MetricError(f"{reading.what}; the search for the cause failed: {bug(error)}")
     if cause is None:
-        return MetricError(f"{reading.what}; ask Prometheus for its parts, one after the other")
+        return MetricError(f"{reading.what}; query its parts in Prometheus, one by one")
     zero = cause.may_be_zero and metric.type in (MetricType.OBJECT, MetricType.EXTERNAL)
     return MetricError(f"{reading.what}: {cause.text}{_ZERO if zero else ''}")
 

@@ -1,6 +1,6 @@
-"""HorizontalPodAutoscaler manifests, read: autoscaling/v2 and v1, several documents, lists.
+"""Reads HorizontalPodAutoscaler manifests: autoscaling/v2 and v1, several documents, lists.
 
-What is wrong with one object costs that object, and no other.
+A problem of one object does not affect the others.
 """
 
 import re
@@ -25,7 +25,7 @@ _ModelT = TypeVar("_ModelT", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Hpa:
-    """One HorizontalPodAutoscaler, defaulted as Kubernetes does."""
+    """One HorizontalPodAutoscaler, with Kubernetes' defaults."""
 
     place: str
     """`file:line:column`."""
@@ -35,36 +35,36 @@ class Hpa:
     minimum: int
     maximum: int
     metrics: Sequence[tuple[HpaMetric, Mapping[str, Any]]]
-    """Each with its target, as Kubernetes' controller uses it."""
+    """Each metric, with its target as Kubernetes' controller uses it."""
     behavior: Mapping[str, Any] | None
     labels: Mapping[str, str]
 
 
 @dataclass(slots=True)
 class Manifest:
-    """What a file holds."""
+    """The contents of a file."""
 
     hpas: list[Hpa] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    """What is wrong, with its place."""
+    """The problems, with their places."""
     refused: list[str] = field(default_factory=list)
-    """Which autoscalers are left out for that, with their places."""
+    """The autoscalers that are left out because of problems, with their places."""
     notes: list[str] = field(default_factory=list)
-    """What else is left out, with its place; the first of many."""
+    """The first of the other objects that are left out, with their places."""
     skipped: int = 0
-    """How many objects are left out because they are something else."""
+    """The number of these other objects."""
 
 
 _MOST_NOTES: Final = 100
 _SEPARATOR: Final = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|$)", re.MULTILINE)
-"""A document begins, or ends."""
+"""The begin or end of a document."""
 _NOTHING: Final = re.compile(r"(?:(?:[ \t]*(?:#[^\n]*)?|%[^\n]*)\r?\n)*+(?:[ \t]*(?:#[^\n]*)?|%[^\n]*)")
-"""Empty lines, comments, and what may stand before a document: `%YAML 1.2`."""
+"""Empty lines, comments and directives, such as `%YAML 1.2`."""
 _TEMPLATE: Final = "{{"
 
 
 def read_manifest(path: Path) -> Manifest:
-    """The autoscalers in a file, and what is wrong with the others, or with the file."""
+    """Return the autoscalers in a file, and the problems of the others, or of the file."""
     manifest = Manifest()
     try:
         text = read(path)
@@ -77,7 +77,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def _documents(text: str) -> Iterator[tuple[str, int]]:
-    """The file's YAML documents that hold something, each with the number of its first line."""
+    """Yield the file's YAML documents that are not empty, each with the number of its first line."""
     line = 1
     for part in _SEPARATOR.split(text):
         if not _NOTHING.fullmatch(part):
@@ -102,7 +102,7 @@ def _read_document(text: str, line: int, path: Path, manifest: Manifest) -> None
 
 
 def _problem_of_template(text: str, line: int, path: Path) -> list[Problem]:
-    """That it is a template of Helm and not a manifest; empty where there is no sign of that."""
+    """Return the problem that the text is a template of Helm; empty: there is no sign of that."""
     at = text.find(_TEMPLATE)
     if at < 0:
         return []
@@ -114,7 +114,7 @@ def _problem_of_template(text: str, line: int, path: Path) -> list[Problem]:
 
 
 def _objects(value: Any, loc: Loc = ()) -> Iterator[tuple[Any, Loc]]:
-    """The document's object, or a list's. The items of a typed list need not say again what they are."""
+    """Yield the document's object, or those of a list. The items of a typed list need no kind."""
     kind, items = (value.get("kind"), value.get("items")) if isinstance(value, dict) else (None, None)
     if kind in ("List", f"{_KIND}List") and isinstance(items, list):
         known = {} if kind == "List" else {"apiVersion": value.get("apiVersion"), "kind": _KIND}
@@ -130,7 +130,7 @@ def _read_object(value: Any, loc: Loc, document: YamlDocument, manifest: Manifes
         kind = value.get("kind") if isinstance(value, dict) else None
         manifest.skipped += 1
         if len(manifest.notes) < _MOST_NOTES:
-            what = kind[:64] if isinstance(kind, str) and kind else "something without a kind"
+            what = kind[:64] if isinstance(kind, str) and kind else "an object without a kind"
             manifest.notes.append(f"{place}: {what} is skipped")
         return
     hpa = _read_hpa(value, loc, place, problems)
@@ -140,11 +140,11 @@ def _read_object(value: Any, loc: Loc, document: YamlDocument, manifest: Manifes
     metadata = value.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     shown = f"{_KIND} {name[:64]}" if isinstance(name, str) else f"a {_KIND}"
-    manifest.refused.append(f"{place}: {shown} is not imported; correct what is wrong with it")
+    manifest.refused.append(f"{place}: {shown} is not imported; correct the problems above")
 
 
 def _read_hpa(value: Mapping[str, Any], loc: Loc, place: str, problems: Problems) -> Hpa | None:
-    """None: what is wrong was added to `problems`."""
+    """Return the autoscaler; None: its problems were added to `problems`."""
     version = value.get("apiVersion")
     model = SPECS.get(version) if isinstance(version, str) else None
     if model is None:
@@ -180,7 +180,7 @@ _Wanted: TypeAlias = tuple[Sequence[tuple[HpaMetric, Mapping[str, Any]]], Mappin
 
 
 def _in_effect(spec: Any) -> dict[str, Any]:
-    """A spec with each metric's target as Kubernetes' controller uses it."""
+    """Return a spec with each metric's target as Kubernetes' controller uses it."""
     given = spec if isinstance(spec, dict) else {}
     metrics = given.get("metrics")
     if not isinstance(metrics, list):
@@ -247,7 +247,7 @@ def _with_targets(
 
 
 def _read(model: type[_ModelT], value: Any, loc: Loc, problems: Problems) -> _ModelT | None:
-    """None: what is wrong was added to `problems`."""
+    """Return the model; None: its problems were added to `problems`."""
     known = {} if not isinstance(value, dict) else {key: each for key, each in value.items() if each is not None}
     try:
         return model.model_validate(known, by_alias=True, by_name=False)

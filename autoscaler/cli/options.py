@@ -12,7 +12,7 @@ from autoscaler.quantity import parse_duration
 from autoscaler.times import last_time, parse_time
 
 ELSEWHERE: Final = "give its address with --server or $AUTOSCALER_SERVER"
-"""What to do about a daemon that is not where it was looked for."""
+"""The remedy for a daemon that does not answer."""
 
 ServerUrl: TypeAlias = Annotated[
     str | None,
@@ -33,7 +33,7 @@ ConfigFile: TypeAlias = Annotated[
     typer.Option(
         "--config.file",
         metavar="FILE",
-        help="The daemon's configuration, which says where its control socket and, while it is down, its state are. "
+        help="The daemon's configuration, which names its control socket and, for a stopped daemon, its state. "
         "Default: /etc/autoscaler/autoscaler.yaml, if it exists.",
     ),
 ]
@@ -42,7 +42,7 @@ SocketConfigFile: TypeAlias = Annotated[
     typer.Option(
         "--config.file",
         metavar="FILE",
-        help="The daemon's configuration, which says where its control socket is. Default: the service's socket.",
+        help="The daemon's configuration, which names its control socket. Default: the service's socket.",
     ),
 ]
 StateConfigFile: TypeAlias = Annotated[
@@ -50,34 +50,30 @@ StateConfigFile: TypeAlias = Annotated[
     typer.Option(
         "--config.file",
         metavar="FILE",
-        help="The daemon's configuration, which says where its state is. "
+        help="The daemon's configuration, which names its state. "
         "Default: /etc/autoscaler/autoscaler.yaml, if it exists.",
     ),
 ]
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The autoscaler.")]
 OneName: TypeAlias = Annotated[str | None, typer.Argument(metavar="NAME", help="The autoscaler.")]
-"""Where several may be chosen instead."""
+"""For commands that also accept several autoscalers."""
 SelectorText: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "-l",
         "--selector",
         metavar="SELECTOR",
-        help="Those whose labels fit: team=shop, env!=test, tier in (web,api), team, !old; joined by commas.",
+        help="Those whose labels match: team=shop, env!=test, tier in (web,api), team, !old; joined by commas.",
     ),
 ]
 Every: TypeAlias = Annotated[bool, typer.Option("--all", help="All autoscalers that are configured.")]
 
 TIME_FORMS: Final = "10m (ago), 14:30 or 2026-01-31T14:30 (local time), 2026-01-31T14:30:00Z"
-Since: TypeAlias = Annotated[
-    str, typer.Option("--since", metavar="TIME", help=f"Show what happened since then: {TIME_FORMS}.")
-]
+Since: TypeAlias = Annotated[str, typer.Option("--since", metavar="TIME", help=f"The start: {TIME_FORMS}.")]
 
 Until: TypeAlias = Annotated[
     str,
-    typer.Option(
-        "--until", metavar="TIME", help="Show what happened until then; in the same forms.", show_default="now"
-    ),
+    typer.Option("--until", metavar="TIME", help="The end, in the same forms.", show_default="now"),
 ]
 
 PastSource: TypeAlias = Annotated[
@@ -85,8 +81,8 @@ PastSource: TypeAlias = Annotated[
     typer.Option(
         "--prometheus",
         metavar="NAME",
-        help="Read the past from this source of the configuration, such as long-term storage, and not from the "
-        "state. Default: from the state, and what it lacks from the sources of the queries.",
+        help="Read the past from this source of the configuration, such as long-term storage, instead of the state. "
+        "Default: the state, and the sources of the queries for what it lacks.",
     ),
 ]
 PastSize: TypeAlias = Annotated[
@@ -94,7 +90,7 @@ PastSize: TypeAlias = Annotated[
     typer.Option(
         "--size",
         metavar="QUERY",
-        help="PromQL for the size that the target had, where Prometheus is asked. "
+        help="PromQL for the past size of the target, if the past is read from Prometheus. "
         "Default: autoscaler_current_replicas of this autoscaler.",
     ),
 ]
@@ -112,14 +108,13 @@ Termination: TypeAlias = Annotated[
     typer.Option(
         "--termination",
         metavar="DURATION",
-        help="How long an instance that leaves is paid for after the change. "
-        "Default: as it was seen to take; 0 where none was.",
+        help="How long a removed instance costs money after the change. Default: as observed; 0 without observations.",
     ),
 ]
 
 
 def duration(text: str | None, option: str) -> timedelta | None:
-    """What an option of a length of time says; None: it is not given. Raises typer.BadParameter."""
+    """Return the duration of an option; None: it is not given. Raises typer.BadParameter."""
     try:
         return None if text is None else parse_duration(text)
     except QuantityError as error:
@@ -127,7 +122,7 @@ def duration(text: str | None, option: str) -> timedelta | None:
 
 
 def selector(text: str | None) -> Selector | None:
-    """What `-l` says. Raises typer.BadParameter."""
+    """Return the selector of `-l`. Raises typer.BadParameter."""
     try:
         return None if text is None else Selector.parse(text)
     except SelectorError as error:
@@ -135,9 +130,9 @@ def selector(text: str | None) -> Selector | None:
 
 
 def moment(text: str, option: str, *, to_its_end: bool = False) -> datetime:
-    """A time in the past as an operator writes it, in UTC. Raises typer.BadParameter for another form.
+    """Return the time of an option, in UTC. Raises typer.BadParameter for another form.
 
-    `to_its_end`: of a time that is cut to seconds or to thousandths, the last one that is shown like it.
+    `to_its_end`: return the last time that is shown like a time that is cut to seconds or to thousandths.
     """
     try:
         return (last_time if to_its_end else parse_time)(text, datetime.now(UTC))
@@ -146,8 +141,8 @@ def moment(text: str, option: str, *, to_its_end: bool = False) -> datetime:
 
 
 def span(since: str, until: str) -> tuple[datetime, datetime]:
-    """What `--since` and `--until` say. Raises typer.BadParameter."""
+    """Return the times of `--since` and `--until`. Raises typer.BadParameter."""
     begin, end = moment(since, "--since"), moment(until, "--until")
     if begin >= end:
-        raise typer.BadParameter("has to be before --until", param_hint="--since")
+        raise typer.BadParameter("must be before --until", param_hint="--since")
     return begin, end

@@ -1,4 +1,4 @@
-"""What commands print, and how they fail."""
+"""Output and errors of commands."""
 
 import json
 import os
@@ -21,14 +21,14 @@ if TYPE_CHECKING:  # slow, and most commands show none
 
 _POLL_SECONDS: Final = 1.0
 MOST_PROBLEMS: Final = 1000
-"""Of a file that are printed."""
+"""Problems of a file that are printed."""
 _MOST_LINE_BYTES: Final = 2048
 _INTERRUPTED: Final = 130
-"""What shells make of SIGINT."""
+"""The exit code that shells report for SIGINT."""
 
 
 class Form(StrEnum):
-    """How a document is printed."""
+    """The formats of a document."""
 
     TEXT = "text"
     JSON = "json"
@@ -36,7 +36,7 @@ class Form(StrEnum):
 
 
 def screen() -> Screen:
-    """What standard output is."""
+    """Return the screen of standard output."""
     if not sys.stdout.isatty():
         return Screen()
     dull = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
@@ -44,7 +44,7 @@ def screen() -> Screen:
 
 
 def show(lines: Iterable[str]) -> None:
-    """Print lines; what the terminal's encoding lacks becomes `?`."""
+    """Print lines. A character that the terminal's encoding lacks becomes `?`."""
     text = "".join(f"{line}\n" for line in lines)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     typer.echo(text.encode(encoding, "replace").decode(encoding), nl=False)
@@ -52,7 +52,7 @@ def show(lines: Iterable[str]) -> None:
 
 
 def show_document(document: "Document", form: Form) -> None:
-    """Print a document for programs; a terminal is not steered by it either."""
+    """Print a document for programs, without control characters for a terminal."""
     values = document.model_dump(mode="json")
     if form is Form.JSON:
         show([json.dumps(values, indent=2, ensure_ascii=not _is_printable(values))])
@@ -65,7 +65,7 @@ def show_document(document: "Document", form: Form) -> None:
 
 
 def _is_printable(values: Any) -> bool:
-    """Whether every text in it is; one that steers a terminal is written in escapes, as are all beside it."""
+    """Return whether every text is printable. If one is not, all are written with escapes."""
     if isinstance(values, dict):
         return all(_is_printable(each) for pair in values.items() for each in pair)
     if isinstance(values, list):
@@ -75,7 +75,7 @@ def _is_printable(values: Any) -> bool:
 
 @contextmanager
 def exit_on_error(code: int = 1) -> Iterator[None]:
-    """An AutoscalerError in the block becomes one message on stderr, and the exit code."""
+    """Turn an AutoscalerError in the block into a message on stderr and the exit code."""
     try:
         yield
     except AutoscalerError as error:
@@ -84,13 +84,13 @@ def exit_on_error(code: int = 1) -> Iterator[None]:
 
 
 def show_error(error: AutoscalerError) -> None:
-    """Print it on stderr: within bounds, a line for each problem of a configuration."""
+    """Print an error on stderr, with a line for each problem of a configuration."""
     problems = error.problems if isinstance(error, ConfigError) else [error]
     typer.echo("\n".join(error_lines(problems)), err=True)
 
 
 def error_lines(problems: Sequence[object]) -> Iterator[str]:
-    """A printable line for each, up to a number that somebody may still read."""
+    """Yield a printable line for each, up to a limit."""
     for each in problems[:MOST_PROBLEMS]:
         yield plain(str(each), _MOST_LINE_BYTES)
     if len(problems) > MOST_PROBLEMS:
@@ -98,7 +98,7 @@ def error_lines(problems: Sequence[object]) -> Iterator[str]:
 
 
 def repeat(step: Callable[[], None]) -> None:
-    """Do it again and again, until Ctrl-C."""
+    """Repeat a step until Ctrl-C."""
     try:
         while True:
             time.sleep(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""`autoscaler override`: other bounds for a while."""
+"""`autoscaler override`: sets other bounds for some time."""
 
 from typing import Annotated, Any
 
@@ -26,7 +26,7 @@ def override(
     http_config_file: HttpConfigFile = None,
     config_file: SocketConfigFile = None,
 ) -> None:
-    """Set other bounds. One that is left out stays as configured; equal --min and --max fix the size.
+    """Set other bounds. An omitted bound stays as configured; equal --min and --max fix the size.
 
     The override is kept in the state, survives restarts, and replaces an earlier one. The target's own limits still
     apply.

@@ -1,4 +1,4 @@
-"""`autoscaler pause`: write no other size for a while."""
+"""`autoscaler pause`: stops writes of sizes for some time."""
 
 from typing import Annotated
 
@@ -17,7 +17,9 @@ def pause(
     labels: SelectorText = None,
     direction: Annotated[
         Direction,
-        typer.Option("--direction", metavar="DIRECTION", help="In which no size is written: out, in or both."),
+        typer.Option(
+            "--direction", metavar="DIRECTION", help="The direction in which no size is written: out, in or both."
+        ),
     ] = (Direction.BOTH),
     span: For = None,
     reason: Reason = "",
@@ -27,8 +29,8 @@ def pause(
 ) -> None:
     """Stop writing sizes, in one direction or both. Decisions are still made and shown.
 
-    The pause is kept in the state, survives restarts, and replaces an earlier one. With --all or -l it is one request:
-    all of them are paused, or none. What is configured later is not.
+    The pause is kept in the state, survives restarts, and replaces an earlier one. With --all or -l one request pauses
+    all of them, or none. Autoscalers that are configured later are not paused.
     """
     body = {"direction": direction.value, "reason": reason, **lasting(span)}
     change(Where(server, http_config_file, config_file), Chosen.of(name, every, labels), "pause", body)

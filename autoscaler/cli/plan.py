@@ -1,4 +1,4 @@
-"""`autoscaler check --plan`: which queries the daemon will send, and why not fewer."""
+"""`autoscaler check --plan`: shows the queries that the daemon will send, and why they are not fewer."""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from autoscaler.quantity import format_duration
 
 
 def plan_lines(settings: Settings) -> Iterator[str]:
-    """Of each batch: the autoscalers of one connection with one sync period, which are observed together."""
+    """Yield the plan of each batch: the autoscalers of one connection and sync period, which are observed together."""
     batches: dict[tuple[str, str], list[Autoscaler]] = {}
     for scaler in settings.autoscalers:
         key = scaler.target.adapter, format_duration(scaler.sync_period)
@@ -35,12 +35,12 @@ def plan_lines(settings: Settings) -> Iterator[str]:
 
 
 def _asked_alone(file: Path) -> Iterator[str]:
-    """What a daemon that runs this file, where one answers, keeps out of the merge."""
+    """Yield the queries that a daemon with this file, if one answers, does not merge."""
     try:
         status = _status(file)
     except ServerError as error:
         yield ""
-        yield f"which queries a daemon asks alone is not known: {error}"
+        yield f"it is unknown which queries the daemon sends alone: {error}"
         return
     if status is None or Path(status.configuration).resolve() != file.resolve():
         return
@@ -48,7 +48,7 @@ def _asked_alone(file: Path) -> Iterator[str]:
 
 
 def _status(file: Path) -> DaemonStatus | None:
-    """The status of the daemon where a reading command finds it; None: no daemon answers. Raises ServerError."""
+    """Return the status of the daemon; None: no daemon answers. Raises ServerError."""
     for server in Where(os.environ.get("AUTOSCALER_SERVER") or None, None, file).connect_to_read():
         try:
             return server.get(DaemonStatus, "status", "daemon")

@@ -1,4 +1,4 @@
-"""`autoscaler reload`: what the service's unit calls, so that `systemctl reload` fails where the daemon refuses."""
+"""`autoscaler reload`: for the service's unit, so that `systemctl reload` fails if the daemon refuses."""
 
 import typer
 
@@ -10,7 +10,7 @@ from autoscaler.errors import ServerError
 
 
 def reload(*, server: ServerUrl = None) -> None:
-    """Have the daemon read its configuration again. Exits 1 with what is wrong when the daemon refuses it."""
+    """Reload the daemon's configuration. Exits with 1 and the problems if the daemon refuses it."""
     with exit_on_error():
         daemon = Where(server, None, None).connect()
         try:

@@ -1,7 +1,7 @@
-"""What is about to be printed as configuration, read as the daemon would read it and compared with what was meant.
+"""Reads a configuration as the daemon would before it is printed, and compares it with the intended one.
 
-Names come from manifests and arguments of others: one that YAML read as something else, a section `adapters` with a
-command for example, would be executed by whoever appends it to a configuration.
+Names come from the manifests and arguments of others. If YAML read a name as something else, for example as a section
+`adapters` with a command, an operator who appends the output to a configuration would execute it.
 """
 
 import json
@@ -26,17 +26,16 @@ _ANY_EXPRESSION: Final = "vector(1)"
 
 
 def checked_lines(head: Sequence[str], blocks: Sequence[AutoscalerBlock]) -> list[str]:
-    """Comments and the section `autoscalers`, to be printed.
+    """Return comments and the section `autoscalers`, for printing.
 
-    Raises AutoscalerError where the daemon would not read them as they are meant, or would refuse them for anything but
-    a query that is not written yet.
+    Raises AutoscalerError if the daemon would not read them as intended, or would refuse more than an empty query.
     """
     lines = [*(f"# {plain(line)}" for line in head), *section_lines(blocks)]
     meant = section_value(blocks)
     try:
         document = YamlDocument("\n".join(lines) + "\n", _OUTPUT)
         if json.dumps(document.value) != json.dumps(meant):
-            raise AutoscalerError("what would be written does not say what is meant, so nothing is written; report it")
+            raise AutoscalerError("the output would not be read as intended, so nothing is written; report it")
         _refuse_what_does_not_load(document, {block.adapter for block in blocks})
     except ConfigError as error:
         first = error.problems[0]
@@ -62,7 +61,7 @@ def _refuse_what_does_not_load(document: YamlDocument, adapters: set[str]) -> No
 
 
 def _with_queries(value: Any) -> Any:
-    """With an expression in place of each that is still to be written."""
+    """Return the value with an expression in place of each empty one."""
     if isinstance(value, Mapping):
         return {
             key: _ANY_EXPRESSION if (key, each) == ("expr", "") else _with_queries(each) for key, each in value.items()

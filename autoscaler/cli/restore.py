@@ -1,4 +1,4 @@
-"""`autoscaler restore`: a backup becomes the daemon's state."""
+"""`autoscaler restore`: replaces the daemon's state by a backup."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,21 +12,21 @@ from autoscaler.cli.tables.contents import sentence
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `autoscaler backup` wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file from `autoscaler backup`.")],
     *,
     replace: Annotated[
         bool,
         typer.Option(
             "--replace",
-            help="Replace a state that is there. An SQLite file stays beside it under another name; "
-            "what a PostgreSQL database holds is deleted.",
+            help="Replace an existing state. An SQLite file is kept under another name; "
+            "the rows of a PostgreSQL database are deleted.",
         ),
     ] = False,
     config_file: StateConfigFile = None,
 ) -> None:
-    """Make the daemon's state what a backup holds. The daemon must not run.
+    """Replace the daemon's state by a backup. The daemon must not run.
 
-    The state is where the configuration says now (state.url): a backup of SQLite restored to PostgreSQL moves it there.
+    The state is the one that the configuration names now (state.url). So a backup of SQLite can be moved to PostgreSQL.
     """
     with exit_on_error():
         from autoscaler.record import backup  # noqa: PLC0415 - slow
@@ -36,4 +36,4 @@ def restore(
         place = backup.place_of(url, folder)
     typer.echo(f"{place}: {sentence(contents)}")
     if contents.kept is not None:
-        typer.echo(f"what was there before is kept as {contents.kept}")
+        typer.echo(f"the previous state is kept as {contents.kept}")

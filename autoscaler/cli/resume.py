@@ -1,4 +1,4 @@
-"""`autoscaler resume`: back to what is configured."""
+"""`autoscaler resume`: ends pauses and overrides."""
 
 from typing import Annotated
 
@@ -23,7 +23,7 @@ def resume(
 ) -> None:
     """End the pause and the override, or only one of them. If none is in force, nothing happens.
 
-    With --all or -l it is one request: it is done for all of them, or for none.
+    With --all or -l one request resumes all of them, or none.
     """
     both = pause == override
     body = {"pause": both or pause, "override": both or override, "reason": reason}

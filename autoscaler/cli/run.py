@@ -1,4 +1,4 @@
-"""`autoscaler run`: the daemon, or with `--once` a single cycle."""
+"""`autoscaler run`: runs the daemon, or with `--once` a single cycle."""
 
 import os
 import sys
@@ -28,7 +28,7 @@ def run(
     listen: Annotated[
         str | None,
         typer.Option(
-            "--web.listen-address", metavar="HOST:PORT", help="Where the page, the API and /metrics are served."
+            "--web.listen-address", metavar="HOST:PORT", help="The address of the page, the API and /metrics."
         ),
     ] = None,
     web_config: Annotated[
@@ -68,7 +68,7 @@ def run(
         show_error(error)
         raise typer.Exit(1) from None
     code = 0 if fine else 1
-    if not ended:  # an orderly exit would wait for ever for threads that hang
+    if not ended:  # an orderly exit would wait for hanging threads without limit
         sys.stderr.flush()
         os._exit(code)
     raise typer.Exit(code)

@@ -1,4 +1,4 @@
-"""The configuration that a daemon runs: what its state says that each autoscaler was last decided as."""
+"""The configuration that a daemon runs: each autoscaler as the state has it from the last decision."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,29 +12,29 @@ from autoscaler.record import Archive
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What runs."""
+    """The running configuration."""
 
     config: Path
-    """The file that says where its state is."""
+    """The file that names its state."""
     scalers: Mapping[str, Autoscaler]
-    """By name; those that were decided about already."""
+    """By name; without those that have no decision yet."""
     unreadable: Mapping[str, str]
-    """Those whose recorded configuration is damaged, by name, and how."""
+    """Name of each whose recorded configuration is damaged -> the problem."""
 
     @property
     def notes(self) -> Sequence[str]:
-        """What an operator should know beside it, a sentence each."""
+        """Return notes for the operator, a sentence each."""
         dry = [scaler.dry_run for scaler in self.scalers.values()]
-        flag = ["every autoscaler is a dry run now; one that was started with --dry-run stays so"]
+        flag = ["every autoscaler is a dry run now; with --dry-run it stays one"]
         damaged = [f"{name} is left out: {problem}" for name, problem in self.unreadable.items()]
         return [*damaged, *(flag if dry and all(dry) else [])]
 
 
 def running(where: Where, new: Path) -> Running:
-    """The autoscalers that run now; without a daemon, those that ran last. Raises AutoscalerError.
+    """Return the autoscalers that run now; without a daemon, those that ran last. Raises AutoscalerError.
 
-    Which ones are configured, the daemon says; as what, its state. Where that is, `where.config` says; where none is
-    named or at the default place, `new`, which is to replace it.
+    The daemon lists the configured ones; its state has their configuration. `where.config` names the state; without it
+    and without the default file, `new` does, which is to replace it.
     """
     config = running_config(where.config, new)
     with Source(replace(where, config=config)) as source:
@@ -45,7 +45,7 @@ def running(where: Where, new: Path) -> Running:
             known = archive.specifications()
     except StateError as error:
         raise ServerError(
-            f"what runs is read from the daemon's state, and that cannot be read: {error}; name the daemon's "
+            f"the running configuration is in the daemon's state, which cannot be read: {error}; name the daemon's "
             "configuration with --config.file, or compare two files with --against"
         ) from None
     found = {name: known[name] for name in configured if name in known}

@@ -1,4 +1,4 @@
-"""PromQL for a metric and a selector of Kubernetes: `queue{zone=~"a|b"}`.
+"""Converts a metric and a selector of Kubernetes to PromQL: `queue{zone=~"a|b"}`.
 
 Source: prometheus.io/docs/prometheus/latest/querying/basics, "Time series selectors"; Kubernetes' labels and selectors.
 """
@@ -12,21 +12,21 @@ from autoscaler.cli.hpa import Identifier, Selector
 from autoscaler.observe.planner.rewrite import alternation
 
 _METRIC: Final = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
-"""What Prometheus 2 takes as it is; Prometheus 3 takes others in quotes."""
+"""Names that Prometheus 2 accepts; Prometheus 3 accepts others in quotes."""
 _LABEL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED: Final = frozenset({"atan2", "bool", "group_left", "group_right", "ignoring", "inf", "nan", "on"})
-"""Words of PromQL, in any case, that are never read as a metric's name."""
+"""Words of PromQL, in any case, that are not accepted as a metric's name."""
 
 
 def quoted(text: str) -> str:
-    """As a string of PromQL, which escapes as Go does: it knows no halves of a character beyond 16 bits."""
+    """Return a string of PromQL, with Go's escapes: those have no surrogate pairs."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def series(metric: Identifier) -> str:
-    """A selector of Prometheus that says what Kubernetes' own does.
+    """Return the selector in PromQL.
 
-    Names with other characters than Prometheus 2 has (`queue.length`, `shop/zone`) are written as Prometheus 3 does.
+    Names that Prometheus 2 does not accept (`queue.length`, `shop/zone`) are written as in Prometheus 3.
     """
     matchers = [] if metric.selector is None else list(_matchers(metric.selector))
     if not _METRIC.fullmatch(metric.name):

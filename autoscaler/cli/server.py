@@ -1,6 +1,6 @@
-"""The daemon's HTTP API, as the commands use it, over TCP or its control socket: its answers become documents.
+"""A client of the daemon's HTTP API, over TCP or its control socket. It turns answers into documents.
 
-No redirects, no proxies, no ~/.netrc: the daemon is usually on this machine.
+It uses no redirects, proxies or ~/.netrc: the daemon is usually on this machine.
 """
 
 import gc
@@ -26,7 +26,7 @@ from urllib3.exceptions import TimeoutError as LateError
 from autoscaler.errors import ServerError
 from autoscaler.version import USER_AGENT
 
-if TYPE_CHECKING:  # pydantic and the configuration's parts: half a second that only credentials are worth
+if TYPE_CHECKING:  # their imports take half a second
     from autoscaler.cli.http_config import HttpConfig
     from autoscaler.documents.base import Document
 
@@ -34,23 +34,23 @@ _Document = TypeVar("_Document", bound="Document")
 _CONNECT_SECONDS: Final = 3.0
 _ANSWER_SECONDS: Final = 15.0
 _RELOAD_SECONDS: Final = 75.0
-"""The daemon itself answers after 60 s."""
+"""The daemon answers within 60 s."""
 _LARGEST_ANSWER: Final = 256 * 2**20
-"""Bytes: some 100,000 autoscalers."""
+"""Bytes, enough for 100,000 autoscalers."""
 _API: Final = "/api/v1"
 _URL_FORM: Final = 'expected a URL such as "http://127.0.0.1:9797" or "unix:///run/autoscaler/control/control.sock"'
 
 
 class ServerDown(ServerError):
-    """Nobody listens there: read the state instead, or start the daemon."""
+    """No daemon listens: read the state instead, or start the daemon."""
 
 
 class NotFound(ServerError):
-    """The daemon runs and does not know what was asked for: ask for something else."""
+    """The daemon does not know the requested object: request another one."""
 
 
 class SocketRefused(ServerError):
-    """The user may not use the control socket: join its group, or ask over TCP."""
+    """The user may not use the control socket: join its group, or use TCP."""
 
 
 class _UnixConnection(urllib3.connection.HTTPConnection):
@@ -94,7 +94,7 @@ class Server:
             raise ValueError(f"{url[:100]!r} is not a valid server URL; {_URL_FORM}")
         self.url = url.rstrip("/")
         self.socket = Path(unquote(parts.path)) if is_socket else None
-        """The control socket; None: the daemon is asked over TCP."""
+        """The control socket; None: TCP."""
         self.is_this_machine = is_socket or _is_loopback(host)
         self._headers = {"User-Agent": USER_AGENT, **(config.headers() if config is not None else {})}
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS)
@@ -118,38 +118,37 @@ class Server:
         self._pool.close()
 
     def get(self, kind: type[_Document], *path: str, **parameters: str | int | None) -> _Document:
-        """The document at a path below the API's prefix; parameters of None are left out. Raises NotFound."""
+        """Return the document at a path below the API's prefix. Parameters of None are left out. Raises NotFound."""
         given = {key: value for key, value in parameters.items() if value is not None}
         query = urlencode(given, errors="replace")  # an argument need not be UTF-8
         return self._read_as(kind, self._ask("GET", _joined(path) + (f"?{query}" if query else "")))
 
     def post(self, kind: type[_Document], *path: str, body: Mapping[str, Any]) -> _Document:
-        """Ask for a change; what it answers. Raises NotFound."""
+        """Request a change, and return the answer. Raises NotFound."""
         return self._read_as(kind, self._ask("POST", _joined(path), json.dumps(body).encode()))
 
     def reload(self) -> Sequence[str]:
-        """Have the daemon read its configuration again. Returns what is wrong: then the previous one stays in force."""
+        """Reload the daemon's configuration. Returns the problems; with any, the previous one stays in force."""
         path = f"{self._base.removesuffix(_API)}/-/reload"
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=_RELOAD_SECONDS)
         status, kind, content = self._exchange("POST", path, headers=self._headers, timeout=timeout)
         if not kind.startswith("text/plain"):
             self._decoded(status, kind, content)  # raises what a refusal says
-        if status == HTTPStatus.SERVICE_UNAVAILABLE:  # another reload is under way, which may be followed
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:  # another reload is under way
             raise ServerError(f"{self.url} is busy: {content.decode(errors='replace').strip()}")
         return [] if status == HTTPStatus.OK else content.decode(errors="replace").splitlines()
 
     def _read_as(self, kind: type[_Document], data: Mapping[str, Any]) -> _Document:
-        gc.disable()  # of what is read nothing is garbage: to look for it would double the time
+        gc.disable()  # an answer contains no garbage, and to search for some would double the time
         try:
             return kind.model_validate(data)
         except ValidationError as error:
             place = ".".join(map(str, error.errors()[0]["loc"]))
             raise ServerError(
-                f"{self.url} answers in a form that this version does not know (at {place}); install the daemon's "
-                "version here"
+                f"this version does not understand the answer of {self.url} (at {place}); install the daemon's version"
             ) from None
         finally:
-            gc.freeze()  # nor will it be later on, while what is shown is made of it
+            gc.freeze()  # the answer stays in use until the end
             gc.enable()
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> Mapping[str, Any]:
@@ -159,7 +158,7 @@ class Server:
         return self._decoded(*self._exchange(method, self._base + path, body=body, headers=headers))
 
     def _exchange(self, method: str, path: str, **options: Any) -> tuple[int, str, bytes]:
-        """Status, content type and content of the answer, which has a bound: another process may answer there."""
+        """Return status, content type and content of the answer. Its size is limited: it may not be a daemon's."""
         try:
             response = self._pool.request(method, path, redirect=False, preload_content=False, **options)
             content = response.read(_LARGEST_ANSWER + 1)
@@ -206,7 +205,7 @@ class Server:
 
 
 def _cause(error: Exception) -> str:
-    """Why there was no connection, in the system's own words."""
+    """Return the system's reason for a failed connection."""
     cause = error.__cause__
     if isinstance(cause, OSError):
         return (cause.strerror or str(cause)).lower()
@@ -214,13 +213,13 @@ def _cause(error: Exception) -> str:
 
 
 def _permission(path: Path) -> str:
-    """What to do where the user may not use a socket: the group of its folder may, if the folder lets it in."""
+    """Return the remedy if the user may not use a socket. Its folder's group may, if the folder permits it."""
     alone = "run the command as root, or as the daemon's user"
     try:
         folder = path.parent.stat()
         group = grp.getgrgid(folder.st_gid).gr_name
         user = pwd.getpwuid(os.getuid()).pw_name
-    except (KeyError, OSError):  # a made-up user of a container, or a folder that cannot be seen either
+    except (KeyError, OSError):  # a container's user without a name, or a folder that cannot be read either
         return alone
     if not folder.st_mode & stat.S_IXGRP:
         return alone

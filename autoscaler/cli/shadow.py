@@ -1,4 +1,4 @@
-"""`autoscaler shadow`: what a dry run would have made different."""
+"""`autoscaler shadow`: compares a target with its dry run."""
 
 from typing import Annotated
 
@@ -20,9 +20,9 @@ def shadow(
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,
 ) -> None:
-    """Compare a target with the shadow of its dry run: the size that the decisions would have made of it.
+    """Compare a target with the shadow of its dry run: the size that the decisions would have led to.
 
-    Instance-hours, time above target, time at the maximum, changes of size and of direction. Looks as far back as
+    Shows instance-hours, time above target, time at the maximum, changes of size and of direction, for at most
     state.detail (2d).
     """
     begin, end = span(since, until)

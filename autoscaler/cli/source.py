@@ -1,4 +1,4 @@
-"""Where commands get documents from: the daemon, or without one the state."""
+"""Gets documents from the daemon; if none runs, from the state."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ from autoscaler.documents.summary import AutoscalerList, Summary
 from autoscaler.errors import AutoscalerError, ServerError
 from autoscaler.labels import Selector
 
-if TYPE_CHECKING:  # slow: each command loads what it shows; SQLAlchemy and the configuration only without a daemon
+if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and without a daemon SQLAlchemy
     from autoscaler.config import Settings
     from autoscaler.documents.base import Document
     from autoscaler.documents.detail import Detail
@@ -35,33 +35,33 @@ DEFAULT_CONFIG: Final = Path("/etc/autoscaler/autoscaler.yaml")
 _DEFAULT_SERVER: Final = "http://127.0.0.1:9797"
 _SERVICE_SOCKET: Final = Path("/run/autoscaler/control/control.sock")
 _SERVICE_FOLDER: Final = Path("/var/lib/autoscaler")
-"""Where systemd keeps the service's state. A shell does not have the service's $STATE_DIRECTORY."""
+"""The service's state folder. A shell does not have the service's $STATE_DIRECTORY."""
 _PAGE: Final = 2_500
-"""Autoscalers of one answer: ten thousand in one took the daemon a hundred MiB for a moment."""
+"""Autoscalers in one answer. The daemon would need a hundred MiB for ten thousand."""
 _LONGEST_NAME: Final = 253
-"""That the API takes."""
+"""The API's limit."""
 _MOST_EVENTS: Final = 10_000
 
 
 class UnknownName(AutoscalerError):
-    """There is no such autoscaler; the message says which name is near."""
+    """There is no such autoscaler. The message names the nearest one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """What the options say about the daemon and, without one, about its state."""
+    """The options that locate the daemon and, if it does not run, its state."""
 
     server: str | None
-    """--server, or $AUTOSCALER_SERVER; None: neither is given."""
+    """--server or $AUTOSCALER_SERVER; None: neither is given."""
     http_config: Path | None
     config: Path | None
-    """The daemon's configuration, which says where its control socket and its state are; None: the service's."""
+    """The daemon's configuration, which names its control socket and its state; None: the service's."""
 
     def connect(self) -> Server:
-        """The daemon, not asked yet: at the given URL, else at its control socket.
+        """Return the daemon at the given URL, else at its control socket, before any request.
 
-        With credentials, which are for TCP, the socket is left out. Raises ConfigError, ServerError;
-        typer.BadParameter for an invalid URL.
+        Credentials are for TCP; with them the socket is not used. Raises ConfigError, ServerError; typer.BadParameter
+        for an invalid URL.
         """
         if self.server is not None:
             return self._at(self.server)
@@ -69,7 +69,7 @@ class Where:
         return self._at(over_tcp if self.http_config is not None else f"unix://{quote(str(socket))}")
 
     def connect_to_read(self) -> Sequence[Server]:
-        """The daemon at each place where a command that only reads may find it, in this order. Raises as `connect`."""
+        """Return the daemon at each address that a command that only reads tries, in order. Raises as `connect`."""
         first = self.connect()
         return (first,) if first.socket is None or self.server is not None else (first, self._at(self._places()[1]))
 
@@ -85,7 +85,7 @@ class Where:
             raise typer.BadParameter(str(error), param_hint="--server") from None
 
     def _places(self) -> tuple[Path, str]:
-        """The socket and the address of the configuration that is given, else the service's."""
+        """Return the socket and the address of the given configuration, else the service's."""
         if self.config is None:
             return _SERVICE_SOCKET, _DEFAULT_SERVER
         from autoscaler.config.control_socket import configured_places, default_socket  # noqa: PLC0415 - slow
@@ -94,7 +94,7 @@ class Where:
         socket, address = configured_places(self.config)
         if socket is None:
             by_hand = default_socket(os.environ, state_folder(os.environ))
-            # `exists` raises where a folder is closed
+            # `exists` raises if a folder may not be read
             socket = by_hand if os.access(by_hand, os.F_OK) else _SERVICE_SOCKET
         if address is None:
             return socket, _DEFAULT_SERVER
@@ -102,19 +102,19 @@ class Where:
 
 
 class Source:
-    """Documents. Every method raises AutoscalerError.
+    """Gets documents. Every method raises AutoscalerError.
 
-    After the daemon once did not answer, all further documents come from the state.
+    Once the daemon has not answered, all further documents come from the state.
     """
 
     def __init__(self, where: Where) -> None:
         """As `Where.connect`."""
         self._where = where
         self._servers = list(where.connect_to_read())
-        """The first one is asked, and dropped where no daemon answers there."""
+        """The first one is used, and removed if no daemon answers."""
         self._library: Library | None = None
         self.refused_reload: ReloadStatus | None = None
-        """The daemon's last reload, if it was refused, as `autoscalers` and `named` last found it."""
+        """The daemon's last reload, if it was refused, from the last call of `autoscalers` or `named`."""
         self._closing = ExitStack()
         for each in self._servers:
             self._closing.callback(each.close)
@@ -126,7 +126,7 @@ class Source:
         self._closing.close()
 
     def autoscalers(self, selector: Selector | None = None, containing: str = "") -> Sequence[Summary]:
-        """All of them, or those whose labels fit and whose names contain a text, by name."""
+        """Return all autoscalers, or those whose labels match and whose names contain a text, by name."""
         found: list[Summary] = []
         while True:
             page = self._page(len(found), selector, containing[:_LONGEST_NAME])
@@ -145,8 +145,8 @@ class Source:
         )
 
     def named(self, names: Sequence[str]) -> Sequence[Summary]:
-        """Those of these names, in their order. Raises UnknownName."""
-        alone = names[0] if len(set(names)) == 1 else ""  # so that one costs no answer about the whole fleet
+        """Return the autoscalers with these names, in their order. Raises UnknownName."""
+        alone = names[0] if len(set(names)) == 1 else ""  # one does not need an answer about the whole fleet
         known = {each.name: each for each in self.autoscalers(containing=alone)}
         for name in names:
             if name not in known:
@@ -154,7 +154,7 @@ class Source:
         return [known[name] for name in dict.fromkeys(names)]
 
     def autoscaler(self, name: str) -> "Detail":
-        """One of them. Raises UnknownName."""
+        """Return one autoscaler in detail. Raises UnknownName."""
         from autoscaler.documents.detail import Detail  # noqa: PLC0415 - slow, and `get` is to be quick
 
         return self._read_named(
@@ -164,7 +164,7 @@ class Source:
         )
 
     def explanation(self, name: str, at: datetime | None) -> "Explanation":
-        """The decision in force at a time; None: the last. Raises UnknownName."""
+        """Return the decision in force at a time; None: the last. Raises UnknownName."""
         from autoscaler.documents.explanation import Explanation  # noqa: PLC0415 - likewise
 
         return self._read_named(
@@ -174,7 +174,7 @@ class Source:
         )
 
     def history(self, name: str, since: datetime, until: datetime, points: int) -> "HistoryDocument":
-        """Decisions over a time, as at most so many points. Raises UnknownName."""
+        """Return the decisions over a time, as at most `points` points. Raises UnknownName."""
         from autoscaler.documents.history import HistoryDocument  # noqa: PLC0415 - likewise
 
         return self._read_named(
@@ -192,7 +192,7 @@ class Source:
         )
 
     def shadow(self, name: str, since: datetime, until: datetime) -> "ShadowDocument":
-        """A dry run's target beside its shadow. Raises UnknownName, NotFound."""
+        """Compare a dry run's target with its shadow. Raises UnknownName, NotFound."""
         from autoscaler.documents.shadow import ShadowDocument  # noqa: PLC0415 - likewise
 
         return self._read_named(
@@ -204,7 +204,7 @@ class Source:
         )
 
     def events(self, name: str | None, since: datetime, *, merged: bool = True) -> "EventList":
-        """The newest, equal ones counted if `merged`. Raises UnknownName."""
+        """Return the newest events; with `merged`, equal ones are counted. Raises UnknownName."""
         from autoscaler.documents.events import EventList  # noqa: PLC0415 - likewise
 
         path = ("events",) if name is None else ("autoscalers", name, "events")
@@ -221,7 +221,7 @@ class Source:
         )
 
     def status(self) -> "StatusDocument":
-        """The daemon, where one answers, and all that share the state."""
+        """Return the status of the daemon, if one answers, and of all that share the state."""
         from autoscaler.documents.hosts import HostList, StatusDocument  # noqa: PLC0415 - likewise
         from autoscaler.documents.status import DaemonStatus  # noqa: PLC0415 - likewise
 
@@ -283,21 +283,21 @@ class Source:
             raise ServerError(f"{down}; if it runs, {ELSEWHERE}. Its state cannot be read either: {error}") from None
         self._closing.enter_context(archive)
         place = "its database" if url is not None else folder
-        typer.echo(f"{down}; this is read from its state in {place}. If it runs, {ELSEWHERE}", err=True)
+        typer.echo(f"{down}; the following is from its state in {place}. If it runs, {ELSEWHERE}", err=True)
         return Library(archive, scalers)
 
 
 def state_place(config: Path | None) -> "tuple[str | None, Path, Settings | None]":
-    """Where the daemon's state is: `state.url`, and the folder that counts without one; and the configuration.
+    """Return `state.url`, the state folder that is used without it, and the configuration.
 
-    That is None where no file is named and there is none at the default place. Raises ConfigError.
+    The configuration is None if no file is named and the default one does not exist. Raises ConfigError.
     """
     settings = _settings(config)
     return None if settings is None else settings.state.url, daemons_folder(), settings
 
 
 def daemons_folder(service: Path = _SERVICE_FOLDER) -> Path:
-    """The state folder of the daemon on this machine: this shell's own where there is one, else the service's."""
+    """Return the state folder of this machine's daemon: this user's if it exists, else the service's."""
     from autoscaler.record.folder import state_folder  # noqa: PLC0415 - see TYPE_CHECKING above
 
     folder = state_folder(os.environ)
@@ -305,7 +305,7 @@ def daemons_folder(service: Path = _SERVICE_FOLDER) -> Path:
 
 
 def running_config(config: Path | None, candidate: Path) -> Path:
-    """The running configuration: the file that is named, else the one at the default place, else the candidate."""
+    """Return the running configuration: the named file, else the default one, else the candidate."""
     return config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else candidate)
 
 
@@ -322,11 +322,11 @@ def _rfc3339(at: datetime | None) -> str | None:
 
 
 def unknown(name: str, known: Iterable[str]) -> UnknownName:
-    """The error for a name that is not among `known`: it names the nearest."""
+    """Return the error for a name that is not among `known`. It suggests the nearest name."""
     return UnknownName(f"there is no autoscaler {name[:64]!r}; {nearest(name, known, '`autoscaler get` lists them')}")
 
 
 def nearest(name: str, known: Iterable[str], otherwise: str) -> str:
-    """What to do about a name that is not among `known`. `otherwise`: where none is near."""
+    """Return the remedy for a name that is not among `known`. `otherwise`: the remedy if none is near."""
     near = get_close_matches(name, sorted(known), n=1)
     return f"did you mean {near[0]}?" if near else otherwise

@@ -20,11 +20,11 @@ def status(
 ) -> None:
     """Show the daemon, its shards, and the daemons that share the state.
 
-    SHARDS: how many of the connection's shards run here, and how many of them hang. Where several daemons share a
-    PostgreSQL state, the last table has a row for each: how many shards of which connections it holds; LEASE, how long
-    others leave it alone unless it renews; CONFIGURATION, whether it has the one that was loaded last. What is wrong,
-    and autoscalers that no daemon serves, are on stderr. Without a daemon, the command shows what a PostgreSQL state
-    has of the others.
+    SHARDS: the connection's shards that run here, and those of them that hang. If several daemons share a PostgreSQL
+    state, the last table has a row for each, with the shards of each connection that it holds. LEASE: the time until
+    other daemons take these over, unless it renews. CONFIGURATION: whether it has the one that was loaded last.
+    Problems, and autoscalers that no daemon serves, are on stderr. Without a daemon, the command shows the daemons that
+    a PostgreSQL state lists.
     """
     with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
         found = source.status()

@@ -1,4 +1,4 @@
-"""What pause, resume and override have in common: asking the daemon, which alone can do it."""
+"""Requests of pause, resume and override to the daemon, and their results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,25 +30,25 @@ Reason: TypeAlias = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Whom a command is about: one by name, or several."""
+    """The autoscalers that a command targets: one by name, or several."""
 
     name: str | None
     selector: Selector | None
-    """Only without a name; None: all of them."""
+    """Without a name; None: all."""
 
     @classmethod
     def of(cls, name: str | None, every: bool, labels: str | None) -> "Chosen":
-        """Exactly one is to be given. Raises typer.BadParameter."""
+        """Return the choice. Exactly one of the three must be given. Raises typer.BadParameter."""
         chosen = selector(labels)
         if (name is not None) + every + (chosen is not None) != 1:
             raise typer.BadParameter("give one of the three", param_hint="NAME, --all, --selector")
         if chosen is not None and not chosen.requirements:
-            raise typer.BadParameter("it fits every autoscaler; say so with --all", param_hint="--selector")
+            raise typer.BadParameter("it matches every autoscaler; use --all", param_hint="--selector")
         return cls(name, chosen)
 
 
 def change(where: Where, chosen: Chosen, verb: str, body: Mapping[str, Any]) -> None:
-    """Ask for it, and print what is in force then. Exits 1 when it is refused or no daemon answers."""
+    """Send the request, and print what is in force then. Exits with 1 if it is refused or no daemon answers."""
     with exit_on_error():
         server = where.connect()
         try:
@@ -77,7 +77,7 @@ def _change_several(server: Server, selector: Selector | None, verb: str, body: 
     which = {"all": True} if selector is None else {"labelSelector": selector.text}
     done = server.post(SteeredList, verb, body={**body, **which})
     noun = "autoscaler" if done.total == 1 else "autoscalers"
-    what = "taken back" if done.pause is None else _paused(done.pause, datetime.now(UTC))
+    what = "resumed" if done.pause is None else _paused(done.pause, datetime.now(UTC))
     return [*(f"{clean(name)}: {what}" for name in done.autoscalers), f"{done.total} {noun}: {what}"]
 
 

@@ -1,5 +1,5 @@
-"""What the terminal, the page and the HTTP API show, as typed documents: pure functions of recorded values.
+"""Typed documents that the terminal, the page and the HTTP API show: pure functions of recorded values.
 
-One file for each document; `library` makes them from the state. Nothing is imported here, so that a command only
-loads what it shows.
+Each document has a file; `library` makes documents from the state. This file imports nothing, so that a command loads
+only the documents that it shows.
 """

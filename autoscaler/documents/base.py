@@ -1,4 +1,4 @@
-"""What every document has in common: frozen, typed, camelCase in JSON, described for OpenAPI by its docstrings."""
+"""The base of every document: frozen, typed, camelCase in JSON; its docstrings describe it in OpenAPI."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -8,13 +8,13 @@ from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 _mirrored: dict[tuple[type, type], Sequence[str]] = {}
-"""Of a document and a type of the model: the fields that both have."""
+"""Document and type of the model -> the fields that both have."""
 
 
 class Document(BaseModel):
-    """A value that is shown: made by pure functions here, sent as JSON, and read back by the command line.
+    """A value that is shown. The daemon sends it as JSON, and the command line reads it back.
 
-    Unknown keys are ignored on reading, so that an older command line understands a newer daemon.
+    Readers ignore unknown keys, so that an older command line understands a newer daemon.
     """
 
     model_config = ConfigDict(
@@ -30,7 +30,7 @@ class Document(BaseModel):
 
     @classmethod
     def of(cls, value: object, /, **others: Any) -> Self:
-        """The document of a value of the model: its fields of the same names, and `others`."""
+        """Return the document of a value of the model: the fields of the same names, and `others`."""
         names = _mirrored.get((cls, type(value)))
         if names is None:
             names = _mirrored[cls, type(value)] = tuple(name for name in cls.model_fields if hasattr(value, name))
@@ -42,4 +42,4 @@ Seconds: TypeAlias = Annotated[
     PlainSerializer(timedelta.total_seconds, return_type=float),
     WithJsonSchema({"type": "number", "description": "In seconds."}),
 ]
-"""A duration; in JSON a number of seconds, which is also how it is read."""
+"""A duration; in JSON a number of seconds."""

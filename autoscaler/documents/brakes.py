@@ -1,4 +1,4 @@
-"""Brakes as they are shown: those that an autoscaler has, and those that are on."""
+"""Brakes: those that an autoscaler has, and those that are on."""
 
 from collections.abc import Iterator
 
@@ -8,28 +8,28 @@ from autoscaler.quantity import format_duration
 
 
 class BrakeDocument(Document):
-    """A brake as it is configured."""
+    """A configured brake."""
 
     brake: Brake
     percent: int | None
-    """Of `unfulfilled` and `loss`: the share from which on it counts; null: it has none."""
+    """The threshold of `unfulfilled` and `loss`; null: the brake has none."""
     duration_seconds: Seconds
-    """The progress deadline of `unfulfilled`; how long the others hold."""
+    """The progress deadline of `unfulfilled`; the hold of the others."""
     text: str
-    """What it does, such as `no scale-in for 5m after 30 % of the instances were gone at once`."""
+    """Its effect, such as `no scale-in for 5m after 30 % or more of the instances were gone at once`."""
 
 
 class ActiveBrakeDocument(Document):
-    """A brake that is on, whether or not the metrics ask for what it prevents."""
+    """A brake that is on, even if the metrics do not ask for the change that it prevents."""
 
     brake: Brake
     reason: str
-    """Of the condition AbleToScale where it prevents a change."""
+    """The reason of AbleToScale if the brake prevents a change."""
     message: str
 
 
 def configured(brakes: Brakes) -> tuple[BrakeDocument, ...]:
-    """Those that an autoscaler has."""
+    """Return the documents of an autoscaler's brakes."""
     return tuple(_configured(brakes))
 
 
@@ -37,7 +37,7 @@ def _configured(brakes: Brakes) -> Iterator[BrakeDocument]:
     unfulfilled, loss, outside = brakes.unfulfilled, brakes.loss, brakes.outside_change
     if unfulfilled is not None:
         percent, span = unfulfilled.percent, unfulfilled.progress_deadline
-        text = f"does not grow once more than {percent} % has been missing for {format_duration(span)} without progress"
+        text = f"no scale-out after more than {percent} % was missing for {format_duration(span)} without progress"
         yield BrakeDocument(brake=Brake.UNFULFILLED, percent=percent, duration_seconds=span, text=text)
     if loss is not None:
         text = (
@@ -46,5 +46,5 @@ def _configured(brakes: Brakes) -> Iterator[BrakeDocument]:
         )
         yield BrakeDocument(brake=Brake.LOSS, percent=loss.percent, duration_seconds=loss.hold, text=text)
     if outside is not None:
-        text = f"a size that somebody else set is left for {format_duration(outside.hold)}"
+        text = f"a size that another program or person set is kept for {format_duration(outside.hold)}"
         yield BrakeDocument(brake=Brake.OUTSIDE_CHANGE, percent=None, duration_seconds=outside.hold, text=text)

@@ -1,4 +1,4 @@
-"""One autoscaler with all that is known of it."""
+"""One autoscaler in detail."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from autoscaler.documents.rules import SpecDocument, spec
 from autoscaler.documents.summary import Summary
 from autoscaler.model import Autoscaler
 
-if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs neither SQLAlchemy nor YAML for it
+if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy and YAML
     from autoscaler.config.settings import PrometheusSource
     from autoscaler.record import EventRow, Record
 
@@ -21,15 +21,15 @@ class Detail(Document):
 
     summary: Summary
     spec: SpecDocument
-    """As it is configured; of one that left the configuration, as it last was."""
+    """Its configuration; the last one, if it was removed from the file."""
     warnings: tuple[str, ...]
-    """The target's own, for the operator; then what makes a dry run's shadow doubtful."""
+    """The target's warnings, then the reasons to doubt a dry run's shadow."""
     conclusion: str | None = None
-    """What the last decision came to and why, such as `stays at 4: a higher recommendation, 6, 3m ago`."""
+    """The result of the last decision and its cause, such as `stays at 4: a higher recommendation, 6, 3m ago`."""
     instances: InstanceList | None = None
-    """As the last cycle read them; null: there was none, or it could not read them."""
+    """The instances in the last cycle; null: there was none, or it could not read them."""
     events: tuple[EventDocument, ...]
-    """Counted, the newest last."""
+    """Equal events are counted; the newest is last."""
 
 
 def detail(
@@ -39,9 +39,9 @@ def detail(
     events: "Sequence[EventRow]",
     sources: "Mapping[str, PrometheusSource]",
 ) -> Detail:
-    """Its document.
+    """Return the document of one autoscaler.
 
-    `scaler`: as configured, or as it was last recorded. `record`: the last cycle, if there was one. `sources`: the
+    `scaler`: as configured, or as last recorded. `record`: the last cycle, if there was one. `sources`: the
     configuration's.
     """
     return Detail(

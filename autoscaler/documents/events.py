@@ -1,4 +1,4 @@
-"""Events, equal ones counted."""
+"""Events; equal ones are counted."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from autoscaler.documents.base import Document
 from autoscaler.model import Direction, EventType
 
-if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
+if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
     from autoscaler.record import EventRow
 
 
@@ -22,19 +22,18 @@ class EventDocument(Document):
     last: datetime
     dry_run: bool
     direction: Direction | None = None
-    """Of a change of size, also of one that failed and of a dry run's shadow: `out` or `in`; null: it is of another
-    kind."""
+    """The direction of a change of size, also of a failed one and of a shadow's; null: another kind of event."""
 
 
 class EventList(Document):
     """A page of events."""
 
     events: tuple[EventDocument, ...]
-    """In the order of their last time, the newest last."""
+    """Sorted by their last time, the newest last."""
     total: int
-    """How many there are on all pages."""
+    """The number on all pages."""
 
 
 def event(row: "EventRow") -> EventDocument:
-    """The document of equal events."""
+    """Return the document of equal events."""
     return EventDocument.of(row, autoscaler=row.name)

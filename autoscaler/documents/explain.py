@@ -53,7 +53,7 @@ from autoscaler.model import (
 )
 from autoscaler.record import Record
 
-if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no configuration's loader for it
+if TYPE_CHECKING:  # the command line reads the daemon's documents without the configuration's loader
     from autoscaler.config.settings import PrometheusSource
 
 
@@ -62,9 +62,9 @@ def explanation(
     sources: "Mapping[str, PrometheusSource]" = MappingProxyType({}),
     last: Mapping[MetricKey, LastValue] = MappingProxyType({}),
 ) -> Explanation:
-    """One decision explained, as far as it is still known.
+    """Return the explanation of one decision, as far as its inputs are still known.
 
-    `sources`: the configuration's, for links to queries. `last`: what the metrics that failed measured last.
+    `sources`: the configuration's, for links to queries. `last`: the last values of the metrics that failed.
     """
     decision, scaler, observed, before = record.decision, record.scaler, record.observation, record.history
     case = _case(in_place_of_target(record))
@@ -96,7 +96,7 @@ def _with_text(way: Way, decision: Decision) -> Way:
 
 
 def _case(record: Record) -> "_Case | None":
-    """None where what it was made from is no longer known."""
+    """Return None if the decision's inputs are no longer known."""
     decision, scaler, observed = record.decision, record.scaler, record.observation
     if observed is None or record.history is None:
         return None
@@ -106,7 +106,7 @@ def _case(record: Record) -> "_Case | None":
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A decision, what was remembered after it, and where its metrics begin to ask for another size."""
+    """A decision, the history after it, and the thresholds of its metrics."""
 
     scaler: Autoscaler
     decision: Decision
@@ -116,7 +116,7 @@ class _Case:
 
     @property
     def size(self) -> int | None:
-        """The size after it; None: the target could not be read."""
+        """Return the size after the decision; None: the target could not be read."""
         decision = self.decision
         return decision.current if decision.written is None else decision.written
 
@@ -139,12 +139,12 @@ class _Case:
         return tuple(found)
 
     def if_unchanged(self) -> MoveDocument | None:
-        """The first change if every cycle read the same.
+        """Return the first change if every further cycle reads the same values.
 
-        None after a write, as the new size will have other metrics, and while the connection's limits are in the way.
+        None after a write, because the metrics will differ at the new size, and while the connection's limits apply.
         """
         if self.decision.change is not None or self._shared_limits():
-            return None  # when a connection's limits let go depends on all of its autoscalers
+            return None  # the end of a connection's limits depends on all of its autoscalers
         return self._document(self._forecast(self.observed).move)
 
     def ways(self) -> tuple[Way, ...]:
@@ -154,7 +154,7 @@ class _Case:
         return (self._way(Direction.OUT, outcomes), self._way(Direction.IN, outcomes))
 
     def _way(self, direction: Direction, outcomes: Sequence[MetricOutcome]) -> Way:
-        """Out needs one metric that asks for more, in needs all of them to ask for less; some may do so already."""
+        """Scale-out needs one metric that asks for more; scale-in needs all to ask for less. Some may do so already."""
         out = direction is Direction.OUT
         asking = [self._asks(outcome, direction) for outcome in outcomes]
         tried = [_just_past(each, direction) for each in self.thresholds]
@@ -180,7 +180,7 @@ class _Case:
         )
 
     def _towards(self, direction: Direction, move: outlook.Move | None) -> outlook.Move | None:
-        """The move, if it goes there: what windows remember may lead the other way first."""
+        """Return the move if it has this direction: the windows' recommendations may lead in the other one first."""
         return move if move is not None and direction_of(self.decision.current, move.size) is direction else None
 
     def _asks(self, outcome: MetricOutcome, direction: Direction) -> bool:
@@ -188,18 +188,18 @@ class _Case:
         return direction_of(self.decision.current, outcome.proposal) is direction
 
     def _shared_limits(self) -> Sequence[Step]:
-        """What the connection's limits did to the number."""
+        """Return the steps of the connection's limits."""
         return [step for step in self.decision.trace if step.reason in CONNECTION_LIMITS]
 
     def _condition(self, place: int, direction: Direction) -> str:
-        """What one metric has to be in order to ask for another size, or already is: `average queue above 22`."""
+        """Return the value at which one metric asks for another size, or its present one: `average queue above 22`."""
         outcome, known = self.decision.metrics[place], self.thresholds[place]
         out = direction is Direction.OUT
         limit = None if known is None else known.above if out else known.below
         subject = _subject(outcome)
         word = "above" if out else "below"
         wanted = "" if limit is None else f" {word} {_limit(limit, outcome)}"
-        only_zero = limit == 1 and not out  # nothing else is below the smallest value
+        only_zero = limit == 1 and not out  # only 0 is below the smallest value
         if not self._asks(outcome, direction):
             return f"{subject} 0" if only_zero else f"{subject}{wanted}"
         if only_zero:
@@ -227,7 +227,7 @@ class _Case:
 
 
 def _just_past(known: Thresholds | None, direction: Direction) -> Reading | None:
-    """What a metric would read just past its threshold; None: it has none."""
+    """Return the reading just past a metric's threshold; None: it has no threshold."""
     if known is None:
         return None
     return known.reading_above if direction is Direction.OUT else known.reading_below
@@ -279,7 +279,7 @@ def _metrics(
 
 
 def _unmatched(outcome: MetricOutcome) -> tuple[str, ...]:
-    """The samples of no instance: those that are named, then how many more there are."""
+    """Return the samples that match no instance: some names, then the number of others."""
     more = outcome.more_unmatched
     return (*outcome.unmatched, f"and {more} more") if more else outcome.unmatched
 

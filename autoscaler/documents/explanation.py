@@ -1,4 +1,4 @@
-"""What an explained decision holds."""
+"""The document of an explained decision."""
 
 from datetime import datetime
 
@@ -14,53 +14,53 @@ from autoscaler.model import Direction
 
 
 class Samples(Document):
-    """What became of a per-instance metric's samples; of any other, how many values there were."""
+    """The use of a metric's samples."""
 
     read: int | None
-    """Samples that were joined to an instance, or values; null: no longer known."""
+    """Samples that were joined to an instance; of a metric that is not read per instance, its values. null: unknown."""
     ready: int
-    """Units (instances by weight) whose samples counted."""
+    """Units (instances by weight) whose samples count."""
     missing: tuple[str, ...]
-    """Instances that run and have no sample."""
+    """Running instances without a sample."""
     not_ready: tuple[str, ...]
     ignored: tuple[str, ...]
-    """Instances that failed or are on their way out."""
+    """Instances that failed or are being removed."""
     unmatched: tuple[str, ...]
-    """Samples that belong to no instance, or to more than one."""
+    """Samples that match no instance, or more than one."""
     dropped: tuple[str, ...]
-    """Instances whose sample was unusable, with why."""
+    """Instances whose sample is unusable, with the reason."""
 
 
 class ThresholdDocument(Document):
-    """Where a metric begins to ask for another size, with all else as it was. null: nowhere."""
+    """The values at which a metric begins to ask for another size, if nothing else changes. null: none."""
 
     above: float | None
     above_text: str | None
-    """As kubectl writes it: it asks for more above this."""
+    """In kubectl's notation."""
     below: float | None
     below_text: str | None
 
 
 class ExplainedMetric(MetricDocument):
-    """A metric and how its proposal came about."""
+    """A metric and the calculation of its proposal."""
 
     ratio: float | None
     proposal: int | None
-    """Replicas that this metric alone, or its fallback, asks for; null when it failed and no fallback stands in."""
+    """Replicas that this metric alone, or its fallback, asks for; null: it failed and has no fallback in force."""
     detail: str
     wins: bool
-    """Whether the decision follows it: it asks for most."""
+    """Whether the decision follows this metric, because it asks for most."""
     samples: Samples
     query: QueryDocument | None = None
-    """What was asked for it."""
+    """The query of the metric."""
     last: LastValue | None = None
-    """Where it has no value: its last one; null: it has one, or had none in the day before."""
+    """The last value of a metric that has none; null: it has one, or had none in the day before."""
     thresholds: ThresholdDocument | None
-    """null: it failed, or the instances are not yet as many as the size, so that no threshold is right."""
+    """null: the metric failed, or the number of instances differs from the size, so that no threshold is exact."""
 
 
 class StepDocument(Document):
-    """One stage of the decision: what it did to the number and why."""
+    """One stage of the decision: its change of the number, and the reason."""
 
     reason: str
     before: int
@@ -69,7 +69,7 @@ class StepDocument(Document):
 
 
 class BoundsDocument(Document):
-    """The sizes that were allowed, and whose bounds they are."""
+    """The bounds in force, and where they come from."""
 
     minimum: int
     maximum: int
@@ -78,29 +78,29 @@ class BoundsDocument(Document):
 
 
 class Stabilization(Document):
-    """A recommendation in the window that kept the size."""
+    """The recommendation in the stabilization window that kept the size."""
 
     direction: Direction
     recommendation: int
     until: datetime
-    """When the last of its kind leaves the window."""
+    """When the last recommendation of this size leaves the window."""
     remaining_seconds: Seconds
 
 
 class Allowance(Document):
-    """What the scaling policies of one direction allow."""
+    """The sizes that the scaling policies of one direction allow."""
 
     direction: Direction
     size: int
-    """The farthest size allowed at the time, whatever the bounds."""
+    """The farthest size that the policies allow now, without regard to the bounds."""
     next_size: int | None
-    """And the one allowed next, as changes leave the policies' periods; null: none."""
+    """The farthest size after the next change leaves a policy's period; null: none."""
     next_at: datetime | None
     next_seconds: Seconds | None
 
 
 class MoveDocument(Document):
-    """A change of size ahead."""
+    """A future change of size."""
 
     at: datetime
     in_seconds: Seconds
@@ -109,19 +109,19 @@ class MoveDocument(Document):
 
 
 class Way(Document):
-    """What it takes for the size to move in one direction."""
+    """The requirements for a change of size in one direction."""
 
     direction: Direction
     when: tuple[str, ...]
-    """Out: any of these is enough. In: all of them are needed. Empty: nothing more is needed, or no value would do."""
+    """Out: one of these is enough. In: all are needed. Empty: nothing more is needed, or no value is sufficient."""
     met: tuple[str, ...] = ()
-    """What holds already: metrics that ask for such a size now."""
+    """The metrics that already ask for such a size."""
     hurdles: tuple[StepDocument, ...]
-    """What would still hold or cut it in the next cycle; where nothing is `earliest`, what stays in the way."""
+    """The stages that would limit the size in the next cycle; if `earliest` is null, those that prevent the change."""
     earliest: MoveDocument | None
-    """The first change if the metrics went just past those values at once; null: none within the windows."""
+    """The first change if the metrics passed those values now; null: none within the windows."""
     text: str = ""
-    """All of it in sentences; empty: there is nothing to say."""
+    """The same in sentences; empty: there is nothing to say."""
 
 
 class Explanation(Document):
@@ -134,11 +134,11 @@ class Explanation(Document):
     current: int | None
     """The target's size."""
     shadow: int | None = None
-    """The size that a dry run's shadow had, from which it was decided; null: there was none."""
+    """The size of a dry run's shadow, from which it was decided; null: there is none."""
     desired: int | None
     written: int | None
     outcome: str | None
-    """What the write came to: Written, Unchanged, Held, Conflict, Proposed or an error's class; null: none was due."""
+    """The result of the write: Written, Unchanged, Held, Conflict, Proposed or an error's class; null: none was due."""
     error: str | None
     metrics: tuple[ExplainedMetric, ...]
     trace: tuple[StepDocument, ...]
@@ -147,19 +147,19 @@ class Explanation(Document):
     stabilization: Stabilization | None
     """null: no window changed the number."""
     policies: tuple[Allowance, ...]
-    """Empty without `behavior`, or where the target could not be read."""
+    """Empty without `behavior`, or if the target could not be read."""
     steering: SteeringDocument
     brakes: tuple[ActiveBrakeDocument, ...] = ()
-    """Those that were on, whether or not the metrics asked for what they prevent."""
+    """The brakes that were on, even if the metrics did not ask for the change that they prevent."""
     if_unchanged: MoveDocument | None
-    """The first change if every cycle read the same again; null: none, or something was written just now."""
+    """The first change if every further cycle reads the same values; null: none, or this decision wrote a size."""
     ways: tuple[Way, ...]
-    """Out, then in. Empty where the metrics were not read."""
+    """Out, then in. Empty if the metrics were not read."""
     detailed: bool
-    """Whether all that it was made from is still known. false: it is older than state.detail, and the last decision
-    before its time in which something changed."""
+    """Whether all inputs of the decision are known. false: it is older than state.detail, and the last decision until
+    that time in which something changed."""
     instances: InstanceList | None = None
-    """With what each of them measured; null: the target could not be read, or this is no longer known."""
+    """The instances with their samples; null: the target could not be read, or this is no longer known."""
     warnings: tuple[str, ...]
     lines: tuple[str, ...]
     """The same in sentences."""

@@ -1,4 +1,4 @@
-"""Decisions over a time, as charts are drawn from them."""
+"""Decisions over a time, for charts."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from autoscaler.documents.metric import number
 from autoscaler.documents.thinning import even
 from autoscaler.model import TargetType
 
-if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
+if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
     from autoscaler.record import EventRow, MetricPoint, SeriesRow
 
 
@@ -25,18 +25,18 @@ class PointMetric(Document):
 
 
 class Point(Document):
-    """One decision as a chart needs it."""
+    """One decision of a chart."""
 
     at: datetime
     current: int | None
     desired: int | None
     minimum: int
-    """The autoscaler's own bounds at that time."""
+    """The bounds at that time."""
     maximum: int
     dry_run: bool
     metrics: tuple[PointMetric, ...]
     shadow: int | None = None
-    """The size that a dry run's shadow had; null: there was none."""
+    """The size of a dry run's shadow; null: there was none."""
 
 
 class HistoryDocument(Document):
@@ -46,9 +46,9 @@ class HistoryDocument(Document):
     since: datetime
     until: datetime
     points: tuple[Point, ...]
-    """Where there were more than asked for, evenly thinned: every change of size is kept as long as there is room."""
+    """Thinned evenly if there are more than requested. Changes of size are kept first."""
     decisions: int
-    """How many there were."""
+    """The number of decisions."""
     events: tuple[EventDocument, ...]
 
 
@@ -60,7 +60,7 @@ def history_document(
     events: "Sequence[EventRow]",
     most: int,
 ) -> HistoryDocument:
-    """The chart of one autoscaler, of at most `most` points."""
+    """Return the chart of one autoscaler, with at most `most` points."""
     return HistoryDocument(
         name=name,
         since=since,
@@ -72,7 +72,7 @@ def history_document(
 
 
 def thinned(rows: "Sequence[SeriesRow]", most: int) -> "Sequence[SeriesRow]":
-    """At most `most` rows: those at which a size changes first, then an even choice of the others; in order."""
+    """Return at most `most` rows, in order: first those where a size changes, then an even selection of the others."""
     if len(rows) <= most:
         return rows
     turns = [

@@ -1,4 +1,4 @@
-"""Which daemon serves an autoscaler, where several share the state."""
+"""The daemon that serves an autoscaler, if several share the state."""
 
 from collections.abc import Mapping
 
@@ -8,20 +8,20 @@ from autoscaler.record import target_text
 
 
 class Holders:
-    """As the state says."""
+    """The daemons that serve autoscalers, from the state."""
 
     def __init__(self, served: Mapping[str, Mapping[str, str]] | None) -> None:
-        """`served`: the autoscaler's name -> target, as text -> host and process of the daemon that serves it there.
+        """`served`: autoscaler's name -> target, as text -> host and process of the daemon that serves it.
 
         None: the state has one daemon.
         """
         self._served = served
 
     def of(self, name: str, scaler: Autoscaler | None) -> Held | None:
-        """Of an autoscaler; None: the state has one daemon.
+        """Return the holder of an autoscaler; None: the state has one daemon.
 
-        `scaler`: as the configuration has it that asks; None: it has not. Then it may be another daemon's alone, and
-        where it is nobody's either, that is no news: None.
+        `scaler`: in the configuration of this process; None: it is not there. Another daemon's configuration may have
+        it; if no daemon serves it, that is no problem either, and None is returned.
         """
         if self._served is None:
             return None

@@ -1,4 +1,4 @@
-"""The daemons that share a state, what each of them serves, and whose configuration differs."""
+"""The daemons that share a state, with their shards and differences of configuration."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,30 +9,30 @@ from autoscaler.documents.base import Document
 from autoscaler.documents.status import DaemonStatus
 from autoscaler.model import ShardName
 
-if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
-    from autoscaler.record import Followed, Member, Sharing
+if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
+    from autoscaler.record import Followed, Member, Ownership
 
 
 class HostDocument(Document):
     """One daemon that shares the state."""
 
     member: str
-    """Its id, a new one each time that it joins."""
+    """Its id. It gets a new one each time that it joins."""
     name: str
-    """Host and process, as `heldBy` of autoscalers has it: `web-1, pid 4211`."""
+    """Host and process, as in an autoscaler's `heldBy`: `web-1, pid 4211`."""
     host: str
     version: str
     joined: datetime
     lease_ends: datetime
-    """Unless it is renewed; then others take its shards over."""
+    """When other daemons take its shards over, unless it renews its lease."""
     autoscalers: int
-    """How many it serves."""
+    """The number that it serves."""
     shards: Mapping[str, int]
-    """How many of each adapter connection's shards it holds."""
+    """Adapter connection -> the number of its shards that the daemon holds."""
     loaded: datetime | None
-    """When its configuration was loaded; null: it has not said yet."""
+    """When its configuration was loaded; null: not yet known."""
     differs: tuple[str, ...]
-    """Autoscalers that its configuration has otherwise than the one loaded last, or has not, or alone has; sorted."""
+    """Autoscalers that differ from the configuration loaded last, or that only one of the two has; sorted."""
 
 
 class HostList(Document):
@@ -41,55 +41,55 @@ class HostList(Document):
     shared: bool
     """false: the state is an SQLite file, which has one daemon."""
     at: datetime
-    """When this was so, as all times here by the database's clock."""
+    """The time of this list. All times here are by the database's clock."""
     hosts: tuple[HostDocument, ...]
-    """By name."""
+    """Sorted by name."""
     unheld: tuple[str, ...]
     """Autoscalers of the configuration loaded last that no daemon serves; sorted."""
 
 
 class StatusDocument(Document):
-    """What `autoscaler status` shows."""
+    """The document of `autoscaler status`."""
 
     daemon: DaemonStatus | None
-    """null: none answers, and the state itself was read."""
+    """null: no daemon answers, and the command read the state."""
     hosts: HostList
 
 
-def host_list(sharing: "Sharing | None", now: datetime) -> HostList:
-    """Its document; None: the state has one daemon. `now`: here, where no database has a time of its own."""
-    if sharing is None:
+def host_list(ownership: "Ownership | None", now: datetime) -> HostList:
+    """Return the document. `ownership`: None if the state has one daemon; then `now` is the time of the list."""
+    if ownership is None:
         return HostList(shared=False, at=now, hosts=(), unheld=())
-    wanted = _wanted(sharing)
+    wanted = _wanted(ownership)
     hosts = sorted(
-        (_host(each, wanted, sharing) for each in sharing.members), key=lambda each: (each.name, each.member)
+        (_host(each, wanted, ownership) for each in ownership.members), key=lambda each: (each.name, each.member)
     )
-    return HostList(shared=True, at=sharing.now, hosts=tuple(hosts), unheld=tuple(unheld(sharing)))
+    return HostList(shared=True, at=ownership.now, hosts=tuple(hosts), unheld=tuple(unheld(ownership)))
 
 
-def unheld(sharing: "Sharing") -> Sequence[str]:
-    """Autoscalers of the configuration loaded last that no daemon serves, sorted.
+def unheld(ownership: "Ownership") -> Sequence[str]:
+    """Return the autoscalers of the configuration loaded last that no daemon serves, sorted.
 
-    No daemon holds their shard; or the one that does has not loaded them yet, or another shard has claimed them.
+    No daemon holds their shard, or its holder has not loaded them yet, or another shard has claimed them.
     """
-    return sorted(name for name, each in _wanted(sharing).items() if not _is_served(name, each.shard, sharing))
+    return sorted(name for name, each in _wanted(ownership).items() if not _is_served(name, each.shard, ownership))
 
 
-def _is_served(name: str, shard: ShardName, sharing: "Sharing") -> bool:
-    own = sharing.follows.get(sharing.holders.get(shard, ""), {}).get(name)
-    return own is not None and own.shard == shard == sharing.claims.get(name)
+def _is_served(name: str, shard: ShardName, ownership: "Ownership") -> bool:
+    own = ownership.follows.get(ownership.holders.get(shard, ""), {}).get(name)
+    return own is not None and own.shard == shard == ownership.claims.get(name)
 
 
-def _wanted(sharing: "Sharing") -> "Mapping[str, Followed]":
-    """The configuration that was loaded last."""
-    loaded = [each for each in sharing.members if each.loaded is not None]
+def _wanted(ownership: "Ownership") -> "Mapping[str, Followed]":
+    """Return the configuration that was loaded last."""
+    loaded = [each for each in ownership.members if each.loaded is not None]
     newest = max(loaded, key=lambda each: (each.loaded, each.id), default=None)
-    return {} if newest is None else sharing.follows.get(newest.id, {})
+    return {} if newest is None else ownership.follows.get(newest.id, {})
 
 
-def _host(member: "Member", wanted: "Mapping[str, Followed]", sharing: "Sharing") -> HostDocument:
-    own = sharing.follows.get(member.id, {})
-    held = {shard for shard, holder in sharing.holders.items() if holder == member.id}
+def _host(member: "Member", wanted: "Mapping[str, Followed]", ownership: "Ownership") -> HostDocument:
+    own = ownership.follows.get(member.id, {})
+    held = {shard for shard, holder in ownership.holders.items() if holder == member.id}
     shards = Counter(sorted(shard.adapter for shard in held))
     differs = () if member.loaded is None else _differing(own, wanted)
     return HostDocument(
@@ -99,7 +99,7 @@ def _host(member: "Member", wanted: "Mapping[str, Followed]", sharing: "Sharing"
         version=member.version,
         joined=member.joined,
         lease_ends=member.until,
-        autoscalers=sum(each.shard in held and each.shard == sharing.claims.get(name) for name, each in own.items()),
+        autoscalers=sum(each.shard in held and each.shard == ownership.claims.get(name) for name, each in own.items()),
         shards=dict(shards),
         loaded=member.loaded,
         differs=tuple(differs),

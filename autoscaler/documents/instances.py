@@ -1,4 +1,4 @@
-"""A target's instances with their readiness and what each of them measured, as the last cycle read them."""
+"""A target's instances, with their readiness and samples."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -15,23 +15,23 @@ from autoscaler.model import (
     TargetType,
 )
 
-if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
+if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
     from autoscaler.record import Record
 
 MOST_INSTANCES: Final = 50
-"""In a document: a target may have ten thousand."""
+"""The limit of a document. A target may have ten thousand."""
 
 
 class InstanceValue(Document):
-    """What one instance measured of one metric."""
+    """One metric's sample of one instance."""
 
     metric: str
     value: float | None
-    """Percents of the request for Utilization, else the quantity itself; null: the instance has no usable sample."""
+    """Percents of the request for Utilization, else the quantity; null: the instance has no usable sample."""
     text: str | None
-    """The same for reading: `63%`, `8.33`."""
+    """The value as text: `63%`, `8.33`."""
     ratio: float | None
-    """Of the metric's target; null without a value."""
+    """The value divided by the metric's target; null without a value."""
 
 
 class InstanceDocument(Document):
@@ -40,31 +40,31 @@ class InstanceDocument(Document):
     name: str
     phase: Phase
     ready: bool
-    """As decisions count it: running, and not known to be unready."""
+    """Whether decisions count it as ready: running, and not known to be unready."""
     deleting: bool
-    """On its way out: its samples are ignored."""
+    """Whether it is being removed; then its samples are ignored."""
     started_at: datetime | None
     detail: str
-    """Why it is pending or not ready, in the back end's words; may be empty."""
+    """The back end's text about its phase; may be empty."""
     values: tuple[InstanceValue, ...]
-    """One for each metric that is read per instance."""
+    """A value for each metric that is read per instance."""
 
 
 class InstanceList(Document):
-    """The instances of one target, those that need attention first."""
+    """The instances of one target; those that need attention are first."""
 
     at: datetime
     """When they were read."""
     instances: tuple[InstanceDocument, ...]
-    """At most 50: failed, unready, pending, on their way out, without a sample; then by the highest ratio."""
+    """At most 50: failed, unready, pending, being removed, without a sample; then by the highest ratio."""
     total: int
-    """How many there are."""
+    """The number of all instances."""
     ready: int
-    """How many of all are ready."""
+    """The number of ready instances."""
 
 
 def instances(record: "Record") -> InstanceList | None:
-    """The document; None: the target could not be read, or what was seen of it is no longer known."""
+    """Return the document; None: the target could not be read, or its instances are no longer known."""
     observed = record.observation
     if observed is None or not isinstance(observed.target, TargetState):
         return None
@@ -105,7 +105,7 @@ def _value(name: str, metric: MetricSpec, reading: InstanceReading) -> InstanceV
 
 
 def _urgency(instance: InstanceDocument) -> tuple[int, float, str]:
-    """Sorts what needs attention to the front."""
+    """Return the key that sorts instances that need attention first."""
     missing = any(each.value is None for each in instance.values)
     troubles: Sequence[bool] = (
         instance.phase is Phase.FAILED,

@@ -8,7 +8,7 @@ from autoscaler.documents.base import Document, Seconds
 from autoscaler.documents.metric import decimal, number
 from autoscaler.model import ConditionType, Decision, TargetType
 
-if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
+if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
     from autoscaler.record import Archive
 
 MetricKey: TypeAlias = tuple[str, TargetType]
@@ -18,22 +18,22 @@ _FARTHEST: Final = timedelta(days=1)
 
 
 class LastValue(Document):
-    """What a metric that has no value measured last."""
+    """The last value of a metric that has none now."""
 
     value: float
-    """Percents for Utilization, else the quantity itself."""
+    """Percents for Utilization, else the quantity."""
     text: str
-    """The same for people: `63%`, `8.33`."""
+    """The value as text: `63%`, `8.33`."""
     at: datetime
     age_seconds: Seconds
-    """How old it was when the decision was made."""
+    """Its age at the time of the decision."""
 
 
 def last_values(archive: "Archive", decision: Decision) -> Mapping[MetricKey, LastValue]:
-    """Of the metrics that failed in this decision; not of one that had no value in the day before. Raises StateError.
+    """Return the last values of the metrics that failed in this decision, up to a day old. Raises StateError.
 
-    An outage may last for weeks. So the search begins where ScalingActive became False, and reads an hour; only for a
-    metric that had failed before, or whose failure did not change that condition, it reads a day.
+    An outage may last for weeks. Therefore this first reads the hour before ScalingActive became False. It reads a day
+    only for a metric that had failed before that, or whose failure did not change the condition.
     """
     missing = {(metric.name, metric.target.type) for metric in decision.metrics if metric.error is not None}
     found = dict[MetricKey, LastValue]()

@@ -1,4 +1,4 @@
-"""How much attention something deserves: decided here once, for the colours of the terminal and of the page."""
+"""Levels of attention, from which the terminal and the page take their colours."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -13,14 +13,14 @@ class Level(StrEnum):
     ERROR = "error"
     """Something failed. Red."""
     WARNING = "warning"
-    """Something keeps it from its work until somebody acts. Amber."""
+    """Something needs an operator. Amber."""
     ACTIVE = "active"
-    """A size changes just now, as it should."""
+    """A size changes as expected."""
     NORMAL = "normal"
 
 
 _FAILURES: Final = frozenset({Reason.FAILED_GET_SCALE, Reason.FAILED_UPDATE_SCALE, Reason.BOUNDS_CONFLICT})
-"""Reasons of AbleToScale; any other for which it is False is a hold or a pause."""
+"""Reasons of AbleToScale that are failures; its other reasons are holds and pauses."""
 _WHEN_FALSE: Final[Mapping[ConditionType, Level]] = {
     ConditionType.ABLE_TO_SCALE: Level.WARNING,
     ConditionType.SCALING_ACTIVE: Level.ERROR,
@@ -28,10 +28,10 @@ _WHEN_FALSE: Final[Mapping[ConditionType, Level]] = {
 
 
 def level_of_condition(condition: Condition, decision: Decision) -> Level:
-    """Of one of the conditions of `decision`.
+    """Return the level of one of the conditions of `decision`.
 
-    ScalingLimited is a warning only where a metric asks for more than there may be: a service at its minimum is idle,
-    and policies and a removal budget let go by themselves.
+    ScalingLimited is a warning only if a metric asks for more than the limit: a service at its minimum is idle, and
+    the limits of policies and of a removal budget end without an operator.
     """
     if condition.type is ConditionType.SCALING_LIMITED:
         return Level.WARNING if condition.status and wants_more_than_allowed(decision) else Level.NORMAL
@@ -49,9 +49,9 @@ def level_of_condition(condition: Condition, decision: Decision) -> Level:
 
 
 def wants_more_than_allowed(decision: Decision) -> bool:
-    """Whether a metric asks for more than the maximum in force, or than the connection's `maxTotal` leaves it.
+    """Return whether a metric asks for more than the maximum in force, or than the connection's `maxTotal` permits.
 
-    An earlier recommendation that is above it does not count, nor does a metric that asks for just the maximum.
+    Earlier recommendations do not count.
     """
     if any(step.reason == Reason.MAX_TOTAL_LIMIT for step in decision.trace):
         return True

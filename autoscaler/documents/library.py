@@ -1,4 +1,4 @@
-"""Documents from the state: what the HTTP API answers, and what the command line reads when no daemon runs."""
+"""Makes documents from the state, for the HTTP API, and for the command line if no daemon runs."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -31,19 +31,19 @@ MOST_POINTS: Final = 2_000
 
 
 class UnknownAutoscaler(AutoscalerError):
-    """Neither configured nor remembered: ask for another name."""
+    """The autoscaler is neither configured nor remembered: use another name."""
 
 
 class LabelsUnknown(AutoscalerError):
-    """There is no configuration to take labels from: name it, or do not select by them."""
+    """The configuration, which has the labels, is unknown: name it, or do not select by labels."""
 
 
 class NoDecision(AutoscalerError):
-    """There was no decision yet at the time asked for: ask for a later one."""
+    """There was no decision yet at that time: use a later one."""
 
 
 class Library:
-    """Reads the state and makes documents. Any number of threads at once; every method raises StateError."""
+    """Reads the state and makes documents. Any thread may call it. Every method raises StateError."""
 
     def __init__(
         self,
@@ -51,27 +51,24 @@ class Library:
         scalers: Sequence[Autoscaler] | None,
         sources: "Mapping[str, PrometheusSource]" = MappingProxyType({}),
     ) -> None:
-        """`scalers`: the configuration's; None: unknown, then everything remembered counts as configured.
+        """`scalers`: the configuration's; None: unknown, and every remembered autoscaler counts as configured.
 
-        `sources`: the configuration's, for links to queries; without them there are none.
+        `sources`: the configuration's, for links to queries.
         """
         self._archive = archive
         self._sources = sources
         self._scalers = None if scalers is None else {scaler.name: scaler for scaler in scalers}
 
     def autoscalers(self, now: datetime) -> Sequence[Summary]:
-        """Every autoscaler that is configured or remembered, by name."""
+        """Return every autoscaler that is configured or remembered, by name."""
         return self.page(now, 0, None).autoscalers
 
     def page(
         self, now: datetime, offset: int, limit: int | None, containing: str = "", selector: Selector | None = None
     ) -> AutoscalerList:
-        """A part of that list: of the names that contain a text, and whose labels fit. Costs as much as it is long.
-
-        Raises LabelsUnknown.
-        """
+        """Return a part of that list: only names that contain a text, and labels that match. Raises LabelsUnknown."""
         if selector is not None and self._scalers is None:
-            raise LabelsUnknown("labels are in the configuration alone, and it is not known; name it (--config.file)")
+            raise LabelsUnknown("only the configuration has labels, and it is unknown; name it with --config.file")
         archive, known = self._archive, self._scalers or {}
         latest = archive.latest()
         names = sorted(name for name in known.keys() | latest.keys() if containing in name)
@@ -83,7 +80,7 @@ class Library:
         return AutoscalerList(autoscalers=tuple(found), total=len(names))
 
     def autoscaler(self, name: str, now: datetime) -> Detail:
-        """One of them. Raises UnknownAutoscaler."""
+        """Return one autoscaler in detail. Raises UnknownAutoscaler."""
         scaler = None if self._scalers is None else self._scalers.get(name)
         recorded = self._archive.record_at(name)
         known = recorded.scaler if scaler is None and recorded is not None else scaler
@@ -109,35 +106,35 @@ class Library:
         )
 
     def explanation(self, name: str, at: datetime | None = None) -> Explanation:
-        """The decision in force at a time, by default the last. Raises UnknownAutoscaler, NoDecision."""
+        """Return the decision in force at a time, by default the last. Raises UnknownAutoscaler, NoDecision."""
         record = self._archive.record_at(name, at)
         if record is None:
             self.require(name)
             when = "yet" if at is None else f"at {at.isoformat(timespec='seconds')}"
-            raise NoDecision(f"autoscaler {name!r} had no decision {when}; ask for a later time")
+            raise NoDecision(f"autoscaler {name!r} had no decision {when}; use a later time")
         return explanation(record, self._sources, last_values(self._archive, record.decision))
 
     def history(self, name: str, since: datetime, until: datetime, most: int = MOST_POINTS) -> HistoryDocument:
-        """Decisions over a time, as at most `most` points. Raises UnknownAutoscaler."""
+        """Return the decisions over a time, as at most `most` points. Raises UnknownAutoscaler."""
         self.require(name)
         rows = self._archive.series(name, since, until)
         events = [row for row in self._archive.events(name, since) if row.first <= until]
         return history_document(name, since, until, rows, events, most)
 
     def shadow(self, name: str, since: datetime, until: datetime) -> ShadowDocument:
-        """A dry run's target beside its shadow, as far back as `state.detail`. Raises UnknownAutoscaler, NoDecision."""
+        """Compare a dry run's target with its shadow, within `state.detail`. Raises UnknownAutoscaler, NoDecision."""
         found = comparison(self._archive.records(name, since, until))
         if found is None:
             self.require(name)
             last = self._archive.record_at(name, until)
             if last is not None and not last.decision.dry_run:
                 raise NoDecision(
-                    f"autoscaler {name!r} is not a dry run, so it has no shadow; use `autoscaler replay {name}`, which "
-                    "shows what its decisions came to"
+                    f"autoscaler {name!r} is not a dry run and has no shadow; use `autoscaler replay {name}`, which "
+                    "shows the results of its decisions"
                 )
             raise NoDecision(
-                f"autoscaler {name!r} was no dry run with a shadow from {since.isoformat(timespec='seconds')} to "
-                f"{until.isoformat(timespec='seconds')}, or that is older than state.detail; ask for another time"
+                f"autoscaler {name!r} was not a dry run with a shadow from {since.isoformat(timespec='seconds')} to "
+                f"{until.isoformat(timespec='seconds')}, or that is older than state.detail; use another time"
             )
         return shadow_document(name, found)
 
@@ -150,7 +147,7 @@ class Library:
         *,
         merged: bool = True,
     ) -> EventList:
-        """Events, equal ones counted if `merged`, the newest last; a page counts from the newest.
+        """Return events, the newest last; with `merged`, equal ones are counted. `offset` counts from the newest.
 
         Raises UnknownAutoscaler.
         """
@@ -160,11 +157,11 @@ class Library:
         return EventList(events=tuple([event(row) for row in found.rows]), total=found.total)
 
     def hosts(self, now: datetime) -> HostList:
-        """The daemons that share the state."""
-        return host_list(self._archive.sharing(), now)
+        """Return the daemons that share the state."""
+        return host_list(self._archive.ownership(), now)
 
     def require(self, name: str) -> None:
-        """Raise UnknownAutoscaler unless it is configured or remembered."""
+        """Raise UnknownAutoscaler unless the autoscaler is configured or remembered."""
         if name not in (self._scalers or {}) and not self._archive.knows(name):
             raise self._unknown(name)
 

@@ -1,4 +1,4 @@
-"""Addresses of pages elsewhere that a document leads to."""
+"""Links from documents to other servers."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -6,18 +6,18 @@ from urllib.parse import urlencode
 
 from autoscaler.model import Query
 
-if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no configuration's loader for it
+if TYPE_CHECKING:  # the command line reads the daemon's documents without the configuration's loader
     from autoscaler.config.settings import PrometheusSource
 
 _LONGEST: Final = 8_000
-"""Characters of an address: beyond, servers and proxies refuse it."""
+"""Characters of an address. Servers and proxies refuse longer ones."""
 
 
 def query_address(query: Query, sources: "Mapping[str, PrometheusSource]") -> str | None:
-    """Where the source's own page draws the expression of the last hour.
+    """Return the address where the source's own page draws the expression over the last hour.
 
-    None: the source is not configured any more, or the address would be too long.
-    Source of the parameters: Prometheus' expression browser; version 3 leads its `/graph` on to `/query`.
+    None: the source is no longer configured, or the address would be too long.
+    Source of the parameters: Prometheus' expression browser; version 3 redirects its `/graph` to `/query`.
     """
     source = sources.get(query.prometheus)
     if source is None:

@@ -1,4 +1,4 @@
-"""One metric as it is shown: numbers for charts, decimals for reading, and the texts that kubectl would write."""
+"""One metric: numbers for charts, decimals for readers, and texts in kubectl's notation."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,7 +9,7 @@ from autoscaler.model import MetricOutcome, MetricSpec, MetricTarget, MetricType
 from autoscaler.quantity import format_decimal
 
 _NAMED: Final = 3
-"""Instances that a text names."""
+"""Instances that a text lists."""
 
 
 class MetricDocument(Document):
@@ -19,23 +19,23 @@ class MetricDocument(Document):
     type: MetricType
     target_type: TargetType
     current: str | None
-    """As kubectl writes it: `63%`, `37500m`; null when the metric failed or was not asked for."""
+    """In kubectl's notation: `63%`, `37500m`; null: the metric failed or was not queried."""
     target: str
     text: str
-    """Both for people, as an entry of `kubectl get hpa`'s TARGETS: `cpu: 63%/60%`, `37.5/30 (avg)`, `<unknown>/15`."""
+    """Both for readers, as in `kubectl get hpa`'s TARGETS: `cpu: 63%/60%`, `37.5/30 (avg)`, `<unknown>/15`."""
     value: float | None
-    """`current` as a number: percents for Utilization, else the quantity itself."""
+    """`current` as a number: percents for Utilization, else the quantity."""
     target_value: float
     error: str | None
     """Why there is no value."""
     missing: int = 0
-    """Running instances without a usable sample; 0 where the metric failed, or is not read by instance."""
+    """Running instances without a usable sample; 0 if the metric failed, or is not read per instance."""
     on_fallback: bool = False
-    """Whether the metric's fallback stands in for the value that it has not."""
+    """Whether the metric has no value and its fallback is in force."""
 
 
 def metric(outcome: MetricOutcome) -> MetricDocument:
-    """The document of one outcome."""
+    """Return the document of one outcome."""
     return MetricDocument.of(
         outcome,
         target_type=outcome.target.type,
@@ -49,14 +49,14 @@ def metric(outcome: MetricOutcome) -> MetricDocument:
 
 
 def metrics(outcomes: Sequence[MetricOutcome], specs: Sequence[MetricSpec]) -> tuple[MetricDocument, ...]:
-    """Those of a decision; where it read none (target unreadable, size out of bounds), the specs' without values."""
+    """Return the metrics of a decision; if it read none, those of `specs` without values."""
     return tuple([metric(outcome) for outcome in outcomes or map(unread, specs)])
 
 
 def unmeasured(outcomes: Sequence[MetricOutcome]) -> str | None:
-    """Which instances have no usable sample, such as `4 of 5 instances have no sample of inflight: web-2, …`.
+    """Return which instances have no usable sample, such as `4 of 5 instances have no sample of inflight: web-2, …`.
 
-    None: all that run have one of each metric.
+    None: every running instance has a sample of each metric.
     """
     texts = []
     for outcome in outcomes:
@@ -70,42 +70,42 @@ def unmeasured(outcomes: Sequence[MetricOutcome]) -> str | None:
 
 
 def unread(spec: MetricSpec) -> MetricOutcome:
-    """An outcome without a value."""
+    """Return an outcome without a value."""
     return MetricOutcome(spec.name, spec.type, spec.target)
 
 
 def scale_of(kind: TargetType) -> int:
-    """By what a value kept as a whole number is divided to be shown."""
+    """Return the divisor from a kept whole number to its unit."""
     return 1 if kind is TargetType.UTILIZATION else 1000
 
 
 def number(value: int | None, kind: TargetType) -> float | None:
-    """A kept value as a number in its own unit."""
+    """Return a kept value as a number in its unit."""
     return None if value is None else value / scale_of(kind)
 
 
 def text(value: int, target: MetricTarget) -> str:
-    """A kept value as kubectl writes it: `66%`, `37500m`."""
+    """Return a kept value in kubectl's notation: `66%`, `37500m`."""
     return notation.target(MetricTarget(target.type, value))
 
 
 def decimal(value: float, kind: TargetType) -> str:
-    """A value in its own unit, for people: `63%`, `8.33`."""
+    """Return a value in its unit for readers: `63%`, `8.33`."""
     return f"{value:.0f}%" if kind is TargetType.UTILIZATION else format_decimal(round(value * 1000))
 
 
 def current_decimal(metric: MetricDocument) -> str | None:
-    """A metric's current value for reading; None when the metric failed or was not read."""
+    """Return a metric's current value for readers; None: the metric failed or was not read."""
     return None if metric.value is None else decimal(metric.value, metric.target_type)
 
 
 def target_decimal(metric: MetricDocument) -> str:
-    """A metric's target for reading."""
+    """Return a metric's target for readers."""
     return decimal(metric.target_value, metric.target_type)
 
 
 def average_words(kind: TargetType) -> str:
-    """What kind of average such a value is: `average utilization`, `average`; empty for a value as it is."""
+    """Return the kind of average: `average utilization`, `average`; empty for a value that is no average."""
     match kind:
         case TargetType.UTILIZATION:
             return "average utilization"

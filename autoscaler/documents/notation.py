@@ -1,4 +1,4 @@
-"""How metrics are written: quantities for people, and as kubectl writes them for programs.
+"""Texts of metrics: for readers, and in kubectl's notation for programs.
 
 The layout is that of kubernetes/pkg/printers/internalversion, `formatHPAMetrics`.
 """
@@ -10,18 +10,18 @@ from autoscaler.model import MetricOutcome, MetricTarget, MetricType, TargetType
 from autoscaler.quantity import format_decimal, format_quantity
 
 UNKNOWN: Final = "<unknown>"
-"""Stands for the value of a metric that has none."""
+"""The text in place of a value that a metric does not have."""
 _NAMED: Final = (MetricType.RESOURCE, MetricType.CONTAINER_RESOURCE)
 _SUMMED: Final = (MetricType.OBJECT, MetricType.EXTERNAL)
 
 
 def target(target: MetricTarget) -> str:
-    """The value to hold, as kubectl writes it: `60%`, `30`, `500m`."""
+    """Return the target in kubectl's notation: `60%`, `30`, `500m`."""
     return f"{target.value}%" if target.type is TargetType.UTILIZATION else format_quantity(target.value)
 
 
 def value(metric: MetricOutcome) -> str | None:
-    """The current value as kubectl writes it, in the target's kind: `63%`, `37500m`; None when the metric failed."""
+    """Return the current value in kubectl's notation: `63%`, `37500m`; None: the metric failed."""
     if metric.failed:
         return None
     match metric.target.type:
@@ -34,12 +34,12 @@ def value(metric: MetricOutcome) -> str | None:
 
 
 def plain(text: str) -> str:
-    """What `target` or `value` returned, for people: `37500m` is 37.5, `60%` stays."""
+    """Return what `target` or `value` returned, for readers: `37500m` is 37.5, `60%` stays."""
     return format_decimal(int(text[:-1])) if text.endswith("m") else text
 
 
 def ratio(metric: MetricOutcome) -> str:
-    """Current against target, for people: `63%/60%`, `37.5/30 (avg)`, `<unknown>/15`."""
+    """Return current and target for readers: `63%/60%`, `37.5/30 (avg)`, `<unknown>/15`."""
     averaged = metric.type in _SUMMED and metric.target.type is TargetType.AVERAGE_VALUE
     current = value(metric)
     return (
@@ -48,11 +48,11 @@ def ratio(metric: MetricOutcome) -> str:
 
 
 def metric(outcome: MetricOutcome) -> str:
-    """One entry of `kubectl get hpa`'s TARGETS: `cpu: 63%/60%`; only resources carry their names there."""
+    """Return one entry of `kubectl get hpa`'s TARGETS: `cpu: 63%/60%`; only resources have their names there."""
     return f"{outcome.name}: {ratio(outcome)}" if outcome.type in _NAMED else ratio(outcome)
 
 
 def metrics(outcomes: Sequence[MetricOutcome], most: int = 2) -> str:
-    """The whole TARGETS column: the first `most` and how many there are beside them (`… + 1 more...`)."""
+    """Return the TARGETS column: the first `most`, and the number of others (`… + 1 more...`)."""
     shown = ", ".join(map(metric, outcomes[:most])) or "<none>"
     return shown if len(outcomes) <= most else f"{shown} + {len(outcomes) - most} more..."

@@ -1,4 +1,4 @@
-"""An autoscaler's rules as they are shown: `behavior` with every default filled in."""
+"""An autoscaler's configuration with every default filled in."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -24,7 +24,7 @@ from autoscaler.model import (
 )
 from autoscaler.quantity import format_quantity
 
-if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no configuration's loader for it
+if TYPE_CHECKING:  # the command line reads the daemon's documents without the configuration's loader
     from autoscaler.config.settings import PrometheusSource
 
 
@@ -37,7 +37,7 @@ class PolicyDocument(Document):
 
 
 class RulesDocument(Document):
-    """Rules of one direction."""
+    """The rules of one direction."""
 
     stabilization_window_seconds: Seconds
     select_policy: SelectPolicy
@@ -46,14 +46,14 @@ class RulesDocument(Document):
 
 
 class BehaviorDocument(Document):
-    """Rules of both directions."""
+    """The rules of both directions."""
 
     scale_up: RulesDocument
     scale_down: RulesDocument
 
 
 class OptionsDocument(Document):
-    """The controller's numbers that this autoscaler is decided with."""
+    """The controller's options for this autoscaler."""
 
     sync_period_seconds: Seconds
     tolerance: float
@@ -61,32 +61,32 @@ class OptionsDocument(Document):
     cpu_initialization_period_seconds: Seconds
     initial_readiness_delay_seconds: Seconds
     shadow: bool = True
-    """Whether a dry run follows its own decisions."""
+    """Whether a dry run continues from its own decisions."""
     start_up_seconds: Seconds = timedelta(seconds=60)
 
 
 class QueryDocument(Document):
-    """Where samples come from."""
+    """A query."""
 
     expr: str
     prometheus: str
     match: dict[str, str]
     link: str | None = None
-    """Where the source's own page draws the expression; null: the source is not configured, or the address too long."""
+    """The source's page for the expression; null: the source is not configured, or the address would be too long."""
 
 
 class FallbackDocument(Document):
-    """What stands in for a metric that has had no value for long."""
+    """The replacement for a metric that has had no value for some time."""
 
     failure_duration_seconds: Seconds
     replicas: int | None
-    """null: a query gives the value."""
+    """null: a query has the value."""
     query: QueryDocument | None
     allow_scale_in: bool
 
 
 class MetricSpecDocument(Document):
-    """A metric as it is configured."""
+    """A configured metric."""
 
     name: str
     type: MetricType
@@ -94,18 +94,18 @@ class MetricSpecDocument(Document):
     target: str
     query: QueryDocument
     request: str | QueryDocument | None
-    """Capacity per instance; null: the instance's own reservation, or none is needed."""
+    """The capacity of one instance; null: the instance's own reservation, or none is needed."""
     container: str | None
     described_object: str | None
     fallback: FallbackDocument | None = None
-    """null: without a value the metric asks for nothing."""
+    """null: without a value the metric proposes no size."""
     kind: MetricKind | None = None
     service_rate: str | None = None
-    """Of a backlog: what one instance works off in a second; null: it is learnt."""
+    """For a backlog: the items that one instance processes in a second; null: it is learnt."""
 
 
 class SpecDocument(Document):
-    """An autoscaler as it is configured, defaults filled in."""
+    """A configured autoscaler, with defaults filled in."""
 
     minimum: int
     maximum: int
@@ -117,7 +117,7 @@ class SpecDocument(Document):
 
 
 def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = MappingProxyType({})) -> SpecDocument:
-    """The document of a configured autoscaler. `sources`: the configuration's, for links to queries."""
+    """Return the document of a configured autoscaler. `sources`: the configuration's, for links to queries."""
     options = scaler.options
     return SpecDocument(
         minimum=scaler.min_replicas,
@@ -181,5 +181,5 @@ def _fallback(fallback: Fallback, sources: "Mapping[str, PrometheusSource]") -> 
 
 
 def query_document(query: Query, sources: "Mapping[str, PrometheusSource]") -> QueryDocument:
-    """The document of a query. `sources`: the configuration's, for the link to it."""
+    """Return the document of a query. `sources`: the configuration's, for the link."""
     return QueryDocument.of(query, match=dict(query.match), link=query_address(query, sources))

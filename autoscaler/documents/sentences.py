@@ -1,4 +1,4 @@
-"""An explained decision in sentences, for the terminal and the page alike."""
+"""An explained decision in sentences, for the terminal and the page."""
 
 from collections.abc import Iterator
 
@@ -8,11 +8,11 @@ from autoscaler.model import Direction, Reason
 from autoscaler.quantity import format_seconds
 
 _NAMED = 5
-"""Instances or samples that are named in a sentence; the rest are counted."""
+"""Instances or samples that a sentence lists; it counts the others."""
 
 
 def sentences(explanation: Explanation) -> tuple[str, ...]:
-    """What was read, what it came to, what held it, what would have to change; in that order."""
+    """Return what was read, the result, what limited it, and what would have to change; in that order."""
     return (
         _size(explanation),
         *[_metric(each, alone=len(explanation.metrics) == 1) for each in explanation.metrics],
@@ -32,8 +32,8 @@ def _forgotten(explanation: Explanation) -> Iterator[str]:
     if not explanation.detailed:
         yield (
             f"This decision, of {explanation.at.isoformat(timespec='seconds')}, is the last before that time in which "
-            "something changed. It is older than state.detail: what each instance measured, what the windows held and "
-            "what would have moved the size is no longer known."
+            "something changed. It is older than state.detail: the samples of the instances, the windows and the "
+            "thresholds are no longer known."
         )
 
 
@@ -55,7 +55,7 @@ def _size(explanation: Explanation) -> str:
 
 
 def _shadow(explanation: Explanation, size: int) -> str:
-    """What became of the shadow's size."""
+    """Return what happened to the shadow's size."""
     if explanation.desired is None and (without := _without_value(explanation)):
         return f"its shadow's is {size} and stays, as {without}"
     if explanation.desired is None:
@@ -68,7 +68,7 @@ def _shadow(explanation: Explanation, size: int) -> str:
 
 
 def _without_value(explanation: Explanation) -> str:
-    """Which metrics have none; empty: all have one."""
+    """Return how many metrics have no value; empty: all have one."""
     failed = sum(metric.error is not None for metric in explanation.metrics)
     if not failed:
         return ""
@@ -77,7 +77,7 @@ def _without_value(explanation: Explanation) -> str:
 
 
 def without_value(metric: ExplainedMetric) -> str:
-    """Why a metric has no value, and what it measured last."""
+    """Return why a metric has no value, and its last one."""
     last = metric.last
     known = "" if last is None else f"; its last value was {last.text}, {format_seconds(last.age_seconds)} earlier"
     return f"{metric.name} has no value: {metric.error}{known}"
@@ -102,8 +102,12 @@ def _samples(metric: ExplainedMetric) -> Iterator[str]:
     for names, one, many in (
         (samples.missing, "instance has no sample", "instances have no sample"),
         (samples.not_ready, "instance is not ready", "instances are not ready"),
-        (samples.ignored, "instance failed or leaves, and is ignored", "instances failed or leave, and are ignored"),
-        (samples.unmatched, "sample belongs to no known instance", "samples belong to no known instance"),
+        (
+            samples.ignored,
+            "instance failed or is being removed, and is ignored",
+            "instances failed or are being removed, and are ignored",
+        ),
+        (samples.unmatched, "sample matches no instance", "samples match no instance"),
         (samples.dropped, "instance has an unusable sample", "instances have unusable samples"),
     ):
         if names:
@@ -120,11 +124,11 @@ def _steps(explanation: Explanation) -> Iterator[str]:
 
 
 def _brakes(explanation: Explanation) -> Iterator[str]:
-    """Those that were on and had nothing to prevent: of the others there is a step."""
+    """Yield the brakes that were on and prevented nothing; the others have a step."""
     steps = {step.reason for step in explanation.trace}
     for each in explanation.brakes:
         if each.reason not in steps:
-            yield f"The brake {each.brake} was on, and nothing was wanted that it prevents: {each.message}."
+            yield f"The brake {each.brake} was on, and had no change to prevent: {each.message}."
 
 
 def _stabilization(explanation: Explanation) -> Iterator[str]:
@@ -152,7 +156,7 @@ def _ahead(explanation: Explanation) -> Iterator[str]:
 
 
 def way_text(way: Way, *, moves: bool) -> str:
-    """What it takes for the size to move in one direction, a line a sentence. `moves`: a change would be followed."""
+    """Return the requirements for a change of size, one sentence in each line. `moves`: a change would be followed."""
     out = way.direction is Direction.OUT
     parts = []
     if way.when:

@@ -1,11 +1,11 @@
-"""What a dry run would have made different: a target beside its shadow."""
+"""A dry run's target and its shadow: the sizes that its decisions would have made."""
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from autoscaler.documents.base import Document, Seconds
 
-if TYPE_CHECKING:  # slow: the command line reads documents that a daemon made, and measures nothing
+if TYPE_CHECKING:  # slow: the command line reads the daemon's documents, and measures nothing
     from autoscaler.foresee.shadow_comparison import ShadowComparison, Side
 
 
@@ -13,13 +13,13 @@ class SideDocument(Document):
     """The target, or its shadow."""
 
     instance_hours: float
-    """The size, summed up over time."""
+    """The sum of the size over time."""
     above_target_seconds: Seconds
-    """How long a metric was above its target, by more than the tolerance."""
+    """How long a metric was above its target by more than the tolerance."""
     at_maximum_seconds: Seconds
     changes: int
     direction_changes: int
-    """Changes in the other direction than the one before."""
+    """Changes in the other direction than the previous one."""
     smallest: int
     largest: int
 
@@ -30,20 +30,20 @@ class ShadowDocument(Document):
     name: str
     since: datetime
     until: datetime
-    """From the first cycle that was found to the end of the last one, which stands for one sync period."""
+    """From the first cycle to the end of the last one, which lasts one sync period."""
     covered_seconds: Seconds
-    """Of that: without gaps in which nothing was decided."""
+    """This time without the gaps in which nothing was decided."""
     decisions: int
     target: SideDocument
     shadow: SideDocument
     saturated_seconds: Seconds
-    """How long the target was too small for its load, so that more may have been asked for than showed."""
+    """How long the target was too small for its load, so that the metrics may show too little of it."""
     guessed_seconds: Seconds
-    """How long nobody knows the length that a backlog would have had under the shadow."""
+    """How long the length of a backlog with the shadow's size is unknown."""
 
 
 def shadow_document(name: str, found: "ShadowComparison") -> ShadowDocument:
-    """Its document."""
+    """Return the document of a comparison."""
     return ShadowDocument.of(
         found,
         name=name,

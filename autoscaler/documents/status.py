@@ -1,4 +1,4 @@
-"""How the daemon does, and what it depends on: each Prometheus, each back end, the configuration."""
+"""The status of the daemon and of what it depends on: each Prometheus, each back end, the configuration."""
 
 from datetime import datetime
 from typing import Literal
@@ -8,28 +8,28 @@ from autoscaler.documents.level import Level
 
 
 class ReloadStatus(Document):
-    """The last time that the configuration was read."""
+    """The last load of the configuration."""
 
     at: datetime
     successful: bool
     """false: the previous configuration stays in force."""
     problem: str | None
-    """The first thing that was wrong; null: nothing was."""
+    """The first problem; null: there was none."""
     problems: int
-    """How many things were."""
+    """The number of problems."""
 
 
 class AskedAloneStatus(Document):
-    """A query that is not merged with others for what it came to."""
+    """A query that the daemon does not merge with others, because of an earlier result."""
 
     query: str
     """The expression, up to 1 KiB of it."""
     reason: Literal["refused", "heavy"]
-    """`heavy`: it takes long, or its answer is too large; it is sent after all others, one at a time."""
+    """`refused`: Prometheus refused it. `heavy`: it is slow, or its answer is large; it is sent last, one at a time."""
     said: str
-    """What it came to when it left the merge."""
+    """The result because of which it is sent alone."""
     autoscalers: tuple[str, ...]
-    """Those that ask it, the first twenty."""
+    """The autoscalers that use it; at most twenty."""
 
 
 class SourceStatus(Document):
@@ -37,18 +37,18 @@ class SourceStatus(Document):
 
     name: str
     url: str
-    """Where browsers reach it."""
+    """Its address for browsers."""
     level: Level
-    """`error`: it has not answered for two sync periods although it was asked."""
+    """`error`: it was queried and has not answered for two sync periods."""
     last_success: datetime | None
-    """When it last answered, be it that a query is wrong; null: not since the start."""
+    """Its last answer, including refusals of wrong queries; null: none since the start."""
     last_failure: datetime | None
     error: str | None
-    """Of the last failure."""
+    """The last failure."""
     queries_alone: int = 0
-    """How many queries are kept out of the merge, until they were cheap for ten minutes."""
+    """The number of queries that are sent alone, until they have been cheap for ten minutes."""
     asked_alone: tuple[AskedAloneStatus, ...] = ()
-    """The first twenty of them."""
+    """At most twenty of them."""
 
 
 class ConnectionStatus(Document):
@@ -57,29 +57,29 @@ class ConnectionStatus(Document):
     name: str
     type: str
     level: Level
-    """`error`: no target was read or written for two sync periods; or every shard hangs. `warning`: one shard hangs."""
+    """`error`: no target was read or written for two sync periods, or every shard hangs. `warning`: one shard hangs."""
     shards: int
     hung: int
-    """Of these shards, those whose cycle is past its deadline."""
+    """The number of shards whose cycle has passed its deadline."""
     superseded: int
-    """How often a shard hung so long that another took its place, since the start."""
+    """How often a hung shard was replaced, since the start."""
     missed_ticks: int
-    """Cycles that were due while the one before still ran, since the start."""
+    """Cycles that were due while the previous one was running, since the start."""
     removal_budget: int | None
-    """How many instances may leave in each period of its removalBudget; null: it has none."""
+    """The instances that may be removed in each period of its removalBudget; null: it has none."""
     removals_left: int | None
-    """How many still may now; null also before the first cycle."""
+    """The instances that may be removed now; null also before the first cycle."""
     max_total: int | None
-    """What the sizes of its autoscalers may sum to; null: it has no such limit."""
+    """The limit on the sum of its autoscalers' sizes; null: it has none."""
     total_size: int | None
-    """What they sum to; null where there is no such limit, or before the first cycle."""
+    """The sum of these sizes; null without a limit, or before the first cycle."""
     last_cycle: datetime | None
-    """When a cycle last ended, of the shard whose is oldest; null: not since the configuration was read."""
+    """When a cycle last ended, in the shard where that is longest ago; null: none since the last reload."""
     last_success: datetime | None
     """When the back end last answered for a target."""
     last_failure: datetime | None
     error: str | None
-    """Of the last failure, of one target."""
+    """The last failure, of one target."""
 
 
 class DaemonStatus(Document):
@@ -90,15 +90,15 @@ class DaemonStatus(Document):
     configuration: str
     """The file."""
     autoscalers: int
-    """How many are configured."""
+    """The number of configured autoscalers."""
     level: Level
-    """The worst of everything below."""
+    """The worst level of all parts."""
     problems: tuple[str, ...]
-    """What is wrong, in a sentence each; empty: nothing is."""
+    """A sentence for each problem; empty: there is none."""
     lease_lost: bool = False
-    """Whether the daemon shares its state and its lease is over: then it scales nothing."""
+    """Whether the daemon shares its state and has lost its lease; then it scales nothing."""
     last_reload: ReloadStatus
     sources: tuple[SourceStatus, ...]
-    """By name."""
+    """Sorted by name."""
     connections: tuple[ConnectionStatus, ...]
-    """By name; of those with autoscalers."""
+    """The connections with autoscalers, sorted by name."""

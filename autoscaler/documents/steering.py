@@ -1,4 +1,4 @@
-"""What operators have asked of an autoscaler, as it is shown."""
+"""The pause and the override of an autoscaler."""
 
 from datetime import datetime
 
@@ -7,7 +7,7 @@ from autoscaler.model import Direction
 
 
 class PauseDocument(Document):
-    """Nothing is written in a direction."""
+    """A pause: no size is written in a direction."""
 
     direction: Direction
     by: str
@@ -18,7 +18,7 @@ class PauseDocument(Document):
 
 
 class OverrideDocument(Document):
-    """Bounds in place of the configuration's; null: the configuration's own."""
+    """An override: bounds in place of the configuration's; null: the configuration's."""
 
     minimum: int | None
     maximum: int | None
@@ -29,7 +29,7 @@ class OverrideDocument(Document):
 
 
 class SteeringDocument(Document):
-    """What operators have asked for, as far as it is in force."""
+    """The pause and the override in force; null: none."""
 
     pause: PauseDocument | None
     override: OverrideDocument | None

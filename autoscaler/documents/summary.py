@@ -1,4 +1,4 @@
-"""One autoscaler in a line of the list."""
+"""One autoscaler in the list."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,31 +32,31 @@ class ConditionDocument(Document):
     reason: str
     message: str
     last_transition: datetime
-    """When `status` last changed; a restart of the daemon keeps it."""
+    """When `status` last changed. It survives a restart of the daemon."""
     level: Level = Level.NORMAL
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Whose a configured autoscaler is, where several daemons share the state."""
+    """The daemon that serves a configured autoscaler, if several share the state."""
 
     by: str | None
-    """Host and process of the daemon that serves it; None: none does."""
+    """Its host and process; None: no daemon serves the autoscaler."""
 
 
 class Summary(Document):
-    """One autoscaler as the list shows it."""
+    """One autoscaler of the list."""
 
     name: str
     reference: str
     """`adapter/name`."""
     labels: Mapping[str, str] = Field(default_factory=dict)
-    """The configuration's; of one that left it, none."""
+    """The configuration's; empty for an autoscaler that was removed from it."""
     state: AutoscalerState
     level: Level = Level.NORMAL
     """How much attention `state` deserves."""
     direction: Direction | None = None
-    """In which the size changes or is wanted to: `out` where `desired` is above the size, `in` where it is below."""
+    """`out` if `desired` is above the size, `in` if it is below."""
     reason: str | None
     """Of the condition that says most."""
     message: str | None
@@ -67,54 +67,54 @@ class Summary(Document):
     desired: int | None
     """The size that was decided; in a dry run, of its shadow."""
     minimum: int | None
-    """The bounds in force: where the configuration's, an operator's and the target's own meet."""
+    """The bounds in force: the intersection of the configuration's, an operator's and the target's own."""
     maximum: int | None
     targets: str
-    """The first two metrics for people, in the layout of `kubectl get hpa`'s TARGETS column."""
+    """The first two metrics, as in the column TARGETS of `kubectl get hpa`."""
     metrics: tuple[MetricDocument, ...]
     conditions: tuple[ConditionDocument, ...]
     limited_by: str | None
-    """What keeps it from the size that the metrics ask for, in words."""
+    """What prevents the size that the metrics ask for."""
     steering: SteeringDocument
     dry_run: bool
     configured: bool
-    """Whether the configuration that runs has it; what left it is remembered for a while."""
+    """Whether the running configuration has it. The state remembers removed ones for a while."""
     first_seen: datetime | None
     last_decision: datetime | None
     error: str | None
     brakes: tuple[ActiveBrakeDocument, ...] = ()
-    """Those that are on, whether or not the metrics ask for what they prevent."""
+    """The brakes that are on, even if the metrics do not ask for the change that they prevent."""
     held_by: str | None = None
     """Host and process of the daemon that serves it, such as `web-1, pid 4211`; null: the state has one daemon, or
     `unheld`."""
     unheld: bool = False
     """Whether several daemons share the state and none serves it."""
     shadow: int | None = None
-    """The size that a dry run's shadow had, from which `desired` was decided; null: there is none."""
+    """The size of a dry run's shadow, from which `desired` was decided; null: there is none."""
     saturated: bool = False
-    """Whether a dry run's target is too small for its load, so that more may be asked for than shows."""
+    """Whether a dry run's target is too small for its load, so that the metrics may show too little of it."""
     unmeasured: str | None = None
-    """Which running instances have no usable sample: "4 of 5 instances have no sample of inflight: web-2, …"; null:
-    each has one of every metric."""
+    """The running instances without a usable sample: "4 of 5 instances have no sample of inflight: web-2, …"; null:
+    each has a sample of every metric."""
     problem: str | None = None
-    """What the target itself says is amiss, the first of its warnings: "worker web-3 ended with exit code 1, …"; else
-    what makes a dry run's shadow doubtful."""
+    """The target's first warning, such as "worker web-3 ended with exit code 1, …"; else a reason to doubt a dry run's
+    shadow."""
 
     @property
     def states(self) -> tuple[AutoscalerState, ...]:
-        """What people are shown: `state`, and `paused` beside a more urgent one."""
+        """Return `state`, and `paused` beside a more urgent one."""
         return with_pause(self.state, paused=self.steering.pause is not None)
 
 
 class SteeredList(Document):
-    """Several autoscalers of which one request has asked the same."""
+    """The result of one request for several autoscalers."""
 
     autoscalers: tuple[str, ...]
-    """Their names: those that were paused; or those of which a pause or an override was taken back."""
+    """The names of those that were paused, or whose pause or override was removed."""
     total: int
-    """How many these are."""
+    """Their number."""
     pause: PauseDocument | None
-    """What is in force for each of them now; null after a resume."""
+    """The pause in force for each of them; null after a resume."""
 
 
 class AutoscalerList(Document):
@@ -122,9 +122,9 @@ class AutoscalerList(Document):
 
     autoscalers: tuple[Summary, ...]
     total: int
-    """How many there are on all pages."""
+    """The number on all pages."""
     refused_reload: ReloadStatus | None = None
-    """The last one, if it was refused: the previous configuration stays in force."""
+    """The last reload, if it was refused; then the previous configuration stays in force."""
 
 
 def summary(
@@ -137,14 +137,14 @@ def summary(
     first_seen: datetime | None = None,
     held: Held | None = None,
 ) -> Summary:
-    """The line of one autoscaler.
+    """Return the line of one autoscaler.
 
-    `scaler`: its configuration, None when it left it or is unknown. `decision`: the last. `steering`: in force now.
-    `held`: None where the state has one daemon.
+    `scaler`: its configuration; None: it was removed or is unknown. `decision`: the last. `steering`: in force now.
+    `held`: None if the state has one daemon.
     """
     try:
         return _summary(name, scaler, decision, steering, configured=configured, first_seen=first_seen, held=held)
-    except Exception as error:  # noqa: BLE001 - one that cannot be shown must not take the list with it
+    except Exception as error:  # noqa: BLE001 - one that cannot be shown must not fail the list
         unshown = _summary(name, scaler, None, steering, configured=configured, first_seen=first_seen, held=held)
         problem = f"its last decision cannot be shown: {bug(error)}"
         failing = {"state": AutoscalerState.FAILING, "level": Level.ERROR}
@@ -210,7 +210,7 @@ def summaries(
     first_seen: Mapping[str, datetime] | None = None,
     held: Callable[[str, Autoscaler | None], Held | None] = lambda *_: None,
 ) -> Sequence[Summary]:
-    """Those of `names`, in their order. `scalers`: the configuration's; None: it is unknown."""
+    """Return the lines of `names`, in their order. `scalers`: the configuration's; None: it is unknown."""
     known, seen = scalers or {}, first_seen or {}
     return [
         summary(
@@ -233,5 +233,5 @@ def _bounds(scaler: Autoscaler | None, decision: Decision | None) -> tuple[int |
 
 
 def conditions(decision: Decision) -> tuple[ConditionDocument, ...]:
-    """The documents of its conditions."""
+    """Return the documents of a decision's conditions."""
     return tuple([ConditionDocument.of(each, level=level_of_condition(each, decision)) for each in decision.conditions])

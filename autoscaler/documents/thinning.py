@@ -1,20 +1,20 @@
-"""Which points of a long series are drawn."""
+"""Selects the points of a long series that a chart draws."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 
 
 def even(places: Sequence[int], count: int) -> Sequence[int]:
-    """`count` of them, from the first to the last."""
+    """Return `count` of the places at even distances, from the first to the last."""
     if count <= 1:
         return places[:count]
     return [places[place * (len(places) - 1) // (count - 1)] for place in range(count)]
 
 
 def thinned_places(values: Sequence[float | None], turns: Sequence[int], most: int) -> Sequence[int]:
-    """At most `most` places of `values`, in order: the `turns` first, then of each stretch the highest and the lowest.
+    """Return at most `most` places of `values`, in order: first the `turns`, then the extremes of each stretch.
 
-    So no step and no peak is lost as long as there is room. `turns`: rising. None: not known, and no peak.
+    This keeps every step and peak if there is room. `turns`: in rising order. None among the values: unknown.
     """
     if len(values) <= most:
         return range(len(values))

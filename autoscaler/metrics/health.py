@@ -4,7 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from autoscaler.clock import Clock
@@ -22,7 +22,7 @@ from autoscaler.errors import (
 )
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.metrics.watch import ShardCounts
-from autoscaler.model import ConnectionLimits
+from autoscaler.model import ConnectionLimits, ShardName
 from autoscaler.observe import AskedAlone
 from autoscaler.observe.failure import NoAnswer, QueryError
 from autoscaler.observe.planner import Why
@@ -75,15 +75,16 @@ class Health:
         self._lock = threading.Lock()
         self._sources: dict[str, Answers] = {}
         self._connections: dict[str, Answers] = {}
-        self._cycles: dict[str, datetime] = {}
+        self._cycles: dict[ShardName, datetime] = {}
+        """When each shard last ended a cycle."""
         self.configured((), ())
 
     def configured(self, connections: Collection[str], sources: Collection[str]) -> None:
-        """Follow a new configuration. Cycles of the previous one do not count for its shards."""
+        """Follow a new configuration."""
         with self._lock:
             self._connections = {name: known for name, known in self._connections.items() if name in connections}
             self._sources = {name: known for name, known in self._sources.items() if name in sources}
-        self._cycles = {}
+        self.forget_cycles()
         self._reload = ReloadStatus(at=self._clock.now(), successful=True, problem=None, problems=0)
 
     def reload_failed(self, problems: Sequence[str]) -> None:
@@ -113,9 +114,13 @@ class Health:
                 known = known.succeeded(now)
             self._connections[connection] = known
 
-    def cycle_ended(self, connection: str, at: float) -> None:
-        """Return whether each of its shards has ended a cycle at or after this Unix time."""
-        self._cycles[connection] = datetime.fromtimestamp(at, UTC)
+    def forget_cycles(self) -> None:
+        """Forget the cycles so far: the shards change, and one without autoscalers ends no cycle."""
+        self._cycles = {}
+
+    def cycle_ended(self, shard: ShardName) -> None:
+        """Note that a shard has ended a cycle."""
+        self._cycles[shard] = self._clock.now()
 
     def status(
         self,
@@ -192,7 +197,7 @@ class Health:
             removals_left=used.removals_left,
             max_total=limits.max_total,
             total_size=used.total,
-            last_cycle=self._cycles.get(name),
+            last_cycle=min([at for shard, at in self._cycles.copy().items() if shard.adapter == name], default=None),
         )
 
     def _is_failing(self, known: Answers, settings: Settings) -> bool:

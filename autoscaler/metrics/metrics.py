@@ -26,7 +26,7 @@ from autoscaler.metrics.words import (
     failure,
     outcome_of,
 )
-from autoscaler.model import Autoscaler, ConnectionLimits, Decision, MetricType, ShardName
+from autoscaler.model import Autoscaler, ConnectionLimits, Decision, MetricType
 
 _BUCKETS: Final = tuple(0.001 * 2**power for power in range(16))
 """1 ms to 33 s: the HPA controller's own, and one more, since a cycle may take 30 s."""
@@ -50,7 +50,6 @@ class Metrics:
         self.health = Health(clock, self._limits)
         """The same events for the page and the API."""
         self._adapters: frozenset[str] = frozenset()
-        self._last_ticks: dict[str, dict[ShardName, float]] = {}
         """Adapter -> when each shard last ended a cycle, since the configuration was loaded."""
         self._sources: frozenset[str] = frozenset()
 
@@ -82,11 +81,6 @@ class Metrics:
         self._writes = counter("writes_total", "Writes of sizes, by outcome.", "outcome")
         self._tick_seconds = histogram("tick_duration_seconds", "Duration of a cycle.", "adapter")
         self._tick_late = histogram("tick_lateness_seconds", "How late a cycle began.", "adapter")
-        self._last_tick = gauge(
-            "last_tick_timestamp_seconds",
-            "When a cycle last ended, of the shard where that is longest ago; 0 before the first.",
-            "adapter",
-        )
         self._query_seconds = histogram(
             "query_duration_seconds", "Duration of a query as sent, with the wait for its turn.", "prometheus"
         )
@@ -137,13 +131,11 @@ class Metrics:
     def serves(self, scalers: Sequence[Autoscaler], adapters: Collection[str]) -> None:
         """Keep series for the autoscalers and adapter connections that this daemon serves, and for no others."""
         for name in self._adapters.difference(adapters):
-            _forget("adapter", name, self._tick_seconds, self._tick_late, self._last_tick)
-            _forget("adapter", name, self._call_seconds, self._call_failures)
-        self._last_ticks = {}  # a shard without autoscalers ends no cycle
+            _forget("adapter", name, self._tick_seconds, self._tick_late, self._call_seconds, self._call_failures)
+        self.health.forget_cycles()
         self._limits.configured({name: known for name, known in self._connection_limits.items() if name in adapters})
         self._adapters = frozenset(adapters)
         for name in adapters:  # start at 0, as above
-            self._last_tick.labels(name)
             for operation, word in product(("observe", "scale"), FAILURES):
                 self._call_failures.labels(name, operation, word)
         self._latest.follow(scalers)
@@ -164,9 +156,7 @@ class Metrics:
         if adapter in self._adapters:
             self._tick_seconds.labels(adapter).observe(cycle.seconds)
             self._tick_late.labels(adapter).observe(cycle.late_seconds)
-            ticked = self._ticked(cycle.shard)
-            self._last_tick.labels(adapter).set(ticked)
-            self.health.cycle_ended(adapter, ticked)
+            self.health.cycle_ended(cycle.shard)
             self._limits.cycle_ended(adapter, Used(cycle.removals_left, cycle.total))
         odd = dict[str, Exception]()
         counts = each(cycle.decisions, _counts, odd)
@@ -182,12 +172,6 @@ class Metrics:
         for word, count in Tally(one.outcome for one in counts if one.outcome is not None).items():
             self._writes.labels(word).inc(count)
         self._latest.decided(without(cycle.decisions, odd))
-
-    def _ticked(self, shard: ShardName) -> float:
-        """Return since when each shard of its adapter has ended a cycle, so that one hung shard shows."""
-        last = self._last_ticks.setdefault(shard.adapter, {})
-        last[shard] = self._clock.now().timestamp()
-        return min([at for name, at in last.copy().items() if name.of == shard.of])
 
     def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
         """Count a query to this source (`observe.QueryMeter`)."""

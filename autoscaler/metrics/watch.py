@@ -148,11 +148,6 @@ class _StateCollector(_Undescribed):
             return
         size = GaugeMetricFamily("autoscaler_state_size_bytes", "Size of the state, checked once a minute.")
         size.add_metric((), known.bytes)
-        rows = GaugeMetricFamily(
-            "autoscaler_state_rows", "Rows of the state; of large tables an estimate.", labels=("table",)
-        )
-        for table, count in known.rows.items():
-            rows.add_metric((table,), count)
         cut = GaugeMetricFamily(
             "autoscaler_state_cut_timestamp_seconds",
             "When data was last deleted because the state reached state.maxSize.",
@@ -160,7 +155,7 @@ class _StateCollector(_Undescribed):
         )
         for each in known.cuts:
             cut.add_metric((each.tier,), each.at.timestamp())
-        yield from (size, rows, cut)
+        yield from (size, cut)
 
 
 class _MembershipCollector(_Undescribed):

@@ -1,4 +1,4 @@
-"""Durable state and history: what autoscalers remember, and every decision with its reasons."""
+"""The durable state: what autoscalers remember, and the history of every decision with its reasons."""
 
 from autoscaler.record.archive import Archive
 from autoscaler.record.entries import target_text
@@ -6,7 +6,7 @@ from autoscaler.record.folder import make_folder, state_folder
 from autoscaler.record.housekeeping import Retention
 from autoscaler.record.leases import LeaseOptions, Leases
 from autoscaler.record.ledger import Ledger
-from autoscaler.record.members import Followed, Member, Sharing
+from autoscaler.record.members import Followed, Member, Ownership
 from autoscaler.record.state import State
 from autoscaler.record.steering import SteeringEvent
 from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, SizePoint, StateSize
@@ -21,10 +21,10 @@ __all__ = [
     "Ledger",
     "Member",
     "MetricPoint",
+    "Ownership",
     "Record",
     "Retention",
     "SeriesRow",
-    "Sharing",
     "SizePoint",
     "State",
     "StateSize",

@@ -1,7 +1,7 @@
-"""How old what is remembered is when it is read, whatever the clocks were set to meanwhile.
+"""The age of remembered values when they are read, independent of steps of the wall clock.
 
-A row holds its times as the wall clock showed them, and when that was by other clocks as well. What is read keeps its
-ages: where the wall clock shows something else now, `model.later` moves its times along.
+A row holds its times by the wall clock, and the time of its own write by several clocks. A reader computes the row's
+age from these, and `model.later` shifts its times to the wall clock of now.
 """
 
 from datetime import datetime, timedelta
@@ -16,19 +16,20 @@ from autoscaler.record.times import from_micros, micros_of, to_micros
 
 _T = TypeVar("_T")
 UNKNOWN: Final = Moment(from_micros(0), "", timedelta(0))
-"""Of a ledger that was never told the time: the wall clock counts as never set."""
+"""The moment of a ledger whose shard has not begun a cycle: the wall clock counts as never stepped."""
 
 
-def taken(moment: Moment, at: datetime) -> dict[str, Any]:
-    """The columns that say of which time a row is; `at`: the wall clock's time of the cycle that begins at `moment`."""
+def time_columns(moment: Moment, at: datetime) -> dict[str, Any]:
+    """Return the columns with a row's time. `at`: the wall clock's time of the cycle that begins at `moment`."""
     return {"at": to_micros(at), "boot": moment.boot, "elapsed": micros_of(moment.elapsed)}
 
 
 def age_of(row: Any, moment: Moment, database: int | None) -> timedelta:
-    """How long ago a row with these columns was written, at least zero. `database`: PostgreSQL's clock now.
+    """Return the age of a row with these columns, at least zero. `database`: PostgreSQL's clock now.
 
-    Between two starts of a machine, and between two hosts, CLOCK_BOOTTIME cannot tell. Then the wall clock does; on
-    PostgreSQL that or the database's, whichever says less: a step of one of them makes nothing old.
+    CLOCK_BOOTTIME measures the age if the row was written since this machine was started. Otherwise the wall clock
+    does; on PostgreSQL, the smaller age of the wall clock's and the database's, so that a step of one clock does not
+    make a row old.
     """
     if row.boot == moment.boot:
         micros = micros_of(moment.elapsed) - row.elapsed
@@ -40,14 +41,14 @@ def age_of(row: Any, moment: Moment, database: int | None) -> timedelta:
 
 
 def booted_by(row: Any, moment: Moment, database: int | None) -> datetime:
-    """When this machine was started, by the wall clock that the row's times are of; as `age_of`."""
+    """Return when this machine was started, by the wall clock of the row's times. Arguments as of `age_of`."""
     return from_micros(row.at) - (moment.elapsed - age_of(row, moment, database))
 
 
 def kept_age(value: _T, booted: datetime, moment: Moment) -> tuple[_T, datetime]:
-    """The value with its times as the wall clock shows them now, and when this machine was started by that.
+    """Return the value with its times by the wall clock of `moment`, and the start of this machine by that clock.
 
-    `booted`: by the wall clock that its times are of.
+    `booted`: the start of this machine by the wall clock of the value's times.
     """
     step = moment.booted - booted
     if moment.boot == "" or abs(step) <= STEP:
@@ -56,6 +57,6 @@ def kept_age(value: _T, booted: datetime, moment: Moment) -> tuple[_T, datetime]
 
 
 def read_database_time(connection: Connection) -> int | None:
-    """PostgreSQL's clock, in microseconds; None: it is SQLite."""
+    """Return PostgreSQL's clock in microseconds; None on SQLite."""
     now: int | None = connection.execute(select(schema.database_time())).scalar_one()
     return now

@@ -1,8 +1,7 @@
-"""The read side: what was decided, when, and why. For the command line, the page and metrics."""
+"""Reads what was decided, when and why, for the command line, the page and the metrics."""
 
 from collections.abc import Collection, Container, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from heapq import merge
 from pathlib import Path
@@ -15,10 +14,10 @@ from autoscaler.model import Autoscaler, Decision, Steering
 from autoscaler.record import database as databases
 from autoscaler.record import schema, versions
 from autoscaler.record.binary import readable
-from autoscaler.record.entries import Key, Newest, key_of, newest_decisions, newest_numbers
+from autoscaler.record.entries import Key, Newest, newest_decisions, newest_numbers
 from autoscaler.record.events import EventPage, event_page
 from autoscaler.record.leases import Leases
-from autoscaler.record.members import Sharing, read_served, read_sharing
+from autoscaler.record.members import Ownership, read_ownership, read_served
 from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, last_specifications, recorded
 from autoscaler.record.rows import runs
@@ -33,9 +32,9 @@ _LATEST: Final = 2**62
 
 
 class Archive:
-    """Reads the state, on connections of its own: readers never wait for shards, nor shards for readers.
+    """Reads the state on connections of its own, so that readers and shards never wait for each other.
 
-    Any number of threads at once. Every method raises StateError.
+    Any number of threads can use it at once. Every method raises StateError.
     """
 
     def __init__(
@@ -45,22 +44,22 @@ class Archive:
         published: MutableMapping[Key, Newest] | None = None,
         leases: Leases | None = None,
     ) -> None:
-        """`published`: each autoscaler's newest decision, as the shards of this process commit it; None: no shards.
+        """`published`: each autoscaler's newest decision that this process committed; None if it has no shards.
 
-        `leases`: PostgreSQL, by which other daemons commit, too.
+        `leases`: set on PostgreSQL, where other daemons commit, too.
         """
         self._url = url
         self._engine = engine
         self._published = published
         self._leases = leases
         self._complete = False
-        """Whether `published` holds also what was decided before this process."""
+        """Whether `published` also holds the decisions of earlier processes."""
         self._of_others: Mapping[Key, Newest] = {}
-        """What other daemons committed, as it was read last; replaced as a whole."""
+        """The newest decisions of other daemons, as last read. Replaced as a whole."""
 
     @classmethod
     def open_archive(cls, url: str | None, state_dir: Path) -> "Archive":
-        """The state beside a running daemon or without one. Raises StateError."""
+        """Open the state for reading, with or without a running daemon. Raises StateError."""
         where = databases.locate(url, state_dir)
         engine = databases.connect(where, read_only=True)
         try:
@@ -82,9 +81,9 @@ class Archive:
         self.close()
 
     def latest(self) -> Mapping[str, Decision]:
-        """The last decision about each autoscaler remembered, also of those that left the configuration.
+        """Return the newest decision of every autoscaler in the state, including those no longer configured.
 
-        One whose record is damaged is left out: `record_at` says what is wrong with it.
+        An autoscaler with a damaged record is left out; `record_at` raises the reason.
         """
         found: Mapping[Key, Newest]
         if self._published is None:
@@ -101,14 +100,14 @@ class Archive:
         return {newest.decision.name: newest.decision for newest in in_order}
 
     def knows(self, name: str) -> bool:
-        """Whether there was ever a decision about it, within the retention. Raises StateError."""
+        """Return whether the state holds a decision of this autoscaler."""
         with self._reading() as connection, readable(name):
             return bool(recorded(connection, name))
 
     def record_at(self, name: str, at: datetime | None = None) -> Record | None:
-        """The decision in force at a time, by default the newest, with all that is known of it; None: there was none.
+        """Return the decision in force at a time, by default the newest, with all that is recorded of it.
 
-        In force is the last that was committed of those made at or before the time.
+        In force is the last committed decision made at or before the time. None if there is none.
         """
         until = _LATEST if at is None else to_micros(at)
         with self._reading() as connection, readable(name):
@@ -118,10 +117,10 @@ class Archive:
         return max(found, key=lambda record: record.decision.now, default=None)  # of several targets
 
     def records(self, name: str, since: datetime | None = None, until: datetime | None = None) -> Iterator[Record]:
-        """Every recorded cycle from `since` to `until`, both included, in the order of their commits.
+        """Yield every recorded cycle from `since` to `until`, both included, in the order of their commits.
 
-        Of the time within `state.detail` alone. A block at a time is held in memory, and read in a transaction of its
-        own: whoever takes hours between two cycles holds up nothing. What is decided meanwhile is not among them.
+        Only cycles within `state.detail` are recorded whole. One block at a time is in memory, read in a transaction of
+        its own, so a slow caller delays nothing. Cycles committed after the first `next` are not included.
         """
         first = _EARLIEST if since is None else to_micros(since)
         last = _LATEST if until is None else to_micros(until)
@@ -139,14 +138,14 @@ class Archive:
                             yield record
 
     def detail_since(self, name: str) -> datetime | None:
-        """From when on there is detail of it; None: there is none."""
+        """Return the time of the oldest cycle that is recorded whole; None if there is none."""
         with self._reading() as connection, readable(name):
             begins = [owner.begin() for owner in recorded(connection, name)]
         known = [begin for begin in begins if begin is not None]
         return from_micros(min(known)) if known else None
 
     def events(self, name: str | None = None, since: datetime | None = None) -> Sequence[EventRow]:
-        """Equal events counted, in the order in which they came last; of one autoscaler, or of all."""
+        """Return equal events as one row with a count, ordered by their last occurrence, of one or all autoscalers."""
         return self.event_page(name, since).rows
 
     def event_page(
@@ -158,16 +157,16 @@ class Archive:
         *,
         merged: bool = True,
     ) -> EventPage:
-        """The newest so many of the events, before the newest `offset` of them.
+        """Return one page: at most `limit` events after skipping the newest `offset`.
 
-        `merged`: equal ones are one row that counts them; else each is a row.
+        `merged`: equal events are one row with a count. Otherwise each event is a row.
         """
         begin = None if since is None else to_micros(since)
         with self._reading() as connection:
             return event_page(connection, name, begin, offset, limit, merged=merged)
 
     def series(self, name: str, since: datetime | None = None, until: datetime | None = None) -> Sequence[SeriesRow]:
-        """A light row for each decision from `since` to `until`, both included, in the order of their commits."""
+        """Return a chart's row for each decision from `since` to `until`, both included, in the order of commits."""
         first = _EARLIEST if since is None else to_micros(since)
         last = _LATEST if until is None else to_micros(until)
         with self._reading() as connection, readable(name):
@@ -177,45 +176,42 @@ class Archive:
         return [row_of(point) for point in points if first <= point.at <= last]
 
     def recent_sizes(self, names: Collection[str], since: datetime) -> Mapping[str, Sequence[SizePoint]]:
-        """The size at each decision in which something changed since a time, and at the one before; by the name.
+        """Return, by autoscaler name, the sizes read at each change since a time, and at the change before that.
 
-        In order, of each at most the newest forty, in one query: a list's small charts cost what its rows do.
+        In order, at most the newest forty of each, in one query for all names.
         """
         with self._reading() as connection:
             return recent_sizes(connection, names, to_micros(since))
 
     def specifications(self) -> Mapping[str, Autoscaler | StateError]:
-        """What each autoscaler remembered was configured as in its last decision, by its name.
-
-        Where that is damaged, the error.
-        """
+        """Return, by autoscaler name, the specification of its last decision, or the error if that is damaged."""
         with self._reading() as connection:
             return last_specifications(connection)
 
     def first_seen(self) -> Mapping[str, datetime]:
-        """When each autoscaler remembered was first decided about, by its name."""
+        """Return the time of the first decision, by autoscaler name."""
         owner = schema.autoscaler
         query = select(owner.c.name, func.min(owner.c.first_at).label("first")).group_by(owner.c.name)
         with self._reading() as connection:
             return {row.name: from_micros(row.first) for row in connection.execute(query)}
 
     def steering(self) -> Mapping[str, Steering]:
-        """What operators asked for, by the autoscaler's name, expired or not; without what cannot be read."""
+        """Return pauses and overrides by autoscaler name, expired ones included, damaged ones left out."""
         with self._reading() as connection:
             found = read_steering(connection)
         return {name: asked for name, asked in found.items() if isinstance(asked, Steering)}
 
-    def sharing(self) -> Sharing | None:
-        """Which daemons share the state, and what each of them serves; None: it is SQLite's, which has one daemon."""
+    def ownership(self) -> Ownership | None:
+        """Return which daemons share the state and what each serves; None on SQLite, which has one daemon."""
         if self._url.get_backend_name() == "sqlite":
             return None
         with self._reading() as connection:
-            return read_sharing(connection)
+            return read_ownership(connection)
 
     def served(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]] | None:
-        """Those of these autoscalers that a daemon serves -> target, as text -> that daemon's host and process.
+        """Return served autoscaler's name -> target as text -> the host and process of the daemon that serves it.
 
-        None: as of `sharing`.
+        None on SQLite.
         """
         if self._url.get_backend_name() == "sqlite":
             return None
@@ -223,42 +219,36 @@ class Archive:
             return read_served(connection, names)
 
     def cuts(self) -> Sequence[Cut]:
-        """What `state.maxSize` has cut short."""
+        """Return what was deleted because of `state.maxSize`."""
         with self._reading() as connection:
             return _cuts(connection)
 
     def size(self) -> StateSize:
-        """Bytes on disk, rows of each table, and what was cut short."""
+        """Return the bytes on disk, and what was deleted because of `state.maxSize`."""
         with self._reading() as connection:
             cuts = _cuts(connection)
             if connection.dialect.name == "postgresql":
-                return replace(_postgresql_size(connection), cuts=cuts)
-            rows = {
-                table.name: int(connection.execute(select(func.count()).select_from(table)).scalar_one())
-                for table in schema.metadata.sorted_tables
-            }
+                return StateSize(_postgresql_bytes(connection), cuts)
         database = Path(str(self._url.database))
         files = [Path(f"{database}{suffix}") for suffix in ("", "-wal")]
-        return StateSize(sum(file.stat().st_size for file in files if file.exists()), rows, cuts)
+        return StateSize(sum(file.stat().st_size for file in files if file.exists()), cuts)
 
     def _newest_of_all(self, published: MutableMapping[Key, Newest]) -> Mapping[Key, Newest]:
-        """Whoever committed it. What is known is read again only where the state has a newer one."""
+        """Return the newest decision of every daemon. A known decision is read again only if the state has a newer."""
         with self._reading() as connection:
             numbers = newest_numbers(connection)
         others = {key: newest for key, newest in self._of_others.items() if numbers.get(key) == newest.number}
         for key, newest in list(published.items()):
-            if newest.number < numbers.get(key, 0):  # another daemon has its shard since
+            if newest.number < numbers.get(key, 0):  # another daemon holds its shard now
                 published.pop(key, None)
         others |= self._read_newest({**others, **published})
         self._of_others = others
         return {**others, **published}
 
     def _read_newest(self, known: Container[Key]) -> Mapping[Key, Newest]:
-        """The newest decision about each autoscaler and target, without those that are known or cannot be read."""
+        """Return the newest decision of each autoscaler and target that is not in `known`. Skips damaged ones."""
         with self._reading() as connection:
-            found = newest_decisions(connection, without=known)
-        readable_ones = [newest for newest in found.values() if not isinstance(newest, StateError)]
-        return {key_of(newest.decision.name, newest.decision.target): newest for newest in readable_ones}
+            return newest_decisions(connection, without=known)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -285,11 +275,9 @@ def _points(connection: Connection, owner: RecordedAutoscaler, since: int, until
         yield from points
 
 
-def _postgresql_size(connection: Connection) -> StateSize:
+def _postgresql_bytes(connection: Connection) -> int:
     names = list(schema.metadata.tables)
     query = text(
-        "SELECT relname, n_live_tup, pg_total_relation_size(relid) FROM pg_stat_user_tables "
-        "WHERE schemaname = current_schema()"
+        "SELECT relname, pg_total_relation_size(relid) FROM pg_stat_user_tables WHERE schemaname = current_schema()"
     )
-    found = {name: (rows, size) for name, rows, size in connection.execute(query) if name in names}
-    return StateSize(sum(size for _, size in found.values()), {name: rows for name, (rows, _) in found.items()})
+    return sum(size for name, size in connection.execute(query) if name in names)

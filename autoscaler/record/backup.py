@@ -1,4 +1,4 @@
-"""Backups: the whole state as one SQLite file, and such a file back into a state, on either database."""
+"""Backups: writes the whole state into one SQLite file, and restores such a file on either database."""
 
 import errno
 import os
@@ -25,35 +25,35 @@ from autoscaler.record.shards import begin_incarnation, incarnation_of
 from autoscaler.record.times import from_micros
 
 _PARTIAL: Final = ".partial"
-"""Of a backup's name until it is whole."""
+"""Suffix of a backup's name until the backup is complete."""
 _NEW: Final = ".new"
-"""Of a restored state's name until it is whole."""
+"""Suffix of a restored state's name until the state is complete."""
 _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
-"""What link(2) answers where a file has one name alone: on memory sticks and many network shares."""
+"""Errors of link(2) on file systems without hard links: memory sticks and many network shares."""
 _RESTORED: Final = tuple(table for table in schema.KEPT if table is not schema.schema_version)
-"""Into tables that are there already."""
+"""Tables whose rows a restore on PostgreSQL replaces."""
 _ROWS: Final = 100
-"""Copied at a time; a row can have some hundred kilobytes."""
+"""Rows copied at a time. A row can have some hundred kilobytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a backup holds."""
+    """The contents of a backup."""
 
     autoscalers: int
     last: datetime | None
-    """When the newest decision was made; None: there is none."""
+    """Time of the newest decision; None if there is none."""
     size: int
     """Bytes of the backup."""
     kept: Path | None = None
-    """Where the state that was replaced is now; None: none was, or it was on PostgreSQL and is gone."""
+    """The file of the replaced state; None if nothing was replaced, or on PostgreSQL, where it is deleted."""
 
 
 def back_up(url: str | None, state_dir: Path, file: Path) -> Contents:
-    """Write the state, as it is at one moment, into a new file. A running daemon goes on undisturbed.
+    """Write the state of one moment into a new file. A running daemon is not disturbed.
 
-    Source: SQLite's online backup; on PostgreSQL one transaction that reads every table.
-    Raises StateError; then there is no file.
+    On SQLite uses the online backup, on PostgreSQL one transaction that reads every table.
+    Raises StateError; then there is no new file.
     """
     where, target = databases.locate(url, state_dir), _file_url(file)
     partial = file.with_name(file.name + _PARTIAL)
@@ -61,7 +61,7 @@ def back_up(url: str | None, state_dir: Path, file: Path) -> Contents:
         versions.require_state(connection, databases.place(where))
     with ExitStack() as leaving, _os_errors(f"{file} cannot be written"):
         if file.exists():
-            raise StateError(f"{file} is there already; name another file")
+            raise StateError(f"{file} already exists; name another file")
         remove_database(partial)
         leaving.callback(remove_database, partial)
         if where.get_backend_name() == "sqlite":
@@ -79,10 +79,10 @@ def back_up(url: str | None, state_dir: Path, file: Path) -> Contents:
 
 
 def restore(url: str | None, state_dir: Path, file: Path, *, replacing: bool = False) -> Contents:
-    """Make the state what a backup holds, while no daemon uses it.
+    """Restore a backup while no daemon uses the state.
 
-    A state that is there already is refused unless `replacing`: then an SQLite file stays beside the new one under
-    another name, and what a PostgreSQL database holds is deleted. Raises StateError; then nothing has changed.
+    An existing state is refused unless `replacing`. Then an SQLite file is kept under another name, and the contents of
+    a PostgreSQL database are deleted. Raises StateError; then nothing has changed.
     """
     where, source = databases.locate(url, state_dir), _file_url(file)
     if not file.is_file():
@@ -96,12 +96,12 @@ def restore(url: str | None, state_dir: Path, file: Path, *, replacing: bool = F
 
 
 def place_of(url: str | None, state_dir: Path) -> str:
-    """How messages call the state. Raises StateError."""
+    """Return the state's name in messages. Raises StateError."""
     return databases.place(databases.locate(url, state_dir))
 
 
 def _restore_file(where: URL, source: URL, *, replacing: bool) -> Contents:
-    path = Path(os.path.realpath(str(where.database)))  # of a link to a larger disk: there
+    path = Path(os.path.realpath(str(where.database)))  # of a symbolic link: the file on the other disk
     new = path.with_name(path.name + _NEW)
     with ExitStack() as leaving, _os_errors(f"{databases.place(where)} cannot be written"):
         leaving.callback(FileLock(where).release)
@@ -120,7 +120,7 @@ def _restore_file(where: URL, source: URL, *, replacing: bool) -> Contents:
 
 
 def _incarnation_of(where: URL) -> int:
-    """Of the file that is replaced; 0: there is none, or it cannot be read."""
+    """Return the incarnation of the replaced file; 0 if there is none, or it cannot be read."""
     with suppress(StateError), opened(where, read_only=True) as connection:
         if versions.holds_state(connection, databases.place(where)):
             return incarnation_of(connection)
@@ -134,9 +134,9 @@ def _begin_incarnation(file: Path, *, named: URL, after: int) -> None:
 
 
 def _put_aside(where: URL, path: Path) -> Path | None:
-    """Give the present file a second name, and what SQLite has put beside it the names that go with that.
+    """Give the present file a second name, rename SQLite's files beside it accordingly, and return the new name.
 
-    None: there is no file. Its log may be there all the same, and SQLite would write that into the new one.
+    None if there is no file. Its log is renamed even then, because SQLite would apply it to the new file.
     """
     beside = ("-wal", "-shm", "-journal")
     names = (Path(f"{path}.replaced-{number}") for number in count(1))
@@ -154,9 +154,9 @@ def _put_aside(where: URL, path: Path) -> Path | None:
 
 
 def _end_log(where: URL) -> None:
-    """Bring everything into the one file, which whatever comes next then moves as a whole.
+    """Move everything from the log into the file. A damaged file stays as it is.
 
-    A damaged one stays as it is. Raises StateError where another process uses it.
+    Raises StateError if another process uses the file.
     """
     try:
         with opened(where) as connection:
@@ -173,7 +173,7 @@ def _restore_tables(where: URL, source: URL, *, replacing: bool) -> Contents:
         leaving.callback(database.close)
         with database.writing() as connection:
             wait_for(connection, Lock.OPENING)
-            wait_for(connection, Lock.SHARING)  # no daemon joins meanwhile
+            wait_for(connection, Lock.SHARING)  # no daemon can join meanwhile
             now, place = database_time(connection), databases.place(where)
             if not versions.holds_state(connection, place):
                 versions.create(connection, place)
@@ -195,15 +195,15 @@ def _refuse_members(connection: Connection, now: int, place: str) -> None:
     places = connection.execute(select(table.c.place).where(lately).order_by(table.c.place)).scalars().all()
     if places:
         raise StateError(
-            f"{place} is in use by {len(places)} daemon(s) ({'; '.join(places)}); stop them first. One that was killed "
-            "lets go when its lease ends"
+            f"{place} is in use by {len(places)} daemon(s) ({'; '.join(places)}); stop them first. The lease of a "
+            "killed daemon ends by itself"
         )
     connection.execute(delete(schema.follows))
     connection.execute(delete(table))
 
 
 def _occupied(where: URL) -> StateError:
-    return StateError(f"{databases.place(where)} holds a state already; --replace puts the backup in its place")
+    return StateError(f"{databases.place(where)} already holds a state; replace it with --replace")
 
 
 def _is_used(connection: Connection) -> bool:
@@ -220,7 +220,7 @@ def _write(target: Connection, source: URL, tables: Collection[Table]) -> None:
 
 
 def _rows(url: URL, tables: Collection[Table]) -> Generator[tuple[Table, list[dict[str, Any]]]]:
-    """Every row as it is at one moment, some at a time. Raises StateError."""
+    """Yield every row as of one moment, in parts. Raises StateError."""
     with opened(url, read_only=True) as connection:
         for table in tables:
             found = connection.execute(select(table).execution_options(stream_results=True, yield_per=_ROWS))
@@ -229,7 +229,7 @@ def _rows(url: URL, tables: Collection[Table]) -> Generator[tuple[Table, list[di
 
 
 def _copy_file(source: URL, target: Path, *, named: URL) -> None:
-    """Copy an SQLite database, as it is at one moment, into a new file. Raises StateError."""
+    """Copy an SQLite database, as of one moment, into a new file. Raises StateError."""
     with opened(_file_url(target), named=named) as copy, databases.state_errors(source):
         driver = sqlite3.connect(f"{Path(str(source.database)).as_uri()}?mode=ro", uri=True)
         try:
@@ -239,7 +239,7 @@ def _copy_file(source: URL, target: Path, *, named: URL) -> None:
 
 
 def _put_in_place(partial: Path, file: Path) -> None:
-    """Give a finished file its name; refused where a file of that name has come meanwhile. Raises OSError."""
+    """Give a complete file its name. Raises OSError, also if a file of that name exists now."""
     try:
         file.hardlink_to(partial)
     except OSError as error:
@@ -250,7 +250,7 @@ def _put_in_place(partial: Path, file: Path) -> None:
 
 
 def _verified(file: Path, *, named: URL) -> Contents:
-    """Bring everything into the one file, and look at it. Raises StateError where it is damaged."""
+    """Move everything from the log into the file and check it. Raises StateError if it is damaged."""
     with opened(_file_url(file), named=named) as connection:
         driver = driver_of(connection)
         driver.execute("PRAGMA journal_mode=DELETE").fetchall()

@@ -1,8 +1,8 @@
-"""Values of the model <-> bytes, exactly.
+"""Converts values of the model to bytes and back without loss.
 
-MessagePack by msgspec, which takes the model's frozen dataclasses as they are and checks types when it reads. What it
-does not take is handled here: lone surrogates, which JSON answers and foreign back ends may bring, and whole numbers
-beyond 64 bits.
+Uses msgspec's MessagePack, which encodes the model's frozen dataclasses and checks types when it decodes. This module
+adds what msgspec refuses: lone surrogates, which JSON answers and back ends can contain, and whole numbers beyond
+64 bits.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,34 +18,34 @@ from autoscaler.errors import StateError
 _T = TypeVar("_T")
 
 _LEVEL: Final = 6
-"""Of zstd: higher ones take several times as long for a few percent."""
+"""Level of zstd. Higher levels take several times as long for a few percent."""
 _LARGEST: Final = 2**28
-"""Bytes that one block may unpack to: a damaged length must not ask for all memory."""
+"""Bytes that a block may unpack to. A damaged length must not allocate all memory."""
 _ESCAPED: Final = b"\xc1"
-"""A byte that MessagePack never begins with: what follows has its texts and large numbers escaped."""
+"""First byte of a value with escaped texts and large numbers. MessagePack never uses it."""
 _NUMBER: Final = "\0int"
-"""Stands before a large number; a text of ours that begins with NUL has another one before it."""
+"""Key of an escaped large number. A text that begins with NUL gets another NUL in front."""
 _DAMAGED: Final = "the state is damaged, restore a backup"
 
 
 class Binary(Generic[_T]):
-    """Writes and reads one type of value."""
+    """Encodes and decodes one type of value."""
 
     def __init__(self, kind: Any) -> None:
-        """`kind`: a type that msgspec knows, of plain values and frozen dataclasses."""
+        """`kind`: a type that msgspec supports, of plain values and frozen dataclasses."""
         self._kind = kind
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(kind).decode
 
     def dump(self, value: _T) -> bytes:
-        """Equal values give equal bytes, but for the order of sets and mappings."""
+        """Return the value as bytes. Equal values give equal bytes, except for the order of sets and mappings."""
         try:
             return self._encode(value)
         except (UnicodeEncodeError, OverflowError):
             return _ESCAPED + self._encode(_escape(msgspec.to_builtins(value)))
 
     def load(self, data: bytes) -> _T:
-        """The value that was dumped. Raises StateError for what this version cannot read."""
+        """Return the value of `dump`. Raises StateError if this version cannot read it."""
         try:
             if data[:1] == _ESCAPED:
                 plain = _unescape(msgspec.msgpack.decode(data[1:]))
@@ -58,7 +58,7 @@ class Binary(Generic[_T]):
 
 
 def _escape(value: Any) -> Any:
-    """Every text as the Latin-1 reading of its UTF-8, which holds lone surrogates; every large number as text."""
+    """Return the value with every text as the Latin-1 reading of its UTF-8, and every large number as text."""
     if isinstance(value, str):
         text = value.encode("utf-8", "surrogatepass").decode("latin-1")
         return f"\0{text}" if text.startswith("\0") else text
@@ -83,7 +83,7 @@ def _unescape(value: Any) -> Any:
 
 @contextmanager
 def readable(name: str) -> Iterator[None]:
-    """Make whatever is wrong with what is recorded of an autoscaler a StateError that names it."""
+    """Turn any error of an autoscaler's recorded values into a StateError that names the autoscaler."""
     try:
         yield
     except StateError as error:
@@ -93,12 +93,12 @@ def readable(name: str) -> Iterator[None]:
 
 
 def pack(data: bytes) -> bytes:
-    """Compressed, with a checksum."""
+    """Return the data compressed, with a checksum."""
     return zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(data)
 
 
 def unpack(data: bytes) -> bytes:
-    """What was packed. Raises StateError when it is damaged."""
+    """Return the data of `pack`. Raises StateError if it is damaged."""
     try:
         if zstandard.frame_content_size(data) > _LARGEST:
             raise StateError(f"a recorded value cannot be unpacked: its length is wrong; {_DAMAGED}")
@@ -108,10 +108,10 @@ def unpack(data: bytes) -> bytes:
 
 
 def differences(values: Sequence[int]) -> list[int]:
-    """The first value, then each one's step from the one before: what grows evenly packs to nearly nothing."""
+    """Return the first value and the difference between neighbours. Evenly growing values then pack to few bytes."""
     return [*values[:1], *[after - before for before, after in pairwise(values)]]
 
 
 def running_sums(steps: Sequence[int]) -> list[int]:
-    """The values of `differences`."""
+    """Return the values of `differences`."""
     return list(accumulate(steps))

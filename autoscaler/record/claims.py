@@ -1,8 +1,8 @@
-"""Claims: no two shards scale one target, however their configurations call it.
+"""Claims: no two shards scale the same target, even if their configurations name it differently.
 
 The table `serves` has a row for each autoscaler's name and one for each target, with its connection's defaults written
-out. A shard claims both before it decides about an autoscaler. A claim stands while its shard has the claim's epoch and
-a live holder, so a commit that makes sure of the epoch (`shards.fence`) makes sure of the shard's claims, too.
+out. A shard claims both before it decides about an autoscaler. A claim is valid while its shard has the claim's epoch
+and a live holder, so a commit that checks the epoch (`shards.fence`) also checks the shard's claims.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,59 +13,59 @@ from sqlalchemy import Connection, and_, bindparam, delete, select
 from autoscaler.model import ShardName, TargetRef
 from autoscaler.record import schema
 from autoscaler.record.entries import target_from, target_text
+from autoscaler.record.ledger_context import LedgerContext
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.shards import columns_of, fence_off
-from autoscaler.record.shared import Shared
-from autoscaler.record.sighted import Reading
+from autoscaler.record.sighting_cache import Reading
 
 Claim: TypeAlias = tuple[str, str]
-"""What is claimed: its kind, and which."""
+"""Kind (`schema.NAME` or `schema.TARGET`) and key of what is claimed."""
 _TABLE: Final = schema.serves
 _AT_ONCE: Final = 500
 _AGAIN: Final = "the next cycle tries again"
 
 
-class _Other(NamedTuple):
-    """A claim that another shard has made, in the epoch that this has now, or in an older one."""
+class _ForeignClaim(NamedTuple):
+    """Another shard's claim."""
 
     shard: ShardName | None
-    """None: that epoch is over, and so is the claim."""
+    """None: the claim's epoch is over, so the claim is invalid."""
     epoch: int | None
     holder: str | None
     place: str | None
-    """Of a live holder, for people."""
+    """Host and process of a live holder; None: the holder is gone."""
 
 
 class Claims:
-    """Of one ledger. Used by its shard's thread."""
+    """The claims of one ledger. Used by its shard's thread."""
 
-    def __init__(self, shared: Shared, name: ShardName, epoch: int, member: str | None) -> None:
-        """`epoch`, `member`: the ledger's."""
-        self._shared = shared
+    def __init__(self, context: LedgerContext, name: ShardName, epoch: int, member: str | None) -> None:
+        """`epoch`, `member`: those of the ledger."""
+        self._context = context
         self._name: Final = name
         self._epoch: Final = epoch
         self._member: Final = member
         self._wanted: Mapping[str, tuple[Claim, Claim]] = {}
-        """What each autoscaler needs, by its name."""
+        """The two claims of each autoscaler, by its name."""
         self._mine: frozenset[Claim] | None = frozenset()
-        """What the state has for this epoch; None: it is to be asked."""
+        """The claims of this epoch in the state; None: not known, and read by `look`."""
         self.unheld: Mapping[str, str] = {}
-        """Autoscalers that may not be scaled here, by name: who has what they need."""
+        """Autoscalers that may not be scaled here, by name, with the holder of their claim."""
 
     def follow(self, targets: Mapping[str, TargetRef]) -> None:
-        """These autoscalers are the shard's: name -> target, with the defaults of its connection written out."""
+        """Set the shard's autoscalers: name -> target, with the defaults of its connection written out."""
         self._wanted = {
             name: ((schema.NAME, name), (schema.TARGET, target_text(target))) for name, target in targets.items()
         }
         self._mine = None
 
     def doubt(self) -> None:
-        """The state may have lost what was committed."""
+        """Read the claims again, because a commit may have been lost."""
         if self._wanted or self._mine:
             self._mine = None
 
     def look(self, reading: Reading) -> None:
-        """Read what the shard has, where that is not known. Raises StateError."""
+        """Read the shard's claims if they are not known. Raises StateError."""
         if self._mine is None:
             own = and_(*[_TABLE.c[key] == value for key, value in self._owner().items()])
             with reading() as connection:
@@ -74,19 +74,19 @@ class Claims:
 
     @property
     def complete(self) -> bool:
-        """Whether the shard is known to have what it needs, and nothing else."""
+        """Whether the shard has exactly the claims that it needs."""
         return self._mine is not None and self._mine == {claim for both in self._wanted.values() for claim in both}
 
     def change(self, connection: Connection) -> frozenset[Claim]:
-        """Release what is not needed any more, then claim the rest; an autoscaler has both claims or neither.
+        """Release unneeded claims, then claim the rest. An autoscaler gets both of its claims or neither.
 
-        Behind the fence, after `look`. Returns what the shard has from the commit on. Claims that do not stand are
-        taken over: the epoch of a shard whose holder is gone ends with that.
+        Called behind the fence, after `look`. Returns the shard's claims once this is committed. Invalid claims of
+        others are taken over, which ends the epoch of a shard whose holder is gone.
         """
-        assert self._mine is not None  # noqa: S101 - for mypy: the caller has looked
+        assert self._mine is not None  # noqa: S101 - for mypy: the caller called `look`
         wait_for(connection, Lock.CLAIMS)
         others = _read_others(connection, [each for both in self._wanted.values() for each in both], self._mine)
-        unheld = {name: told for name, both in self._wanted.items() if (told := self._obstacle(both, others))}
+        unheld = {name: reason for name, both in self._wanted.items() if (reason := self._obstacle(both, others))}
         shards = {
             other.shard
             for name, both in self._wanted.items()
@@ -98,50 +98,56 @@ class Claims:
         for name in self._wanted.keys() - unheld.keys():
             for claim in self._wanted[name]:
                 if (other := others.get(claim)) and other.shard is not None and other.shard not in ended:
-                    unheld[name] = f"shard {other.shard}, whose daemon is gone, is being taken over; {_AGAIN}"
+                    unheld[name] = f"shard {other.shard} of a daemon that is gone is being taken over; {_AGAIN}"
         kept = frozenset(claim for name, both in self._wanted.items() if name not in unheld for claim in both)
-        gone = [{"old_kind": kind, "old_key": key} for kind, key in sorted(self._mine - kept)]
-        if gone:
+        released = [{"old_kind": kind, "old_key": key} for kind, key in sorted(self._mine - kept)]
+        if released:
             this = (_TABLE.c.kind == bindparam("old_kind")) & (_TABLE.c.key == bindparam("old_key"))
-            connection.execute(delete(_TABLE).where(this), gone)
+            connection.execute(delete(_TABLE).where(this), released)
         new = [{"kind": kind, "key": key, **self._owner()} for kind, key in sorted(kept - self._mine)]
         schema.upsert(connection, _TABLE, new)
-        came = {name: both[1] for name, both in self._wanted.items() if not self._mine.issuperset(both)}
-        _forget_former(connection, self._name.adapter, {name: came[name] for name in came.keys() - unheld.keys()})
+        _delete_former_memory(
+            connection, self._name.adapter, {name: self._wanted[name][1] for name in self._added(self._mine, kept)}
+        )
         self.unheld = unheld
         return kept
 
     def committed(self, kept: frozenset[Claim]) -> Collection[str]:
-        """`change` is in the state. Returns the autoscalers that have come with it."""
+        """Note that `change` is committed. Returns the autoscalers whose claims are new."""
         before, self._mine = self._mine or frozenset(), kept
-        return [name for name, both in self._wanted.items() if not before.issuperset(both) and kept.issuperset(both)]
+        return self._added(before, kept)
 
     def failed(self, error: str) -> None:
-        """`change` has failed: what the shard had it still has, as far as the fence says in each commit."""
+        """Note that `change` failed: the shard keeps its earlier claims."""
         mine = self._mine or frozenset()
         self.unheld = {name: error for name, both in self._wanted.items() if not mine.issuperset(both)}
 
-    def _obstacle(self, both: Collection[Claim], others: Mapping[Claim, _Other]) -> str | None:
-        """Who has one of these claims; None: nobody whose claim stands."""
+    def _added(self, before: frozenset[Claim], kept: frozenset[Claim]) -> Collection[str]:
+        return [name for name, both in self._wanted.items() if not before.issuperset(both) and kept.issuperset(both)]
+
+    def _obstacle(self, both: Collection[Claim], others: Mapping[Claim, _ForeignClaim]) -> str | None:
+        """Return which shard has a valid claim on one of these; None if none has."""
         for claim in both:
-            if (other := others.get(claim)) is not None and self._stands(other):
+            if (other := others.get(claim)) is not None and self._is_valid(other):
                 where = "this daemon" if other.holder == self._member else other.place
                 return f"shard {other.shard} of {where} serves this {claim[0]} ({claim[1]}); {_AGAIN}"
         return None
 
-    def _stands(self, other: _Other) -> bool:
+    def _is_valid(self, other: _ForeignClaim) -> bool:
         if other.shard is None:
             return False
-        if other.holder == self._member:  # this daemon's own
-            return self._shared.newest.get(other.shard) == other.epoch
+        if other.holder == self._member:  # another shard of this daemon
+            return self._context.newest.get(other.shard) == other.epoch
         return other.place is not None
 
     def _owner(self) -> dict[str, Any]:
         return {**columns_of(self._name), "epoch": self._epoch}
 
 
-def _read_others(connection: Connection, claims: Collection[Claim], mine: frozenset[Claim]) -> Mapping[Claim, _Other]:
-    """Of these claims those that are in the state, without `mine`."""
+def _read_others(
+    connection: Connection, claims: Collection[Claim], mine: frozenset[Claim]
+) -> Mapping[Claim, _ForeignClaim]:
+    """Return those of these claims that are in the state and not in `mine`."""
     shard, member = schema.shard, schema.member
     same = and_(*[shard.c[key] == _TABLE.c[key] for key in ("connection", "shards", "shard", "epoch")])
     query = (
@@ -157,31 +163,32 @@ def _read_others(connection: Connection, claims: Collection[Claim], mine: frozen
         .join(shard, same, isouter=True)
         .join(member, member.c.id == shard.c.holder, isouter=True)
     )
-    found = dict[Claim, _Other]()
+    found = dict[Claim, _ForeignClaim]()
     for kind, keys in _by_kind(claims, mine):
         for row in connection.execute(query.where(_TABLE.c.kind == kind, _TABLE.c.key.in_(keys))):
             name = None if row.connection is None else ShardName(row.connection, row.shard, row.shards)
-            found[kind, row.key] = _Other(name, row.epoch, row.holder, row.place)
+            found[kind, row.key] = _ForeignClaim(name, row.epoch, row.holder, row.place)
     return found
 
 
-def _forget_former(connection: Connection, adapter: str, came: Mapping[str, Claim]) -> None:
-    """Delete what other connections' adapters keep of targets of these autoscalers that are called so there, too.
+def _delete_former_memory(connection: Connection, adapter: str, targets: Mapping[str, Claim]) -> None:
+    """Delete what other connections' adapters saved of the targets of these autoscalers.
 
-    A connection that was renamed, and gets its former name back, would believe what it wrote before the other wrote.
+    `targets`: autoscaler's name -> the claim of its target. Otherwise the adapter of a connection that is renamed, and
+    later gets its former name back, would read its old values although another connection wrote to the target since.
     """
     owner, memory = schema.autoscaler.c, schema.adapter_memory
-    names = sorted(came)
+    names = sorted(targets)
     for start in range(0, len(names), _AT_ONCE):
         some = owner.name.in_(names[start : start + _AT_ONCE]) & (owner.connection != adapter)
         for row in connection.execute(select(owner.name, owner.connection, owner.target).where(some)).all():
-            if target_from(row.target).name == target_from(came[row.name][1]).name:
+            if target_from(row.target).name == target_from(targets[row.name][1]).name:
                 this = (memory.c.connection == row.connection) & (memory.c.target == row.target)
                 connection.execute(delete(memory).where(this))
 
 
 def _by_kind(claims: Collection[Claim], mine: frozenset[Claim]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Their keys, some at a time."""
+    """Yield each kind with some keys of the claims that are not in `mine`, until all are yielded."""
     for kind in (schema.NAME, schema.TARGET):
         keys = [key for each, key in claims if each == kind and (each, key) not in mine]
         for start in range(0, len(keys), _AT_ONCE):

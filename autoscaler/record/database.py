@@ -1,8 +1,8 @@
-"""Connections to the state: where it is, how safely it is kept, and what its failures mean.
+"""Connects to the state: its address, its durability, and the causes of its failures.
 
 SQLite runs with a write-ahead log and synchronous=FULL: a commit is on the disk before it returns, so an intent
-survives kill -9 and, where the disk honours fsync, a loss of power. A cycle commits twice at most, so that the price is
-two flushes a cycle. NORMAL would survive kill -9 as well, and could forget the last commits when the power fails.
+survives kill -9 and, if the disk honours fsync, a loss of power. This costs at most two flushes a cycle, one for each
+commit. NORMAL would also survive kill -9, but could lose the last commits in a loss of power.
 """
 
 import fcntl
@@ -26,24 +26,24 @@ from autoscaler.record.folder import make_private, make_private_folder, open_pri
 
 _FORMS: Final = "expected sqlite:////a/file.db or postgresql://user@host/database"
 _BUSY_SECONDS: Final = 5.0
-"""How long another process may hold SQLite's write lock before a cycle gives up."""
+"""How long a write waits for SQLite's lock if another process holds it."""
 _TURN_SECONDS: Final = 10.0
-"""How long a thread waits for its turn to write to SQLite before its cycle gives up."""
+"""How long a thread waits for this process' other threads to write to SQLite."""
 _POSTGRESQL_LIMITS: Final = {"connect_timeout": 5, "tcp_user_timeout": 10_000}
-"""Seconds to connect, and milliseconds until a silent server counts as gone."""
+"""Seconds to connect, and milliseconds until an unresponsive server counts as gone."""
 _LOCK_SECONDS: Final = 5
-"""How long a transaction waits for another's rows: PostgreSQL's default is for ever."""
+"""How long a transaction waits for locked rows. PostgreSQL's default has no limit."""
 _OPTION: Final = re.compile(r"(?:-c *|--)([A-Za-z_][\w.-]*)=")
 """A setting's name among the options of an address (https://www.postgresql.org/docs/current/app-postgres.html)."""
 _IDLE: Final = timedelta(seconds=30)
-"""How long a transaction may leave the server waiting while it holds rows itself, by default."""
+"""Default time that a PostgreSQL transaction may be idle, because it may hold row locks."""
 _MARK: Final = "autoscaler.session"
-"""A variable of a session, which means something to nobody else."""
+"""A session variable of this program."""
 _LOG_LIMIT_BYTES: Final = 64 * 2**20
-"""What SQLite's write-ahead log is cut back to once it has been written into the database."""
+"""Size to which SQLite truncates its write-ahead log after a checkpoint."""
 
 _LEAST_BYTES: Final = 32_768
-"""What opening SQLite's write-ahead log takes (https://www.sqlite.org/walformat.html, the WAL-index)."""
+"""Disk space that opening SQLite's write-ahead log takes (https://www.sqlite.org/walformat.html, the WAL-index)."""
 
 _SQLITE_REMEDIES: Final = {
     "SQLITE_FULL": "the disk is full; free some space, or shorten state.retention",
@@ -59,17 +59,20 @@ _SQLITE_REMEDIES: Final = {
 }
 
 _POSTGRESQL_REMEDIES: Final = {
-    "25006": "it is a standby, or set read-only; name the server that may be written to (state.url)",
-    "42501": "give this user the right to make tables there, or those of the user who made them",
+    "25006": "it is a standby, or set read-only; name the primary server (state.url)",
+    "42501": "give this user the right to create tables there, or the rights of the user who created them",
     "53100": "free some space on its disk",
     "53300": "raise its max_connections, or end some of them",
     "55P03": "another session holds rows locked; pg_stat_activity there shows which",
 }
-"""By SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html); other messages say what to do."""
+"""By SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html). Messages of others name a remedy."""
 
 
 def locate(url: str | None, state_dir: Path) -> URL:
-    """The database's address; None: `state.db` in `state_dir`. Raises StateError; no message shows a password."""
+    """Return the database's address; `state.db` in `state_dir` if `url` is None.
+
+    Raises StateError, whose message never shows a password.
+    """
     if url is None:
         return URL.create("sqlite", database=str((state_dir / "state.db").absolute()))
     try:
@@ -78,7 +81,7 @@ def locate(url: str | None, state_dir: Path) -> URL:
         raise StateError(f"state.url is not a valid database address; {_FORMS}") from None
     kind = found.get_backend_name()
     if kind == "sqlite" and found.database in (None, "", ":memory:"):
-        raise StateError("state.url does not name a file, and what is remembered must outlive the daemon; name a file")
+        raise StateError("state.url names no file, and the state must outlive the daemon; name a file")
     if kind == "sqlite":
         return URL.create("sqlite", database=str(Path(str(found.database)).absolute()))
     if kind == "postgresql":
@@ -87,7 +90,7 @@ def locate(url: str | None, state_dir: Path) -> URL:
 
 
 def place(url: URL) -> str:
-    """How messages call it: the file, or the address without its password."""
+    """Return the state's name in messages: the file, or the address without its password."""
     if url.get_backend_name() == "sqlite":
         return f"state {url.database}"
     return f"state {url.set(drivername='postgresql', query={}).render_as_string(hide_password=True)}"
@@ -100,10 +103,10 @@ def connect(
     idle: timedelta = _IDLE,
     sessions: str | None = None,
 ) -> Engine:
-    """A pool of connections; connects at first use. Raises StateError.
+    """Return a pool of connections, which connects at first use. Raises StateError.
 
-    `idle`: how long a transaction may leave PostgreSQL waiting while it holds rows that others wait for. `sessions`:
-    how they are called there (application_name); None: as the address says.
+    `idle`: how long a PostgreSQL transaction may be idle. `sessions`: the sessions' application_name; None: as in the
+    address.
     """
     try:
         if url.get_backend_name() != "sqlite":
@@ -112,14 +115,14 @@ def connect(
                 limits["options"] = options
             if sessions is not None:
                 limits["application_name"] = sessions
-            # a reader's statements see one state, as on SQLite: between two of them rows may move into a block
+            # all statements of a reader see one state, as on SQLite: otherwise rows can move into a block in between
             level = "REPEATABLE READ" if read_only else "READ COMMITTED"
             engine = create_engine(
                 url,
                 pool_pre_ping=True,
                 connect_args=limits,
                 isolation_level=level,
-                pool_use_lifo=True,  # one session stays in use: what it has read counts (`member_rows`)
+                pool_use_lifo=True,  # reuses one session, because tokens count by session (`member_rows`)
             )
             event.listen(engine, "connect", partial(_limit_session, url, idle))
             return engine
@@ -133,26 +136,26 @@ def connect(
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # sqlite3 would begin transactions by itself, and late
+        connection.isolation_level = None  # otherwise sqlite3 begins transactions by itself, and late
         if not read_only:
-            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # heeded before the first table is made
+            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # has an effect before the first table is created
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute(f"PRAGMA journal_size_limit={_LOG_LIMIT_BYTES}")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Any) -> None:
-        # a writer that took the lock only at its first write could find that another has written since it began to read
+        # a writer that takes the lock at its first write can find that another process wrote since it began to read
         connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
 
     return engine
 
 
 def _limit_session(url: URL, idle: timedelta, connection: Any, _record: Any) -> None:
-    """Set the limits of a new PostgreSQL session by SQL, apart from those that the address sets. Raises StateError.
+    """Set the limits of a new PostgreSQL session by SQL, except those that the address sets. Raises StateError.
 
-    A pooler may drop the options of a connection and say nothing (PgBouncer's ignore_startup_parameters): so ours are
-    not sent as such, and the address' own are looked for.
+    A pooler can silently drop the options of a connection (PgBouncer's ignore_startup_parameters). So this program's
+    limits are not sent as options, and the options of the address are checked.
     """
     milliseconds = max(1, idle // timedelta(milliseconds=1))
     ours = {"lock_timeout": f"{_LOCK_SECONDS}s", "idle_in_transaction_session_timeout": str(milliseconds)}
@@ -161,8 +164,8 @@ def _limit_session(url: URL, idle: timedelta, connection: Any, _record: Any) -> 
     if asked and (dropped := asked - {name for (name,) in connection.execute(here, ([*asked],)).fetchall()}):
         connection.close()
         raise StateError(
-            f"{place(url)}: {', '.join(sorted(dropped))} of the address' options did not reach PostgreSQL; a pooler in "
-            "between drops them: set them with ALTER ROLE … SET, and take them out of state.url"
+            f"{place(url)}: {', '.join(sorted(dropped))} of the address' options did not reach PostgreSQL because a "
+            "pooler drops them; set them with ALTER ROLE … SET, and remove them from state.url"
         )
     for name in ours.keys() - asked:
         connection.execute("SELECT set_config(%s, %s, false)", (name, ours[name]))
@@ -181,19 +184,19 @@ def _sqlite_uri(url: URL, *, read_only: bool) -> URL:
         readable = path.stat() and os.access(path, os.R_OK)
     except (FileNotFoundError, NotADirectoryError):
         raise StateError(f"{place(url)} does not exist; has the daemon run with this configuration?") from None
-    except OSError:  # of a folder above it
+    except OSError:  # a parent folder is not accessible
         readable = False
     if not readable:
         raise StateError(f"{place(url)} cannot be read by this user; run the command as the daemon's own user")
-    # quoted by as_uri; `uri=true` makes sqlite3 read the parameters
+    # as_uri quotes the path; `uri=true` makes sqlite3 read the parameters
     return URL.create("sqlite", database=f"{path.as_uri()}", query={"mode": "ro", "uri": "true"})
 
 
 class Database:
-    """Where the state is, for those who write it: any number of threads, on SQLite one after another."""
+    """Writes to the state. Any number of threads can use it; on SQLite they write one after another."""
 
     def __init__(self, url: URL, *, idle: timedelta = _IDLE, sessions: str | None = None) -> None:
-        """Connects at first use; `idle` and `sessions` as of `connect`. Raises StateError."""
+        """Arguments as of `connect`; connects at first use. Raises StateError."""
         self.url: Final = url
         self.sqlite: Final = url.get_backend_name() == "sqlite"
         self._engine = connect(url, idle=idle, sessions=sessions)
@@ -201,14 +204,14 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that is committed when the block ends. Raises StateError: whether it was is then unknown."""
+        """Begin a transaction, committed at the end of the block. Raises StateError; a commit may have happened."""
         if not self.sqlite:
             with state_errors(self.url), self._engine.begin() as connection:
                 yield connection
             return
         if not self._turn.acquire(_TURN_SECONDS):
             raise StateError(
-                f"{place(self.url)}: another write has been under way for {_TURN_SECONDS:.0f} s; check its disk"
+                f"{place(self.url)}: another write has taken more than {_TURN_SECONDS:.0f} s; check its disk"
             )
         try:
             with state_errors(self.url), self._engine.begin() as connection:
@@ -217,21 +220,20 @@ class Database:
             self._turn.release()
 
     def require_sessions(self) -> None:
-        """Raise StateError where a connection to PostgreSQL is not one session from its begin to its end.
+        """Raise StateError if a pooler maps each transaction of a connection to any session of PostgreSQL.
 
-        A pooler of transactions gives each one a session that is free then. Limits of a session would hold for others
-        or be lost, and its locks could not be told from theirs.
+        The daemon relies on limits that belong to its own session, and on the name of the session.
         """
         mark = uuid4().hex
         with state_errors(self.url), self._engine.connect() as one, self._engine.connect() as other:
             one.execute(select(func.set_config(_MARK, mark, False)))
             one.commit()
-            other.execute(select(1))  # its transaction holds the session that a pooler has free
+            other.execute(select(1))  # this transaction occupies the session that a pooler would reuse
             kept = one.execute(select(func.current_setting(_MARK, True))).scalar_one() == mark
         if not kept:
             raise StateError(
-                f"{place(self.url)}: a pooler in between pools transactions, and a daemon needs sessions of its own; "
-                "set pool_mode = session there (PgBouncer), or name PostgreSQL itself in state.url"
+                f"{place(self.url)}: a pooler shares sessions between transactions, and the daemon needs sessions of "
+                "its own; set pool_mode = session (PgBouncer), or name PostgreSQL itself in state.url"
             )
 
     def close(self) -> None:
@@ -241,7 +243,7 @@ class Database:
 
 @contextmanager
 def opened(url: URL, *, named: URL | None = None, read_only: bool = False) -> Iterator[Connection]:
-    """A connection that nothing else uses. `named`: how messages call the state, if not by `url`. Raises StateError."""
+    """Open one connection. `named`: the state's address in messages, if not `url`. Raises StateError."""
     engine = connect(url, read_only=read_only)
     try:
         with state_errors(named or url), engine.connect() as connection:
@@ -251,7 +253,7 @@ def opened(url: URL, *, named: URL | None = None, read_only: bool = False) -> It
 
 
 def driver_of(connection: Connection) -> sqlite3.Connection:
-    """For what cannot be done in a transaction: SQLAlchemy begins one with the first statement."""
+    """Return the driver's connection, for statements that must not run in a transaction."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)  # noqa: S101 - for mypy: it is the driver that SQLite has
     return driver
@@ -259,12 +261,12 @@ def driver_of(connection: Connection) -> sqlite3.Connection:
 
 @contextmanager
 def state_errors(url: URL) -> Iterator[None]:
-    """Turn the database's failures into a StateError that names the state, the cause and the remedy."""
+    """Turn a failure of the database into a StateError with the state, the cause and the remedy."""
     try:
         yield
     except DBAPIError as error:
         raise StateError(f"{place(url)}: {_cause(error.orig, url)}") from error
-    except sqlite3.Error as error:  # from what is done without SQLAlchemy
+    except sqlite3.Error as error:  # of statements sent without SQLAlchemy
         raise StateError(f"{place(url)}: {_cause(error, url)}") from error
     except SQLAlchemyError as error:
         raise StateError(f"{place(url)}: {type(error).__name__}: {_first_line(error)}") from error
@@ -275,7 +277,7 @@ def _cause(error: BaseException | None, url: URL) -> str:
     if name is None:
         remedy = _POSTGRESQL_REMEDIES.get(getattr(error, "sqlstate", None) or "")
         return f"the database failed: {_first_line(error)}" + (f"; {remedy}" if remedy else "")
-    if name.startswith("SQLITE_IOERR") and _disk_is_full(url):  # SQLite says so only of some of its files
+    if name.startswith("SQLITE_IOERR") and _disk_is_full(url):  # SQLite reports a full disk only for some of its files
         name = "SQLITE_FULL"
     known = (remedy for prefix, remedy in _SQLITE_REMEDIES.items() if name.startswith(prefix))
     return next(known, f"the database failed: {_first_line(error)} ({name})")
@@ -294,9 +296,9 @@ def _first_line(error: object) -> str:
 
 
 class FileLock:
-    """Keeps a second daemon off one SQLite file: two would each scale the same targets.
+    """Prevents a second daemon on one SQLite file: both would scale the same targets.
 
-    The kernel lets go of it however the process ends. On PostgreSQL daemons share the state (`leases`).
+    The kernel releases the lock when the process ends. On PostgreSQL daemons share the state (`leases`).
     """
 
     def __init__(self, url: URL) -> None:
@@ -331,5 +333,5 @@ class FileLock:
             ) from None
 
     def release(self) -> None:
-        """Let another daemon have it."""
+        """Release the lock."""
         self._file.close()

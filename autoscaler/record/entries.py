@@ -1,4 +1,4 @@
-"""What one autoscaler remembers, in memory and in the state: one row holds all that its next decision needs."""
+"""One autoscaler's memory, in this process and in the state: one row holds all that its next decision needs."""
 
 import hashlib
 from collections.abc import Collection, Container, Iterable, Mapping
@@ -25,14 +25,14 @@ from autoscaler.model import (
 )
 from autoscaler.moment import Moment
 from autoscaler.record import schema
-from autoscaler.record.ages import UNKNOWN, booted_by, kept_age, read_database_time, taken
+from autoscaler.record.ages import UNKNOWN, booted_by, kept_age, read_database_time, time_columns
 from autoscaler.record.binary import Binary, readable
 from autoscaler.record.evaluation import decision_columns, decision_from
-from autoscaler.record.rows import Marks
+from autoscaler.record.rows import ColumnHashes
 from autoscaler.record.times import from_micros, micros_of, to_micros
 
 Key: TypeAlias = tuple[str, str]
-"""An autoscaler's name and its target: one that is pointed at another target starts fresh."""
+"""An autoscaler's name and its target. With another target it begins without a memory."""
 
 TARGET: Final = Binary[TargetRef](TargetRef)
 HISTORY: Final = Binary[History](History)
@@ -44,30 +44,30 @@ class _Remembered(msgspec.Struct, array_like=True):
     """The body of a row of the table `memory`. Ages are microseconds before the time of the row."""
 
     age: int
-    """Of the newest decision; 0: the row was written with it."""
+    """Age of the newest decision; 0 if the row was written with it."""
     recommendations: tuple[tuple[int, int], ...]
     scale_ups: tuple[tuple[int, int], ...]
     scale_downs: tuple[tuple[int, int], ...]
     unfinished: Intent | None
     decision: tuple[bytes, ...] | None
-    """The newest one, as the columns of DECISION: the rest of the History is a part of it. None: there was none."""
+    """Columns DECISION of the newest decision, which include the rest of the History. None: there is none."""
     spec: int
-    """Number of the specification that was recorded last; 0: there was none."""
-    spec_mark: bytes
-    """What tells that specification from another."""
+    """Number of the specification recorded last; 0: there is none."""
+    spec_digest: bytes
+    """`digest_of` that specification."""
 
 
 _REMEMBERED: Final = Binary[_Remembered](_Remembered)
 
 
 def key_of(name: str, target: TargetRef) -> Key:
-    """The key under which an autoscaler's history is kept."""
+    """Return the key of an autoscaler's memory."""
     return name, target_text(target)
 
 
-@lru_cache(maxsize=65_536)  # every decision asks for it several times a cycle
+@lru_cache(maxsize=65_536)  # called several times a cycle for every decision
 def target_text(target: TargetRef) -> str:
-    """A target as its column: a JSON array, the shortest that says it."""
+    """Return a target as its column: a JSON array without trailing nulls."""
     parts = [target.adapter, target.name, target.namespace, target.region]
     while parts[-1] is None:
         parts.pop()
@@ -77,7 +77,7 @@ def target_text(target: TargetRef) -> str:
 
 
 def target_from(text: str) -> TargetRef:
-    """The target of `target_text`."""
+    """Return the target of `target_text`."""
     parts = msgspec.json.decode(text.encode(), type=list[str | None])
     return TargetRef(*[part and part.encode("latin-1").decode("utf-8", "surrogatepass") for part in parts])  # type: ignore[arg-type]  # the first two are never None
 
@@ -87,81 +87,84 @@ _EMPTY: Final = History()
 
 @dataclass(slots=True)
 class Entry:
-    """One autoscaler's memory."""
+    """One autoscaler's memory in this process."""
 
     id: int = 0
-    """0: the state has no row of it."""
+    """Its id in the state; 0: it has no row."""
     seq: int = 0
-    """Counts the writes of its row; 0: there was none."""
+    """Counts the writes of its memory; 0: there was none."""
     stored: int | None = None
-    """The `seq` that the state's row has, as far as is known; None: there is no row."""
+    """The `seq` of its row in the state, as far as this process knows; None: there is no row."""
     number: int = 0
-    """Of its newest evaluation; 0: there was none."""
+    """Number of its newest recorded cycle; 0: there is none."""
     history: History = _EMPTY
-    """What it remembers, equal to what was committed but for a setting of the clock since."""
+    """The committed history, with its times shifted after steps of the wall clock."""
     booted: datetime = UNKNOWN.booted
-    """When this machine was started, by the wall clock that the times of `history` are of (`ages`)."""
-    chained: History | None = None
-    """The History that follows from the newest evaluation; another one begins a whole row."""
-    given: History = _EMPTY
-    """What the cycle under way decides from."""
+    """When this machine was started, by the wall clock of the times in `history` (`ages`)."""
+    remembered: History | None = None
+    """The History that follows from the newest recorded cycle. A cycle with another History begins a whole row."""
+    recalled: History = _EMPTY
+    """The History from which the current cycle decides."""
     spec: int = 0
-    """Number of the specification that was last recorded; 0: there was none."""
-    spec_mark: bytes = b""
-    """`mark_of` that specification."""
+    """Number of the specification recorded last; 0: there is none."""
+    spec_digest: bytes = b""
+    """`digest_of` that specification."""
     scaler: Autoscaler | None = None
-    """That specification; None: it was not recorded by this process."""
+    """That specification; None: this process has not recorded it."""
     period: int = 0
-    """Of its newest row in the journal, in microseconds."""
-    base: Marks | None = None
-    """Of the last whole row's columns; None: the next row is whole."""
+    """Sync period of its newest row in the journal, in microseconds."""
+    base: ColumnHashes | None = None
+    """Hashes of the last whole row's columns; None: the next row is whole."""
     base_target: TargetState | None = None
-    """The target's state in that row, as long as nothing else has been read of it since: it need not be written anew,
-    and is not kept for that alone."""
+    """The target's state in that row, unless another one was read since. An equal one is not encoded again."""
     base_number: int = 0
     base_segment: int = 0
     base_bytes: int = 0
     latest: Decision | None = None
-    """The newest evaluation's."""
+    """The newest recorded decision."""
     counted: int | None = None
-    """What size it counts as under its connection's `max_total`; None: its target was never read."""
+    """The size that counts towards its connection's `max_total`; None: its target was never read."""
 
-    def follow(self, moment: Moment) -> History:
-        """What it remembers, with its times as the wall clock shows them now."""
+    def shift(self, moment: Moment) -> History:
+        """Return the history with its times by the wall clock of `moment`."""
         self.history, self.booted = kept_age(self.history, self.booted, moment)
         return self.history
 
     def next_seq(self, now: datetime) -> int:
-        """Of the next write of its row, in a cycle at `now`.
+        """Return the `seq` of the next write, in a cycle at `now`.
 
-        They begin at a time, not at 1: a row that a database has lost, and given to another autoscaler, is told apart.
+        The first is a time and not 1. So it differs from that of another autoscaler whose id was reused because the
+        database lost commits.
         """
         return self.seq + 1 if self.seq else to_micros(now)
 
     def stored_as(self, owner_id: int, seq: int | None) -> None:
-        """The state has this of it, which is not newer: the next row of its history rests on none that may be lost."""
+        """Note that the state has a row with this `seq`, or none, that is not newer than this memory.
+
+        The next row of the journal is whole, because earlier rows may be lost.
+        """
         self.id, self.stored = owner_id, seq
         self.base = self.base_target = None
         if seq != self.seq:
-            self.scaler, self.spec_mark = None, b""
+            self.scaler, self.spec_digest = None, b""
 
 
-def mark_of(spec: bytes) -> bytes:
-    """What tells a specification, as SPEC dumps it, from another."""
+def digest_of(spec: bytes) -> bytes:
+    """Return a digest of a specification as SPEC dumps it."""
     return hashlib.blake2b(spec, digest_size=8).digest()
 
 
 def in_64_bits(number: int) -> int:
-    """The same. Raises OverflowError for one that no database holds."""
+    """Return the number. Raises OverflowError if no database holds it."""
     if -(2**63) <= number < 2**63:
         return number
     raise OverflowError(f"{number} does not fit 64 bits")
 
 
 def memory_body(
-    history: History, now: datetime, decision: tuple[bytes, ...] | None, spec: int, spec_mark: bytes
+    history: History, now: datetime, decision: tuple[bytes, ...] | None, spec: int, spec_digest: bytes
 ) -> bytes:
-    """The value of the column `memory.body` of a row written at `now`. `decision`: the newest one, as DECISION."""
+    """Return the column `memory.body` of a row written at `now`. `decision`: columns DECISION of the newest one."""
     return _REMEMBERED.dump(
         _Remembered(
             0 if history.at is None else micros_of(now - history.at),
@@ -171,31 +174,31 @@ def memory_body(
             history.unfinished,
             decision,
             spec,
-            spec_mark,
+            spec_digest,
         )
     )
 
 
 def _columns_of(latest: Decision | None, history: History) -> tuple[bytes, ...] | None:
-    """The newest decision as the columns of DECISION, with its times as those of the History that followed from it."""
+    """Return the newest decision as the columns DECISION, with its times by the wall clock of `history`."""
     if latest is None or history.at is None:
         return None
     step = history.at - latest.now
     return decision_columns(later(latest, step) if step else latest)
 
 
-class Intended(NamedTuple):
-    """A write that is announced, on its way into the state."""
+class IntentRow(NamedTuple):
+    """A memory with an intent, to be committed before the write."""
 
     entry: Entry
     history: History
-    """What is remembered with it."""
+    """The History with the intent."""
     row: dict[str, Any]
 
     @classmethod
-    def of(cls, entry: Entry, history: History, now: datetime, moment: Moment) -> "Intended":
-        """`history`: with the unfinished write. Raises OverflowError for a size that is too large."""
-        assert history.unfinished is not None  # noqa: S101 - for mypy: it is what is announced
+    def of(cls, entry: Entry, history: History, now: datetime, moment: Moment) -> "IntentRow":
+        """`history`: with the unfinished write. Raises OverflowError if a size is too large."""
+        assert history.unfinished is not None  # noqa: S101 - for mypy: it is the intent
         sizes = [history.unfinished.decided_from, *[each.size for each in history.unfinished.and_earlier]]
         return cls(
             entry,
@@ -204,26 +207,26 @@ class Intended(NamedTuple):
                 "autoscaler_id": entry.id,
                 "seq": entry.next_seq(now),
                 "number": entry.number,
-                **taken(moment, now),
-                "body": memory_body(history, now, _columns_of(entry.latest, history), entry.spec, entry.spec_mark),
+                **time_columns(moment, now),
+                "body": memory_body(history, now, _columns_of(entry.latest, history), entry.spec, entry.spec_digest),
                 "counted": max(map(in_64_bits, sizes)),
             },
         )
 
     def apply(self) -> None:
-        """Let the memory follow, once the row is committed."""
+        """Update the entry after the row is committed."""
         self.entry.history = self.history
         self.entry.seq = self.entry.stored = self.row["seq"]
         self.entry.counted = self.row["counted"]
 
 
 def write_memory(connection: Connection, rows: Iterable[tuple[Entry, dict[str, Any]]]) -> None:
-    """Write these rows over what the state held of their entries when it was read or written last.
+    """Write these rows over the rows that this process read or wrote last.
 
-    Raises StateError where it holds something else: what is newer than the entry is to be read, not replaced.
+    Raises StateError if the state holds other rows: a newer row must be read and not replaced.
     """
     new, known = list[dict[str, Any]](), list[dict[str, Any]]()
-    for entry, row in sorted(rows, key=lambda one: one[0].id):  # whoever waits for rows waits in one direction
+    for entry, row in sorted(rows, key=lambda one: one[0].id):  # one order of row locks prevents deadlocks
         if entry.stored is None:
             new.append(row)
         else:
@@ -233,8 +236,8 @@ def write_memory(connection: Connection, rows: Iterable[tuple[Entry, dict[str, A
         connection.execute(insert(schema.memory), new)
     if schema.replace_known(connection, schema.memory, "seq", known) != len(known):
         raise StateError(
-            "the state does not hold what this daemon wrote last: it was set back, or another process has written; "
-            "nothing is scaled or recorded in this cycle, and the next one begins with what is newest"
+            "the state does not hold what this daemon wrote last: an older state came back, or another process wrote; "
+            "nothing is scaled or recorded in this cycle, and the next cycle reads the newest memory"
         )
 
 
@@ -246,7 +249,7 @@ class Newest(NamedTuple):
 
 
 def newest_decisions(connection: Connection, without: Container[Key] = ()) -> Mapping[Key, Newest]:
-    """Of each autoscaler and target; one that cannot be read is left out. `without`: not of these."""
+    """Return the newest decision by autoscaler and target, except of `without`. Skips damaged ones."""
     owner, memory = schema.autoscaler, schema.memory
     query = select(owner.c.name, owner.c.target, memory.c.number, memory.c.at, memory.c.body)
     found = dict[Key, Newest]()
@@ -263,9 +266,9 @@ def newest_decisions(connection: Connection, without: Container[Key] = ()) -> Ma
 
 
 def newest_of(row: Any) -> tuple[Decision, int] | None:
-    """The newest decision and the number of its specification; None: there was none. Raises StateError.
+    """Return the newest decision and the number of its specification; None if there is none. Raises StateError.
 
-    `row`: an autoscaler's name and target, and the columns at and body of its memory.
+    `row`: an autoscaler's name and target, and the columns `at` and `body` of its memory.
     """
     kept = _REMEMBERED.load(row.body)
     decision = _latest(kept, row)
@@ -279,18 +282,18 @@ def _latest(kept: _Remembered, row: Any) -> Decision | None:
 
 
 def newest_numbers(connection: Connection) -> Mapping[Key, int]:
-    """How many decisions were committed about each autoscaler and target."""
+    """Return the number of the newest recorded cycle by autoscaler and target."""
     owner, memory = schema.autoscaler, schema.memory
     query = select(owner.c.name, owner.c.target, memory.c.number).join(memory, memory.c.autoscaler_id == owner.c.id)
     return {(row.name, row.target): row.number for row in connection.execute(query)}
 
 
 class Loaded(NamedTuple):
-    """What the state holds of a shard's autoscalers."""
+    """The memories of a shard's autoscalers."""
 
     entries: dict[Key, Entry]
     damaged: Mapping[Key, str]
-    """Of those whose memory cannot be read: what is wrong, and what to do."""
+    """Memories that cannot be read, with the reason and the remedy."""
 
 
 def load_entries(
@@ -300,10 +303,10 @@ def load_entries(
     keys: Collection[Key] | None = None,
     held: Mapping[Key, Entry] | None = None,
 ) -> Loaded:
-    """Everything that the autoscalers of an adapter connection remember. Raises StateError.
+    """Return the memories of an adapter connection's autoscalers. Raises StateError.
 
-    `moment`: now. `keys`: only these of them. `held`: what this process remembers of them, which is newer where
-    the database has lost commits: of each the newer one is taken.
+    `moment`: now. `keys`: only these autoscalers. `held`: the memories that this process has. Of each autoscaler the
+    newer one is returned: the database may have lost commits.
     """
     owner, memory = schema.autoscaler, schema.memory
     of = owner.c.connection == name
@@ -329,14 +332,14 @@ def load_entries(
             with readable(found.name):
                 entries[key] = Entry(found.id) if found.seq is None else _entry(found, moment, database)
         except StateError as error:
-            damaged[key] = f"{error}; or give the autoscaler another name: it then begins without a memory"
+            damaged[key] = f"{error}; or rename the autoscaler, which then begins without a memory"
     for mine in lost.values():
         mine.stored_as(0, None)
     return Loaded(entries | lost, damaged)
 
 
 def _entry(row: Any, moment: Moment, database: int | None) -> Entry:
-    """The entry of a row that is read at a moment. Raises StateError, and what a damaged value raises."""
+    """Return the entry of a row that is read at `moment`. Raises StateError, and what a damaged value raises."""
     kept = _REMEMBERED.load(row.body)
     latest = _latest(kept, row)
     history = History(
@@ -363,7 +366,7 @@ def _entry(row: Any, moment: Moment, database: int | None) -> Entry:
         history=history,
         booted=booted_by(row, moment, database),
         spec=kept.spec,
-        spec_mark=kept.spec_mark,
+        spec_digest=kept.spec_digest,
         latest=latest,
         counted=row.counted,
     )

@@ -1,7 +1,7 @@
-"""One recorded cycle of an autoscaler as columns of bytes, and back.
+"""Converts one recorded cycle of an autoscaler to columns of bytes and back.
 
-A cycle mostly repeats the one before it. So what it was made from and came to is cut into columns of what changes
-together; a column that is the same as in an earlier, whole row is left out (`rows`).
+Most cycles are like the one before. So values that change together share a column, and a column that equals the one of
+an earlier whole row is left out (`rows`).
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ Columns: TypeAlias = tuple[bytes, ...]
 
 
 class _Target(msgspec.Struct, array_like=True):
-    """The target as it was read, or why it was not."""
+    """The target's state, or the error of reading it."""
 
     state: TargetState | None
     error: tuple[str, str] | None
@@ -58,13 +58,13 @@ class _Target(msgspec.Struct, array_like=True):
 
 
 class _Samples(msgspec.Struct, array_like=True):
-    """What of one reading stays the same from cycle to cycle: whose samples they are."""
+    """The part of a reading that rarely changes: the names of its samples."""
 
     kind: str
     """INSTANCES, VALUES or FAILED."""
     names: tuple[str, ...] = ()
     windows: tuple[timedelta, ...] = ()
-    """One for all samples, or one each."""
+    """One window for all samples, or one for each."""
     requests: dict[str, int] = {}
     unmatched: tuple[str, ...] = ()
     more_unmatched: int = 0
@@ -76,19 +76,19 @@ class _Readings(msgspec.Struct, array_like=True):
     samples: tuple[_Samples, ...]
     victims: tuple[str, ...]
     fallbacks: tuple[_Samples | None, ...]
-    """Of the fallbacks' queries; their values follow those of the metrics."""
+    """Readings of the fallbacks' queries; their values follow those of the metrics."""
 
 
 class _Values(msgspec.Struct, array_like=True):
-    """What of one reading moves."""
+    """The part of a reading that changes with every cycle."""
 
     values: tuple[int, ...] = ()
     ages: tuple[int, ...] = ()
-    """Microseconds before the cycle's `now`; empty: none."""
+    """Microseconds before the cycle's `now`; empty if all samples are of `now`."""
 
 
-class Circumstances(msgspec.Struct, array_like=True):
-    """What of a decision rarely changes."""
+class RareChanges(msgspec.Struct, array_like=True):
+    """The part of a decision that rarely changes."""
 
     conditions: tuple[Condition, ...]
     warnings: tuple[str, ...]
@@ -103,8 +103,8 @@ class Circumstances(msgspec.Struct, array_like=True):
     shadow: int | None
 
 
-class _Course(msgspec.Struct, array_like=True):
-    """What of a decision is its own. Times are microseconds before its `now`."""
+class _FrequentChanges(msgspec.Struct, array_like=True):
+    """The part of a decision that often changes. Times are microseconds before its `now`."""
 
     current: int | None
     desired: int | None
@@ -113,7 +113,7 @@ class _Course(msgspec.Struct, array_like=True):
     trace: tuple[Step, ...]
     status: tuple[int, int]
     status_metrics: tuple[MetricOutcome, ...] | None
-    """None: the decision's own."""
+    """None: equal to the decision's metrics."""
     recommendations: tuple[tuple[int, int], ...]
     scale_ups: tuple[tuple[int, int], ...]
     scale_downs: tuple[tuple[int, int], ...]
@@ -121,7 +121,7 @@ class _Course(msgspec.Struct, array_like=True):
     scaled_to_zero: bool | None
     error: str | None
     outcome: tuple[str, int | str | tuple[str, str] | None] | None
-    """Class, then size, text, or reason and message of a hold."""
+    """Its class, and its size, text, or a hold's reason and message."""
     shadow_memory: Shadow | None
 
 
@@ -132,33 +132,28 @@ FAILED: Final = "e"
 _TARGET: Final = Binary[_Target](_Target)
 _READINGS: Final = Binary[_Readings](_Readings)
 _VALUES: Final = Binary[tuple[_Values, ...]](tuple[_Values, ...])
-CIRCUMSTANCES: Final = Binary[Circumstances](Circumstances)
+RARE_CHANGES: Final = Binary[RareChanges](RareChanges)
 _METRICS: Final = Binary[tuple[MetricOutcome, ...]](tuple[MetricOutcome, ...])
-_COURSE: Final = Binary[_Course](_Course)
+_FREQUENT_CHANGES: Final = Binary[_FrequentChanges](_FrequentChanges)
 COLUMNS: Final = 6
-"""How many there are: target, readings, values, circumstances, metrics, course."""
+"""Number of columns: target, readings, values, rare changes, metrics, frequent changes."""
 DECISION: Final = slice(-3, None)
-"""Those that a decision alone is made of."""
-
-
-def columns_of(observation: Observation, decision: Decision) -> Columns:
-    """All that one decision was made from and came to: the costly part of recording it."""
-    return target_column(observation.target), *moving_columns(observation, decision)
+"""The columns of the decision."""
 
 
 def target_column(target: TargetState | TargetError) -> bytes:
-    """The first column. Of all it is the largest and changes least."""
+    """Return the first column, the largest and the one that changes least."""
     return _TARGET.dump(_Target(target, None) if isinstance(target, TargetState) else _Target(None, _failure(target)))
 
 
-def moving_columns(observation: Observation, decision: Decision) -> Columns:
-    """The other ones."""
+def other_columns(observation: Observation, decision: Decision) -> Columns:
+    """Return all columns but the first."""
     now = decision.now
-    readings = [_taken_apart(reading, now) for reading in observation.readings]
+    readings = [_split(reading, now) for reading in observation.readings]
     values = [values for _, values in readings]
     fallbacks: tuple[_Samples | None, ...] = ()
     if observation.fallbacks:
-        asked = [None if reading is None else _taken_apart(reading, now) for reading in observation.fallbacks]
+        asked = [None if reading is None else _split(reading, now) for reading in observation.fallbacks]
         fallbacks = tuple([None if each is None else each[0] for each in asked])
         values += [each[1] for each in asked if each is not None]
     return (
@@ -169,9 +164,9 @@ def moving_columns(observation: Observation, decision: Decision) -> Columns:
 
 
 def decision_columns(decision: Decision) -> Columns:
-    """The columns of DECISION."""
+    """Return the columns DECISION."""
     now, status = decision.now, decision.status
-    circumstances = Circumstances(
+    rare = RareChanges(
         decision.conditions,
         decision.warnings,
         decision.steering,
@@ -184,7 +179,7 @@ def decision_columns(decision: Decision) -> Columns:
         decision.brake_memory,
         decision.shadow,
     )
-    course = _Course(
+    frequent = _FrequentChanges(
         decision.current,
         decision.desired,
         decision.change,
@@ -203,11 +198,11 @@ def decision_columns(decision: Decision) -> Columns:
         None if decision.outcome is None else _outcome(decision.outcome),
         decision.shadow_memory,
     )
-    return CIRCUMSTANCES.dump(circumstances), _METRICS.dump(decision.metrics), _COURSE.dump(course)
+    return RARE_CHANGES.dump(rare), _METRICS.dump(decision.metrics), _FREQUENT_CHANGES.dump(frequent)
 
 
 def observation_from(columns: Columns, at: int) -> Observation:
-    """What was seen in the cycle at `at` (microseconds). Raises StateError."""
+    """Return the observation of the cycle at `at` (microseconds). Raises StateError."""
     target, readings, values = _TARGET.load(columns[0]), _READINGS.load(columns[1]), _VALUES.load(columns[2])
     state: TargetState | TargetError | None = target.state
     if state is None:
@@ -215,56 +210,56 @@ def observation_from(columns: Columns, at: int) -> Observation:
     now = from_micros(at)
     asked = [samples for samples in readings.fallbacks if samples is not None]
     parts = zip((*readings.samples, *asked), values, strict=True)
-    found = [_put_together(samples, each, now) for samples, each in parts]
+    found = [_joined(samples, each, now) for samples, each in parts]
     own, others = found[: len(readings.samples)], iter(found[len(readings.samples) :])
     fallbacks = [None if samples is None else next(others) for samples in readings.fallbacks]
     return Observation(state, tuple(own), readings.victims, tuple(fallbacks))
 
 
 def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> Decision:
-    """What was decided in the cycle at `at` (microseconds), of the columns of DECISION. Raises StateError."""
-    circumstances, metrics, course = (
-        CIRCUMSTANCES.load(columns[0]),
+    """Return the decision of the cycle at `at` (microseconds) from the columns DECISION. Raises StateError."""
+    rare, metrics, frequent = (
+        RARE_CHANGES.load(columns[0]),
         _METRICS.load(columns[1]),
-        _COURSE.load(columns[2]),
+        _FREQUENT_CHANGES.load(columns[2]),
     )
     now = from_micros(at)
-    shown = metrics if course.status_metrics is None else course.status_metrics
-    event = course.scale_event
+    shown = metrics if frequent.status_metrics is None else frequent.status_metrics
+    event = frequent.scale_event
     return Decision(
         name=name,
         target=target,
         now=now,
-        dry_run=circumstances.dry_run,
-        current=course.current,
-        desired=course.desired,
-        change=course.change,
-        conditions=circumstances.conditions,
-        events=course.events,
+        dry_run=rare.dry_run,
+        current=frequent.current,
+        desired=frequent.desired,
+        change=frequent.change,
+        conditions=rare.conditions,
+        events=frequent.events,
         metrics=metrics,
-        trace=course.trace,
-        status=Status(*course.status, shown),
-        recommendations=tuple([Recommendation(size, from_micros(at - age)) for size, age in course.recommendations]),
-        scale_ups=tuple([ScaleEvent(change, from_micros(at - age)) for change, age in course.scale_ups]),
-        scale_downs=tuple([ScaleEvent(change, from_micros(at - age)) for change, age in course.scale_downs]),
+        trace=frequent.trace,
+        status=Status(*frequent.status, shown),
+        recommendations=tuple([Recommendation(size, from_micros(at - age)) for size, age in frequent.recommendations]),
+        scale_ups=tuple([ScaleEvent(change, from_micros(at - age)) for change, age in frequent.scale_ups]),
+        scale_downs=tuple([ScaleEvent(change, from_micros(at - age)) for change, age in frequent.scale_downs]),
         scale_event=None if event is None else ScaleEvent(event[0], from_micros(at - event[1])),
-        scaled_to_zero=course.scaled_to_zero,
-        error=course.error,
-        outcome=None if course.outcome is None else _outcome_from(*course.outcome),
-        warnings=circumstances.warnings,
-        minimum=circumstances.minimum,
-        maximum=circumstances.maximum,
-        steering=circumstances.steering,
-        ready=circumstances.ready,
-        failing=circumstances.failing,
-        brakes=circumstances.brakes,
-        brake_memory=circumstances.brake_memory,
-        shadow=circumstances.shadow,
-        shadow_memory=course.shadow_memory,
+        scaled_to_zero=frequent.scaled_to_zero,
+        error=frequent.error,
+        outcome=None if frequent.outcome is None else _outcome_from(*frequent.outcome),
+        warnings=rare.warnings,
+        minimum=rare.minimum,
+        maximum=rare.maximum,
+        steering=rare.steering,
+        ready=rare.ready,
+        failing=rare.failing,
+        brakes=rare.brakes,
+        brake_memory=rare.brake_memory,
+        shadow=rare.shadow,
+        shadow_memory=frequent.shadow_memory,
     )
 
 
-def _taken_apart(reading: Reading | MetricError, now: datetime) -> tuple[_Samples, _Values]:
+def _split(reading: Reading | MetricError, now: datetime) -> tuple[_Samples, _Values]:
     if isinstance(reading, MetricError):
         return _Samples(FAILED, error=str(reading)), _Values()
     if isinstance(reading, ValueReading):
@@ -289,7 +284,7 @@ def _taken_apart(reading: Reading | MetricError, now: datetime) -> tuple[_Sample
     )
 
 
-def _put_together(samples: _Samples, values: _Values, now: datetime) -> Reading | MetricError:
+def _joined(samples: _Samples, values: _Values, now: datetime) -> Reading | MetricError:
     if samples.kind == FAILED:
         return MetricError(samples.error)
     if samples.kind == VALUES:
@@ -308,7 +303,7 @@ def _put_together(samples: _Samples, values: _Values, now: datetime) -> Reading 
 
 
 def _failure(error: BaseException) -> tuple[str, str]:
-    """The nearest class of our own tree, and the text."""
+    """Return the error's nearest class in `autoscaler.errors`, and its text."""
     name = next(parent.__name__ for parent in type(error).__mro__ if parent.__module__ == errors.__name__)
     return name, str(error)
 

@@ -1,4 +1,4 @@
-"""Events, a page at a time: what is read for it does not grow with what is kept."""
+"""Reads events by page."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -14,20 +14,20 @@ from autoscaler.record.values import EventRow
 
 
 class EventPage(NamedTuple):
-    """Some of the events."""
+    """One page of events."""
 
     rows: Sequence[EventRow]
-    """In the order in which they came last."""
+    """In the order of their last occurrence."""
     total: int
-    """How many there are on all pages."""
+    """Number of rows on all pages."""
 
 
 def event_page(
     connection: Connection, name: str | None, since: int | None, offset: int, limit: int | None, *, merged: bool
 ) -> EventPage:
-    """As `Archive.event_page`. `since`: in microseconds.
+    """Return the page of `Archive.event_page`. `since`: in microseconds.
 
-    Raises StateError for a damaged event of `name`; among those of all it is left out, and counted.
+    Raises StateError for a damaged event of `name`. On a page of all autoscalers it is left out, but counted.
     """
     query = _merged() if merged else _each()
     if name is not None:
@@ -64,7 +64,7 @@ def _event(row: Any) -> EventRow:
 
 
 def _each() -> Select[Any]:
-    """Every event, the newest first."""
+    """Select every event, the newest first."""
     table, owner = schema.event, schema.autoscaler
     return _selected(literal(1), table.c.at, table.c.at).order_by(
         table.c.at.desc(), table.c.number.desc(), table.c.position.desc(), owner.c.name.desc()
@@ -72,7 +72,7 @@ def _each() -> Select[Any]:
 
 
 def _merged() -> Select[Any]:
-    """Equal events as one row, the last to come first."""
+    """Select equal events as one row, the newest last occurrence first."""
     table, owner, words = schema.event, schema.autoscaler, schema.event_text
     return (
         _selected(func.count(), func.min(table.c.at), func.max(table.c.at))
@@ -81,7 +81,7 @@ def _merged() -> Select[Any]:
             func.max(table.c.at).desc(),
             func.max(table.c.number).desc(),
             func.max(table.c.position).desc(),
-            owner.c.name.desc(),  # of one cycle come those of many autoscalers: pages must not share or miss one
+            owner.c.name.desc(),  # a total order, so that no event is on two pages or on none
             words.c.id.desc(),
         )
     )

@@ -1,20 +1,20 @@
-"""A lock that is handed on in the order in which it was asked for."""
+"""A lock that threads get in the order in which they asked for it."""
 
 import threading
 from collections import deque
 
 
 class FairLock:
-    """One holder at a time. With `threading.Lock` a busy shard could take its turn again before one that waits."""
+    """A mutex with a queue. With `threading.Lock` a busy shard could write again before a shard that waits."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
         self._held = False
         self._waiting: deque[threading.Lock] = deque()
-        """Locks that are held until their thread's turn comes."""
+        """One acquired lock per waiting thread, released when it is that thread's turn."""
 
     def acquire(self, timeout: float) -> bool:
-        """Wait for one's turn, at most `timeout` seconds. Returns whether it came."""
+        """Wait at most `timeout` seconds for the lock. Returns whether it was acquired."""
         with self._mutex:
             if not self._held:
                 self._held = True
@@ -28,10 +28,10 @@ class FairLock:
             if turn in self._waiting:
                 self._waiting.remove(turn)
                 return False
-        return True  # it came between the two
+        return True  # the turn came between the time-out and the mutex
 
     def release(self) -> None:
-        """Hand it to who has waited longest."""
+        """Pass the lock to the thread that has waited longest."""
         with self._mutex:
             if self._waiting:
                 self._waiting.popleft().release()

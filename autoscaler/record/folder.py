@@ -1,4 +1,4 @@
-"""Where the state is on this machine."""
+"""The state's folder on this machine, and private files in it."""
 
 import os
 from collections.abc import Mapping
@@ -9,25 +9,28 @@ from autoscaler.errors import StateError
 
 
 def state_folder(environment: Mapping[str, str]) -> Path:
-    """$STATE_DIRECTORY (systemd's), else $XDG_STATE_HOME/autoscaler, else ~/.local/state/autoscaler."""
+    """Return $STATE_DIRECTORY (systemd's), else $XDG_STATE_HOME/autoscaler, else ~/.local/state/autoscaler."""
     if given := environment.get("STATE_DIRECTORY"):
         return Path(given.split(":")[0])  # systemd lists several, separated by colons
     return Path(environment.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "autoscaler"
 
 
 def make_folder(folder: Path) -> Path:
-    """The folder, made if absent, with those it is in, for this user alone. Raises StateError."""
+    """Create the folder and its parents if absent, accessible to this user only. Raises StateError."""
     try:
         make_private_folder(folder)
     except OSError as error:
         raise StateError(
-            f"{folder}: the state folder cannot be made: {error.strerror}; set $STATE_DIRECTORY to one that can"
+            f"{folder}: the state folder cannot be created: {error.strerror}; set $STATE_DIRECTORY to another folder"
         ) from None
     return folder
 
 
 def make_private_folder(folder: Path) -> None:
-    """The same, with its parents: `mkdir` would give those what the umask leaves. Raises OSError."""
+    """Create the folder and its parents if absent, all of them private: `mkdir` uses the umask for parents.
+
+    Raises OSError.
+    """
     for each in reversed([folder, *folder.parents]):
         if not each.exists():
             each.mkdir(mode=0o700, exist_ok=True)
@@ -35,28 +38,28 @@ def make_private_folder(folder: Path) -> None:
 
 
 def open_private(path: Path) -> int:
-    """The file, made if absent, for this user alone whatever the umask: a file descriptor to read and write at its end.
+    """Return a descriptor of the file to read and append. Creates it if absent, for this user only. Raises OSError.
 
-    What root makes in the service's folder is the service's, which could not open it otherwise. Raises OSError.
+    A file that root creates in the service's folder gets the folder's owner, because the service must open it later.
     """
     how = os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
         handle = os.open(path, how | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         handle = os.open(path, how | os.O_CREAT, 0o600)
-    else:  # a new file: only of such a one is it certain that it is in this folder
+    else:  # only a new file is certain to be in this folder and no link
         if os.geteuid() == 0:
             folder = path.parent.stat()
             os.fchown(handle, folder.st_uid, folder.st_gid)
-    with suppress(OSError):  # another user's, who has let us in
+    with suppress(OSError):  # another user's file that this user may write
         os.fchmod(handle, 0o600)
     return handle
 
 
 def make_private(path: Path) -> None:
-    """An SQLite file, made if absent, and what SQLite has put beside it: what it makes later has the file's own mode.
+    """Create an SQLite file if absent, and make it and SQLite's files beside it private.
 
-    What cannot be done here, SQLite will say when it opens the file.
+    SQLite gives later files the same mode. Failures are ignored, because SQLite reports them when it opens the file.
     """
     with suppress(OSError):
         os.close(open_private(path))
@@ -66,13 +69,13 @@ def make_private(path: Path) -> None:
 
 
 def remove_database(path: Path) -> None:
-    """Remove an SQLite file, with what SQLite has put beside it. Raises OSError."""
+    """Remove an SQLite file and SQLite's files beside it. Raises OSError."""
     for suffix in ("", "-journal", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:
-    """Have the disk store a file's content, or a folder's names. Raises OSError."""
+    """Flush a file's content, or a folder's entries, to the disk. Raises OSError."""
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)

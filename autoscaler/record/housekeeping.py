@@ -1,4 +1,4 @@
-"""Keeps the state small: packs the journal, deletes what is too old or too much, a little at a time."""
+"""Keeps the state small: packs the journal, and deletes what is too old or too much, in small steps."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,49 +18,49 @@ from autoscaler.record.packing import full_segments, pack, replace_pages
 from autoscaler.record.times import micros_of, to_micros
 
 _EVERY_MICROS: Final = 60_000_000
-"""How often the state is looked through (1 min); again at once where there was too much for one time."""
+"""Interval of a pass (1 min). The next pass begins at once if a step had more to do than it may."""
 _UNUSED_EVERY_MICROS: Final = 6 * 3_600_000_000
-"""How often texts are looked for that no event has any more, and specifications (6 h): every event is read for it."""
+"""Interval of deleting unused texts and specifications (6 h), which reads every event."""
 _ROWS_AT_ONCE: Final = 1_000
 _NEVER: Final = -(2**62)
 _PAGES_KEPT_FREE: Final = 256
-"""Of SQLite (1 MiB): new blocks take them again, so giving them back would only cost."""
+"""Free pages that SQLite's file keeps (1 MiB), because new blocks use them again."""
 _PAGES_GIVEN_BACK_AT_ONCE: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What is kept, as the configuration's `state` says."""
+    """How long and how much is kept: the configuration's `state`."""
 
     detail: timedelta = timedelta(days=2)
-    """All that decisions were made from."""
+    """Age up to which cycles are kept whole, with everything that decisions were made from."""
     retention: timedelta = timedelta(days=30)
-    """Series for charts, events, and decisions in which something changed."""
+    """Age up to which charts' series, events, and decisions with a change are kept."""
     max_bytes: int = 5 * 10**9
-    """Of live data."""
+    """Limit of live data."""
 
 
 class Housekeeper:
-    """One for all shards of a process, in a thread of its own: no cycle waits for it but for a step's rows.
+    """One for all shards of a process, in a thread of its own. A cycle waits at most for the rows of one step.
 
-    Each step is a transaction of its own. On PostgreSQL one daemon at a time takes them.
+    Each step is a transaction. On PostgreSQL one daemon at a time does them.
     """
 
     def __init__(self, database: Database, readers: Engine, retention: Retention, latest: dict[Key, Newest]) -> None:
-        """`latest`: what readers know, from which goes what is forgotten."""
+        """`latest`: the decisions that readers are shown; those of deleted autoscalers are removed."""
         self.retention = retention
         self.configured: Mapping[Key, Autoscaler] = {}
-        """Autoscalers that are never forgotten, however long ago they were decided about."""
+        """Autoscalers that are never deleted, regardless of the age of their newest decision."""
         self._database = database
         self._readers = readers
         self._latest = latest
         self._another = False
-        """Whether another daemon was at it when the last step was to be taken."""
+        """Whether another daemon was housekeeping at the last step."""
         self._due = self._unused_due = _NEVER
         """By the wall clock, in microseconds."""
 
     def tidy(self, now: datetime) -> None:
-        """Pack what is full, and delete some of what is not to be kept, when it is time to. Raises StateError."""
+        """Pack full segments and delete some of what is not kept, if a pass is due. Raises StateError."""
         at, kept = to_micros(now), self.retention
         if at < self._due <= at + _EVERY_MICROS:
             return
@@ -78,7 +78,7 @@ class Housekeeper:
         self._due = at if more or self._another else at + _EVERY_MICROS
 
     def _pack(self, now: int) -> None:
-        """Blocks are made while nothing is locked: no page of a full segment changes any more."""
+        """Replace full segments by blocks. Their pages no longer change, so packing needs no lock."""
         with self._reading() as connection:
             segments = full_segments(connection, now)
         for segment in segments:
@@ -113,17 +113,17 @@ class Housekeeper:
 
     @contextmanager
     def _step(self) -> Iterator[Connection | None]:
-        """A transaction; None: another daemon is at it."""
+        """Begin a transaction; yield None if another daemon is housekeeping."""
         with self._database.writing() as connection:
             self._another = not is_free(connection, Lock.HOUSEKEEPING)
             yield None if self._another else connection
 
 
 def _too_old(at: int, kept: Retention) -> Sequence[tuple[Table, int]]:
-    """Each table, with the time before which nothing of it is kept."""
+    """Return each table with the time before which its rows are deleted."""
     rest_before = at - micros_of(kept.retention)
     return (
-        (schema.removal, at - micros_of(LONGEST_PERIOD)),  # what no period can count any more
+        (schema.removal, at - micros_of(LONGEST_PERIOD)),  # no period is longer
         (schema.detail, at - micros_of(kept.detail)),
         (schema.series, rest_before),
         (schema.change, rest_before),
@@ -132,7 +132,7 @@ def _too_old(at: int, kept: Retention) -> Sequence[tuple[Table, int]]:
 
 
 def _delete_oldest(connection: Connection, table: Table, before: int) -> int:
-    """Delete about _ROWS_AT_ONCE of the oldest of the rows of before this time. Returns how many."""
+    """Delete about _ROWS_AT_ONCE of the oldest rows before this time. Returns how many."""
     at = schema.newest_time(table)
     last = connection.execute(
         select(at).where(at < before).order_by(at).offset(_ROWS_AT_ONCE - 1).limit(1)
@@ -141,7 +141,7 @@ def _delete_oldest(connection: Connection, table: Table, before: int) -> int:
 
 
 def _forget(connection: Connection, before: int, configured: Collection[Key]) -> Sequence[Key]:
-    """Delete some autoscalers that were last decided about before this time, and that no daemon's configuration has."""
+    """Delete some autoscalers without a decision since this time that no daemon's configuration has."""
     owner, memory, asked = schema.autoscaler, schema.memory, schema.follows.c
     latest = func.coalesce(memory.c.at, owner.c.first_at)
     query = (
@@ -157,7 +157,7 @@ def _forget(connection: Connection, before: int, configured: Collection[Key]) ->
 
 
 def delete_all_of(connection: Connection, gone: Sequence[Any]) -> None:
-    """Delete everything that is known of these autoscalers. `gone`: their rows, with id and target."""
+    """Delete everything about these autoscalers. `gone`: their rows, with id and target."""
     if not gone:
         return
     owner, ids = schema.autoscaler, [{"owner_id": row.id} for row in gone]
@@ -172,7 +172,7 @@ def delete_all_of(connection: Connection, gone: Sequence[Any]) -> None:
 
 
 def _delete_unused_specs(connection: Connection) -> None:
-    """Delete the specifications that no cycle names which is kept: those before the one of the oldest cycle."""
+    """Delete the specifications older than the one of the oldest cycle that is kept."""
     spec, other, change, detail = schema.spec, schema.spec.alias("other"), schema.change.c, schema.detail.c
     cycles = union_all(
         select(change.autoscaler_id.label("id"), change.number), select(detail.autoscaler_id, detail.first)
@@ -189,13 +189,13 @@ def _delete_unused_specs(connection: Connection) -> None:
 
 
 def _give_back(connection: Connection) -> None:
-    """Let SQLite's file shrink by what it does not need. PostgreSQL's autovacuum does it by itself."""
+    """Shrink SQLite's file by some of its free pages. PostgreSQL has its autovacuum."""
     if connection.dialect.name != "sqlite":
         return
     free = connection.execute(text("PRAGMA freelist_count")).scalar_one()
     if free > 2 * _PAGES_KEPT_FREE:
         pages = min(free - _PAGES_KEPT_FREE, _PAGES_GIVEN_BACK_AT_ONCE)
         cursor = connection.connection.cursor()
-        for _ in range(pages):  # each step of this statement frees a page, and sqlite3 takes only one step
+        for _ in range(pages):  # a step of this statement frees one page, and sqlite3 does only one step
             cursor.execute("PRAGMA incremental_vacuum(1)")
         cursor.close()

@@ -1,8 +1,7 @@
-"""The newest cycles of all autoscalers: one small row of the database a commit for each chunk of 64 autoscalers.
+"""The newest cycles of all autoscalers: a commit adds one row, a page, for each chunk of 64 autoscalers.
 
-A database row for each autoscaler and cycle would touch a page of the disk for each; a journal's page holds a whole
-commit's. Once an hour's pages are together, a segment, they are turned into blocks, one for each autoscaler
-(`packing`).
+A row for each autoscaler and cycle would touch a page of the disk for each. The pages of an hour are a segment, which
+is later packed into blocks, one for each autoscaler (`packing`).
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -19,19 +18,19 @@ from autoscaler.record.binary import Binary
 from autoscaler.record.rows import Row
 
 PAGES_A_BLOCK: Final = 240
-"""At most. An hour at the usual period of 15 s."""
+"""Largest number of pages in a segment: an hour at the default period of 15 s."""
 _HOUR: Final = 3_600_000_000
 """In microseconds."""
 _FEWEST_PAGES: Final = 20
-"""Of a block, however long the period: fewer would leave little to pack."""
+"""Smallest number of pages in a segment, for long periods. Fewer pages compress badly."""
 MOST_BYTES: Final = 2**24
-"""Of one chunk's pages, before they are packed earlier than usual (16 MiB)."""
+"""Bytes of a segment after which the next one begins early (16 MiB)."""
 _STALE: Final = timedelta(hours=12)
-"""After so long a segment is not gone on with."""
+"""Age of its newest page after which a segment gets no more pages."""
 LEFT_ALONE: Final = timedelta(hours=24)
-"""After so long a segment is packed that another has not followed: its shard is gone, and would not go on with it."""
+"""Age of its newest page after which a segment is packed even if no other segment followed: its shard is gone."""
 SEGMENT: Final = 256
-"""Numbers of pages that are a segment's: the most that it may have, rounded up."""
+"""Page numbers reserved for a segment: PAGES_A_BLOCK, rounded up."""
 
 _PAGE: Final = Binary[Mapping[int, Row]](dict[int, Row])
 _RAW_PAGE: Final = Binary[dict[int, msgspec.Raw]](dict[int, msgspec.Raw])
@@ -39,19 +38,19 @@ _ROW: Final = Binary[Row](Row)
 
 
 def chunk_of(owner_id: int) -> int:
-    """The chunk of an autoscaler's id."""
+    """Return the chunk of an autoscaler's id."""
     return owner_id // schema.CHUNK
 
 
 def page_of(rows: Mapping[int, Row]) -> bytes:
-    """A page with a row for each of these autoscalers, by id."""
+    """Return a page with a row for each of these autoscalers, by id."""
     return _PAGE.dump(rows)
 
 
 def rows_from(page: bytes, ids: Collection[int] | None = None) -> Iterator[tuple[int, Row | StateError]]:
-    """Id and row of the autoscalers of a page, or of these among them; for a damaged row, what is wrong with it.
+    """Yield id and row of a page's autoscalers, or only of `ids`. A damaged row is its StateError.
 
-    Raises StateError when the page itself is damaged.
+    Raises StateError if the page itself is damaged.
     """
     for owner_id, raw in _RAW_PAGE.load(page).items():
         if ids is None or owner_id in ids:
@@ -66,7 +65,10 @@ def _row_from(data: bytes) -> Row | StateError:
 
 
 def read_rows(connection: Connection, name: str, owner_id: int) -> list[Row]:
-    """An autoscaler's rows that are in no block yet, in order. `name`: of its adapter connection. Raises StateError."""
+    """Return an autoscaler's rows that are in no block yet, in order. Raises StateError.
+
+    `name`: its adapter connection.
+    """
     table = schema.journal
     query = (
         select(table.c.body)
@@ -83,22 +85,23 @@ def read_rows(connection: Connection, name: str, owner_id: int) -> list[Row]:
 
 
 class Page(NamedTuple):
-    """The newest page that a ledger has written of a chunk, or found there."""
+    """The newest page of a chunk."""
 
     number: int
-    """Pages of one segment are packed together, and each row of them is completed by a whole one of its segment."""
+    """Pages of one segment are packed together, and its rows refer only to whole rows in it."""
     written: bool
-    """By this ledger: else the next one begins a segment."""
+    """Whether this ledger wrote it. Otherwise the next page begins a segment."""
     bytes: int = 0
-    """Of its segment."""
+    """Size of its segment so far."""
     at: timedelta = timedelta(0)
     """When it was written, since the start of the machine."""
 
     def following(self, period: int, chunk: int, at: timedelta) -> int:
-        """The number of the next page, written at this time since the start of the machine.
+        """Return the number of the next page, written `at` this time since the start of the machine.
 
-        `period`: of their autoscalers, in microseconds. Pages are many times as large as what is packed, and nothing
-        cuts them: they are to hold an hour, not hours. Chunks take their turns.
+        `period`: sync period in microseconds. Pages are many times larger than packed blocks and are not subject to
+        `maxSize`, so a segment holds about an hour. The first segments of chunks have different lengths, so that not
+        all chunks are packed at once.
         """
         most = min(PAGES_A_BLOCK, max(_FEWEST_PAGES, _HOUR // period))
         segment, place = divmod(self.number, SEGMENT)
@@ -110,26 +113,26 @@ class Page(NamedTuple):
 
 
 Pages: TypeAlias = dict[tuple[int, int], Page]
-"""By period, in microseconds, and chunk."""
+"""The newest page by sync period (microseconds) and chunk."""
 _NONE: Final = Page(0, written=False)
 
 
 class Journal:
-    """The pages of one ledger, which nobody else writes."""
+    """The newest pages of one ledger, which no other ledger writes."""
 
     def __init__(self, name: ShardName) -> None:
-        """Of the shard `name`."""
+        """`name`: the ledger's shard."""
         self.name: Final = name
         self._pages: Pages | None = None
-        """What is committed; None: not read yet, or in doubt since a transaction failed."""
+        """The committed pages; None: not read yet, or a transaction failed since."""
 
     def pages(self, connection: Connection) -> Pages:
-        """A copy, for what is written counts only once it is committed."""
+        """Return a copy, to be changed in the transaction and given to `committed` after it."""
         known, self._pages = self._pages, None
         return self._read(connection) if known is None else dict(known)
 
-    def follow(self, pages: Pages) -> None:
-        """These are committed."""
+    def committed(self, pages: Pages) -> None:
+        """Note that these are committed."""
         self._pages = pages
 
     def _read(self, connection: Connection) -> Pages:
@@ -143,5 +146,5 @@ class Journal:
 
 
 def newest_page(pages: Pages, period: int, chunk: int) -> Page:
-    """Of this chunk; where there is none, what comes before the first."""
+    """Return the newest page of this chunk; without one, the page before its first."""
     return pages.get((period, chunk), _NONE)

@@ -1,10 +1,10 @@
-"""PostgreSQL: which of the daemons that share a state serves which shards.
+"""Decides on PostgreSQL which of the daemons that share a state serves which shards.
 
-Each is a member for as long as it renews its lease: it replaces a random token in its row. A member that has not
-renewed for `renew_deadline` stops by itself and never renews again. Another that has read the same token for the whole
-of the lease's duration ends that lease, and takes its shards. Both count on their own machine's CLOCK_BOOTTIME alone;
-what is between the two times is for clocks that drift. A member holds shards, and whatever it commits makes sure that
-it still does (`shards.fence`).
+Each daemon is a member while it renews its lease, by replacing a random token in its row. A member that has not renewed
+for `renew_deadline` stops by itself and never renews again. Another member that has read the same token for the lease's
+whole duration ends that lease and takes its shards. Both measure by their own machine's CLOCK_BOOTTIME; the difference
+between the two times allows for clock drift. Each commit of a member checks that it still holds its shard
+(`shards.fence`).
 """
 
 import os
@@ -47,38 +47,37 @@ from autoscaler.version import VERSION
 
 @dataclass(frozen=True, slots=True)
 class LeaseOptions:
-    """Names, defaults and meaning of Kubernetes' leader election (client-go's LeaderElectionConfig)."""
+    """Options with the names, defaults and meaning of Kubernetes' leader election (LeaderElectionConfig, client-go)."""
 
     duration: timedelta = timedelta(seconds=15)
-    """How long others leave a member's shards alone that it does not renew."""
+    """Time without a renewal after which other members take a member's shards."""
     renew_deadline: timedelta = timedelta(seconds=10)
-    """How long a member tries to renew before it gives up what it holds."""
+    """Time without a renewal after which a member gives up its shards."""
     retry_period: timedelta = timedelta(seconds=2)
-    """How often it renews."""
+    """Interval of renewals."""
 
 
 class Renewal(NamedTuple):
-    """A lease that was renewed in a transaction, and counts once that is committed."""
+    """A renewal in a transaction. It counts once the transaction is committed."""
 
     member: str
     sent: timedelta
-    """When it was asked for, since the start of this machine: others leave it alone for a lease from then on."""
+    """When it was sent, since the start of this machine. The renewed lease is measured from then."""
 
 
 class _Configuration(NamedTuple):
-    """What this process has loaded."""
+    """The configuration that this process has loaded."""
 
     rows: Mapping[str, Mapping[str, Any]]
-    """Of the table `follows`, by the autoscaler's name, without the member."""
+    """Rows of the table `follows` by autoscaler name, without the member."""
     digest: str
     loaded: int
 
 
 class Leases:
-    """One a process, without a thread of its own. Any thread uses it.
+    """One for each process. Any thread can use it.
 
-    A thread that has hung in the database while another has taken its place may come back at any time: what it found is
-    older, and changes nothing any more.
+    A thread that hung in the database can return after another thread took its place. Its older result is ignored.
     """
 
     def __init__(
@@ -88,74 +87,77 @@ class Leases:
         options: LeaseOptions,
         process: str,
     ) -> None:
-        """Not a member yet. `process`: as `member_rows.new_process` made it; the database's sessions are called so."""
+        """Not a member yet. `process`: the result of `new_process`, after which the database's sessions are named."""
         self.options: Final = options
         self._database: Final = database
         self._clock: Final = clock
         self._process: Final = process
         self._joins: Final = count(1)
         self._lock = threading.Lock()
-        """For the attributes below, never held while the database is asked."""
+        """Guards the attributes below. Never held during a call of the database."""
         self._member: str | None = None
         self._held = frozenset[ShardName]()
         self._excess = frozenset[ShardName]()
         self._ends = timedelta(0)
-        """When it may begin nothing more, since the start of this machine."""
+        """When the lease is over, since the start of this machine."""
         self._members = 0
-        self._turns = count(1)
-        self._turn = 0
-        """Of the `share` that the above is from."""
+        self._shares = count(1)
+        self._share = 0
+        """Number of the `share` that set the attributes above."""
         self._configuration: _Configuration | None = None
-        self._following: tuple[str, _Configuration] | None = None
-        """Which member the rows of `follows` are of, and what they say."""
+        self._saved: tuple[str, _Configuration] | None = None
+        """The member and the configuration whose rows of `follows` are in the database."""
 
     @property
     def member(self) -> str | None:
-        """Its id; None: it is not a member now (it lost its lease, or has never joined)."""
+        """The member's id; None if this process is not a member: it lost its lease, or has not joined."""
         return self._member
 
     @property
     def members(self) -> int:
-        """How many members shared the shards at the last `share`, this one among them; 0: not known."""
+        """Number of members at the last `share`, this one included; 0 if it is not known."""
         return self._members
 
     @property
     def held(self) -> frozenset[ShardName]:
-        """The shards that it holds. Replaced as a whole."""
+        """The shards that this member holds. Replaced as a whole."""
         return self._held
 
     @property
     def excess(self) -> frozenset[ShardName]:
-        """Those among them that it is to give back: another member is to have them, or it no longer needs them."""
+        """The held shards that this member is to give back: another is to hold them, or this one needs them no more."""
         return self._excess
 
     def seconds_left(self) -> float:
-        """Until it may begin nothing more unless it renews; at most 0: the lease is lost.
+        """Return the seconds until the lease is over unless it is renewed; at most 0 if it is lost.
 
-        Counted from before the renewal was sent, on the clock that goes on while the machine sleeps.
+        Measured from before the last renewal was sent, by CLOCK_BOOTTIME, which includes sleep.
         """
         if self._member is None:
             return 0.0
         return (self._ends - self._elapsed()).total_seconds()
 
     def holds(self, name: ShardName, member: str | None) -> bool:
-        """Whether this process, as that member, holds the shard, and its lease is not over."""
+        """Return whether this process is that member, holds the shard, and its lease is not over."""
         return member is not None and self._member == member and name in self._held and self.seconds_left() > 0
 
     def renew(self) -> None:
         """Renew the lease, or join as a new member. Raises StateError.
 
-        A lease that has not been renewed for `renew_deadline`, or that another member has ended, is lost: it is never
-        renewed. It holds nothing then, and joins as a new member.
+        A lease that was not renewed for `renew_deadline`, or that another member ended, is lost and never renewed. This
+        process then holds nothing, and the next call joins as a new member.
         """
         if self.seconds_left() <= 0:
             self.give_up()
         member, sent = self._member, self._elapsed()
         with self._database.writing() as connection:
-            joined = self._join(connection) if member is None else None
-            stands = member is None or prolong(connection, member)
-        renewed = member or joined
-        if renewed is None or not stands:
+            if member is None:
+                renewed = self._join(connection)
+            elif prolong(connection, member):
+                renewed = member
+            else:
+                renewed = None
+        if renewed is None:
             self.give_up(member)
             return
         with self._lock:
@@ -166,13 +168,13 @@ class Leases:
     def share(
         self, needs: Collection[ShardName], done: Collection[ShardName], of_this_host: Collection[str] = ()
     ) -> None:
-        """Take and give back shards, one step towards as many for each member. Raises StateError.
+        """Take and give back shards, a step towards equal counts for all members. Raises StateError.
 
-        Nothing happens while another member does so: it is for the next time.
+        Does nothing while another member shares; the next call does it. Removes members whose leases are over.
 
-        `needs`: those in which this process' configuration has autoscalers and that this host can serve; `done`: those
-        to give back, which no cycle uses any more. Members that have not renewed their leases are removed.
-        `of_this_host`: connections that are one daemon's on each host; where several are there, the first has them.
+        `needs`: shards in which this configuration has autoscalers and that this host can serve. `done`: shards to give
+        back that no cycle uses. `of_this_host`: connections that one daemon of each host serves; of several daemons on
+        a host, the one that joined first.
         """
         member = self._member
         if member is None:
@@ -180,11 +182,11 @@ class Leases:
         self._save_configuration(member)
         with self._database.writing() as connection:
             if not is_free(connection, Lock.SHARING):
-                return  # another one shares; were that one stopped now, waiting for it would cost this one its lease
+                return  # if the member that shares were stopped now, waiting for it would cost this one its lease
             if not is_alive(connection, member):
                 self.give_up(member)
                 return
-            turn = next(self._turns)  # in the order of the commits, for nobody else shares until then
+            number = next(self._shares)  # in the order of the commits, because no other thread shares until then
             dead = dead_members(connection, self._elapsed)
             evict(connection, {name: token for name, token in dead.items() if name != member})
             taken = needs_of_the_first(connection, member) & {*of_this_host}
@@ -196,16 +198,16 @@ class Leases:
             take(connection, member, live, [name for name in planned if planned[name] == member != holders.get(name)])
             mine = {name for name, holder in read_holders(connection, [member]).items()}
         with self._lock:
-            if self._member == member and turn > self._turn:
-                self._turn = turn
+            if self._member == member and number > self._share:
+                self._share = number
                 self._held = frozenset(mine)
                 self._excess = frozenset(name for name in mine if planned.get(name) != member)
                 self._members = len(wanted)
 
     def follow(self, configured: Mapping[ShardName, Collection[Autoscaler]], digest: str) -> None:
-        """This process has loaded a configuration of these autoscalers. Raises StateError: `share` tries again.
+        """Save the autoscalers of the loaded configuration. Raises StateError; then `share` tries again.
 
-        `digest`: of the whole configuration.
+        `digest`: digest of the whole configuration.
         """
         rows = {scaler.name: _follows_row(name, scaler) for name, scalers in configured.items() for scaler in scalers}
         self._configuration = _Configuration(rows, digest, to_micros(self._clock.now()))
@@ -213,44 +215,41 @@ class Leases:
             self._save_configuration(member)
 
     def begin(self, name: ShardName) -> tuple[int, str]:
-        """A new epoch of a shard that it holds, and as which member. What has an older epoch commits no more.
+        """Begin a new epoch of a held shard. Returns the epoch and the member. Older epochs can no longer commit.
 
         Raises StateError.
         """
         member = self._member
         if member is None or name not in self._held:
             raise StateError(
-                f"this daemon does not hold shard {name} now: another one serves it, or none does until its lease is "
+                f"this daemon does not hold shard {name}; another daemon serves it, or takes it when the last lease is "
                 "over"
             )
         with self._database.writing() as transaction:
             return next_epoch(transaction, name, member), member
 
     def confirm(self, connection: Connection, member: str | None) -> Renewal:
-        """Renew the lease within a transaction, before it locks anything else. Raises StaleLedger when it is over."""
+        """Renew the lease within a transaction, before its other locks. Raises StaleLedger if the lease is over."""
         sent = self._elapsed()
-        if member is None or self._is_over(member) or not prolong(connection, member):
+        over = self._member != member or self.seconds_left() <= 0
+        if member is None or over or not prolong(connection, member):
             self.give_up(member)
             raise StaleLedger(
-                f"{place(self._database.url)}: this daemon has lost its lease; it writes nothing until it has joined "
-                "again"
+                f"{place(self._database.url)}: this daemon has lost its lease; it writes nothing until it joins again"
             )
         return Renewal(member, sent)
 
     def confirmed(self, renewal: Renewal) -> None:
-        """Its transaction is committed."""
+        """Note that the renewal's transaction is committed."""
         with self._lock:
             if self._member == renewal.member:
                 self._ends = max(self._ends, renewal.sent + self.options.renew_deadline)
 
-    def _is_over(self, member: str) -> bool:
-        return self._member != member or self.seconds_left() <= 0
-
     def give_up(self, member: str | None = None) -> None:
-        """It holds nothing from now on, and is no member: the next `renew` joins anew.
+        """Hold nothing and be no member. The next `renew` joins as a new member.
 
-        The database is not told: others wait for the lease's end, as a write of ours may be on its way until then.
-        `member`: only while it is this one.
+        The database keeps the lease, because a write may still be on its way until the lease ends. `member`: does
+        nothing if this process is another member now.
         """
         with self._lock:
             if member is None or self._member == member:
@@ -258,7 +257,7 @@ class Leases:
                 self._held = self._excess = frozenset()
 
     def leave(self) -> None:
-        """Give everything back, and be no member any more: others may serve it at once. Raises StateError.
+        """Give everything back, so that others can serve it at once. Raises StateError.
 
         For a process whose cycles have all ended.
         """
@@ -271,12 +270,12 @@ class Leases:
             remove(connection, [member])
 
     def _elapsed(self) -> timedelta:
-        """Since the start of this machine, times of sleep included."""
+        """Return the time since the start of this machine, including sleep."""
         return self._clock.moment().elapsed
 
     def _join(self, connection: Connection) -> str:
-        """A new row, which no other member sees before the commit."""
-        wait_for(connection, Lock.SHARING)  # nobody joins while a backup is restored
+        """Insert a row for a new member and return its id."""
+        wait_for(connection, Lock.SHARING)  # waits while a backup is restored
         member, host = new_member(self._process, next(self._joins)), socket.gethostname()
         configuration = self._configuration
         columns = "id, token, duration, renewed, joined, place, host, version, loaded, digest"
@@ -297,9 +296,9 @@ class Leases:
         return member
 
     def _save_configuration(self, member: str) -> None:
-        """Bring the member's rows of `follows` to what the configuration says; only what differs is written."""
+        """Update the member's rows of `follows` to the configuration. Writes only the differences."""
         wanted = self._configuration
-        known = self._following
+        known = self._saved
         before: Mapping[str, Mapping[str, Any]] = {} if known is None or known[0] != member else known[1].rows
         if wanted is None or (known is not None and known == (member, wanted)):
             return
@@ -309,15 +308,15 @@ class Leases:
         with self._database.writing() as connection:
             mine = update(schema.member).where(schema.member.c.id == member)
             if connection.execute(mine.values(loaded=wanted.loaded, digest=wanted.digest)).rowcount == 0:
-                return  # the next renewal finds it out
+                return  # the lease is lost, which the next renewal notices
             schema.upsert(connection, table, new)
             if gone:
                 connection.execute(delete(table).where(table.c.member == member, table.c.name.in_(gone)))
-        self._following = member, wanted
+        self._saved = member, wanted
 
 
 def database_time(connection: Connection) -> int:
-    """In microseconds since 1970."""
+    """Return the database's time in microseconds since 1970."""
     now: int = connection.execute(text(f"SELECT {NOW}")).scalar_one()
     return now
 

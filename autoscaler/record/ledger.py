@@ -1,12 +1,12 @@
-"""What one shard's autoscalers remember: the record half of the cycle's `Ports`.
+"""The memory of one shard's autoscalers: the record half of the cycle's `Ports`.
 
-A ledger belongs to one epoch of its shard. Every commit first makes sure that this is still the newest
-(`shards.fence`), so a cycle that comes back after its shard was superseded commits nothing.
+A ledger belongs to one epoch of its shard. Each commit first checks that the epoch is still the newest
+(`shards.fence`), so a cycle that continues after its shard was superseded commits nothing.
 
-Memory changes only after a commit. After any failed transaction (which may or may not have reached the disk) the state
-is read again, and of each autoscaler's memory the newer one is taken: the state's, where the commit has reached it; the
-ledger's own, where the database has lost commits (a standby that lagged was promoted). What was written to a target and
-could not be recorded comes back as an unfinished intent, as it does after a kill -9.
+The ledger changes only after a commit. After a failed transaction, which may or may not have been committed, the ledger
+reads the state again and keeps the newer memory of each autoscaler: the state's if the commit arrived, its own if the
+database lost commits (a lagging standby was promoted). A write to a target that could not be recorded is found as an
+unfinished intent, as after a kill -9.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -38,14 +38,14 @@ from autoscaler.model import (
 )
 from autoscaler.moment import Moment
 from autoscaler.record import schema
-from autoscaler.record.ages import UNKNOWN, taken
+from autoscaler.record.ages import UNKNOWN, time_columns
 from autoscaler.record.binary import Binary
 from autoscaler.record.claims import Claims
 from autoscaler.record.database import state_errors
 from autoscaler.record.entries import (
     SIGHTINGS,
     Entry,
-    Intended,
+    IntentRow,
     Key,
     Newest,
     key_of,
@@ -56,11 +56,11 @@ from autoscaler.record.entries import (
 )
 from autoscaler.record.journal import Journal
 from autoscaler.record.leases import Renewal
+from autoscaler.record.ledger_context import Histories, LedgerContext
 from autoscaler.record.limits import Limits
 from autoscaler.record.recording import Recording, write
 from autoscaler.record.shards import fence
-from autoscaler.record.shared import Histories, Shared
-from autoscaler.record.sighted import Sighted, by_target
+from autoscaler.record.sighting_cache import SightingCache, by_target
 from autoscaler.record.times import to_micros
 from autoscaler.target import AdapterValues
 
@@ -69,51 +69,51 @@ _ADAPTER_VALUES: Final = Binary[AdapterValues](dict[str, Any])
 
 
 class Ledger:
-    """Used by one shard's thread; `is_current` by any."""
+    """Used by one shard's thread; any thread can call `is_current`."""
 
-    def __init__(self, shared: Shared, name: ShardName, epoch: int, member: str | None) -> None:
-        """`epoch`: as `shards.next_epoch` gave it; on PostgreSQL to this `member`."""
+    def __init__(self, context: LedgerContext, name: ShardName, epoch: int, member: str | None) -> None:
+        """`epoch`: the result of `shards.next_epoch`. `member`: the shard's holder, on PostgreSQL."""
         self.name: Final = name
         self.connection: Final = name.adapter
         self.member: Final = member
-        self._shared = shared
+        self._context = context
         self._epoch = epoch
         self._journal = Journal(name)
         self._entries: dict[Key, Entry] | None = None
         """None: not read yet."""
         self._in_doubt = False
-        """Whether a transaction failed since they were read, so that the state may hold something else."""
+        """Whether a transaction failed since the entries were read."""
         self._damaged: Mapping[Key, str] = {}
-        """Autoscalers whose entry cannot be read: what is wrong, and what to do."""
-        self._forgotten: dict[str, str] = {}
-        """Targets of which something is damaged that begins anew by itself: what it is. Said in one cycle."""
-        self._sighted = Sighted(self._forgotten)
+        """Autoscalers whose entry cannot be read, with the reason and the remedy."""
+        self._reset: dict[str, str] = {}
+        """Targets with damaged values that begin anew, with the reason. Reported in one cycle."""
+        self._sightings = SightingCache()
         self._moment = UNKNOWN
-        """When the cycle under way began."""
+        """When the current cycle began."""
         self._followed: frozenset[Key] | None = None
-        """This shard's autoscalers; None: not known yet, every one that the state remembers is held."""
+        """The shard's autoscalers; None: not known yet, and every autoscaler of the connection is read."""
         self._unread: frozenset[Key] = frozenset()
-        """Of those, the ones that came since the others were read."""
+        """Those of them that are to be read by the next `load`."""
         self._scalers: Mapping[str, Autoscaler] = {}
-        """Those of the cycle under way, by name."""
+        """Those of the current cycle, by name."""
         self._recalled: Mapping[str, History] = {}
-        """What the cycle under way decides from, by the autoscaler's name."""
-        self._claims = Claims(shared, name, epoch, member)
-        self._limits = Limits(name.adapter, shared.housekeeper)
+        """The histories from which the current cycle decides, by autoscaler name."""
+        self._claims = Claims(context, name, epoch, member)
+        self._limits = Limits(name.adapter, context.housekeeper)
 
     def is_current(self) -> bool:
-        """Whether the shard is this ledger's still, as far as this process knows.
+        """Return whether this ledger may write, as far as this process knows.
 
-        No later epoch of it has begun here; on PostgreSQL this process holds it, and its lease is not over.
+        This process has begun no later epoch of the shard; on PostgreSQL it also holds the shard and its lease.
         """
-        leases = self._shared.leases
+        leases = self._context.leases
         held = leases is None or leases.holds(self.name, self.member)
-        return held and self._shared.newest.get(self.name) == self._epoch
+        return held and self._context.newest.get(self.name) == self._epoch
 
     def end(self) -> None:
-        """No cycle or call uses it any more: what it has claimed is free, as far as this process is concerned."""
-        if self._shared.newest.get(self.name) == self._epoch:
-            del self._shared.newest[self.name]
+        """Free this ledger's claims for other shards of this process, after its last cycle and call have ended."""
+        if self._context.newest.get(self.name) == self._epoch:
+            del self._context.newest[self.name]
 
     def follow(
         self,
@@ -121,13 +121,12 @@ class Ledger:
         limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008 - it is frozen
         targets: Mapping[str, TargetRef] = MappingProxyType({}),
     ) -> None:
-        """These are this shard's autoscalers from now on: what is held of others goes (the state keeps it).
+        """Set the shard's autoscalers. The memory of others is dropped here and stays in the state.
 
-        `limits`: the whole connection's. `targets`: what is to be claimed, an autoscaler's name -> its target with the
-        defaults of the connection written out.
+        `limits`: those of the whole connection. `targets`: the targets to claim, autoscaler's name -> its target with
+        the defaults of the connection written out.
 
-        What comes back is read again: the state may have forgotten it meanwhile. What stays is not: a reload that adds
-        a few of ten thousand costs the next cycle a few.
+        Only autoscalers that were not followed before are read by the next cycle.
         """
         self._claims.follow(targets)
         self._limits.limits = limits
@@ -138,16 +137,13 @@ class Ledger:
         self._read_anew(frozenset() if before is None else self._followed - before)
 
     def follow_clock(self, moment: Moment) -> None:
-        """A cycle begins: where the wall clock was set, what is recalled from now on keeps its age.
-
-        Without a word of it the wall clock counts as never set.
-        """
+        """Set when the current cycle begins, to keep ages right after steps of the wall clock."""
         self._moment = moment
 
     def claim(self) -> None:
-        """Release what this shard serves no more, and claim what it serves. Raises StateError.
+        """Claim what this shard serves, and release its other claims. Raises StateError.
 
-        An autoscaler of which another shard has a claim is left out of `recall`; the next call tries again.
+        `recall` has no history of an autoscaler that another shard has claimed. The next call tries again.
         """
         if self._in_doubt:
             self._claims.doubt()
@@ -162,48 +158,49 @@ class Ledger:
         except StateError as error:
             self._claims.failed(str(error))
             return
-        came = self._claims.committed(kept)
-        self._read_anew(frozenset(key for key in self._followed or () if key[0] in came))
+        added = self._claims.committed(kept)
+        self._read_anew(frozenset(key for key in self._followed or () if key[0] in added))
 
     def load(self) -> None:
-        """Read what the autoscalers remember, where that is not known. Raises StateError.
+        """Read the memories that are not known. Raises StateError.
 
-        When a cycle begins: a row's age is taken when it is read, and what the cycle observes until then took time.
+        Called when a cycle begins, because a row's age is computed from that moment when the row is read.
         """
         self._loaded()
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
-        """What each remembers; an empty history for one never decided about. Raises StateError.
+        """Return each autoscaler's history, empty if there was no decision yet. Raises StateError.
 
-        One whose record is damaged is not to be scaled as if it had none: looking it up raises its own StateError.
+        Access to a damaged history raises its own StateError, because the autoscaler must not scale without it.
         """
         with self._reading() as connection:
-            steering = self._shared.steering.current(connection)
+            steering = self._context.steering.current(connection)
         entries = self._loaded()
         histories, unheld = Histories(), self._claims.unheld
         self._scalers = {scaler.name: scaler for scaler in scalers}
         for scaler in scalers:
             key = key_of(scaler.name, scaler.target)
             asked = steering.get(scaler.name, _NOTHING_ASKED)
-            problem = unheld.get(scaler.name) or self._forgotten.pop(key[1], None) or self._damaged.get(key)
+            problem = unheld.get(scaler.name) or self._reset.pop(key[1], None) or self._damaged.get(key)
             if problem is not None or isinstance(asked, StateError):
                 histories.damaged[scaler.name] = problem or str(asked)
                 continue
             entry = entries.setdefault(key, Entry())
-            known = entry.follow(self._moment)
-            entry.given = known if asked == known.steering else replace(known, steering=asked)
-            histories[scaler.name] = entry.given
+            known = entry.shift(self._moment)
+            entry.recalled = known if asked == known.steering else replace(known, steering=asked)
+            histories[scaler.name] = entry.recalled
         self._recalled = histories
         return histories
 
     def sightings(self, targets: Collection[TargetRef]) -> Mapping[TargetRef, Sightings]:
-        """What is known of the instances of these; one never seen is left out. Raises StateError."""
-        return self._sighted.of(targets, self._moment, self._reading)
+        """Return when the instances of these targets were seen. Skips targets never seen. Raises StateError."""
+        self._loaded()
+        return self._sightings.of(targets, self._moment)
 
     def standing(self, now: datetime, busy: frozenset[TargetRef] = frozenset()) -> Standing:
-        """How far the connection's limits are used. Raises StateError.
+        """Return how far the connection's limits are used. Raises StateError.
 
-        `busy`: targets to which an earlier write is under way.
+        `busy`: targets with an earlier write under way.
         """
         if self._limits.limits == WITHOUT_LIMITS.limits:
             return WITHOUT_LIMITS
@@ -213,11 +210,11 @@ class Ledger:
     def intend(
         self, decisions: Sequence[Decision], busy: frozenset[TargetRef] = frozenset()
     ) -> Mapping[str, Exception]:
-        """Commit what is about to be written, in one transaction. Raises StateError: then nothing may be written.
+        """Commit what is about to be written, in one transaction. Raises StateError; then nothing may be written.
 
-        `decisions`: all of a cycle; `busy`: targets to which a write is under way, whose intents stay as they are.
-        On PostgreSQL the lease is renewed with it: the database confirms that nobody else serves these.
-        Returns whose intent cannot be kept, and why: those may not be written.
+        `decisions`: all of a cycle. `busy`: targets with a write under way, whose intents stay as they are. On
+        PostgreSQL the transaction renews the lease, so that the database confirms it.
+        Returns the autoscalers whose intent could not be committed, with the reason. They may not be written.
         """
         self._limits.begin()
         broken = dict[str, Exception]()
@@ -226,27 +223,28 @@ class Ledger:
             return broken
         with self._commit(confirming=True) as connection:
             owners = {made.name: owner for made, owner in zip(live, self._owners(connection, live), strict=True)}
-            rows = dict(each(live, lambda one: (one.name, self._intended(owners[one.name], one)), broken))
+            rows = dict(each(live, lambda one: (one.name, self._intent(owners[one.name], one)), broken))
             pairs = [(owners[made.name], made) for made in without(live, broken)]
-            broken |= self._limits.intend(connection, pairs, decisions, self._recalled, self._then(decisions), busy)
-            intended = [rows[made.name] for made in without(live, broken)]
-            write_memory(connection, [(one.entry, one.row) for one in intended])
-        for one in intended:
+            moment = self._moment_of(decisions)
+            broken |= self._limits.intend(connection, pairs, decisions, self._recalled, moment, busy)
+            intents = [rows[made.name] for made in without(live, broken)]
+            write_memory(connection, [(one.entry, one.row) for one in intents])
+        for one in intents:
             one.apply()
         return broken
 
-    def _intended(self, entry: Entry, made: Decision) -> Intended:
-        """What is remembered while the decision's change is written. Raises OverflowError."""
+    def _intent(self, entry: Entry, made: Decision) -> IntentRow:
+        """Return the memory with the decision's intent. Raises OverflowError."""
         history = announced(self._scalers[made.name], entry.history, made)
-        return Intended.of(entry, history, made.now, self._then([made]))
+        return IntentRow.of(entry, history, made.now, self._moment_of([made]))
 
     def record(
         self, scalers: Mapping[str, Autoscaler], observed: Observed, decisions: Sequence[Decision]
     ) -> Mapping[str, Exception]:
-        """Commit what came of a cycle that began with `recall`, in one transaction. Raises StateError.
+        """Commit the result of a cycle that began with `recall`, in one transaction. Raises StateError.
 
-        `scalers`: by the autoscaler's name. Returns whose decision cannot be recorded, and why: what those remember
-        stays as it was, an intent unfinished.
+        `scalers`: by autoscaler name. Returns the autoscalers whose decision could not be recorded, with the reason.
+        Their memory stays as it was, and an intent stays unfinished.
         """
         broken = dict[str, Exception]()
         others = {scalers[name].target for name in self._claims.unheld.keys() & scalers.keys()}
@@ -261,10 +259,9 @@ class Ledger:
             return Recording.of(scalers[made.name], observations[made.name], made, entry)
 
         prepared = each(decisions, prepare, broken)
-        moment = self._then(decisions)
-        sighted = [
-            {"target": text, **taken(moment, moment.now), "body": SIGHTINGS.dump(known)} for text, known in seen.items()
-        ]
+        moment = self._moment_of(decisions)
+        columns = time_columns(moment, moment.now)
+        sighted = [{"target": text, **columns, "body": SIGHTINGS.dump(known)} for text, known in seen.items()]
         with self._commit() as connection:
             pages = self._journal.pages(connection)
             owners = self._owners(connection, [one.decision for one in prepared])
@@ -273,22 +270,19 @@ class Ledger:
             written = [(placed.entry, placed.recording.decision) for placed in recorded.placed]
             self._limits.settle(connection, written)
             schema.upsert(connection, schema.sighting, sorted(sighted, key=itemgetter("target")))
-        self._journal.follow(pages)
-        booted = moment.booted
+        self._journal.committed(pages)
         for placed in recorded.placed:
-            placed.apply(booted)
+            placed.apply(moment.booted)
             made = placed.recording.decision
-            newest = Newest(placed.row.number, made)
-            key = key_of(made.name, made.target)
-            self._shared.latest[key] = newest
-        self._sighted.committed(seen, moment)
+            self._context.latest[key_of(made.name, made.target)] = Newest(placed.row.number, made)
+        self._sightings.committed(seen, moment)
         self._recalled = {}
         return {**broken, **recorded.broken}
 
     def adapter_memory(self) -> Mapping[TargetRef, AdapterValues]:
-        """What this shard's adapter keeps, by target; without what is damaged. From any thread. Raises StateError.
+        """Return what this shard's adapter saved, by target. From any thread. Raises StateError.
 
-        Nor of what another shard scales now: by the time that this one does, it would be out of date.
+        Leaves out damaged values, and targets that another shard scales now, whose values will be out of date.
         """
         table, unheld = schema.adapter_memory, self._claims.unheld
         others = {target for name, target in self._followed or () if name in unheld}
@@ -296,13 +290,13 @@ class Ledger:
             rows = connection.execute(select(table).where(table.c.connection == self.connection)).all()
         of_shard = [row for row in rows if shard_of(target_from(row.target), self.name.of).number == self.name.number]
         mine = [row for row in of_shard if row.target not in others]
-        found = by_target(mine, _ADAPTER_VALUES, "what the adapter keeps of its target", self._forgotten)
+        found = by_target(mine, _ADAPTER_VALUES, "what the adapter saved of its target", self._reset)
         return {target_from(target): values for target, values in found.items()}
 
     def save_adapter_memory(self, target: TargetRef, values: AdapterValues | None) -> None:
-        """Commit what the adapter keeps of a target from now on; None: nothing. From any thread. Raises StateError."""
+        """Commit the adapter's values of a target; None deletes them. From any thread. Raises StateError."""
         table, text = schema.adapter_memory, target_text(target)
-        with self._shared.database.writing() as connection:
+        with self._context.database.writing() as connection:
             fence(connection, self.name, self._epoch, self.member)
             if values is None:
                 mine = (table.c.connection == self.connection) & (table.c.target == text)
@@ -313,10 +307,10 @@ class Ledger:
 
     @contextmanager
     def _commit(self, *, confirming: bool = False) -> Iterator[Connection]:
-        leases = self._shared.leases
+        leases = self._context.leases
         renewal: Renewal | None = None
         try:
-            with self._shared.database.writing() as connection:
+            with self._context.database.writing() as connection:
                 if confirming and leases is not None:
                     renewal = leases.confirm(connection, self.member)
                 fence(connection, self.name, self._epoch, self.member)
@@ -327,48 +321,48 @@ class Ledger:
         if renewal is not None and leases is not None:
             leases.confirmed(renewal)
 
-    def _then(self, decisions: Sequence[Decision]) -> Moment:
-        """When the cycle of these began."""
+    def _moment_of(self, decisions: Sequence[Decision]) -> Moment:
+        """Return when the cycle of these decisions began."""
         moment = self._moment
         return moment if not decisions else moment.at(decisions[0].now)
 
     def _read_anew(self, new: frozenset[Key]) -> None:
-        """Hold what the shard's autoscalers remember, but for these: another daemon may have scaled them meanwhile."""
+        """Drop the memories of these and of autoscalers not followed. Another daemon may have scaled the new ones."""
         keys = self._followed or frozenset()
         self._unread = (self._unread & keys) | new
         if self._entries is not None:
             stay = keys - new
             self._entries = {key: entry for key, entry in self._entries.items() if key in stay}
-        self._sighted.follow(frozenset(target for _, target in keys), frozenset(target for _, target in new))
+            self._sightings.keep({target for _, target in stay})
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with state_errors(self._shared.database.url), self._shared.readers.begin() as connection:
+        with state_errors(self._context.database.url), self._context.readers.begin() as connection:
             yield connection
 
     def _loaded(self) -> dict[Key, Entry]:
         known = self._entries
-        if known is None or self._in_doubt:
-            with self._reading() as connection:
+        if known is not None and not self._in_doubt and not self._unread:
+            return known
+        with self._reading() as connection:
+            if known is None or self._in_doubt:
                 entries, self._damaged = load_entries(
                     connection, self.connection, self._moment, self._followed, held=known
                 )
-            self._entries, self._in_doubt = entries, False
-        elif self._unread:
-            with self._reading() as connection:
-                entries, damaged = load_entries(connection, self.connection, self._moment, self._unread)
-            self._entries = known | entries
-            before = {key: problem for key, problem in self._damaged.items() if key not in self._unread}
-            self._damaged = {**damaged, **before}
-        else:
-            return known
-        self._unread = frozenset()
-        return self._entries
+            else:
+                read, damaged = load_entries(connection, self.connection, self._moment, self._unread)
+                before = {key: problem for key, problem in self._damaged.items() if key not in self._unread}
+                entries, self._damaged = known | read, {**damaged, **before}
+            new = self._followed if known is None else self._unread
+            targets = None if new is None else {target for _, target in new}
+            self._reset |= self._sightings.read(connection, self._moment, targets)
+        self._entries, self._in_doubt, self._unread = entries, False, frozenset()
+        return entries
 
     def _owners(self, connection: Connection, decisions: Sequence[Decision]) -> list[Entry]:
-        """The entry of each decision's autoscaler, created where it has none yet."""
+        """Return the entry of each decision's autoscaler. Inserts autoscalers that the state does not have yet."""
         if self._entries is None or self._in_doubt:
-            raise StaleLedger(f"what adapter {self.connection!r}'s autoscalers remember was not recalled in this cycle")
+            raise StaleLedger(f"the memory of adapter {self.connection!r}'s autoscalers was not recalled in this cycle")
         keys = [key_of(made.name, made.target) for made in decisions]
         owners = [self._entries[key] for key in keys]
         fresh = {key: made for key, made, owner in zip(keys, decisions, owners, strict=True) if not owner.id}

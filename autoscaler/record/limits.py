@@ -1,7 +1,7 @@
-"""A connection's limits, as one of its ledgers uses them: exact, however many ledgers and hosts the connection has.
+"""A connection's limits, exact with any number of ledgers and hosts.
 
-How far they are used is read before a cycle's decisions are cut to what is left, and read again where the intents are
-committed: one commit at a time does that for a connection. A decision that does not fit any more is not written.
+A ledger reads how far the limits are used before a cycle's decisions are cut to what is left, and reads it again in the
+commit of the intents. One commit of the connection at a time does that. A decision that no longer fits is not written.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from autoscaler.moment import Moment
 from autoscaler.record.entries import Entry, Key
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.locks import Lock, wait_for
-from autoscaler.record.removals import Intended, intend_removals, read_removals, settle_removals
+from autoscaler.record.removals import IntendedRemoval, intend_removals, read_removals, settle_removals
 from autoscaler.record.totals import Totals, read_totals
 
 
@@ -32,17 +32,17 @@ class Limits:
     """Used by the ledger's thread."""
 
     def __init__(self, name: str, housekeeper: Housekeeper) -> None:
-        """Of the adapter connection `name`. `housekeeper`: knows what is configured."""
+        """`name`: the adapter connection's. `housekeeper`: has this daemon's configured autoscalers."""
         self._name: Final = name
         self._housekeeper = housekeeper
         self.limits = ConnectionLimits()
         self.scalers: Mapping[Key, Autoscaler] = {}
-        """The ledger's own."""
-        self._intended: Mapping[int, Intended] = {}
-        """What the cycle under way is to remove, by the autoscaler's id."""
+        """The ledger's autoscalers."""
+        self._intended: Mapping[int, IntendedRemoval] = {}
+        """The removals of the current cycle, by autoscaler id."""
 
     def standing(self, connection: Connection, moment: Moment, busy: frozenset[TargetRef]) -> Standing:
-        """How far they are used at this moment."""
+        """Return how far the limits are used at this moment."""
         budget, totals = self.limits.removal_budget, Totals({}, 0)
         removals = () if budget is None else read_removals(connection, self._name, budget, moment)
         if self.limits.max_total is not None:
@@ -51,7 +51,7 @@ class Limits:
         return Standing(self._name, self.limits, removals, totals.sizes, totals.others, busy)
 
     def begin(self) -> None:
-        """What an earlier cycle was to remove, and did not record, is not this one's to give back."""
+        """Begin a cycle. Removals that an earlier cycle did not record stay counted."""
         self._intended = {}
 
     def intend(
@@ -63,9 +63,9 @@ class Limits:
         moment: Moment,
         busy: frozenset[TargetRef],
     ) -> Mapping[str, Exception]:
-        """Use what these decisions need of them. `decisions`: all of the cycle, made from `history` at `moment`.
+        """Count these decisions towards the limits. `decisions`: all of the cycle, made from `history` at `moment`.
 
-        Returns those that came too late: they are not counted, and may not be written.
+        Returns the autoscalers whose decision no longer fits, with the reason. They may not be written.
         """
         if not self._binds([made for _, made in pairs]):
             return {}
@@ -74,7 +74,8 @@ class Limits:
         again = {made.name: made for made in apply_limits(decisions, history, standing, decisions[0].now).decisions}
         late = {
             made.name: StateError(
-                f"nothing was written, for others were faster: {_why_cut(again[made.name])}; the next cycle tries again"
+                f"nothing was written because another shard used the limit first: {_why_cut(again[made.name])}; the "
+                "next cycle tries again"
             )
             for _, made in pairs
             if made.change != again[made.name].change
@@ -85,11 +86,11 @@ class Limits:
         return late
 
     def settle(self, connection: Connection, pairs: Sequence[tuple[Entry, Decision]]) -> None:
-        """What became of these is known now."""
+        """Correct the count to what these decisions removed."""
         settle_removals(connection, pairs, self._intended)
 
     def _binds(self, live: Sequence[Decision]) -> bool:
-        """Whether any of these comes under a limit."""
+        """Return whether a limit applies to any of these."""
         changes = [made.change for made in live if made.change is not None]
         falls = any(one.size < one.decided_from for one in changes)
         rises = any(one.size > one.decided_from for one in changes)

@@ -1,4 +1,4 @@
-"""PostgreSQL: locks that members wait for, each held until its transaction ends."""
+"""PostgreSQL's advisory locks of a state, each held until its transaction ends."""
 
 from enum import Enum
 
@@ -6,28 +6,28 @@ from sqlalchemy import Connection, text
 
 
 class Lock(Enum):
-    """What one transaction at a time does, in all members of a state."""
+    """What only one transaction of a state does at a time."""
 
     OPENING = "opening"
-    """To make the tables."""
+    """Create the tables."""
     SHARING = "sharing"
-    """To join, to leave, to take shards and to give them back; and to restore a backup."""
+    """Join, leave, take or give back shards, or restore a backup."""
     CLAIMS = "claims"
-    """To claim what a shard scales, and to release it."""
+    """Claim or release what a shard scales."""
     HOUSEKEEPING = "housekeeping"
     LIMITS = "limits"
-    """To use what is left of the limits of an adapter connection."""
+    """Check the limits of an adapter connection and count towards them."""
 
 
 def wait_for(connection: Connection, lock: Lock, of: str = "") -> None:
-    """Have the lock; `of`: of this adapter connection. On SQLite every transaction that writes is the only one."""
+    """Wait for the lock; `of`: its adapter connection. On SQLite only one transaction writes at a time anyway."""
     if connection.dialect.name == "postgresql":
         named = f"{lock.value} {of}" if of else lock.value
         connection.execute(text(f"SELECT pg_advisory_xact_lock({KEY})"), {"lock": named})
 
 
 def is_free(connection: Connection, lock: Lock) -> bool:
-    """Have the lock, unless another transaction has it. Returns whether."""
+    """Take the lock unless another transaction has it. Returns whether it was taken."""
     if connection.dialect.name != "postgresql":
         return True
     query = text(f"SELECT pg_try_advisory_xact_lock({KEY})")
@@ -35,4 +35,4 @@ def is_free(connection: Connection, lock: Lock) -> bool:
 
 
 KEY = "hashtextextended(current_schema() || ' autoscaler ' || :lock, 0)"
-"""Such locks are of the whole database, a state is of a schema."""
+"""The schema is a part of the key, because advisory locks belong to the whole database."""

@@ -1,4 +1,4 @@
-"""`state.maxSize`: what of the state goes, in which order, when there is too much of it."""
+"""Deletes the oldest data when the state is larger than `state.maxSize`."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -10,11 +10,11 @@ from autoscaler.record import schema
 
 _ROWS_AT_ONCE: Final = 1_000
 _EVENTS_AT_ONCE: Final = 10_000
-"""They are small, and each time all of them are read for the texts that nobody has any more."""
+"""More than of other tables: events are small, and each step reads all of them to find unused texts."""
 _LAST_HOUR: Final = 3_600_000_000
-"""What is never cut, in microseconds."""
+"""Age that is never deleted, in microseconds."""
 _EVENT_BYTES: Final = 100
-"""About what an event takes without its text, or a text without its words, indexes included."""
+"""Approximate size of an event without its text, or of a text without its words, including indexes."""
 TEXTS_USED: Final = select(schema.event.c.text_id)
 
 DETAIL: Final = "detail"
@@ -23,15 +23,15 @@ EVENTS: Final = "events"
 
 
 class _Events(NamedTuple):
-    """All that there are."""
+    """All events of the state."""
 
     rows: int
     size: int
-    """About how many bytes they take, with their texts."""
+    """Approximate bytes, with their texts."""
 
 
 def live_bytes(connection: Connection) -> int:
-    """What the state's data takes: space that was freed and will be used again does not count."""
+    """Return the size of the state's data, without freed space that is used again later."""
     if connection.dialect.name == "sqlite":
         pages, free, size = (
             connection.execute(text(f"PRAGMA {name}")).scalar_one()
@@ -43,7 +43,7 @@ def live_bytes(connection: Connection) -> int:
         if table in (schema.event, schema.event_text):
             continue
         if "body" in table.c:
-            # PostgreSQL does not say how much of a table is live, and what is deleted or replaced stays for its vacuum
+            # PostgreSQL knows only a table's size on disk, with deleted rows until its vacuum
             size = table.c.get("size", func.length(table.c.body))
             total += connection.execute(select(func.coalesce(func.sum(size), 0))).scalar_one()
         else:
@@ -52,10 +52,10 @@ def live_bytes(connection: Connection) -> int:
 
 
 def cut(connection: Connection, max_bytes: int, now: int) -> bool:
-    """Delete some of the oldest data while there is more than `max_bytes`. Returns whether there is more to cut.
+    """Delete some of the oldest data while there is more than `max_bytes`. Returns whether there is more to delete.
 
-    The oldest detail goes first, to half of `max_bytes`, then events, to a tenth, series, and the rest of both; never
-    the last hour of anything, nor what decisions remember.
+    The order: detail down to half of `max_bytes`, events down to a tenth, series, the rest of detail, the rest of
+    events. The last hour and the autoscalers' memories are kept.
     """
     excess = live_bytes(connection) - max_bytes
     if excess <= 0:
@@ -86,9 +86,9 @@ def cut(connection: Connection, max_bytes: int, now: int) -> bool:
 def _cut_blocks(
     connection: Connection, tier: str, tables: Sequence[Table], before: int, excess: int, now: int
 ) -> tuple[int, bool]:
-    """Delete the tier's oldest rows, all of before `before`, until `excess` bytes are gone.
+    """Delete the tier's oldest rows before `before` until `excess` bytes are freed.
 
-    Returns how many are, and whether it left some of that for another time: there were too many rows for one.
+    Returns the bytes freed, and whether the rest has to wait because there were too many rows for one step.
     """
     if excess <= 0:
         return 0, False
@@ -116,7 +116,7 @@ def _cut_blocks(
 
 
 def _cut_events(connection: Connection, before: int, excess: int, now: int) -> tuple[int, bool]:
-    """The same of events, and of the texts that no other event has."""
+    """Do the same for events, and for texts that no event uses any more."""
     found = _events(connection)
     if excess <= 0 or not found.rows:
         return 0, False
@@ -134,14 +134,14 @@ def _cut_events(connection: Connection, before: int, excess: int, now: int) -> t
     delete_unused_texts(connection)
     schema.upsert(connection, schema.cut, [{"tier": EVENTS, "until": last, "at": now}])
     freed = found.size - _events(connection).size
-    return freed, freed < excess and len(times) == wanted  # less than expected: their texts are still used
+    return freed, freed < excess and len(times) == wanted  # less than expected if other events use their texts
 
 
 def delete_unused_texts(connection: Connection) -> None:
-    """Delete the texts that no event has.
+    """Delete the texts that no event uses.
 
-    They are locked first, and looked at again by another statement: whoever writes an event locks its text as well
-    (`recording.write_events`), so that an event that was committed in between is seen.
+    A first statement locks them, and a second one checks again. Writers of events lock the texts, too
+    (`recording.write_events`), so the second statement sees events committed meanwhile.
     """
     texts = schema.event_text
     unused = select(texts.c.id).where(texts.c.id.not_in(TEXTS_USED)).order_by(texts.c.id).limit(_EVENTS_AT_ONCE)

@@ -1,4 +1,4 @@
-"""The rows of the table `member`: one for each daemon that shares a state on PostgreSQL."""
+"""Reads and writes the table `member`: one row for each daemon that shares a state on PostgreSQL."""
 
 from collections.abc import Callable, Collection, Mapping, Set
 from datetime import timedelta
@@ -12,16 +12,16 @@ from autoscaler.record import schema
 from autoscaler.record.sharing import dump_needs, load_needs
 
 _PROCESS: Final = 24
-"""Characters of a member's id, of 32, that are its process'."""
+"""Characters of a member's id, of 32, that identify its process."""
 _SESSIONS: Final = "autoscaler "
 _TOKENS: Final = "tokens"
-"""Of a session's notes: what it read of the members."""
+"""Key of a session's `info` for the members' tokens that it read."""
 NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-"""SQL: the database's time in microseconds, also within a transaction."""
+"""SQL: the database's time in microseconds, which also advances within a transaction."""
 
 
 def prolong(connection: Connection, member: str) -> bool:
-    """Renew a lease; false: another member has ended it. Locks the row: an end under way is waited for, or waits."""
+    """Renew a lease. Returns False if another member has ended it. Locks the row until the commit."""
     renewed = connection.execute(
         text(f"UPDATE member SET token = :token, renewed = {NOW} WHERE id = :id"),  # noqa: S608 - constants
         {"id": member, "token": new_token()},
@@ -30,30 +30,30 @@ def prolong(connection: Connection, member: str) -> bool:
 
 
 def is_alive(connection: Connection, member: str) -> bool:
-    """Whether no other member has ended its lease. Locks its row, so that it stays so."""
+    """Return whether the member's lease was not ended. Locks its row, so that no other member can end it."""
     query = text("SELECT id FROM member WHERE id = :id FOR UPDATE")
     return connection.execute(query, {"id": member}).one_or_none() is not None
 
 
 def new_token() -> str:
-    """One that no other renewal has."""
+    """Return a random token for a renewal."""
     return uuid4().hex
 
 
 class _Seen(NamedTuple):
-    """A member's row, as a session read it."""
+    """A token that a session read."""
 
     token: str
     at: timedelta
-    """When that was known first, on the clock of this machine that goes on while it sleeps."""
+    """When the session read it first, by CLOCK_BOOTTIME."""
 
 
 def dead_members(connection: Connection, clock: Callable[[], timedelta]) -> Mapping[str, str]:
-    """The members that have not renewed their leases for as long as those last: id -> token.
+    """Return the members whose leases are over: id -> token.
 
-    This session has read the same token for so long: from the answer that showed it first until before this is asked.
-    A new session begins anew: it may be one with another server, to which old rows have come back. So neither a wall
-    clock nor the database's clock has a say. `clock`: what has gone by on this machine.
+    A lease is over if this session has read the same token for the lease's duration, from the first answer with it
+    until before this query. A new session starts over, because it can be with another server that has old rows. No
+    wall clock is involved, nor the database's. `clock`: CLOCK_BOOTTIME of this machine.
     """
     known: Mapping[str, _Seen] = connection.info.get(_TOKENS, {})
     sent = clock()
@@ -67,26 +67,26 @@ def dead_members(connection: Connection, clock: Callable[[], timedelta]) -> Mapp
 
 
 def new_process() -> str:
-    """The beginning of the ids of all members that one process comes to be, one after another."""
+    """Return the common beginning of the ids of all members that one process becomes, one after another."""
     return uuid4().hex[:_PROCESS]
 
 
 def new_member(process: str, count: int) -> str:
-    """The id of its member of this number."""
+    """Return the id of the process' member of this number."""
     return f"{process}{count:08x}"
 
 
 def sessions_of(process: str) -> str:
-    """What a process calls its sessions, so that others can tell whose they are."""
+    """Return the application_name of a process' sessions, which shows others whose they are."""
     return f"{_SESSIONS}{process}"
 
 
 def evict(connection: Connection, dead: Mapping[str, str]) -> None:
-    """Remove these members, by id and token, and end the transactions of their processes.
+    """Remove these members, by id and token, and end the sessions in which their processes have transactions.
 
-    One that is being renewed at this moment is left alone: it has another token then. A process that was stopped in the
-    middle of a transaction, or whose host is gone, would keep its rows locked for as long as it is. PostgreSQL's own
-    time-outs do not end a session that has sent a part of a command.
+    A member that is renewing has another token and stays. The sessions are ended because a process that was stopped in
+    a transaction, or whose host is gone, would keep its rows locked. PostgreSQL's own time-outs do not end a session
+    that has sent a part of a command.
     """
     if not dead:
         return
@@ -105,28 +105,28 @@ def evict(connection: Connection, dead: Mapping[str, str]) -> None:
 
 
 def remove(connection: Connection, members: Collection[str]) -> None:
-    """Their shards are free by that: no member holds them any more."""
+    """Remove these members, which frees their shards."""
     if members:
         connection.execute(delete(schema.member).where(schema.member.c.id.in_(members)))
         connection.execute(delete(schema.follows).where(schema.follows.c.member.in_(members)))
 
 
 def save_needs(connection: Connection, member: str, needs: Collection[ShardName]) -> None:
-    """Say what the member needs, where that has changed."""
+    """Save the shards that the member needs, if they changed."""
     table, dumped = schema.member, dump_needs(needs)
     others = table.c.needs.is_distinct_from(dumped)
     connection.execute(update(table).where(table.c.id == member, others).values(needs=dumped))
 
 
 def needs_of_members(connection: Connection) -> dict[str, Collection[ShardName]]:
-    """Of each member that has said so."""
+    """Return the shards that each member needs, if it has saved them."""
     table = schema.member
     rows = connection.execute(select(table.c.id, table.c.needs).where(table.c.needs.is_not(None)))
     return {row.id: load_needs(row.needs) for row in rows}
 
 
 def needs_of_the_first(connection: Connection, member: str) -> Set[str]:
-    """Adapter connections that members need which joined on the same host before this one."""
+    """Return the adapter connections needed by members that joined on the same host before this one."""
     others, mine = schema.member.alias("others"), schema.member
     before = tuple_(others.c.joined, others.c.id) < tuple_(mine.c.joined, mine.c.id)
     query = select(others.c.needs).where(mine.c.id == member, others.c.host == mine.c.host, before)

@@ -1,4 +1,4 @@
-"""PostgreSQL, for readers: which daemons share the state, what each holds, and what its configuration asks for."""
+"""Reads which daemons share a state on PostgreSQL, what each holds, and what its configuration asks for."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from autoscaler.record.times import from_micros
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A daemon that shares the state. Times are the database's."""
+    """A daemon that shares the state. Times are by the database's clock."""
 
     id: str
     place: str
-    """Host and process, for people."""
+    """Host and process, to be displayed."""
     host: str
     version: str
     joined: datetime
     until: datetime
     """When its lease ends, unless it is renewed."""
     loaded: datetime | None
-    """When its configuration was loaded; None: it has not said yet."""
+    """When its configuration was loaded; None if the daemon has not saved that yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +34,28 @@ class Followed:
     """An autoscaler of a member's configuration."""
 
     shard: ShardName
-    """That serves it there."""
+    """Its shard by that configuration."""
     digest: str
-    """Of its specification."""
+    """Digest of its specification."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
-    """All of it, as one transaction saw it."""
+class Ownership:
+    """Which daemons share the state, and what each owns, as of one transaction."""
 
     now: datetime
     members: Sequence[Member]
-    """Those that have renewed their leases lately."""
+    """Members whose leases are not over."""
     holders: Mapping[ShardName, str]
-    """Shards that a member holds -> its id."""
+    """Shard -> id of the member that holds it."""
     follows: Mapping[str, Mapping[str, Followed]]
-    """Member's id -> autoscaler's name -> what its configuration says of it."""
+    """Member's id -> autoscaler's name -> its entry in the member's configuration."""
     claims: Mapping[str, ShardName]
-    """Autoscaler's name -> the shard that has claimed it; one without is scaled by no daemon."""
+    """Autoscaler's name -> the shard with its claim. No daemon scales an autoscaler without a claim."""
 
 
-def read_sharing(connection: Connection) -> Sharing:
-    """Who shares the state now."""
+def read_ownership(connection: Connection) -> Ownership:
+    """Return which daemons share the state now, and what each owns."""
     now = database_time(connection)
     members = _members(connection, now)
     follows: dict[str, dict[str, Followed]] = {each.id: {} for each in members}
@@ -63,13 +63,13 @@ def read_sharing(connection: Connection) -> Sharing:
     for row in connection.execute(select(table).where(table.c.member.in_(follows))):
         shard = ShardName(row.connection, row.shard, row.shards)
         follows[row.member][row.name] = Followed(shard, row.digest)
-    return Sharing(from_micros(now), members, read_holders(connection, follows), follows, _claims(connection))
+    return Ownership(from_micros(now), members, read_holders(connection, follows), follows, _claims(connection))
 
 
 def read_served(connection: Connection, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
-    """Those of these autoscalers that some daemon serves -> target, as text -> that daemon's host and process.
+    """Return served autoscaler's name -> target as text -> the host and process of the daemon that serves it.
 
-    It serves what its own configuration has in the shards that it holds, and what these have claimed.
+    A daemon serves the autoscalers of its configuration whose shards it holds and whose claims these shards have.
     """
     follows, member, shard, serves = schema.follows, schema.member, schema.shard, schema.serves
     own = and_(*[shard.c[key] == follows.c[key] for key in ("connection", "shards", "shard")])

@@ -1,4 +1,4 @@
-"""What charts need of a recorded decision, read from its columns without the rest."""
+"""Reads the part of a recorded decision that charts need."""
 
 from typing import Final, NamedTuple
 
@@ -6,32 +6,32 @@ import msgspec
 
 from autoscaler.model import MetricTarget, TargetType
 from autoscaler.record.binary import Binary
-from autoscaler.record.evaluation import CIRCUMSTANCES, Columns
+from autoscaler.record.evaluation import RARE_CHANGES, Columns
 
 
 class Outline(NamedTuple):
-    """What a chart needs of a decision. Metrics' values are whole percents for Utilization, else thousandths."""
+    """The part of a decision that charts need. Metrics' values are whole percents for Utilization, else thousandths."""
 
     current: int | None
     desired: int | None
     shadow: int | None
-    """The size that a dry run's shadow had; None: there was none."""
+    """Size of the dry run's shadow; None if there is none."""
     dry_run: bool
     metrics: tuple[tuple[str, TargetType, int], ...]
     """Name, and the target's type and value."""
     values: tuple[int | None, ...]
-    """One for each metric; None: it failed."""
+    """The value of each metric; None if it failed."""
 
 
 class _Sizes(msgspec.Struct, array_like=True):
-    """The beginning of _Course."""
+    """The first fields of the column of frequent changes."""
 
     current: int | None
     desired: int | None
 
 
 class _MetricValue(msgspec.Struct):
-    """What a chart needs of a MetricOutcome."""
+    """The part of a MetricOutcome that charts need."""
 
     name: str
     target: MetricTarget
@@ -41,7 +41,7 @@ class _MetricValue(msgspec.Struct):
 
     @property
     def shown(self) -> int | None:
-        """In the target's unit."""
+        """The value in the target's unit."""
         if self.target.type is TargetType.UTILIZATION:
             return self.average_utilization
         return self.average_value if self.target.type is TargetType.AVERAGE_VALUE else self.value
@@ -52,22 +52,22 @@ _METRIC_VALUES: Final = Binary[tuple[_MetricValue, ...]](tuple[_MetricValue, ...
 
 
 def size_from(columns: Columns) -> int | None:
-    """The size that was read, of the columns of DECISION. Raises StateError."""
+    """Return the size that was read, from the columns DECISION. Raises StateError."""
     return _SIZES.load(columns[2]).current
 
 
 def outline_from(columns: Columns) -> Outline:
-    """What a chart needs, of the columns of DECISION; it costs a fraction of `decision_from`. Raises StateError."""
-    circumstances, metrics, sizes = (
-        CIRCUMSTANCES.load(columns[0]),
+    """Return what charts need of the columns DECISION, cheaper than `decision_from`. Raises StateError."""
+    rare, metrics, sizes = (
+        RARE_CHANGES.load(columns[0]),
         _METRIC_VALUES.load(columns[1]),
         _SIZES.load(columns[2]),
     )
     return Outline(
         sizes.current,
         sizes.desired,
-        circumstances.shadow,
-        circumstances.dry_run,
+        rare.shadow,
+        rare.dry_run,
         tuple([(each.name, each.target.type, each.target.value) for each in metrics]),
         tuple([each.shown for each in metrics]),
     )

@@ -1,4 +1,4 @@
-"""Turns an hour of the journal's pages into blocks, one for each autoscaler: all of it, and what charts need of it."""
+"""Packs a segment of the journal into blocks: for each autoscaler, one of whole cycles and one of charts' points."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +18,7 @@ from autoscaler.record.times import micros_of
 
 
 class Segment(NamedTuple):
-    """Pages that are packed together."""
+    """Pages of the journal that are packed together."""
 
     connection: str
     shard: int
@@ -28,7 +28,7 @@ class Segment(NamedTuple):
 
     @property
     def pages(self) -> ColumnElement[bool]:
-        """Its rows of the table `journal`."""
+        """The condition of its rows in the table `journal`."""
         c = schema.journal.c
         own = (c.connection == self.connection) & (c.shard == self.shard) & (c.period == self.period)
         first = self.number * SEGMENT
@@ -36,7 +36,7 @@ class Segment(NamedTuple):
 
 
 def full_segments(connection: Connection, now: int) -> Sequence[Segment]:
-    """Those to which no page comes any more: another one has followed, or they were left alone."""
+    """Return the segments that get no more pages: another segment followed, or their shard is gone."""
     c = schema.journal.c
     number = (c.number // SEGMENT).label("segment")
     query = select(c.connection, c.shard, c.period, c.chunk, number, func.max(c.at))
@@ -58,7 +58,7 @@ class Packed(NamedTuple):
 
 
 def pack(connection: Connection, segment: Segment) -> Packed:
-    """The pages of a segment as blocks. What is damaged among them cannot be packed, and is left out."""
+    """Return a segment's pages as blocks, without what is damaged."""
     table, owner = schema.journal, schema.autoscaler
     rows = dict[int, dict[int, Row]]()
     for page in connection.execute(select(table.c.body).where(segment.pages).order_by(table.c.number)):
@@ -71,8 +71,8 @@ def pack(connection: Connection, segment: Segment) -> Packed:
     bounds = bounds_of(connection, list(rows))
     for owner_id, found in rows.items():
         if owner_id not in known:
-            continue  # forgotten since
-        # one that changed its sync period, or its shard, has rows of the time between in other pages
+            continue  # deleted meanwhile
+        # rows are missing in between if the autoscaler had another sync period or shard for a while
         for run in runs(found[number] for number in sorted(found)):
             with suppress(StateError), readable(f"of id {owner_id}"):
                 points = points_of(run, bounds[owner_id])
@@ -82,14 +82,14 @@ def pack(connection: Connection, segment: Segment) -> Packed:
 
 
 def replace_pages(connection: Connection, segment: Segment, packed: Packed) -> None:
-    """Keep the blocks in place of the pages, unless another daemon has done so since they were read."""
+    """Replace the pages by the blocks, unless another daemon has done so meanwhile."""
     if connection.execute(delete(schema.journal).where(segment.pages)).rowcount and packed.details:
         schema.upsert(connection, schema.detail, packed.details)
         schema.upsert(connection, schema.series, packed.series)
 
 
 def bounds_of(connection: Connection, ids: Sequence[int]) -> Mapping[int, Mapping[int, tuple[int, int]]]:
-    """Autoscaler's id -> specification's number -> the configuration's bounds."""
+    """Return autoscaler's id -> specification's number -> minReplicas and maxReplicas."""
     spec = schema.spec
     found: dict[int, dict[int, tuple[int, int]]] = {owner_id: {} for owner_id in ids}
     query = select(spec.c.autoscaler_id, spec.c.number, spec.c.minimum, spec.c.maximum)
@@ -99,7 +99,10 @@ def bounds_of(connection: Connection, ids: Sequence[int]) -> Mapping[int, Mappin
 
 
 def points_of(rows: Sequence[Row], bounds: Mapping[int, tuple[int, int]]) -> list[Point]:
-    """What charts need of rows of one autoscaler, in order, each behind its whole one."""
+    """Return charts' points of one autoscaler's rows, which are in order and include each row's whole row.
+
+    Raises StateError if a whole row is missing.
+    """
     points, whole = list[Point](), dict[int, Row]()
     before: Columns | None = None
     outline = None
@@ -116,7 +119,7 @@ def points_of(rows: Sequence[Row], bounds: Mapping[int, tuple[int, int]]) -> lis
 
 
 def block(owner_id: int, rows: Sequence[Row], body: bytes) -> dict[str, Any]:
-    """The row of the table `detail` or `series` with these rows packed as `body`."""
+    """Return a row of the table `detail` or `series` with these rows packed as `body`."""
     times = [row.at for row in rows]
     return {
         "autoscaler_id": owner_id,

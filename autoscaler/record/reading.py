@@ -1,4 +1,4 @@
-"""Recorded cycles read back from rows and blocks."""
+"""Reads recorded cycles from the journal's pages and from blocks."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -20,10 +20,10 @@ from autoscaler.record.values import Record
 
 
 class RecordedAutoscaler:
-    """One autoscaler and target, and what it was configured as."""
+    """The recorded cycles of one autoscaler with one target."""
 
     def __init__(self, connection: Connection, memory: sqlalchemy.Row[Any]) -> None:
-        """`memory`: its row of that table, with its name and target."""
+        """`memory`: its row of the table `memory`, with its name and target."""
         self.id: Final[int] = memory.autoscaler_id
         self.name: Final[str] = memory.name
         self.target: Final = target_from(memory.target)
@@ -32,7 +32,7 @@ class RecordedAutoscaler:
         self._specs: dict[int, Autoscaler] = {}
 
     def spec(self, number: int) -> Autoscaler:
-        """The specification of this number. Raises StateError."""
+        """Return the specification of this number. Raises StateError."""
         if number not in self._specs:
             self._specs[number] = self._read_spec(self._connection, number)
         return self._specs[number]
@@ -46,19 +46,19 @@ class RecordedAutoscaler:
         return SPEC.load(body)
 
     def _know_specs(self, connection: Connection, rows: Iterable[Row]) -> None:
-        """Read the specifications of these rows, for when the connection is no longer there."""
+        """Read the specifications of these rows, which are used after the connection is closed."""
         for number in {row.spec for row in rows} - self._specs.keys():
             self._specs[number] = self._read_spec(connection, number)
 
     def unpacked(self) -> list[Row]:
-        """The newest rows, which are in no block yet, in order. Raises StateError."""
+        """Return the newest rows, which are in no block yet, in order. Raises StateError."""
         return read_rows(self._connection, self.target.adapter, self.id)
 
     def parts(self, since: int, until: int) -> list[int | list[Row]]:
-        """Every recorded row from `since` to `until` (microseconds), and some around them, in order.
+        """Return the recorded rows from `since` to `until` (microseconds), and some around them, in order.
 
-        Cut where one is missing; each part begins with a whole row. What is in a block is the number of its first row.
-        `records` of a part then needs no connection. Raises StateError.
+        A part is a block, given by the number of its first row, or rows without a gap. Each begins with a whole row.
+        Raises StateError.
         """
         table = schema.detail
         query = select(table.c.first).where(
@@ -73,7 +73,7 @@ class RecordedAutoscaler:
         return [parts[number] for number in sorted(parts)]
 
     def block(self, connection: Connection, first: int) -> list[Row]:
-        """The rows of the block with this first one; empty: it is gone, as its time is over. Raises StateError."""
+        """Return the rows of the block with this first number; empty if it was deleted. Raises StateError."""
         table = schema.detail
         query = select(table.c.body).where(table.c.autoscaler_id == self.id, table.c.first == first)
         body = connection.execute(query).scalar_one_or_none()
@@ -82,7 +82,7 @@ class RecordedAutoscaler:
         return rows
 
     def begin(self) -> int | None:
-        """When the oldest recorded row is of (microseconds); None: there is none. Raises StateError."""
+        """Return the time of the oldest recorded row (microseconds); None if there is none. Raises StateError."""
         table = schema.detail
         query = select(func.min(table.c.since)).where(table.c.autoscaler_id == self.id)
         packed: int | None = self._connection.execute(query).scalar_one()
@@ -90,7 +90,7 @@ class RecordedAutoscaler:
         return min([*times, *([] if packed is None else [packed])], default=None)
 
     def _newest_block(self, until: int) -> list[Row]:
-        """The rows of the newest block that began at or before `until`; empty: there is none."""
+        """Return the rows of the newest block that began at or before `until`; empty if there is none."""
         table = schema.detail
         query = (
             select(table.c.body)
@@ -102,7 +102,7 @@ class RecordedAutoscaler:
         return [] if body is None else unpack_rows(body)
 
     def record_at(self, until: int) -> Record | None:
-        """The newest cycle at or before `until`; beyond what is kept of them, the newest in which something changed."""
+        """Return the newest cycle at or before `until`; beyond `state.detail`, the newest decision with a change."""
         unpacked = self.unpacked()
         if unpacked and unpacked[-1].number == self._memory.number and unpacked[-1].at <= until:
             return self._record_of(unpacked, unpacked[-1])
@@ -132,7 +132,7 @@ class RecordedAutoscaler:
         return self._connection.execute(query).one_or_none()
 
     def records(self, rows: Iterable[Row]) -> Iterator[Record]:
-        """The cycle of each of these rows; the first is whole, none is missing between. Raises StateError."""
+        """Yield the cycle of each of these rows, the first of which is whole. Raises StateError."""
         whole: Row | None = None
         before: tuple[Autoscaler, History, Decision] | None = None
         for row in rows:
@@ -153,13 +153,13 @@ class RecordedAutoscaler:
             yield Record(scaler, decision, observation_from(columns, row.at), history)
 
     def _record_of(self, rows: list[Row], row: Row) -> Record:
-        """The cycle of one of these rows, which hold its whole one, and all that follow that. Raises StateError."""
+        """Return the cycle of one of these rows, which include its whole row and all in between. Raises StateError."""
         *_, record = self.records([each for each in rows if row.base <= each.number <= row.number])
         return record
 
 
 def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:
-    """The autoscaler of this name, once for each target that it has had, that of the newest decision last."""
+    """Return the autoscaler of this name with each target that it had, the target of the newest decision last."""
     table, memory = schema.autoscaler, schema.memory
     query = (
         select(table.c.name, table.c.target, memory)
@@ -171,7 +171,7 @@ def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:
 
 
 def last_specifications(connection: Connection) -> Mapping[str, Autoscaler | StateError]:
-    """What each autoscaler was last configured as, of its last target, by its name; or why that cannot be read."""
+    """Return, by autoscaler name, the specification of its newest decision, or the error if that is damaged."""
     owner, memory, spec = schema.autoscaler, schema.memory, schema.spec
     last = (
         select(spec.c.autoscaler_id, func.max(spec.c.number).label("number")).group_by(spec.c.autoscaler_id).subquery()

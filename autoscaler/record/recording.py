@@ -1,4 +1,4 @@
-"""One cycle's decisions as the rows that keep them."""
+"""Writes the decisions of one cycle as rows."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,12 +15,12 @@ from autoscaler.isolation import each
 from autoscaler.model import Autoscaler, Decision, Event, History, Observation, ShardName, TargetState
 from autoscaler.moment import Moment
 from autoscaler.record import schema
-from autoscaler.record.ages import taken
+from autoscaler.record.ages import time_columns
 from autoscaler.record.binary import Binary, pack
-from autoscaler.record.entries import HISTORY, SPEC, Entry, in_64_bits, mark_of, memory_body, write_memory
-from autoscaler.record.evaluation import DECISION, Columns, moving_columns, target_column
+from autoscaler.record.entries import HISTORY, SPEC, Entry, digest_of, in_64_bits, memory_body, write_memory
+from autoscaler.record.evaluation import DECISION, Columns, other_columns, target_column
 from autoscaler.record.journal import SEGMENT, Page, Pages, chunk_of, newest_page, page_of
-from autoscaler.record.rows import Row, differing, marks_of
+from autoscaler.record.rows import Row, differing, hashes_of
 from autoscaler.record.times import micros_of, to_micros
 
 Values: TypeAlias = dict[str, Any]
@@ -32,17 +32,17 @@ COLUMNS_OF_A_DECISION: Final = Binary[tuple[bytes, ...]](tuple[bytes, ...])
 
 @dataclass(slots=True)
 class Recording:
-    """One decision on its way into the state. Nothing of an Entry changes before `apply`."""
+    """One decision to be recorded. No Entry changes before `Placed.apply`."""
 
     scaler: Autoscaler
     observation: Observation
     decision: Decision
     target: bytes | None
-    """The column of what was read of the target; None: it is as in the entry's `base_target`."""
+    """The target's column; None if the target's state equals the entry's `base_target`."""
     columns: Columns
-    """The other ones: all that the decision was made from and came to."""
+    """The other columns."""
     period: int
-    """Microseconds."""
+    """Sync period in microseconds."""
 
     @property
     def name(self) -> str:
@@ -51,38 +51,39 @@ class Recording:
 
     @classmethod
     def of(cls, scaler: Autoscaler, observation: Observation, decision: Decision, entry: Entry | None) -> "Recording":
-        """The costly part of recording it, for which no other shard needs to wait. `entry`: its own, if any."""
+        """Encode the decision, the costly part, before the transaction. `entry`: the autoscaler's, if any."""
         as_before = entry is not None and entry.base_target == observation.target
         target = None if as_before else target_column(observation.target)
-        columns = moving_columns(observation, decision)
+        columns = other_columns(observation, decision)
         return cls(scaler, observation, decision, target, columns, micros_of(scaler.sync_period))
 
     def all_columns(self) -> Columns:
-        """Those of a whole row."""
+        """Return the columns of a whole row."""
         target = target_column(self.observation.target) if self.target is None else self.target
         return target, *self.columns
 
     def place(self, entry: Entry, page: int, when: Values) -> "Placed":
-        """Decide how it stands in a page of the journal. `when`: its cycle began, as `taken` says it."""
+        """Return the rows of this decision. `page`: its page of the journal; `when`: the cycle's `time_columns`."""
         number = entry.number + 1
-        new_spec, spec, spec_mark = _spec(entry, self.scaler, number)
-        chained = entry.given is entry.chained and entry.period == self.period and entry.base_segment == page // SEGMENT
+        new_spec, spec, spec_digest = _spec(entry, self.scaler, number)
+        follows = entry.recalled is entry.remembered  # else the History cannot be derived from the row before
+        same_segment = entry.period == self.period and entry.base_segment == page // SEGMENT
         columns: tuple[bytes | None, ...] | None = None
-        if chained and entry.base is not None:
+        if follows and same_segment and entry.base is not None:
             columns = differing((self.target, *self.columns), entry.base)
-        whole = columns is None or 2 * _bytes(columns) > entry.base_bytes  # too much has changed since
+        whole = columns is None or 2 * _bytes(columns) > entry.base_bytes  # too much has changed
         if columns is None or whole:
             columns = self.all_columns()
-        history = remember(self.scaler, entry.given, self.decision)
+        history = remember(self.scaler, entry.recalled, self.decision)
         counted = counted_size(self.decision, history.unfinished)
-        counted = entry.counted if counted is None else in_64_bits(counted)  # what cannot be read stays what it was
+        counted = entry.counted if counted is None else in_64_bits(counted)  # None: the size could not be read
         row = Row(
             number,
             to_micros(self.decision.now),
             spec,
             number if whole else entry.base_number,
             columns,
-            HISTORY.dump(entry.given) if whole else None,
+            HISTORY.dump(entry.recalled) if whole else None,
         )
         return Placed(
             entry,
@@ -95,10 +96,10 @@ class Recording:
                 "seq": entry.next_seq(self.decision.now),
                 "number": number,
                 **when,
-                "body": memory_body(history, self.decision.now, self.columns[DECISION], spec, spec_mark),
+                "body": memory_body(history, self.decision.now, self.columns[DECISION], spec, spec_digest),
                 "counted": counted,
             },
-            spec_mark=spec_mark,
+            spec_digest=spec_digest,
             spec=new_spec,
             change=change_row(entry.id, row, self.columns) if changed(entry.latest, self.decision) else None,
             events=_events(entry, self.decision, row),
@@ -106,18 +107,18 @@ class Recording:
 
 
 class Placed(Struct, frozen=True):
-    """One decision as the rows of every table: whatever could fail for it alone has been done."""
+    """The rows of one decision in every table. Nothing that follows can fail for this decision alone."""
 
     entry: Entry
     recording: Recording
     page: int
     row: Row
     history: History
-    """What is remembered after it."""
+    """The History that follows from the decision."""
     memory: Values
-    spec_mark: bytes
+    spec_digest: bytes
     spec: Values | None
-    """None: the one recorded last is still in force."""
+    """None: the specification recorded last is still in force."""
     change: Values | None
     """None: nothing changed."""
     events: Sequence[EventRows]
@@ -128,22 +129,22 @@ class Placed(Struct, frozen=True):
         return self.recording.name
 
     def apply(self, booted: datetime) -> None:
-        """Let the memory follow, once the rows are committed.
+        """Update the entry after the rows are committed.
 
-        `booted`: when this machine was started, by the wall clock that their times are of.
+        `booted`: when this machine was started, by the wall clock of the rows' times.
         """
         entry, recording, row = self.entry, self.recording, self.row
         if row.whole:
             state = recording.observation.target
-            entry.base, entry.base_number, entry.base_segment = marks_of(row.columns), row.number, self.page // SEGMENT
+            entry.base, entry.base_number, entry.base_segment = hashes_of(row.columns), row.number, self.page // SEGMENT
             entry.base_bytes = _bytes(row.columns)
             entry.base_target = state if isinstance(state, TargetState) else None
         elif recording.target is not None:
             entry.base_target = None
         entry.seq = entry.stored = self.memory["seq"]
         entry.number, entry.period = row.number, recording.period
-        entry.spec, entry.spec_mark, entry.scaler = row.spec, self.spec_mark, recording.scaler
-        entry.history = entry.chained = entry.given = self.history  # what it was decided from may go
+        entry.spec, entry.spec_digest, entry.scaler = row.spec, self.spec_digest, recording.scaler
+        entry.history = entry.remembered = entry.recalled = self.history  # frees the History of the cycle
         entry.booted = booted
         entry.latest = recording.decision
         entry.counted = self.memory["counted"]
@@ -154,11 +155,11 @@ def _bytes(columns: Sequence[bytes | None]) -> int:
 
 
 class Recorded(NamedTuple):
-    """What one commit holds."""
+    """The result of `write`."""
 
     placed: Sequence[Placed]
     broken: Mapping[str, Exception]
-    """Autoscaler's name -> why its decision cannot be put into rows; the others are."""
+    """Autoscaler's name -> why its decision could not be written."""
 
 
 def write(
@@ -168,9 +169,9 @@ def write(
     pairs: Sequence[tuple[Entry, Recording]],
     moment: Moment,
 ) -> Recorded:
-    """A handful of statements, however many decisions.
+    """Write the decisions with a constant number of statements.
 
-    `name`: their shard; `pages` follows; `moment`: when the cycle of them began.
+    `name`: their shard. `pages`: updated to the new pages. `moment`: when their cycle began.
     """
     chunks = dict[tuple[int, int], list[tuple[Entry, Recording]]]()
     for entry, recording in pairs:
@@ -178,7 +179,7 @@ def write(
     placed = list[Placed]()
     broken = dict[str, Exception]()
     journal = list[Values]()
-    when = taken(moment, moment.now)
+    when = time_columns(moment, moment.now)
     for (period, chunk), members in chunks.items():
         known = newest_page(pages, period, chunk)
         page = known.following(period, chunk, moment.elapsed)
@@ -210,13 +211,13 @@ def _insert(connection: Connection, table: Table, rows: Sequence[Values]) -> Non
 
 
 def _spec(entry: Entry, scaler: Autoscaler, number: int) -> tuple[Values | None, int, bytes]:
-    """The row of the table `spec`, where the last one is not of this; the number in force, and what tells it."""
+    """Return a row of the table `spec` if the specification is new, and the number and digest in force."""
     if entry.scaler is scaler or entry.scaler == scaler:
-        return None, entry.spec, entry.spec_mark
+        return None, entry.spec, entry.spec_digest
     body = SPEC.dump(scaler)
-    mark = mark_of(body)
-    if mark == entry.spec_mark:  # as an earlier process recorded it
-        return None, entry.spec, mark
+    digest = digest_of(body)
+    if digest == entry.spec_digest:  # recorded by an earlier process
+        return None, entry.spec, digest
     row = {
         "autoscaler_id": entry.id,
         "number": number,
@@ -224,11 +225,11 @@ def _spec(entry: Entry, scaler: Autoscaler, number: int) -> tuple[Values | None,
         "maximum": scaler.max_replicas,
         "body": body,
     }
-    return row, number, mark
+    return row, number, digest
 
 
 def change_row(owner_id: int, row: Row, columns: Columns) -> Values:
-    """Its row of the table `change`, of all columns or the last."""
+    """Return a row of the table `change`. `columns`: all of them, or at least the columns DECISION."""
     body = pack(COLUMNS_OF_A_DECISION.dump(columns[DECISION]))
     return {
         "autoscaler_id": owner_id,
@@ -248,7 +249,7 @@ def _events(entry: Entry, decision: Decision, row: Row) -> Sequence[EventRows]:
 
 
 def event_rows(event: Event, key: tuple[int, int, int], at: int, *, dry_run: bool) -> EventRows:
-    """The rows of an event. `key`: its row's primary key; `at`: microseconds."""
+    """Return the rows of an event. `key`: its primary key; `at`: microseconds."""
     direction = None if event.direction is None else event.direction.value
     words = event.type.value, plain(event.reason), plain(event.message), direction
     known = text_id(words)
@@ -265,20 +266,20 @@ def event_rows(event: Event, key: tuple[int, int, int], at: int, *, dry_run: boo
 
 
 def write_events(connection: Connection, events: Sequence[EventRows]) -> None:
-    """Insert events, and of their texts those that are new."""
+    """Insert events, and their texts that are new."""
     texts = {text["id"]: text for text, _ in events}
     if texts:
-        # those that are there are locked: none is purged meanwhile; in order: who waits does so in one direction
+        # locks existing texts, so that they are not deleted meanwhile; sorted, to prevent deadlocks
         schema.upsert(connection, schema.event_text, [texts[key] for key in sorted(texts)])
     _insert(connection, schema.event, [row for _, row in events])
 
 
 def text_id(words: Iterable[str | None]) -> int:
-    """The same for equal words: 63 bits of a hash."""
+    """Return 63 bits of a hash of the words."""
     digest = hashlib.blake2b("\0".join(filter(None, words)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
 
 
 def plain(text: str) -> str:
-    """A back end's words, without what a database cannot keep as text: NUL and unpaired surrogates."""
+    """Return a back end's text without what a database cannot store as text: NUL and unpaired surrogates."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")

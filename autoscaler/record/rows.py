@@ -1,9 +1,9 @@
 """Recorded cycles as rows of columns, and many rows as one block.
 
-A whole row holds every column, and the History that its decision was made from. The rows after it hold only the
-columns that differ from it, and their Histories follow from it: each is what `remember` makes of the one before and its
-decision. Whatever breaks that chain (a restart, a commit that failed) begins with a whole row again. So every recorded
-cycle can be decided again from the rows alone.
+A whole row holds every column, and the History from which its decision was made. The rows after it hold only the
+columns that differ. Their Histories are derived: each is the result of `remember` for the row before. If that does not
+hold (after a restart or a failed commit), the next row is whole. So every recorded cycle can be decided again from the
+rows alone.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,9 +15,9 @@ from autoscaler.errors import StateError
 from autoscaler.record.binary import Binary, differences, pack, running_sums, unpack
 from autoscaler.record.evaluation import COLUMNS, Columns
 
-Marks: TypeAlias = tuple[int, ...]
-"""What columns are recognized by: a hash of 64 bits each, with a key of this process alone. With ten instances the
-columns themselves take 4 KiB for each autoscaler."""
+ColumnHashes: TypeAlias = tuple[int, ...]
+"""A hash of 64 bits for each column, with a key of this process. It stands for the columns, which take 4 KiB for an
+autoscaler with ten instances."""
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -30,20 +30,20 @@ class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     spec: int
     """Number of the specification in force."""
     base: int
-    """Number of the whole row whose columns stand for those left out; its own: it is whole."""
+    """Number of the whole row with the omitted columns; its own number if it is whole."""
     columns: tuple[bytes | None, ...]
     """None: as in the whole row."""
     history: bytes | None
-    """Of a whole row: what was remembered before it."""
+    """The History before the cycle; only in a whole row."""
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether the row has all columns."""
         return self.base == self.number
 
 
 def runs(rows: Iterable[Row]) -> list[list[Row]]:
-    """Rows in order, cut where numbers are missing between two: those are elsewhere."""
+    """Return the rows, in order, as lists without missing numbers."""
     cut = list[list[Row]]()
     for row in rows:
         if cut and cut[-1][-1].number + 1 == row.number:
@@ -53,20 +53,20 @@ def runs(rows: Iterable[Row]) -> list[list[Row]]:
     return cut
 
 
-def marks_of(columns: Sequence[bytes | None]) -> Marks:
-    """One a column, the same for equal ones."""
+def hashes_of(columns: Sequence[bytes | None]) -> ColumnHashes:
+    """Return a hash of each column."""
     return tuple(map(hash, columns))
 
 
-def differing(columns: Sequence[bytes | None], base: Marks) -> tuple[bytes | None, ...]:
-    """Each column where it is not the base's; None is one that is known to be."""
+def differing(columns: Sequence[bytes | None], base: ColumnHashes) -> tuple[bytes | None, ...]:
+    """Return the columns, with None for those that equal the base's. A given None is known to be equal."""
     return tuple(
         [None if mine is None or hash(mine) == theirs else mine for mine, theirs in zip(columns, base, strict=True)]
     )
 
 
 def completed(row: Row, base: Row) -> Columns:
-    """All columns of a row whose whole row is `base`. Raises StateError."""
+    """Return all columns of a row whose whole row is `base`. Raises StateError."""
     complete = tuple([theirs if mine is None else mine for mine, theirs in zip(row.columns, base.columns, strict=True)])
     found = tuple([column for column in complete if column is not None])
     if len(found) != COLUMNS:
@@ -75,13 +75,13 @@ def completed(row: Row, base: Row) -> Columns:
 
 
 class _Block(msgspec.Struct, array_like=True):
-    """Rows turned by a quarter: what is alike stands side by side. Numbers and times as steps from the row before."""
+    """Rows transposed, so that similar values are adjacent. Numbers and times are differences to the row before."""
 
     numbers: list[int]
     times: list[int]
     specs: list[int]
     bases: list[int]
-    """How far back the whole row is."""
+    """Each row's number minus that of its whole row."""
     columns: list[list[bytes | None]]
     histories: list[bytes | None]
 
@@ -90,7 +90,7 @@ _BLOCK: Final = Binary[_Block](_Block)
 
 
 def pack_rows(rows: Sequence[Row]) -> bytes:
-    """Rows of one autoscaler, in order, the first whole."""
+    """Return one autoscaler's rows as a block. They are in order, the first whole."""
     return pack(
         _BLOCK.dump(
             _Block(
@@ -106,7 +106,7 @@ def pack_rows(rows: Sequence[Row]) -> bytes:
 
 
 def unpack_rows(data: bytes) -> list[Row]:
-    """The rows that were packed. Raises StateError."""
+    """Return the rows of `pack_rows`. Raises StateError."""
     block = _BLOCK.load(unpack(data))
     numbers = running_sums(block.numbers)
     return [

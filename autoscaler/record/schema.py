@@ -1,7 +1,7 @@
-"""The tables, and their version.
+"""The tables and their version.
 
-Times are microseconds since 1970, UTC, by the wall clock of whoever wrote them. Columns named `body` hold values that
-only this package reads (`binary`).
+Times are microseconds since 1970, UTC, by the wall clock of the host that wrote them. Columns named `body` hold values
+that only this package reads (`binary`).
 """
 
 from collections.abc import Collection, Sequence
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
 
 VERSION: Final = 7
-"""A state of another version is refused (`versions`)."""
+"""Version of the tables. A state of another version is refused (`versions`)."""
 
 metadata = MetaData()
 
 
-class database_time(FunctionElement[int]):  # noqa: N801 - it is written as SQL's own functions are
-    """The time on PostgreSQL's own clock, in microseconds, also within a transaction; NULL on SQLite."""
+class database_time(FunctionElement[int]):  # noqa: N801 - named as a function of SQL
+    """PostgreSQL's clock in microseconds, which also advances within a transaction; NULL on SQLite."""
 
     type = BigInteger()
     inherit_cache = True
@@ -61,11 +61,11 @@ def _clock_timestamp(_element: database_time, _compiler: SQLCompiler, **_: Any) 
     return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
 
-def _taken() -> Sequence[Column[Any]]:
-    """When, by which clocks, the times in a row were written: that says how old they are when it is read (`ages`)."""
+def _time_columns() -> Sequence[Column[Any]]:
+    """Return the columns with the time of a row by several clocks, from which readers compute its age (`ages`)."""
     return (
         Column("at", BigInteger, nullable=False),
-        Column("boot", Text, nullable=False),  # which start of the machine
+        Column("boot", Text, nullable=False),  # boot id of the machine
         Column("elapsed", BigInteger, nullable=False),  # since then, by CLOCK_BOOTTIME
         Column("database", BigInteger, default=database_time(), onupdate=database_time()),  # PostgreSQL's clock then
     )
@@ -84,8 +84,8 @@ shard = Table(
     Column("shards", SmallInteger, primary_key=True, autoincrement=False),  # how many the connection has
     Column("shard", SmallInteger, primary_key=True, autoincrement=False),  # and which of them it is, from 1
     Column("epoch", BigInteger, nullable=False),
-    Column("commits", BigInteger, nullable=False),  # SQLite: counted up by each commit, which fences off older epochs
-    Column("holder", Text),  # PostgreSQL: the member that may write it; NULL, or one that is gone: nobody
+    Column("commits", BigInteger, nullable=False),  # SQLite: incremented by each commit to check the epoch
+    Column("holder", Text),  # PostgreSQL: the member that may write it; NULL, or the id of a removed member: none
     sqlite_with_rowid=False,
 )
 
@@ -97,7 +97,7 @@ serves = Table(
     Column("connection", Text, nullable=False),
     Column("shards", SmallInteger, nullable=False),
     Column("shard", SmallInteger, nullable=False),
-    Column("epoch", BigInteger, nullable=False),  # the claim stands while this is its shard's, and its holder lives
+    Column("epoch", BigInteger, nullable=False),  # the claim is valid while its shard has it, and a live holder
     sqlite_with_rowid=False,
 )
 
@@ -105,10 +105,10 @@ NAME: Final = "name"
 TARGET: Final = "target"
 """Kinds of claims."""
 IN_FORCE: Final = and_(*[serves.c[key] == shard.c[key] for key in ("connection", "shards", "shard", "epoch")])
-"""A claim, beside the shard that made it, in the epoch that the shard has now."""
+"""Joins a claim with its shard, if that still has the claim's epoch."""
 
 autoscaler = Table(
-    "autoscaler",  # one row for each autoscaler and target that was ever decided about, within the retention
+    "autoscaler",  # each autoscaler and target with a decision within the retention
     metadata,
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False),
@@ -117,7 +117,7 @@ autoscaler = Table(
     Column("first_at", BigInteger, nullable=False),  # of the first decision or intent
     UniqueConstraint("name", "target"),
     Index("autoscaler_connection", "connection"),
-    sqlite_autoincrement=True,  # the journal may still hold rows of one that was forgotten: no other gets its id
+    sqlite_autoincrement=True,  # never reuses an id, because the journal may hold rows of a deleted autoscaler
 )
 
 memory = Table(
@@ -125,33 +125,33 @@ memory = Table(
     metadata,
     Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
     Column("seq", BigInteger, nullable=False),  # counts the writes of the row
-    Column("number", BigInteger, nullable=False),  # of its newest cycle, in the order of commits; 0: there was none
-    *_taken(),  # of its newest cycle; without one, of its unfinished write
-    Column("body", LargeBinary, nullable=False),  # what it remembers, and its newest decision
-    Column("counted", BigInteger),  # as what size under the connection's maxTotal; NULL: not known yet
+    Column("number", BigInteger, nullable=False),  # of its newest cycle, in the order of commits; 0: there is none
+    *_time_columns(),  # of its newest cycle or its newer intent
+    Column("body", LargeBinary, nullable=False),  # its history and its newest decision
+    Column("counted", BigInteger),  # the size that counts towards the connection's maxTotal; NULL: not known yet
 )
 
 removal = Table(
-    "removal",  # what scale-ins were intended to remove, as a connection's removal budget counts it
+    "removal",  # scale-ins that count towards a connection's removal budget
     metadata,
     Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),  # of the memory that was written with it
-    *_taken(),
-    Column("instances", BigInteger, nullable=False),  # units of size; 0: it was given back
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),  # of the memory written with it
+    *_time_columns(),
+    Column("instances", BigInteger, nullable=False),  # units of size; 0: given back
     Index("removal_at", "at"),
     sqlite_with_rowid=False,
 )
 
 sighting = Table(
-    "sighting",  # when instances were first seen, and seen ready, where a target's back end does not say
+    "sighting",  # when instances were first seen, and seen ready, for back ends that do not report it
     metadata,
     Column("target", Text, primary_key=True),
-    *_taken(),
+    *_time_columns(),
     Column("body", LargeBinary, nullable=False),  # instance -> model.Sighting
 )
 
 adapter_memory = Table(
-    "adapter_memory",  # what an adapter keeps of a target
+    "adapter_memory",  # values that an adapter saved of a target
     metadata,
     Column("connection", Text, primary_key=True),
     Column("target", Text, primary_key=True),
@@ -159,7 +159,7 @@ adapter_memory = Table(
 )
 
 spec = Table(
-    "spec",  # what an autoscaler was configured as, a row for each change
+    "spec",  # the specifications of an autoscaler, a row for each change
     metadata,
     Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
     Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the first cycle with it
@@ -169,11 +169,11 @@ spec = Table(
 )
 
 journal = Table(
-    "journal",  # the newest cycles of up to CHUNK autoscalers, a row a commit, until they are packed into blocks
+    "journal",  # the newest cycles of up to CHUNK autoscalers, a row for each commit, until they are packed
     metadata,
     Column("connection", Text, primary_key=True),
-    Column("shard", Integer, primary_key=True, autoincrement=False),  # which of the connection's wrote it
-    Column("period", BigInteger, primary_key=True, autoincrement=False),  # sync period: who has it commits together
+    Column("shard", Integer, primary_key=True, autoincrement=False),  # the shard that wrote it
+    Column("period", BigInteger, primary_key=True, autoincrement=False),  # sync period of a commit's autoscalers
     Column("chunk", Integer, primary_key=True, autoincrement=False),  # of autoscalers: id // CHUNK
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("at", BigInteger, nullable=False),
@@ -197,18 +197,18 @@ def _blocks(name: str) -> Table:
     )
 
 
-detail = _blocks("detail")  # rows.pack_rows: everything, for state.detail
-series = _blocks("series")  # series.pack_points: what charts need, for state.retention
+detail = _blocks("detail")  # whole cycles (rows.pack_rows), for state.detail
+series = _blocks("series")  # charts' points (series.pack_points), for state.retention
 
 change = Table(
-    "change",  # decisions in which something changed, for state.retention
+    "change",  # decisions with a change, for state.retention
     metadata,
     Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("at", BigInteger, nullable=False),
     Column("spec", BigInteger, nullable=False),
     Column("size", Integer, nullable=False),  # bytes of the body
-    Column("body", LargeBinary, nullable=False),  # the columns of a decision, packed
+    Column("body", LargeBinary, nullable=False),  # the columns DECISION, packed
     Index("change_at", "at"),
 )
 
@@ -226,7 +226,7 @@ event = Table(
 )
 
 event_text = Table(
-    "event_text",  # equal texts once
+    "event_text",  # the distinct texts of events
     metadata,
     Column("id", BigInteger, primary_key=True, autoincrement=False),  # a hash of the four
     Column("type", Text, nullable=False),
@@ -237,21 +237,21 @@ event_text = Table(
 )
 
 steering = Table(
-    "steering",  # what operators asked of an autoscaler, until it expires or they take it back
+    "steering",  # pauses and overrides of operators, until they expire or are removed
     metadata,
     Column("name", Text, primary_key=True),
     Column("body", LargeBinary, nullable=False),  # model.Steering
 )
 
 counter = Table(
-    "counter",  # counted up by each change of what it is called after, so that reading that again is rarely needed
+    "counter",  # STEERING is incremented by each change of that table, so that readers can cache it
     metadata,
     Column("name", Text, primary_key=True),
     Column("value", BigInteger, nullable=False),
 )
 
 cut = Table(
-    "cut",  # what state.maxSize has cut short: everything of a tier up to a time
+    "cut",  # what was deleted because of state.maxSize: everything of a tier up to a time
     metadata,
     Column("tier", Text, primary_key=True),  # detail, series or events
     Column("until", BigInteger, nullable=False),
@@ -259,23 +259,23 @@ cut = Table(
 )
 
 member = Table(
-    "member",  # PostgreSQL only: the daemons that share the state, each for as long as it renews its row
+    "member",  # PostgreSQL only: the daemons that share the state, each while it renews its row
     metadata,
     Column("id", Text, primary_key=True),
     Column("place", Text, nullable=False),  # host and pid, for messages
     Column("host", Text, nullable=False),
     Column("version", Text, nullable=False),  # of the package
-    Column("token", Text, nullable=False),  # random; another one with each renewal
-    Column("duration", BigInteger, nullable=False),  # microseconds for which others leave the same token alone
-    Column("renewed", BigInteger, nullable=False),  # the times here are the database's, for people alone
+    Column("token", Text, nullable=False),  # random; each renewal replaces it
+    Column("duration", BigInteger, nullable=False),  # microseconds after which an unchanged token ends the lease
+    Column("renewed", BigInteger, nullable=False),  # this and `joined` are by the database's clock, for display only
     Column("joined", BigInteger, nullable=False),
     Column("loaded", BigInteger),  # when its configuration was loaded
     Column("digest", Text),  # of that configuration
-    Column("needs", Text),  # the shards that it wants to be served (`sharing`); NULL: it has not said yet
+    Column("needs", Text),  # the shards that its configuration needs (`sharing`); NULL: not known yet
 )
 
 follows = Table(
-    "follows",  # PostgreSQL only: what each member's configuration asks for, a row for each autoscaler
+    "follows",  # PostgreSQL only: the autoscalers of each member's configuration
     metadata,
     Column("member", Text, primary_key=True),
     Column("name", Text, primary_key=True),
@@ -288,25 +288,25 @@ follows = Table(
 )
 
 KEPT: Final = tuple(table for table in metadata.sorted_tables if table not in (member, follows, serves))
-"""The tables of a backup: who uses the state is not part of it."""
+"""The tables of a backup, which does not include the users of the state."""
 STEERING: Final = "steering"
-"""Counter of changes of the table of that name."""
+"""Counter: the changes of the table of that name."""
 INCARNATION: Final = "incarnation"
-"""Counter: when the state was restored last, in seconds since 1970; absent: never. Epochs begin with it (`shards`)."""
+"""Counter: when the state was last restored, in seconds since 1970; absent if never. A part of epochs (`shards`)."""
 _FEW: Final = 500
 _DRIVERS: Final = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite+pysqlite"}
-"""By the dialect's name: whose parameters a statement is for."""
+"""Driver by dialect, which decides the style of a statement's parameters."""
 
 
 def newest_time(table: Table) -> Column[int]:
-    """Of a table of what happened: the column that says what is too old."""
+    """Return the column that decides whether a row of the table is too old."""
     return table.c.until if "until" in table.c else table.c.at
 
 
 def number_after_rows(connection: Connection) -> None:
-    """After rows were written with their ids, have the database number the next autoscaler after them.
+    """Set the next autoscaler's id after all ids in the tables, including those of the journal's pages.
 
-    After those of the journal's pages, too: they may be of one that was forgotten.
+    Called after a restore, which inserts rows with their ids.
     """
     known = connection.execute(select(func.max(autoscaler.c.id))).scalar_one() or 0
     chunk = connection.execute(select(func.max(journal.c.chunk))).scalar_one()
@@ -323,14 +323,14 @@ def number_after_rows(connection: Connection) -> None:
 
 
 def few(values: Collection[str]) -> Sequence[str] | None:
-    """These as parameters of one statement, sorted; None: there are so many that reading everything is quicker."""
+    """Return the values sorted, for a statement's parameters; None if there are so many that reading all is faster."""
     return sorted(values) if len(values) <= _FEW else None
 
 
 def upsert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert each row, with all of its columns, or replace the one with the same primary key.
+    """Insert each row, with all columns, or replace the row with the same primary key.
 
-    Straight through the driver: SQLAlchemy takes as long for the parameters of a row as for making its values.
+    Calls the driver directly, because SQLAlchemy takes as long for a row's parameters as this program for its values.
     """
     if not rows:
         return
@@ -340,7 +340,7 @@ def upsert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]])
 
 @cache
 def _upsert(dialect_name: str, table_name: str) -> tuple[str, Sequence[str]]:
-    """The statement, and the columns in the order of its parameters; empty: they are named."""
+    """Return the statement, and the columns in the order of its parameters; empty if the parameters are named."""
     table = metadata.tables[table_name]
     given: dict[str, Any] = {each.name: bindparam(each.name) for each in table.columns if each.default is None}
     statement = _insert(dialect_name, table).values(given)
@@ -350,9 +350,9 @@ def _upsert(dialect_name: str, table_name: str) -> tuple[str, Sequence[str]]:
 
 
 def replace_known(connection: Connection, table: Table, column: str, rows: Sequence[dict[str, Any]]) -> int:
-    """Replace each row, with all of its columns, where `column` is still what the row says as `before`.
+    """Replace each row, with all columns, if `column` still has the row's value `before`. Returns how many it had.
 
-    Returns how many there were. As `upsert` does it.
+    Calls the driver directly, as `upsert`.
     """
     if not rows:
         return 0
@@ -373,20 +373,20 @@ def _replace_known(dialect_name: str, table_name: str, column: str) -> tuple[str
 
 
 def _compiled(dialect_name: str, statement: Insert | Update) -> tuple[str, Sequence[str]]:
-    """The statement for the driver, and the order of its parameters; empty: they are named."""
+    """Return the statement for the driver, and the order of its parameters; empty if they are named."""
     compiled = statement.compile(dialect=URL.create(_DRIVERS[dialect_name]).get_dialect()())
     return str(compiled), compiled.positiontup or ()
 
 
 def insert_absent(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert each row that conflicts with none that is there."""
+    """Insert the rows that conflict with no existing row."""
     if not rows:
         return
     connection.execute(_insert(connection.dialect.name, table).on_conflict_do_nothing(), rows)
 
 
 def _insert(dialect_name: str, table: Table) -> "postgresql.Insert | sqlite.Insert":
-    """Only the dialect that is used is loaded: PostgreSQL's takes megabytes."""
+    """Return the dialect's insert. Imports only the used dialect, because PostgreSQL's takes megabytes."""
     if dialect_name == "postgresql":
         from sqlalchemy.dialects import postgresql  # noqa: PLC0415 - see above
 

@@ -1,4 +1,4 @@
-"""What charts need of each cycle, kept longer than the rest: a few bytes a cycle."""
+"""The points of charts, a few bytes for each cycle, which are kept longer than whole cycles."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -26,13 +26,13 @@ class Point(NamedTuple):
     metrics: tuple[tuple[str, TargetType, int], ...]
     """Name, and the target's type and value."""
     values: tuple[int | None, ...]
-    """One for each metric; None: it failed."""
+    """The value of each metric; None if it failed."""
     shadow: int | None = None
-    """The size that a dry run's shadow had."""
+    """Size of the dry run's shadow."""
 
 
 def point_of(at: int, outline: Outline, bounds: tuple[int, int]) -> Point:
-    """Of a decision's outline at a time (microseconds) and the configuration's bounds."""
+    """Return the point of a decision's outline at a time (microseconds) with the configuration's bounds."""
     return Point(
         at,
         outline.current,
@@ -46,7 +46,7 @@ def point_of(at: int, outline: Outline, bounds: tuple[int, int]) -> Point:
 
 
 def row_of(point: Point) -> SeriesRow:
-    """As readers see it."""
+    """Return the point as readers get it."""
     pairs = zip(point.metrics, point.values, strict=True)
     return SeriesRow(
         at=from_micros(point.at),
@@ -65,25 +65,25 @@ _Frame: TypeAlias = tuple[int, int, bool, tuple[tuple[str, TargetType, int], ...
 
 
 class _Block(msgspec.Struct, array_like=True):
-    """Points turned by a quarter. Numbers as differences where None does not stand among them."""
+    """Points transposed, so that similar values are adjacent."""
 
     frames: list[tuple[_Frame, int]]
-    """Each with for how many points it holds."""
+    """Each with the number of points that it applies to."""
     times: list[int]
-    """Microseconds: a moment that is chosen in a chart must be that of its decision."""
+    """Differences in microseconds. They are exact, because a point of a chart is a link to its decision."""
     currents: list[int | None]
     desired: list[int | None]
     values: list[int | None]
-    """All of the first metric, then all of the second; each number as the step from the metric's one before."""
+    """Within a frame, all values of the first metric, then of the second. Each is the difference to the one before."""
     shadows: list[int | None] = []
-    """Empty: there was none."""
+    """Empty if no point has a shadow."""
 
 
 _BLOCK: Final = Binary[_Block](_Block)
 
 
 def pack_points(points: Sequence[Point]) -> bytes:
-    """Points of one autoscaler, in order."""
+    """Return one autoscaler's points, which are in order, as a block."""
     frames: list[tuple[_Frame, int]] = []
     values: list[int | None] = []
     for frame, group in groupby(points, key=_frame):
@@ -106,7 +106,7 @@ def pack_points(points: Sequence[Point]) -> bytes:
 
 
 def unpack_points(data: bytes) -> list[Point]:
-    """The points that were packed. Raises StateError."""
+    """Return the points of `pack_points`. Raises StateError."""
     block = _BLOCK.load(unpack(data))
     times, points, taken = running_sums(block.times), list[Point](), 0
     for (minimum, maximum, dry_run, metrics), count in block.frames:

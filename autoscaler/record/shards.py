@@ -1,10 +1,10 @@
-"""Which epoch a shard is at, and which member holds it.
+"""The epoch of each shard, and the member that holds it.
 
-Whoever begins to serve a shard begins a new epoch of it. Every commit makes sure that its epoch is still the newest.
+A daemon that begins to serve a shard begins a new epoch. Each commit checks that its epoch is still the newest.
 
-An epoch is a count, and above it (from bit 28) the state's incarnation, which rises when a backup is restored: what was
-begun after that backup is never begun again. On PostgreSQL the member that holds a shard is compared as well: an
-epoch of a server that failed may be begun again on a standby that had not heard of it.
+The low 28 bits of an epoch count; the high bits are the state's incarnation, which increases when a backup is restored.
+So no epoch after the backup is ever used again. On PostgreSQL a commit also checks the shard's holder, because a
+lagging standby that is promoted can begin an epoch a second time.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,16 +20,15 @@ _COUNT_BITS: Final = 28
 _TABLE: Final = schema.shard
 _SERVES: Final = schema.serves
 _KEY: Final = (_TABLE.c.connection, _TABLE.c.shard, _TABLE.c.shards)
-"""In the order of a ShardName's fields."""
+"""The columns in the order of a ShardName's fields."""
 
 
 def next_epoch(connection: Connection, name: ShardName, member: str | None = None) -> int:
-    """Begin a new epoch of a shard. Older ones can commit no more. Raises StateError.
+    """Begin a new epoch of a shard. Older epochs can no longer commit. Raises StateError.
 
-    Neither can those of the connection's shards that were there with another number of shards: the same process had
-    them, and this one may serve their targets.
+    The same holds for the connection's shards of another `shards`, because this shard may serve their targets now.
 
-    `member`: who must hold it, on PostgreSQL.
+    `member`: the required holder, on PostgreSQL.
     """
     of_same_targets = (_TABLE.c.connection == name.adapter) & ((_TABLE.c.shards != name.of) | _is(name))
     if member is None:
@@ -47,15 +46,15 @@ def next_epoch(connection: Connection, name: ShardName, member: str | None = Non
 
 
 def read_holders(connection: Connection, live: Collection[str]) -> Mapping[ShardName, str]:
-    """Which of these members hold which shards."""
+    """Return shard -> holder, for the shards that these members hold."""
     found = connection.execute(select(*_KEY, _TABLE.c.holder).where(_TABLE.c.holder.in_(live)))
     return {ShardName(*key): holder for *key, holder in found}
 
 
 def take(connection: Connection, member: str, live: Collection[str], names: Collection[ShardName]) -> None:
-    """Let the member hold those among these shards that nobody else of `live` holds.
+    """Make the member the holder of those of these shards that no member of `live` holds.
 
-    One that a commit still uses, of a member that is gone, is left for another time.
+    Skips a shard that a commit of a removed member still locks.
     """
     if not names:
         return
@@ -66,10 +65,7 @@ def take(connection: Connection, member: str, live: Collection[str], names: Coll
 
 
 def give_back(connection: Connection, member: str, names: Collection[ShardName]) -> None:
-    """Let anybody have these shards of the member, and what they had claimed.
-
-    One that a commit still uses is left for another time.
-    """
+    """Free these shards of the member, and their claims. Skips a shard that a commit still locks."""
     if names:
         found = _lock(connection, _among(names) & (_TABLE.c.holder == member), waiting=False)
         connection.execute(update(_TABLE).where(_among(found)).values(holder=None))
@@ -77,9 +73,9 @@ def give_back(connection: Connection, member: str, names: Collection[ShardName])
 
 
 def fence_off(connection: Connection, names: Collection[ShardName], member: str) -> Collection[ShardName]:
-    """End the epochs of those among these shards whose holders are gone. Returns them, and those that `member` holds.
+    """End the epochs of those of these shards whose holders are gone. Returns these, and the shards of `member`.
 
-    One that a commit still uses is left for another time.
+    Skips a shard that a commit still locks.
     """
     if not names:
         return ()
@@ -91,12 +87,11 @@ def fence_off(connection: Connection, names: Collection[ShardName], member: str)
 
 
 def fence(connection: Connection, name: ShardName, epoch: int, member: str | None = None) -> None:
-    """Make sure that this epoch is still the newest of its shard, until the commit. Raises StaleLedger.
+    """Ensure that this epoch is the newest of its shard until the commit. Raises StaleLedger.
 
-    A mere read would not do: on PostgreSQL, in READ COMMITTED, a successor could begin between it and our commit. So
-    the row is locked (on SQLite by a write): a successor waits for our commit, or we see its.
+    Locks the row (on SQLite by a write), so that no successor can begin between this check and the commit.
 
-    `member`: on PostgreSQL, who must hold it.
+    `member`: the required holder, on PostgreSQL.
     """
     row = {**columns_of(name), "epoch": epoch}
     if member is None:
@@ -104,7 +99,7 @@ def fence(connection: Connection, name: ShardName, epoch: int, member: str | Non
     else:
         stands = connection.execute(_LOCK, {**row, "holder": member}).first() is not None
     if not stands:
-        raise StaleLedger(f"shard {name} was superseded by another one; what its cycle came to is not recorded")
+        raise StaleLedger(f"shard {name} was superseded; the result of its cycle is not recorded")
 
 
 _IT: Final = "connection = :connection AND shards = :shards AND shard = :shard AND epoch = :epoch"
@@ -113,20 +108,20 @@ _LOCK: Final = text(f"SELECT 1 FROM shard WHERE {_IT} AND holder = :holder FOR U
 
 
 def incarnation_of(connection: Connection) -> int:
-    """When the state was restored from a backup last, in seconds since 1970; 0: never."""
+    """Return when the state was last restored from a backup, in seconds since 1970; 0 if never."""
     count = select(schema.counter.c.value).where(schema.counter.c.name == schema.INCARNATION)
     return connection.execute(count).scalar_one_or_none() or 0
 
 
 def begin_incarnation(connection: Connection, incarnation: int) -> None:
-    """No epoch of before is the newest of its shard any more, nor ever again; and nobody holds a shard."""
+    """End every epoch, so that none is ever used again. Free every shard and claim."""
     schema.upsert(connection, schema.counter, [{"name": schema.INCARNATION, "value": incarnation}])
     connection.execute(update(_TABLE).values(epoch=incarnation << _COUNT_BITS, holder=None))
     connection.execute(delete(_SERVES))
 
 
 def columns_of(name: ShardName) -> dict[str, Any]:
-    """What names it in a row."""
+    """Return the columns of a shard's name."""
     return {"connection": name.adapter, "shards": name.of, "shard": name.number}
 
 
@@ -144,10 +139,7 @@ def _claims_of(names: Collection[ShardName]) -> ColumnElement[bool]:
 
 
 def _lock(connection: Connection, of: ColumnElement[bool], *, waiting: bool = True) -> Collection[ShardName]:
-    """Lock these shards, in order: who waits for several waits in one direction.
-
-    Without `waiting`: only those that nobody else has locked.
-    """
+    """Lock these shards, in one order to prevent deadlocks, and return them. Without `waiting`, skips locked ones."""
     query = select(*_KEY).where(of).order_by(*_KEY).with_for_update(skip_locked=not waiting)
     return [ShardName(*key) for key in connection.execute(query)]
 

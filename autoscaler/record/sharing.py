@@ -1,4 +1,4 @@
-"""Which member is to hold which shard, so that all members hold as many. Pure."""
+"""Decides which member is to hold which shard, so that the counts are even. Pure."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -9,15 +9,14 @@ import msgspec
 from autoscaler.model import ShardName
 
 Needs: TypeAlias = Mapping[str, Collection[ShardName]]
-"""By member: the shards that its configuration has autoscalers in, and that its host can serve."""
+"""Member -> the shards in which its configuration has autoscalers and that its host can serve."""
 
 
 def share_out(needs: Needs, holders: Mapping[ShardName, str]) -> Mapping[ShardName, str]:
-    """The member that is to hold each shard. `holders`: of the shards that members hold now.
+    """Return shard -> the member that is to hold it. `holders`: the shards that members hold now.
 
-    Where all members need the same, the counts of each connection differ by at most one, and so do the counts of all
-    shards together. If each member in turn does its part of this, they end there, and no more shards move than that
-    takes.
+    If all members need the same shards, the members' counts for each connection differ by at most one, and so do their
+    total counts. No more shards move than this needs, also if each member computes and does its own part in turn.
     """
     plan = _Plan(needs)
     for name, holder in holders.items():
@@ -32,20 +31,20 @@ def share_out(needs: Needs, holders: Mapping[ShardName, str]) -> Mapping[ShardNa
 
 
 class _Move(NamedTuple):
-    """A shard that evens out two members' counts; the greatest comes first."""
+    """A move of a shard that evens out two members' counts. The greatest is done first."""
 
     of_connection: int
-    """How many shards more of its connection the one has."""
+    """Difference of the members' counts for the shard's connection."""
     in_all: int
-    """How many shards more in all."""
+    """Difference of their total counts."""
     is_free: bool
-    """Whether no member holds the shard yet: then nothing moves in truth."""
+    """Whether no member holds the shard yet, so that nothing really moves."""
     name: ShardName
     to: str
 
 
 class _Plan:
-    """Who is to hold what, as far as it is decided."""
+    """The shards assigned so far."""
 
     def __init__(self, needs: Needs) -> None:
         self.needing = dict[ShardName, list[str]]()
@@ -57,7 +56,7 @@ class _Plan:
         self._of_connection = Counter[tuple[str, str]]()
 
     def give(self, name: ShardName, member: str) -> None:
-        """Let the member hold the shard, in place of the one before."""
+        """Assign the shard to the member instead of its member before."""
         before = self.given.get(name)
         if before is not None:
             self._count(name, before, -1)
@@ -65,11 +64,11 @@ class _Plan:
         self._count(name, member, 1)
 
     def poorest(self, name: ShardName) -> str:
-        """Of the members that need the shard, the one with the fewest of its connection, and then in all."""
+        """Return the member that needs the shard and has the fewest of its connection, then the fewest in all."""
         return min(self.needing[name], key=lambda each: (*self._counts(name, each), each))
 
     def moves(self, holders: Mapping[ShardName, str]) -> Iterator[_Move]:
-        """What brings the counts of two members closer to each other: the connection's, or else those of all."""
+        """Yield the moves that bring two members' counts closer: first for the connection, then in all."""
         for name, holder in self.given.items():
             to = self.poorest(name)
             mine, theirs = self._counts(name, holder), self._counts(name, to)
@@ -86,12 +85,12 @@ class _Plan:
 
 
 def dump_needs(names: Collection[ShardName]) -> str:
-    """As the column `member.needs`: JSON."""
+    """Return the shards as the column `member.needs`: JSON."""
     return msgspec.json.encode([(name.adapter, name.number, name.of) for name in sorted(names)]).decode()
 
 
 def load_needs(text: str) -> Collection[ShardName]:
-    """The shards that were dumped; none where that cannot be read: one damaged row must not stop all members."""
+    """Return the shards of `dump_needs`; none if they cannot be read: a damaged row must not stop all members."""
     try:
         return [ShardName(*each) for each in msgspec.json.decode(text.encode(), type=list[tuple[str, int, int]])]
     except msgspec.DecodeError:

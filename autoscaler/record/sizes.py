@@ -1,4 +1,4 @@
-"""How sizes of many autoscalers moved lately: the small charts of a list, in one query."""
+"""Reads the recent sizes of many autoscalers in one query, for the small charts of a list."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
@@ -14,13 +14,13 @@ from autoscaler.record.times import from_micros
 from autoscaler.record.values import SizePoint
 
 MOST_POINTS: Final = 40
-"""Of one autoscaler: more than a drawing of so many pixels can show."""
+"""Points of one autoscaler, more than its small chart can show."""
 
 
 def recent_sizes(connection: Connection, names: Collection[str], since: int) -> Mapping[str, Sequence[SizePoint]]:
-    """The size read at each decision in which something changed, since a time (microseconds), and at the one before.
+    """Return, by name, the size read at each change since a time (microseconds), and at the change before that.
 
-    In order. Of each name at most the newest `MOST_POINTS`; nothing of a name whose record is damaged.
+    In order, at most the newest `MOST_POINTS` of each name. Leaves out a name with a damaged record.
     """
     owner, change, known = schema.autoscaler, schema.change, schema.change.alias("known")
     backwards = (
@@ -47,7 +47,7 @@ def recent_sizes(connection: Connection, names: Collection[str], since: int) -> 
         try:
             with readable(row.name):
                 point = SizePoint(from_micros(row.at), size_from(COLUMNS_OF_A_DECISION.load(unpack(row.body))))
-        except StateError:  # `Archive.record_at` says what is wrong with it
+        except StateError:  # `Archive.record_at` raises the reason
             damaged.add(row.name)
         else:
             found.setdefault(row.name, []).append(point)

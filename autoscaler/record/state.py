@@ -1,4 +1,4 @@
-"""The durable state, as one daemon has it: opened once, one ledger for each shard, an archive for readers."""
+"""The durable state of one daemon: opened once, with a ledger for each shard and an archive for readers."""
 
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
@@ -18,15 +18,15 @@ from autoscaler.record.entries import Key, Newest, key_of
 from autoscaler.record.housekeeping import Housekeeper, Retention
 from autoscaler.record.leases import LeaseOptions, Leases
 from autoscaler.record.ledger import Ledger
+from autoscaler.record.ledger_context import LedgerContext
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.member_rows import new_process, sessions_of
 from autoscaler.record.shards import next_epoch
-from autoscaler.record.shared import Shared
-from autoscaler.record.steering import SteeringCache, SteeringChange, SteeringEvent, change_steering, steer
+from autoscaler.record.steering import SteeringCache, SteeringChange, SteeringEvent, change_steering
 
 
 class State:
-    """Made and closed by the daemon's main thread; `steer`, `archive` and `leases` serve any."""
+    """Opened and closed by the main thread. Any thread can use `change_steering`, `archive` and `leases`."""
 
     def __init__(
         self,
@@ -35,18 +35,18 @@ class State:
         leases: Leases | None,
         closing: ExitStack,
     ) -> None:
-        """As `open` makes it."""
+        """Called by `open`."""
         latest = dict[Key, Newest]()
         readers = databases.connect(database.url, read_only=True)
         closing.callback(readers.dispose)
         self._database = database
         self._closing = closing
         housekeeper = Housekeeper(database, readers, retention, latest)
-        self._shared = Shared(database, readers, SteeringCache(), housekeeper, {}, leases, latest)
+        self._context = LedgerContext(database, readers, SteeringCache(), housekeeper, {}, leases, latest)
         self.archive: Final = Archive(database.url, readers, latest, leases)
         """For readers."""
         self.leases: Final = leases
-        """What this daemon holds of a state that several share; None: it is SQLite's, and one daemon has it all."""
+        """The shards that this daemon holds; None on SQLite, where one daemon has all."""
 
     @classmethod
     def open(
@@ -57,11 +57,11 @@ class State:
         clock: Clock | None = None,
         leases: LeaseOptions | None = None,
     ) -> "State":
-        """The state at `url`, or as SQLite in `state_dir`; created where there is none.
+        """Open the state at `url`, or SQLite in `state_dir`. Creates it if there is none.
 
-        `clock`: the machine's, for the lease. `leases`: how several daemons share it, on PostgreSQL; None: by default.
-        This one joins them with `leases.renew`.
-        Raises StateError; on SQLite also where another daemon uses it.
+        `clock`: the machine's, for the lease. `leases`: options of the leases on PostgreSQL; None: the defaults. The
+        daemon becomes a member with `leases.renew`.
+        Raises StateError, on SQLite also if another daemon uses the state.
         """
         where = databases.locate(url, state_dir)
         with ExitStack() as closing:
@@ -72,7 +72,7 @@ class State:
             closing.callback(database.close)
             with database.writing() as connection:
                 _prepare(connection, where)
-                connection.execute(delete(schema.serves))  # whoever had claimed something has ended
+                connection.execute(delete(schema.serves))  # the daemon that made these claims has ended
             return cls(database, retention, None, closing.pop_all())
 
     @classmethod
@@ -90,12 +90,12 @@ class State:
         return cls(database, retention, leases, closing.pop_all())
 
     def ledger(self, connection: str, number: int = 1, of: int = 1) -> Ledger:
-        """What the autoscalers of a shard of an adapter connection remember, in a new epoch of the shard.
+        """Return the ledger of a shard of an adapter connection, in a new epoch of the shard.
 
-        Older ledgers of it are stale now, as are those of the connection's shards of another `of`. Raises StateError,
-        on PostgreSQL also where this daemon does not hold it.
+        Older ledgers of the shard, and of the connection's shards of another `of`, are stale now. Raises StateError,
+        on PostgreSQL also if this daemon does not hold the shard.
         """
-        name, newest = ShardName(connection, number, of), self._shared.newest
+        name, newest = ShardName(connection, number, of), self._context.newest
         member = None
         if self.leases is not None:
             epoch, member = self.leases.begin(name)
@@ -105,36 +105,25 @@ class State:
         for stale in [each for each in newest if each.adapter == connection and each.of != of]:
             del newest[stale]
         newest[name] = epoch
-        return Ledger(self._shared, name, epoch, member)
+        return Ledger(self._context, name, epoch, member)
 
     def follow(self, retention: Retention, scalers: Collection[Autoscaler]) -> None:
-        """Keep this much from now on, and of these autoscalers for ever (a reloaded configuration)."""
-        self._shared.housekeeper.retention = retention
-        self._shared.housekeeper.configured = {key_of(scaler.name, scaler.target): scaler for scaler in scalers}
+        """Follow a configuration: keep this much, and never delete the memory of these autoscalers."""
+        self._context.housekeeper.retention = retention
+        self._context.housekeeper.configured = {key_of(scaler.name, scaler.target): scaler for scaler in scalers}
 
     def tidy(self, now: datetime) -> None:
-        """Keep the state small, when it is time to: in a thread in which no cycle runs. Raises StateError."""
-        self._shared.housekeeper.tidy(now)
-
-    def steer(self, name: str, steering: Steering) -> None:
-        """Keep what operators ask of an autoscaler from its next cycle on, in place of what they asked before.
-
-        Raises StateError.
-        """
-        steer(self._database, {name: steering})
+        """Do the housekeeping if it is due. Not for a shard's thread. Raises StateError."""
+        self._context.housekeeper.tidy(now)
 
     def change_steering(self, change: SteeringChange, event: SteeringEvent, now: datetime) -> Mapping[str, Steering]:
-        """Keep what operators ask of several, from what they have asked: all of it or nothing. Returns what changed.
-
-        No other process changes anything meanwhile. `event`: what is recorded of each change, at `now`.
-        Raises StateError.
-        """
+        """Change pauses and overrides, as `steering.change_steering` does it. Raises StateError."""
         return change_steering(self._database, change, event, now)
 
     def close(self) -> None:
-        """Leave those that share it, and close every connection. Raises StateError where it cannot be said.
+        """Leave the other members and close every connection. Raises StateError if the database does not answer.
 
-        For a process whose cycles have all ended. Where one hangs it is left open, and its lease runs out.
+        For a process whose cycles have all ended. If a cycle hangs, the state is left open and its lease ends.
         """
         with self._closing:
             if self.leases is not None:
@@ -142,7 +131,7 @@ class State:
 
 
 def _prepare(connection: Connection, where: URL) -> None:
-    """Make the tables where there are none. Raises StateError for a state of another version."""
+    """Create the tables if there are none. Raises StateError for a state of another version."""
     place = databases.place(where)
     if not versions.holds_state(connection, place):
         versions.create(connection, place)

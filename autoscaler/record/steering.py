@@ -1,4 +1,4 @@
-"""What operators asked for, in the state: any process may change it, and every shard follows in its next cycle."""
+"""Pauses and overrides of operators in the state. Any process can change them; shards read them in each cycle."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -15,41 +15,32 @@ from autoscaler.record.recording import event_rows, write_events
 from autoscaler.record.times import to_micros
 
 STEERING: Final = Binary[Steering](Steering)
-
-
 SteeringChange: TypeAlias = Callable[[Mapping[str, Steering]], Mapping[str, Steering]]
-"""From all that operators asked for so far, by the autoscaler's name, to what changes; an empty one is taken back."""
+"""Takes all steering by autoscaler name and returns what changes. An empty Steering deletes the autoscaler's."""
 SteeringEvent: TypeAlias = Callable[[Steering, Steering], Event | None]
-"""From what was asked of an autoscaler before and after a change to the event of it; None: there is none."""
+"""Takes an autoscaler's steering before and after a change and returns the event; None: no event."""
 
 
 def change_steering(
     database: Database, change: SteeringChange, event: SteeringEvent, now: datetime
 ) -> Mapping[str, Steering]:
-    """Keep what operators ask of autoscalers, with an event of each, in one transaction. Returns what changed.
+    """Change steering, with events at `now`, in one transaction. Returns what changed.
 
-    No other process changes anything between what `change` is given and what it returns: a pause and an override that
-    two hosts are asked for in the same moment are both kept. `change` and `event` are given what is expired, too, but
-    not what cannot be read. An autoscaler without any decision yet gets no event: the
-    events are those of its target. Raises StateError.
+    No other process can change steering meanwhile, so simultaneous requests to two hosts are both kept. `change` and
+    `event` get expired steering, too, but not damaged. An autoscaler without a decision gets no event, because events
+    belong to a target. Raises StateError.
     """
     with database.writing() as connection:
         before, asked = _change(connection, change)
-        told = {name: event(before.get(name, Steering()), one) for name, one in asked.items()}
-        _write_events(connection, {name: one for name, one in told.items() if one is not None}, to_micros(now))
+        events = {name: event(before.get(name, Steering()), one) for name, one in asked.items()}
+        _write_events(connection, {name: one for name, one in events.items() if one is not None}, to_micros(now))
     return asked
 
 
-def steer(database: Database, asked: Mapping[str, Steering]) -> None:
-    """Keep this of autoscalers, whatever was asked of them before, without events. Raises StateError."""
-    with database.writing() as connection:
-        _change(connection, lambda _known: asked)
-
-
 def _change(connection: Connection, change: SteeringChange) -> tuple[Mapping[str, Steering], Mapping[str, Steering]]:
-    """What was asked for before, and what changed."""
+    """Return the steering before, and what changed."""
     table = schema.steering
-    # first: another process that steers waits here, and not for a row of ours while we wait for one of its own
+    # comes first, so that concurrent processes wait here and cannot deadlock on rows
     connection.execute(
         update(schema.counter).where(schema.counter.c.name == schema.STEERING).values(value=schema.counter.c.value + 1)
     )
@@ -64,7 +55,7 @@ def _change(connection: Connection, change: SteeringChange) -> tuple[Mapping[str
 
 
 def _write_events(connection: Connection, events: Mapping[str, Event], at: int) -> None:
-    """Each behind those of its autoscaler's newest cycle: a later cycle's events have another number."""
+    """Write each event after those of its autoscaler's newest cycle."""
     owner, memory, table = schema.autoscaler, schema.memory, schema.event
     of_newest = (table.c.autoscaler_id == memory.c.autoscaler_id) & (table.c.number == memory.c.number)
     query = (
@@ -73,7 +64,7 @@ def _write_events(connection: Connection, events: Mapping[str, Event], at: int) 
         .outerjoin(table, of_newest)
         .where(memory.c.number > 0)
         .group_by(owner.c.name, owner.c.id, memory.c.number, memory.c.at)
-        .order_by(memory.c.at)  # of an autoscaler that had several targets, the last one stays
+        .order_by(memory.c.at)  # of several targets of an autoscaler, the newest is used
     )
     names = schema.few(events)
     if names is not None:
@@ -85,7 +76,7 @@ def _write_events(connection: Connection, events: Mapping[str, Event], at: int) 
 
 
 def read_steering(connection: Connection) -> Mapping[str, Steering | StateError]:
-    """By the autoscaler's name, expired or not; for one that this version cannot read, what is wrong with it."""
+    """Return all steering by autoscaler name, expired included. Damaged steering is its error."""
     return {row.name: _steering(row.name, row.body) for row in connection.execute(select(schema.steering))}
 
 
@@ -94,18 +85,18 @@ def _steering(name: str, body: bytes) -> Steering | StateError:
         with readable(name):
             return STEERING.load(body)
     except StateError as error:
-        return StateError(f"{error}; or pause or override it anew: what was asked for before cannot be read")
+        return StateError(f"{error}; or pause or override the autoscaler again, which replaces the damaged value")
 
 
 class SteeringCache:
-    """The same, read again only where it has changed. Any number of threads at once."""
+    """Reads steering again only after a change. Any number of threads can use it."""
 
     def __init__(self) -> None:
         self._known: tuple[int, Mapping[str, Steering | StateError]] | None = None
-        """The counter's value, and what was read at it; replaced as a whole."""
+        """The counter's value, and the steering at that value. Replaced as a whole."""
 
     def current(self, connection: Connection) -> Mapping[str, Steering | StateError]:
-        """What is in the state now. Raises StateError."""
+        """Return all steering, as `read_steering`. Raises StateError."""
         counter = select(schema.counter.c.value).where(schema.counter.c.name == schema.STEERING)
         value: int = connection.execute(counter).scalar_one()
         known = self._known

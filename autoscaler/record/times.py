@@ -1,4 +1,4 @@
-"""Times as the state keeps them: whole microseconds."""
+"""Converts times to whole microseconds, as they are in the state, and back."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -8,15 +8,15 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def to_micros(at: datetime) -> int:
-    """Microseconds since 1970 of an aware time."""
+    """Return an aware time in microseconds since 1970."""
     return (at - _EPOCH) // _MICROSECOND
 
 
 def from_micros(micros: int) -> datetime:
-    """The aware UTC time of `to_micros`."""
+    """Return the aware UTC time of `to_micros`."""
     return _EPOCH + timedelta(microseconds=micros)
 
 
 def micros_of(duration: timedelta) -> int:
-    """A duration in microseconds."""
+    """Return a duration in microseconds."""
     return duration // _MICROSECOND

@@ -1,4 +1,4 @@
-"""The sizes that a connection's autoscalers were last known to have, for what they may sum to."""
+"""The last known sizes of a connection's autoscalers, for its `maxTotal`."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
@@ -11,21 +11,21 @@ from autoscaler.record.entries import Key
 
 
 class Totals(NamedTuple):
-    """What `model.Standing` says of them."""
+    """The sizes that `model.Standing` holds."""
 
     sizes: Mapping[str, int]
-    """Of the ledger's own autoscalers, by name."""
+    """Sizes of the ledger's autoscalers, by name."""
     others: int
-    """What all others sum to."""
+    """Sum of all other autoscalers' sizes."""
 
 
 def read_totals(
     connection: Connection, name: str, mine: Collection[Key], configured: Mapping[Key, Autoscaler]
 ) -> Totals:
-    """Of the adapter connection `name`. `mine`: the ledger's own; `configured`: this daemon's, those among them.
+    """Return the totals of the adapter connection `name`. `mine`: the ledger's autoscalers, also in `configured`.
 
-    Those that another daemon's configuration has count, too; those that nobody's has do not. One that was never read
-    counts as its minimum; before its first cycle, when its size is there and only not known yet, as its maximum.
+    `configured`: this daemon's autoscalers. Autoscalers of other daemons' configurations count, too; others do not. An
+    autoscaler counts as its maximum before its first cycle, and as its minimum if its target was never read.
     """
     owner, memory, asked = schema.autoscaler, schema.memory, schema.follows.c
     followed = select(asked.name).where(asked.name == owner.c.name, asked.target == owner.c.target).exists()

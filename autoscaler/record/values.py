@@ -1,6 +1,6 @@
-"""What the record hands out beside the model's own values."""
+"""Values that the record returns, besides those of the model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,19 +9,19 @@ from autoscaler.model import Autoscaler, Decision, Direction, EventType, History
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One recorded cycle of an autoscaler: what was asked for, what was seen and remembered, what was decided.
+    """One recorded cycle of an autoscaler.
 
-    Within `state.detail` `decide(scaler, observation, history, decision.now)` gives the decision again, up to where its
-    connection's limits cut it: a step of its trace says how. In the cycle after that, the condition ScalingLimited may
-    be another one, too.
+    Within `state.detail` `decide(scaler, observation, history, decision.now)` gives the decision again, except for a
+    cut by its connection's limits, which a step of its trace shows. The condition ScalingLimited of the cycle after
+    a cut can differ, too.
     """
 
     scaler: Autoscaler
     decision: Decision
     observation: Observation | None
-    """None: older than `state.detail`, and no longer known."""
+    """None: the cycle is older than `state.detail`."""
     history: History | None
-    """What was remembered before it; None: no longer known."""
+    """The history before the cycle; None: the cycle is older than `state.detail`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class MetricPoint:
 
 @dataclass(frozen=True, slots=True)
 class SeriesRow:
-    """One decision as a chart needs it."""
+    """One decision in a chart."""
 
     at: datetime
     current: int | None
@@ -64,7 +64,7 @@ class SeriesRow:
     dry_run: bool
     metrics: tuple[MetricPoint, ...]
     shadow: int | None = None
-    """The size that a dry run's shadow had; None: there was none."""
+    """Size of the dry run's shadow; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,27 +73,25 @@ class SizePoint:
 
     at: datetime
     size: int | None
-    """None: it could not be read."""
+    """None: the size could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What `state.maxSize` has cut short."""
+    """A deletion because of `state.maxSize`."""
 
     tier: str
-    """`detail`; `series`: charts, and decisions in which something changed; or `events`."""
+    """`detail`; `series`: charts, and decisions with a change; or `events`."""
     until: datetime
-    """Of this tier everything before is gone."""
+    """Everything of this tier before this time is deleted."""
     at: datetime
-    """When that was done last."""
+    """Time of the last deletion."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateSize:
-    """How large the state is."""
+    """The size of the state."""
 
     bytes: int
     """On disk."""
-    rows: Mapping[str, int]
-    """Table -> rows; on PostgreSQL its own estimate."""
     cuts: Sequence[Cut] = ()

@@ -1,4 +1,4 @@
-"""Which version a state is of: made, and refused where it is not this one's."""
+"""Creates a state of this version, and refuses states of other versions."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,24 +10,24 @@ from autoscaler.record import schema
 from autoscaler.record.schema import schema_version
 
 _BEGIN_ANEW: Final = (
-    "install that version again, or begin without a memory: move the file away, or name an empty database (state.url)"
+    "install that version again; or begin without a memory: move the file away, or name an empty database (state.url)"
 )
 
 
 def create(connection: Connection, place: str) -> None:
-    """A new state of this version. Raises StateError where another program has tables of these names."""
+    """Create a state of this version. Raises StateError if another program has tables of these names."""
     if taken := sorted(schema.metadata.tables.keys() & inspect(connection).get_table_names()):
         raise _of_another_program(taken, place)
-    # Checked, a table of the same name in another schema of the search path would count.
+    # with checkfirst, a table of the same name in another schema of the search path would count
     schema.metadata.create_all(connection, checkfirst=False)
     connection.execute(insert(schema_version).values(version=schema.VERSION))
     connection.execute(insert(schema.counter).values(name=schema.STEERING, value=0))
 
 
 def holds_state(connection: Connection, place: str, *, remedy: str = _BEGIN_ANEW) -> bool:
-    """Whether there is a state. Raises StateError where it is of another version, or the tables are another program's.
+    """Return whether there is a state. Raises StateError for another version, or another program's tables.
 
-    `schema_version` is a name that tools for migrations use, too. `remedy`: what to do about another version's.
+    Migration tools use the name `schema_version`, too. `remedy`: for the message about another version.
     """
     inspector = inspect(connection)
     if not inspector.has_table(schema_version.name):
@@ -43,9 +43,9 @@ def holds_state(connection: Connection, place: str, *, remedy: str = _BEGIN_ANEW
 
 
 def require_state(connection: Connection, place: str) -> None:
-    """Raise StateError unless there is a state of this version: for those who only read."""
+    """Raise StateError unless there is a state of this version. For readers."""
     if not holds_state(connection, place):
-        raise StateError(f"{place} does not hold a state yet; start the daemon once with it")
+        raise StateError(f"{place} does not hold a state yet; start the daemon with it once")
 
 
 def _of_another_program(tables: Sequence[str], place: str) -> StateError:

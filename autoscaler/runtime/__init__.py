@@ -1,4 +1,4 @@
-"""Everything that a configuration asks for, built; and made to follow the next configuration."""
+"""Builds everything that a configuration asks for, and makes it follow the next configuration."""
 
 from autoscaler.runtime.membership import Membership
 from autoscaler.runtime.options import RunOptions

@@ -1,4 +1,4 @@
-"""Builds adapters from their sections, and lets go of them."""
+"""Builds adapters from their sections, and closes them."""
 
 import threading
 import time
@@ -17,36 +17,36 @@ from autoscaler.target import Adapter, AdapterContext, AdapterValues, Closes, lo
 from autoscaler.threads import Stop, Stopping
 
 _CLOSE_SECONDS: Final = 2.0
-"""The contract gives an adapter one second to let go."""
+"""Limit for closing all adapters. The contract allows one second for an adapter."""
 
 
 class ShardMemory:
-    """`target.AdapterMemory` in the ledger of the adapter's shard, which begins after the adapter was built."""
+    """Implements `target.AdapterMemory` with the ledger of the adapter's shard, which begins after the adapter."""
 
     def __init__(self) -> None:
         self.ledger: Ledger | None = None
 
     def load(self) -> Mapping[TargetRef, AdapterValues]:
-        """Nothing before the shard begins."""
+        """Return the saved values by target; nothing before the shard begins."""
         return {} if self.ledger is None else self.ledger.adapter_memory()
 
     def save(self, target: TargetRef, values: AdapterValues | None) -> None:
-        """As the ledger does. Raises AdapterError before the shard begins."""
+        """Commit the values of a target. Raises AdapterError before the shard begins."""
         if self.ledger is None:
-            raise AdapterError("an adapter may save nothing before it was first asked to observe")
+            raise AdapterError("an adapter may save nothing before its first `observe`")
         self.ledger.save_adapter_memory(target, values)
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """An adapter of one shard."""
+class BuiltAdapter:
+    """One shard's adapter, and its memory."""
 
     adapter: Adapter
     memory: ShardMemory
 
 
 class Builder:
-    """Used from the main thread."""
+    """Builds and closes adapters. Used by the main thread."""
 
     def __init__(self, state_dir: Path, clock: Clock, logger: Logger, stop: Stop) -> None:
         self._state_dir = state_dir
@@ -54,19 +54,19 @@ class Builder:
         self._logger = logger
         self._stop = stop
 
-    def build_all(self, shards: Mapping[ShardName, Wanted]) -> Mapping[ShardName, Built]:
-        """An adapter for each. Raises AdapterError and Stopping: then none is left."""
-        built: dict[ShardName, Built] = {}
+    def build_all(self, shards: Mapping[ShardName, Wanted]) -> Mapping[ShardName, BuiltAdapter]:
+        """Build an adapter for each shard. Raises AdapterError and Stopping; then closes those already built."""
+        built: dict[ShardName, BuiltAdapter] = {}
         try:
             for name, wanted in shards.items():
                 built[name] = self.build(name, wanted.adapter)
         except AutoscalerError:
-            self.let_go(each.adapter for each in built.values())
+            self.close(each.adapter for each in built.values())
             raise
         return built
 
-    def build(self, shard: ShardName, wanted: WantedAdapter) -> Built:
-        """The adapter of one shard. Raises AdapterError, which names the connection, and Stopping."""
+    def build(self, shard: ShardName, wanted: WantedAdapter) -> BuiltAdapter:
+        """Build the adapter of one shard. Raises AdapterError, which names the connection, and Stopping."""
         name, section, memory = shard.adapter, wanted.section, ShardMemory()
         context = AdapterContext(
             name=name,
@@ -79,7 +79,7 @@ class Builder:
             dry_targets=wanted.dry_targets,
         )
         try:
-            return Built(self._stop.run_interruptibly(lambda: load(section.type)(context)), memory)
+            return BuiltAdapter(self._stop.run_interruptibly(lambda: load(section.type)(context)), memory)
         except Stopping:
             raise
         except AdapterError as error:
@@ -90,10 +90,10 @@ class Builder:
                 "report it to the adapter's author"
             ) from error
 
-    def let_go(self, adapters: Iterable[Adapter]) -> None:
-        """Close them side by side, with a bound: one that hangs must not keep the others, or the process."""
+    def close(self, adapters: Iterable[Adapter]) -> None:
+        """Close adapters concurrently, within a time limit, so that one that hangs delays nothing else."""
         threads = [
-            threading.Thread(target=self._let_go_of, args=(adapter,), daemon=True)
+            threading.Thread(target=self._close, args=(adapter,), daemon=True)
             for adapter in adapters
             if isinstance(adapter, Closes)
         ]
@@ -103,8 +103,8 @@ class Builder:
         for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))
 
-    def _let_go_of(self, adapter: Closes) -> None:
+    def _close(self, adapter: Closes) -> None:
         try:
             adapter.close()
-        except Exception as error:  # noqa: BLE001 - foreign code; what it held is lost either way
+        except Exception as error:  # noqa: BLE001 - foreign code, and the adapter is not used again
             self._logger.warning("adapter_close_failed", error=named(error))

@@ -1,4 +1,4 @@
-"""What the command line says, and the configuration that it names."""
+"""The options of `autoscaler run`, and the configuration that they name."""
 
 import socket
 from dataclasses import dataclass, replace
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What the command line says."""
+    """The options of `autoscaler run`."""
 
     config_file: Path
     dry_run: bool = False
-    """True: every autoscaler is a dry run, whatever the file says."""
+    """True: every autoscaler is a dry run, even if the file says otherwise."""
     listen: str | None = None
-    """HOST:PORT of the HTTP server; None: what the file says."""
+    """HOST:PORT of the HTTP server; None: as in the file."""
     web_config: Path | None = None
-    """Of the HTTP server's TLS and users; None: neither."""
+    """File with the HTTP server's TLS and users; None: neither."""
 
 
 def read(options: RunOptions) -> Settings:
-    """The configuration to run. Raises ConfigError, also for what `check` only warns of (absent secret files)."""
+    """Return the configuration to run. Raises ConfigError, also for the warnings of `check` (absent secret files)."""
     settings = load_for_daemon(options.config_file)
     if settings.warnings:
         raise ConfigError(settings.warnings)
@@ -42,7 +42,7 @@ def read(options: RunOptions) -> Settings:
 
 
 def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
-    """The HTTP server's configuration. Raises ConfigError, also for operators of `settings` that it does not know."""
+    """Return the HTTP server's configuration. Raises ConfigError, also if `settings` names unknown operators."""
     if options.web_config is None and not settings.web.operators:
         return None
     from autoscaler.web import check_operators, load_web_config  # noqa: PLC0415 - a single cycle needs no server
@@ -53,18 +53,18 @@ def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
 
 
 def retention_of(settings: Settings) -> Retention:
-    """What of the state is kept."""
+    """Return the retention of the state."""
     return Retention(settings.state.detail, settings.state.retention, settings.state.max_size)
 
 
 def open_state(settings: Settings, state_dir: Path, clock: Clock) -> State:
-    """The state that the configuration names. Raises StateError."""
+    """Open the state that the configuration names. Raises StateError."""
     leases = LeaseOptions(settings.ha.lease_duration, settings.ha.renew_deadline, settings.ha.retry_period)
     return State.open(settings.state.url, state_dir, retention_of(settings), clock, leases)
 
 
 def unfollowable(options: RunOptions, before: Settings, after: Settings) -> str | None:
-    """A key with another value that only a restart follows; None: there is none."""
+    """Return a changed key that takes effect only after a restart; None if there is none."""
     changed = {
         "state.url": before.state.url != after.state.url,
         "ha": before.ha != after.ha,

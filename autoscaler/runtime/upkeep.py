@@ -1,4 +1,4 @@
-"""What a daemon does beside its cycles: returns memory, and looks every few seconds whether the state answers."""
+"""The daemon's work beside its cycles: housekeeping of the state, a check that it answers, and freeing of memory."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -17,13 +17,13 @@ _T = TypeVar("_T")
 
 _SECONDS: Final = 5.0
 _QUIET_SECONDS: Final = 1.0
-"""How long no cycle is to begin after what holds every thread has begun: it takes less."""
+"""Time without a cycle that a collection needs, because it stops every thread. It takes less."""
 _PATIENCE_SECONDS: Final = 10.0
-"""How long such a moment is waited for; then a cycle may begin late by as much once."""
+"""How long a collection waits for such a moment. After that, it may delay a cycle."""
 
 
 class Upkeep:
-    """Used from the main thread. The look is on a thread of its own: a database that is silent keeps nothing else."""
+    """Used by the main thread. Calls of the state have threads of their own, because a database may not answer."""
 
     def __init__(
         self,
@@ -34,10 +34,7 @@ class Upkeep:
         clock: Clock,
         logger: Logger,
     ) -> None:
-        """Keeps `state` small, and looks whether it answers: `answered` is told.
-
-        `cut` is told what the state was cut short by.
-        """
+        """`answered` is called with whether the state answers, `cut` with what `state.maxSize` has deleted."""
         self._shards = shards
         self._state = state
         self._cut = cut
@@ -46,29 +43,29 @@ class Upkeep:
         self._logger = logger
         self._due = 0.0
         """On the monotonic clock."""
-        self._looking: Future[Sequence[Cut]] | None = None
-        """The look that is under way."""
+        self._checking: Future[Sequence[Cut]] | None = None
+        """The check in progress."""
         self._tidying: Future[None] | None = None
         self._retired = 0
-        """How many shards had ended when what they left behind was freed last."""
+        """Number of retired shards at the last collection."""
         self._collect_by: float | None = None
-        """Until when a quiet moment is waited for to do so again, on the monotonic clock; None: there is no need."""
+        """Latest time of the next collection, on the monotonic clock; None: none is needed."""
 
     def turn(self) -> None:
-        """To be called every second or so."""
-        self._free()
-        if self._looking is not None and self._looking.done():
-            looked, self._looking = self._looking, None
-            self._looked(looked)
+        """Do what is due. Called about every second."""
+        self._collect()
+        if self._checking is not None and self._checking.done():
+            checked, self._checking = self._checking, None
+            self._report(checked)
         if self._clock.monotonic() < self._due:
             return
         self._due = self._clock.monotonic() + _SECONDS
         memory.trim()
         self._begin_tidying()
-        if self._looking is not None:
+        if self._checking is not None:
             self._failed(f"the state has not answered for {_SECONDS:g} s; check the database")
             return
-        self._looking = self._spawn(self._state.archive.cuts)
+        self._checking = self._spawn(self._state.archive.cuts)
 
     def _begin_tidying(self) -> None:
         if self._tidying is not None:
@@ -81,15 +78,15 @@ class Upkeep:
         self._tidying = self._spawn(partial(self._state.tidy, self._clock.now()))
 
     def _spawn(self, work: Callable[[], _T]) -> "Future[_T] | None":
-        """What comes of it, on a thread of its own; None: there is none left."""
+        """Run `work` in a thread of its own and return its future; None if no thread could be started."""
         try:
             return spawn("upkeep", work)
         except NoThread as failure:
             self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
             return None
 
-    def _free(self) -> None:
-        """What shards that ended have left behind, when it disturbs no cycle."""
+    def _collect(self) -> None:
+        """Free the memory of retired shards, when no cycle is disturbed."""
         now, retired = self._clock.monotonic(), self._shards.retired
         if retired != self._retired and self._collect_by is None:
             self._collect_by = now + _PATIENCE_SECONDS
@@ -97,9 +94,9 @@ class Upkeep:
             memory.collect()
             self._retired, self._collect_by = retired, None
 
-    def _looked(self, looked: "Future[Sequence[Cut]]") -> None:
+    def _report(self, checked: "Future[Sequence[Cut]]") -> None:
         try:
-            self._cut(looked.result())
+            self._cut(checked.result())
         except StateError as failure:
             self._failed(str(failure))
         else:

@@ -1,4 +1,4 @@
-"""What a configuration asks for, shard by shard."""
+"""The shards that a configuration asks for."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,29 +10,29 @@ from autoscaler.model import Autoscaler, ConnectionLimits, ShardName, TargetRef,
 
 @dataclass(frozen=True, slots=True)
 class WantedAdapter:
-    """What a shard's adapter is built from; an equal one does not cause a new adapter."""
+    """The arguments of a shard's adapter. The adapter is built anew only if they change."""
 
     section: AdapterSection
     dry_run: bool
-    """All the shard's autoscalers are."""
+    """Whether all the shard's autoscalers are dry runs."""
     dry_targets: frozenset[TargetRef]
-    """Those of its autoscalers that are, one by one."""
+    """The targets of its dry runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One shard, as a configuration asks for it."""
+    """One shard of a configuration."""
 
     adapter: WantedAdapter
     scalers: Sequence[Autoscaler]
     """At least one."""
     sources: Mapping[str, PrometheusSource]
     limits: ConnectionLimits
-    """The whole connection's."""
+    """Limits of the whole connection."""
 
 
 def by_shard(settings: Settings) -> Mapping[ShardName, Sequence[Autoscaler]]:
-    """The autoscalers of every shard that has any, in their order: one without has nothing to do."""
+    """Return the autoscalers of every shard that has any, in their order."""
     found: dict[ShardName, list[Autoscaler]] = {}
     for scaler in settings.autoscalers:
         name = shard_of(scaler.target, settings.adapters[scaler.target.adapter].shards)
@@ -41,9 +41,9 @@ def by_shard(settings: Settings) -> Mapping[ShardName, Sequence[Autoscaler]]:
 
 
 def wanted_shards(settings: Settings, host: str | None = None) -> Mapping[ShardName, Wanted]:
-    """Every shard that has autoscalers.
+    """Return every shard that has autoscalers and can be served here.
 
-    `host`: this machine's name; None: all connections are served here, those of other machines too.
+    `host`: this machine's name; None: connections of other machines can be served here, too.
     """
     return {
         name: Wanted(
@@ -62,12 +62,12 @@ def wanted_shards(settings: Settings, host: str | None = None) -> Mapping[ShardN
 
 
 def refuse_other_hosts(settings: Settings, host: str) -> None:
-    """Raise ConfigError for a connection of another machine, where the daemon on `host` is the only one."""
+    """Raise ConfigError if a connection belongs to another machine. For a daemon that does not share its state."""
     for name in sorted({scaler.target.adapter for scaler in settings.autoscalers}):
         where = settings.adapters[name].host
         if where not in (None, host):
             problem = (
-                f"its targets are on {where}, and this is {host}; run the daemon there, or let daemons of both share a "
-                "PostgreSQL state (docs/hosts.md)"
+                f"its targets are on {where}, and this is {host}; run the daemon there, or run one on each and let "
+                "them share a PostgreSQL state (docs/hosts.md)"
             )
             raise ConfigError([Problem(str(settings.path), 1, 1, f"adapters.{name}.host", problem)])

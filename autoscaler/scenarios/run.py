@@ -14,8 +14,8 @@ from autoscaler.metrics import Metrics
 from autoscaler.model import Decision, ShardName
 from autoscaler.observe import Gates
 from autoscaler.record import State
-from autoscaler.runtime.building import Built, ShardMemory
-from autoscaler.runtime.connected import Connected
+from autoscaler.runtime.building import BuiltAdapter, ShardMemory
+from autoscaler.runtime.running_shard import RunningShard
 from autoscaler.runtime.wanted import Wanted, wanted_shards
 from autoscaler.scenarios.answers import Answers, ScriptedPrometheus
 from autoscaler.scenarios.clock import VirtualClock
@@ -82,15 +82,15 @@ class Run:
         """The last decision of each autoscaler."""
         self._shards = self._begin()
 
-    def _begin(self) -> Sequence[Connected]:
+    def _begin(self) -> Sequence[RunningShard]:
         """Start the daemon: every shard in a new epoch."""
         metrics, gates = Metrics(CollectorRegistry(), self._clock, VERSION), Gates()
         return [self._connected(name, wanted, metrics, gates) for name, wanted in self._wanted.items()]
 
-    def _connected(self, name: ShardName, wanted: Wanted, metrics: Metrics, gates: Gates) -> Connected:
-        return Connected(
+    def _connected(self, name: ShardName, wanted: Wanted, metrics: Metrics, gates: Gates) -> RunningShard:
+        return RunningShard(
             wanted,
-            Built(self._adapters[name.adapter], ShardMemory()),
+            BuiltAdapter(self._adapters[name.adapter], ShardMemory()),
             self._state.ledger(name.adapter, name.number, name.of),
             Shard(name, self._clock, self._log, self._report),
             self._clock,

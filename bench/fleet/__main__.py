@@ -10,7 +10,7 @@ from typing import Final
 
 from bench.fleet import bare, shards
 from bench.fleet.adapter import own_mebibytes
-from bench.fleet.daemon import PERIOD_SECONDS, BenchError, Daemon, Measured, running_daemon
+from bench.fleet.daemon import PERIOD_SECONDS, Daemon, Measured, running_fleet_daemon
 from bench.fleet.series import METRIC
 from bench.fleet.world import Fleet, Queries, running_fleet
 
@@ -34,7 +34,7 @@ def main() -> None:
             _large(fleet, small, _STEADY_SECONDS // PERIOD_SECONDS // (5 if scale > 1 else 1))
         with running_fleet(10_000 // scale, 100) as fleet:
             _huge(fleet)
-    except BenchError as error:
+    except AssertionError as error:
         sys.exit(str(error))
 
 
@@ -44,7 +44,7 @@ def report(what: str, found: str, aim: str) -> None:
 
 
 def _shared(fleet: Fleet, aim: str) -> Measured:
-    with running_daemon(fleet.configuration(Queries.SHARED)) as daemon:
+    with running_fleet_daemon(fleet.configuration(Queries.SHARED)) as daemon:
         found = daemon.measure(_CYCLES)
         least = bare.seconds(fleet.prometheus.url, METRIC)
     report(f"cycle / bare, shared, {_size(fleet)}", _ratio(found.cycle, least), aim)
@@ -53,7 +53,7 @@ def _shared(fleet: Fleet, aim: str) -> Measured:
 
 def _large(fleet: Fleet, small: Measured, steady_cycles: int) -> None:
     began = time.monotonic()
-    with running_daemon(fleet.configuration(Queries.SHARED)) as daemon:
+    with running_fleet_daemon(fleet.configuration(Queries.SHARED)) as daemon:
         daemon.cycles(1)
         report("from the start to the end of the first cycle", f"{time.monotonic() - began:.1f} s", "under 20 s")
         shared = daemon.measure(_CYCLES)
@@ -69,11 +69,11 @@ def _large(fleet: Fleet, small: Measured, steady_cycles: int) -> None:
         report(f"cycles begun within 200 ms of plan, of {steady_cycles}", f"{in_time:.0%}", "100 %")
         _served(daemon)
         _reload(daemon)
-    with running_daemon(fleet.configuration(Queries.OWN)) as daemon:
+    with running_fleet_daemon(fleet.configuration(Queries.OWN)) as daemon:
         own = daemon.measure(_CYCLES)
     report("own expressions / one shared query", _ratio(own.cycle, shared.cycle), "at most 1.3")
     long = {"controller": {"syncPeriod": f"{_LONG_PERIOD_SECONDS}s"}}
-    with running_daemon(fleet.configuration(Queries.APART) | long) as daemon:
+    with running_fleet_daemon(fleet.configuration(Queries.APART) | long) as daemon:
         apart = daemon.measure(_LONG_CYCLES)
         unanswered = daemon.failed()
     report("own expressions, none merged / merged", _ratio(apart.cycle, own.cycle), "at least 10")
@@ -99,12 +99,12 @@ def _ratio(seconds: float, least: float) -> str:
 
 def _served(daemon: Daemon) -> None:
     for path, aim in (("/", "0.5 s"), ("/metrics", "1 s")):
-        daemon.get(path)  # the first one reads the state and compiles templates
-        report(path, f"{sorted(daemon.get(path) for _ in range(_RUNS))[_RUNS // 2]:.2f} s", f"under {aim}")
+        daemon.seconds_of(path)  # the first one reads the state and compiles templates
+        report(path, f"{sorted(daemon.seconds_of(path) for _ in range(_RUNS))[_RUNS // 2]:.2f} s", f"under {aim}")
     get = [sys.executable, "-m", "autoscaler", "get", f"--server={daemon.url}"]
     report("autoscaler get", f"{_command(get):.2f} s", "under 2 s")
     check = [sys.executable, "-m", "autoscaler", "check", f"--config.file={daemon.config}"]
-    report("autoscaler check", f"{_command(check, daemon.folder):.2f} s", "under 5 s")
+    report("autoscaler check", f"{_command(check, daemon.config.parent):.2f} s", "under 5 s")
 
 
 def _command(words: list[str], site: Path | None = None) -> float:
@@ -116,17 +116,17 @@ def _command(words: list[str], site: Path | None = None) -> float:
         done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
         times.append(time.perf_counter() - began)
         if done.returncode:
-            raise BenchError(f"{' '.join(words)} failed:\n{(done.stdout + done.stderr)[-2000:]}")
+            raise AssertionError(f"{' '.join(words)} failed:\n{(done.stdout + done.stderr)[-2000:]}")
     return sorted(times)[1]
 
 
 def _reload(daemon: Daemon) -> None:
     """Ten autoscalers change; no cycle is missed or late for it."""
-    before = len(daemon.lines("cycle_ended"))
+    before = len(daemon.events("cycle_ended"))
     daemon.config.write_text(daemon.config.read_text().replace('"maxReplicas": 20', '"maxReplicas": 21', 10))
     daemon.process.send_signal(signal.SIGHUP)
-    daemon.until(lambda: bool(daemon.lines("reloaded")), "the reload")
-    after = daemon.cycles(len(daemon.lines("cycle_ended")) + 2)[before:]
+    daemon.until(lambda: bool(daemon.events("reloaded")), "the reload")
+    after = daemon.cycles(len(daemon.events("cycle_ended")) + 2)[before:]
     late = max(line["late_seconds"] for line in after)
     report("latest cycle while a reload changes 10 autoscalers", f"{late * 1000:.0f} ms", "under 200 ms")
 

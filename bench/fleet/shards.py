@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from autoscaler.model import TargetRef, shard_of
-from bench.fleet.daemon import running_daemon
+from bench.fleet.daemon import running_fleet_daemon
 from bench.fleet.series import group_name
 from bench.fleet.world import Fleet, Queries, running_fleet
 
@@ -14,15 +14,15 @@ AIM_SECONDS: Final = 0.05
 
 
 def late_seconds(fleet: Fleet, cycles: int) -> Sequence[float]:
-    """Of so many cycles of each shard but the one that hangs, after its first. Raises BenchError."""
+    """Of so many cycles of each shard but the one that hangs, after its first. Raises AssertionError."""
     document, hangs = fleet.configuration(Queries.SHARED), group_name(0)
     document["adapters"]["fleet"] |= {"shards": _SHARDS, "hangs": hangs}
     hung = shard_of(TargetRef("fleet", hangs), _SHARDS).number
     others = [number for number in range(1, _SHARDS + 1) if number != hung]
-    with running_daemon(document) as daemon:
+    with running_fleet_daemon(document) as daemon:
 
         def late(shard: int) -> list[float]:
-            return [line["late_seconds"] for line in daemon.lines("cycle_ended") if line["shard"] == shard][1:]
+            return [line["late_seconds"] for line in daemon.events("cycle_ended") if line["shard"] == shard][1:]
 
         daemon.until(lambda: all(len(late(shard)) >= cycles for shard in others), f"{cycles} cycles of three shards")
         return [each for shard in others for each in late(shard)[:cycles]]

@@ -41,6 +41,7 @@ from autoscaler.model import (
     ScalingPolicy,
     ScalingRules,
     SelectPolicy,
+    ShardName,
     Standing,
     Steering,
     TargetRef,
@@ -52,6 +53,7 @@ from autoscaler.model import (
 from autoscaler.record import Ledger, State
 from tests.documents.lives import At, open_state
 from tests.replaced import replace
+from tests.steering import steer
 from tests.web.serving import Daemon, serving
 
 EVERY = timedelta(seconds=15)
@@ -243,7 +245,7 @@ def shop(state: State, now: datetime) -> World:
     world = World(state, {part.scaler.name: part for part in parts}, now - timedelta(minutes=60))
     world.live(now - timedelta(minutes=1))
     pause = Pause(Direction.IN, "dana", "sale starts at noon", now - timedelta(minutes=1), now + timedelta(hours=2))
-    state.steer("search", Steering(pause))
+    steer(state, "search", Steering(pause))
     for seconds in (45, 30, 15, 3):
         world.cycle(now - timedelta(seconds=seconds))
     return world
@@ -291,7 +293,7 @@ def daemon_of(world: World) -> Daemon:
     for name in adapters:
         down = [TargetUnavailable("nomad at http://10.0.0.5:4646 did not answer")] if name == "nomad" else ()
         daemon.health.called(name, 1, down)
-        daemon.health.cycle_ended(name, datetime.now(UTC).timestamp())
+        daemon.health.cycle_ended(ShardName(name))
     return daemon
 
 

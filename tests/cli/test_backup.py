@@ -40,10 +40,10 @@ def test_replacing_says_where_the_old_state_is(offline: Scene, tmp_path: Path) -
     offline.run("restore", str(tmp_path / "a.db"), **there)
     refused = offline.run("restore", str(tmp_path / "a.db"), **there)
     assert (refused.code, refused.out) == (1, "")
-    assert "holds a state already; --replace puts the backup in its place" in refused.err
+    assert "already holds a state; replace it with --replace" in refused.err
     said = offline.run("restore", "--replace", str(tmp_path / "a.db"), **there)
     assert said.code == 0
-    assert said.lines[1] == f"what was there before is kept as {tmp_path}/there/state.db.replaced-1"
+    assert said.lines[1] == f"the previous state is kept as {tmp_path}/there/state.db.replaced-1"
 
 
 def test_the_configuration_says_where_the_state_is(offline: Scene, tmp_path: Path) -> None:
@@ -85,5 +85,5 @@ def test_the_nightly_backup_of_the_documentation_works(offline: Scene, tmp_path:
     assert "3 autoscalers" in first.stdout
     second = subprocess.run(["/bin/sh", "-c", script], env=environment, capture_output=True, text=True, check=False)
     assert second.returncode == 1
-    assert "is there already" in second.stderr
+    assert "already exists" in second.stderr
     assert len(list((tmp_path / "backups").iterdir())) == 1

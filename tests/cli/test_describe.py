@@ -26,6 +26,7 @@ from tests.cli.scene import Scene, ServedScene
 from tests.decide.build import NOW, QUEUE_15, scaler
 from tests.documents.lives import Recorded, named
 from tests.replaced import replace
+from tests.steering import steer
 
 
 def test_the_layout_is_that_of_kubectl(online: ServedScene) -> None:
@@ -150,9 +151,9 @@ def test_the_brakes_that_are_configured_are_listed(online: ServedScene) -> None:
     """Below the rules that they go before."""
     assert """
 Brakes:
-  unfulfilled: does not grow once more than 30 % has been missing for 10m without progress
+  unfulfilled: no scale-out after more than 30 % was missing for 10m without progress
   loss: no scale-in for 5m after 50 % or more of the instances were gone at once
-  outsideChange: a size that somebody else set is left for 10m
+  outsideChange: a size that another program or person set is kept for 10m
 """ in braked(online, 6)
     assert "Brakes:" not in online.run("describe", "jobs").out
 
@@ -166,7 +167,8 @@ def test_equal_events_are_counted(online: ServedScene) -> None:
 def test_what_operators_asked_for_is_shown(online: ServedScene) -> None:
     """Who, why, and for how long: whoever comes next must see it."""
     now = online.daemon.clock.wall
-    online.state.steer(
+    steer(
+        online.state,
         "jobs",
         Steering(
             Pause(Direction.IN, "ann", "deploy", now, now + timedelta(hours=2)), Override(4, None, "bob", "", now, None)

@@ -22,7 +22,7 @@ from tests.decisions import cpu, decision
 from tests.documents.lives import open_state
 from tests.replaced import replace
 
-NOTE = "this is read from its state in"
+NOTE = "the following is from its state in"
 
 
 def test_the_columns_are_those_of_kubectl(online: ServedScene) -> None:
@@ -204,7 +204,7 @@ def test_labels_select(online: ServedScene) -> None:
     assert found["labels"] == {"team": "shop"}
     nothing = online.run("get", "-l", "team=mail")
     assert (nothing.code, nothing.out) == (0, "")
-    assert nothing.err == "no autoscalers have labels that fit 'team=mail'\n"
+    assert nothing.err == "no autoscalers have labels that match 'team=mail'\n"
 
 
 @pytest.mark.parametrize("words", [("web", "-l", "team"), ("-l", "team=shop,"), ("-l", "team>1")])
@@ -218,7 +218,7 @@ def test_without_a_daemon_labels_are_the_configurations(offline: Scene) -> None:
     """The state does not know them; to show all instead would be a lie."""
     said = offline.run("get", "-l", "team=shop")
     assert (said.code, said.out) == (1, "")
-    assert "labels are in the configuration alone" in said.err
+    assert "only the configuration has labels" in said.err
     config = offline.folder / "autoscaler.yaml"
     config.write_text(
         "adapters: {fleet: {type: memory, groups: {web: {}}}}\nautoscalers:\n- name: web\n  labels: {team: shop}\n"
@@ -303,4 +303,4 @@ def test_many_notes_are_counted() -> None:
     ]
     lines = notes(failing, None, NOW)
     assert len(lines) == 11
-    assert lines[-1] == "and 4 more; `autoscaler get -o wide` says which"
+    assert lines[-1] == "and 4 more; `autoscaler get -o wide` shows them"

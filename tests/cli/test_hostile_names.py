@@ -15,6 +15,7 @@ from tests.cli.scene import ServedScene
 from tests.decide.build import CPU_60, QUEUE_15, instances, samples, scaler, state
 from tests.documents.lives import Recorded, open_state
 from tests.replaced import replace
+from tests.steering import steer
 from tests.web.serving import Daemon, Logged, serving
 
 HOSTILE = "x\x1b[2J\x9b31m\x7f\u202e\r\nFAKE ROW\t<script>alert(1)</script>"
@@ -40,7 +41,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedScene]:
         steering = Steering(
             Pause(Direction.BOTH, HOSTILE, HOSTILE, now, None), Override(1, 9, HOSTILE, HOSTILE, now, None)
         )
-        opened.steer("web", steering)
+        steer(opened, "web", steering)
         daemon = Daemon(opened, [autoscaler])
         daemon.clock.wall = now
         with serving(daemon) as served:

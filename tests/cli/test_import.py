@@ -123,7 +123,7 @@ def test_what_needs_a_query_is_listed_with_its_place(file: Path) -> None:
     per_instance = "needs a query: one sample for each instance"
     assert err.splitlines() == [
         f"{file}:1:1: Service is skipped",
-        f"{web}[0], Resource cpu: check that its query fits",
+        f"{web}[0], Resource cpu: check its query",
         f"{web}[1], ContainerResource memory: {per_instance}, with app as its label task or container",
         f"{web}[2], Pods inflight: {per_instance}; perhaps sum by (instance) (inflight)",
         f"{web}[3], Object rps: needs a query: exactly one sample; perhaps sum(rps)",

@@ -33,7 +33,7 @@ def test_for_nomad_the_query_asks_for_the_job_by_the_label_that_the_docs_recomme
     (scaler,) = yaml.safe_load(out)["autoscalers"]
     expr = scaler["metrics"][0]["resource"]["query"]["expr"]
     assert expr == 'sum by (alloc_id) (nomad_client_allocs_cpu_total_ticks{job="api"})'
-    assert "scaleTargetRef.name api/api is a guess, for Kubernetes names no task group; write it as JOB/GROUP" in err
+    assert "scaleTargetRef.name api/api is a guess, because Kubernetes has no task groups; write it as JOB/GROUP" in err
     config.write_text(ADAPTERS.replace(", wrong: {type: nomat}, odd: {tpe: nomad}", "") + out)
     assert str(load(config).autoscalers[0].target) == "nomad/api/api"
 

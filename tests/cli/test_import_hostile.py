@@ -232,7 +232,7 @@ def test_any_manifest_gives_an_error_or_nothing_but_autoscalers(tmp_path: Path, 
 def test_a_mistake_of_ours_is_an_error_and_nothing_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read back is compared with what was meant, not with what was written."""
     monkeypatch.setattr("autoscaler.cli.blocks.plain", str)
-    with pytest.raises(AutoscalerError, match="does not say what is meant, so nothing is written"):
+    with pytest.raises(AutoscalerError, match="the output would not be read as intended, so nothing is written"):
         lines_of(hint="x\n            instanceLabel: y")
 
 

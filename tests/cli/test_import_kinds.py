@@ -218,7 +218,7 @@ def test_the_one_that_is_wrong_is_named_with_its_place(file: Path) -> None:
     file.write_text(f"{V1}---\n{bad}")
     err = convert(file)[2].splitlines()
     assert err[0].startswith(f"{file}:9:68: spec.maxReplicas: expected a whole number")
-    assert err[1] == f"{file}:6:1: HorizontalPodAutoscaler bad is not imported; correct what is wrong with it"
+    assert err[1] == f"{file}:6:1: HorizontalPodAutoscaler bad is not imported; correct the problems above"
 
 
 def test_a_file_that_is_absent_does_not_lose_the_others(file: Path) -> None:

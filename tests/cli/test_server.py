@@ -150,7 +150,7 @@ def test_another_versions_documents_are_told_with_the_remedy(offline: Scene, com
     with serving(Older) as url:
         said = offline.run(command, "web", "--server", url)
     assert (said.code, said.out) == (1, "")
-    assert "install the daemon's version here" in said.err
+    assert "install the daemon's version" in said.err
 
 
 @pytest.mark.parametrize("output", ["table", "wide", "json", "yaml"])
@@ -159,7 +159,7 @@ def test_where_another_versions_document_differs_is_told(offline: Scene, output:
     with serving(Older) as url:
         said = offline.run("get", "-o", output, "--server", url)
     assert (said.code, said.out) == (1, "")
-    assert f"{url} answers in a form that this version does not know (at autoscalers.0.reference); " in said.err
+    assert f"this version does not understand the answer of {url} (at autoscalers.0.reference); " in said.err
 
 
 def test_what_a_server_says_cannot_steer_the_terminal(offline: Scene) -> None:

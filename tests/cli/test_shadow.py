@@ -57,14 +57,14 @@ def test_what_is_not_a_dry_run_is_sent_to_replay(online: ServedScene) -> None:
     """It changes its target itself, so there are no two sizes to compare."""
     said = online.run("shadow", "web")
     assert (said.code, said.out) == (1, "")
-    assert "autoscaler 'web' is not a dry run, so it has no shadow; use `autoscaler replay web`" in said.err
+    assert "autoscaler 'web' is not a dry run and has no shadow; use `autoscaler replay web`" in said.err
 
 
 def test_a_dry_run_without_decisions_in_that_time_says_so(dry: Scene) -> None:
     """Another time may have them."""
     said = dry.run("shadow", "jobs", "--since", "2026-01-01T00:00:00Z", "--until", "2026-01-01T01:00:00Z")
     assert (said.code, said.out) == (1, "")
-    assert "autoscaler 'jobs' was no dry run with a shadow from 2026-01-01T00:00:00+00:00 to" in said.err
+    assert "autoscaler 'jobs' was not a dry run with a shadow from 2026-01-01T00:00:00+00:00 to" in said.err
 
 
 def test_an_unknown_name_is_said_to_be_one(online: ServedScene) -> None:

@@ -98,7 +98,7 @@ def test_the_whole_fleet_is_stopped_and_named(online: ServedScene) -> None:
     until = "scaling is paused until it is resumed"
     assert said.lines == [*(f"{name}: {until}" for name in ("broken", "jobs", "web")), f"3 autoscalers: {until}"]
     assert steering(online, "jobs").pause.reason == "wrong release"
-    assert online.run("resume", "--all").lines[-1] == "3 autoscalers: taken back"
+    assert online.run("resume", "--all").lines[-1] == "3 autoscalers: resumed"
     assert steering(online, "jobs") is None
 
 

@@ -14,12 +14,6 @@ from urllib.parse import urlsplit
 from tests.daemon.running import RunningDaemon
 
 
-def url_of(daemon: RunningDaemon) -> str:
-    """Where its HTTP server listens."""
-    url: str = daemon.wait_for("listening")["url"]
-    return url
-
-
 def limit_descriptors(daemon: RunningDaemon, most: int) -> None:
     """As `ulimit -n` does; ours is raised as far as it goes, for so many clients."""
     resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (most, most))

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import requests
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import create_engine, text
 
@@ -70,7 +69,9 @@ class Hosts:
     def start(self, host: str, ha: Mapping[str, str] = SLOW, **of_config: Any) -> "Host":
         """A daemon that is ready."""
         config = self.config(host, ha, **of_config)
-        daemon = self.stack.enter_context(running_daemon(config, program=program(host), env=self.env))
+        daemon = self.stack.enter_context(
+            running_daemon(config, program=program(host), env=self.env, service_manager=True)
+        )
         daemon.wait_for("ready")
         return Host(host, config, daemon)
 
@@ -112,12 +113,11 @@ class Host:
 
     @property
     def url(self) -> str:
-        url: str = self.daemon.wait_for("listening")["url"]
-        return url
+        return self.daemon.url
 
     def get(self, path: str) -> Any:
         """What the API answers."""
-        answer = requests.get(f"{self.url}/api/v1/{path}", timeout=PATIENCE_SECONDS)
+        answer = self.daemon.get(f"/api/v1/{path}")
         assert answer.status_code == 200, answer.text
         return answer.json()["data"]
 
@@ -127,18 +127,16 @@ class Host:
 
     def metrics(self) -> Mapping[str, float]:
         """Those of one series, and `name{adapter}` of others."""
-        exposed = requests.get(f"{self.url}/metrics", timeout=PATIENCE_SECONDS).text
         return {
             sample.name + (f"{{{sample.labels['adapter']}}}" if set(sample.labels) == {"adapter"} else ""): sample.value
-            for family in text_string_to_metric_families(exposed)
+            for family in text_string_to_metric_families(self.daemon.metrics())
             for sample in family.samples
             if set(sample.labels) <= {"adapter"}
         }
 
     def series(self, name: str) -> set[str]:
         """The autoscalers that have a series of this name."""
-        exposed = requests.get(f"{self.url}/metrics", timeout=PATIENCE_SECONDS).text
-        return set(re.findall(rf'^{name}{{[^}}]*autoscaler="([^"]+)"', exposed, re.MULTILINE))
+        return set(re.findall(rf'^{name}{{[^}}]*autoscaler="([^"]+)"', self.daemon.metrics(), re.MULTILINE))
 
     def decided(self, since: int = 0) -> set[str]:
         """Autoscalers that it has decided about, from this line of its log on."""

@@ -1,4 +1,7 @@
-"""A real daemon in a process of its own."""
+"""A real daemon in a process of its own: the one way in which tests, rehearsals and benches start one.
+
+What a bench or a rehearsal needs beyond this is in a class of its own that derives from `RunningDaemon`.
+"""
 
 import json
 import os
@@ -9,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -19,6 +23,8 @@ import yaml
 from tests.web.unix import unix_session
 
 PATIENCE_SECONDS: Final = 60.0
+_SHOWN_CHARACTERS: Final = 20_000
+"""Of the log, where a test fails."""
 _MARK: Final = "DAEMON_TEST"
 """In a worker's environment: whose it is."""
 
@@ -26,23 +32,49 @@ _MARK: Final = "DAEMON_TEST"
 class RunningDaemon:
     """`log` holds its lines so far, `told` what it has told its service manager."""
 
-    def __init__(self, process: subprocess.Popen[bytes], stderr: Path, listener: socket.socket) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], config: Path, stderr: Path, listener: socket.socket | None = None
+    ) -> None:
+        """`listener`: the service manager's socket; None: the daemon has no service manager."""
         self.process = process
-        self._stderr = stderr
+        self.config = config
+        self.stderr = stderr
         self._listener = listener
         self.told: list[str] = []
         self._log: list[dict[str, Any]] = []
         self._read = 0
 
     @property
+    def alive(self) -> bool:
+        """Whether its process still runs."""
+        return self.process.poll() is None
+
+    @cached_property
+    def url(self) -> str:
+        """Of its page and API, once it listens."""
+        url: str = self.wait_for("listening")["url"]
+        return url
+
+    @property
     def log(self) -> Sequence[dict[str, Any]]:
-        with self._stderr.open("rb") as file:
+        with self.stderr.open("rb") as file:
             file.seek(self._read)
             text = file.read()
         text = text[: text.rfind(b"\n") + 1]
         self._read += len(text)
-        self._log += [json.loads(line) for line in text.splitlines()]
-        return tuple(self._log)
+        try:
+            self._log += [json.loads(line) for line in text.splitlines()]
+        except ValueError as error:
+            raise AssertionError(f"a line of the log is not JSON:\n{self._last_words()}") from error
+        return self._log
+
+    def get(self, path: str) -> requests.Response:
+        """What a client is answered."""
+        return requests.get(self.url + path, timeout=PATIENCE_SECONDS)
+
+    def metrics(self) -> str:
+        """Its own metrics, in exposition format."""
+        return self.get("/metrics").text
 
     def events(self, event: str, **keys: Any) -> list[dict[str, Any]]:
         """The log's lines of this event that have these keys."""
@@ -61,17 +93,21 @@ class RunningDaemon:
         self._listen()
         return sum(told.startswith(message) for told in self.told)
 
-    def until(self, true: Callable[[], bool], what: str) -> None:
-        end = time.monotonic() + PATIENCE_SECONDS
+    def until(self, true: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS) -> None:
+        """Wait for it. Raises AssertionError when the daemon ends first, or when it takes longer than `seconds`."""
+        end = time.monotonic() + seconds
         while True:
             self._listen()  # a service manager does; the daemon would wait for one that does not
-            assert self.process.poll() is None, f"ended with {self.process.returncode}:\n{self._stderr.read_text()}"
+            assert self.alive, f"ended with {self.process.returncode}:\n{self._last_words()}"
             if true():
                 return
-            assert time.monotonic() < end, f"{what}: did not come\n{self._stderr.read_text()}"
+            assert time.monotonic() < end, f"{what}: did not come within {seconds:g} s\n{self._last_words()}"
             time.sleep(0.05)
 
-    @property
+    def _last_words(self) -> str:
+        return self.stderr.read_text(errors="replace")[-_SHOWN_CHARACTERS:]
+
+    @cached_property
     def control_socket(self) -> Path:
         return Path(self.wait_for("listening")["control_socket"])
 
@@ -91,7 +127,7 @@ class RunningDaemon:
 
     def _listen(self) -> None:
         try:
-            while True:
+            while self._listener is not None:
                 self.told.append(self._listener.recv(4096).decode())
         except BlockingIOError:
             return
@@ -117,23 +153,31 @@ def running_daemon(
     state: Path | None = None,
     env: Mapping[str, str] | None = None,
     program: Sequence[str] = _PROGRAM,
+    service_manager: bool = False,
+    umask: int = -1,
 ) -> Iterator[RunningDaemon]:
-    """`autoscaler run` on `config`; its state beside the file unless told. Killed at the end if it still runs."""
+    """`autoscaler run` on `config`; its state beside the file unless told. Killed at the end if it still runs.
+
+    `service_manager`: it has one, and the test reads what it tells it. `umask`: -1 keeps this process' own.
+    """
     stderr = config.parent / f"stderr-{time.monotonic_ns()}"
-    address = config.parent / f"notify-{time.monotonic_ns()}"
-    with ExitStack() as folders, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener, stderr.open("wb") as out:
-        listener.bind(str(address))
-        listener.setblocking(False)
-        runtime = folders.enter_context(TemporaryDirectory())  # a test's own folder may be too deep for a socket
-        variables = {"NOTIFY_SOCKET": str(address), "RUNTIME_DIRECTORY": runtime, **(env or {})}
+    with ExitStack() as stack:
+        runtime = stack.enter_context(TemporaryDirectory())  # a test's own folder may be too deep for a socket
+        variables, listener = {"RUNTIME_DIRECTORY": runtime}, None
+        if service_manager:
+            listener = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+            variables["NOTIFY_SOCKET"] = f"{runtime}/notify"
+            listener.bind(variables["NOTIFY_SOCKET"])
+            listener.setblocking(False)
         process = subprocess.Popen(
             command(config, *arguments, program=program),
             stdin=subprocess.DEVNULL,
-            stderr=out,
-            env=environment(state or config.parent / "state", **variables),
+            stderr=stack.enter_context(stderr.open("wb")),
+            env=environment(state or config.parent / "state", **(variables | dict(env or {}))),
+            umask=umask,
         )
         try:
-            yield RunningDaemon(process, stderr, listener)
+            yield RunningDaemon(process, config, stderr, listener)
         finally:
             process.kill()
             process.wait()

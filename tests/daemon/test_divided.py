@@ -10,7 +10,7 @@ from autoscaler.act import Actuator
 from autoscaler.clock import SystemClock
 from autoscaler.model import Call, Decision, Outcome
 from autoscaler.runtime import Membership
-from autoscaler.runtime.connected import Ports
+from autoscaler.runtime.running_shard import Ports
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.daemon.test_membership import FakeLeases
 from tests.decisions import NOW

@@ -22,7 +22,7 @@ def test_it_starts_during_an_outage_stays_up_and_says_so(folder: Path) -> None:
     """Ready without Prometheus, and at work as soon as there is one."""
     port = free_port()
     config = write_config(folder, f"http://127.0.0.1:{port}", [autoscaler("web", "vector(2)")])
-    with running_daemon(config) as daemon:
+    with running_daemon(config, service_manager=True) as daemon:
         line = daemon.wait_for("decision", level="warning", reason="FailedGetExternalMetric")
         assert (line["current"], line["desired"], line["written"]) == (1, None, None)
         assert line["metrics"][0]["value"] is None
@@ -39,7 +39,7 @@ def test_an_adapter_that_hangs_delays_nobody_else(folder: Path, prometheus: str,
     """Ready, fed and ended in time, with a third party's adapter that never comes back."""
     scalers = [autoscaler("stuck", "vector(3)", adapter="third"), autoscaler("web", "vector(2)")]
     config = write_config(folder, prometheus, scalers, hanging(where))
-    with running_daemon(config, env={"WATCHDOG_USEC": "1000000", **install(folder)}) as daemon:
+    with running_daemon(config, env={"WATCHDOG_USEC": "1000000", **install(folder)}, service_manager=True) as daemon:
         daemon.wait_for("decision", autoscaler="web", count=8)
         daemon.wait_until_told("READY=1")
         fed = daemon.heard("WATCHDOG=1")
@@ -60,7 +60,7 @@ def test_an_adapter_that_hangs_delays_nobody_else(folder: Path, prometheus: str,
 def test_when_every_shard_hangs_the_watchdog_is_left_to_bite(folder: Path, prometheus: str) -> None:
     """Successors are tried first; when they hang as well, a restart is the remedy, and only then."""
     config = write_config(folder, prometheus, [autoscaler("stuck", "vector(3)", adapter="third")], hanging("scale"))
-    with running_daemon(config, env={"WATCHDOG_USEC": "1000000", **install(folder)}) as daemon:
+    with running_daemon(config, env={"WATCHDOG_USEC": "1000000", **install(folder)}, service_manager=True) as daemon:
         daemon.wait_for("shard_hung")
         fed, quiet_since = daemon.heard("WATCHDOG=1"), time.monotonic()
 

@@ -16,7 +16,6 @@ from tests.daemon.flooding import (
     longest_gap,
     processor_seconds,
     send_ahead,
-    url_of,
 )
 from tests.daemon.running import autoscaler, finished, running_daemon, write_config
 
@@ -29,7 +28,7 @@ def test_idle_connections_cost_no_query_and_no_answer(folder: Path, prometheus: 
     with running_daemon(config) as daemon:
         limit_descriptors(daemon, 1024)
         daemon.wait_for("decision", written=2)
-        url, before = url_of(daemon), len(daemon.log)
+        url, before = daemon.url, len(daemon.log)
         with idle_connections(url, 1100):
             daemon.wait_for("connection_flood", most=256)
             shown = finished([sys.executable, "-m", "autoscaler", "get", f"--server={url}"], folder)
@@ -50,7 +49,7 @@ def test_requests_in_masses_cost_the_shards_no_cycle(folder: Path, prometheus: s
     config = write_config(folder, prometheus, scalers, adapters)
     with running_daemon(config) as daemon, ExitStack() as floods:
         daemon.wait_for("decision", autoscaler="a0", count=2)
-        url, before = url_of(daemon), len(daemon.events("tick_missed"))
+        url, before = daemon.url, len(daemon.events("tick_missed"))
         for path in ("/", "/autoscalers/a1", "/autoscalers/a2?range=24h", "/metrics", "/api/v1/autoscalers"):
             floods.enter_context(busy(partial(requests.get, url + path, timeout=30), threads=8))
         floods.enter_context(busy(partial(send_ahead, url), threads=2))
@@ -66,7 +65,7 @@ def test_no_descriptor_left_is_no_reason_to_spin(folder: Path, prometheus: str) 
     config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
     with running_daemon(config) as daemon:
         daemon.wait_for("ready")
-        url, before = url_of(daemon), len(daemon.log)
+        url, before = daemon.url, len(daemon.log)
         limit_descriptors(daemon, len(list(Path(f"/proc/{daemon.process.pid}/fd").iterdir())) + 8)
         with idle_connections(url, 50):
             daemon.wait_for("connection_flood", cause="Too many open files")

@@ -7,7 +7,6 @@ from signal import SIGHUP, SIGKILL
 from typing import Any
 
 import pytest
-import requests
 
 from tests.daemon.running import RunningDaemon, autoscaler, finished, mark, running_daemon, workers, write_config
 from tests.daemon.state import records, rows
@@ -53,11 +52,10 @@ def test_a_daemon_that_is_killed_gets_no_fresh_budget(folder: Path, prometheus: 
         daemon.process.wait()
     assert sum(sizes(folder).values()) == 17
     with running_daemon(config) as daemon:
-        url = daemon.wait_for("listening")["url"]
         held(daemon, "RemovalBudgetLimit")
-        shown = requests.get(f"{url}/metrics", timeout=10).text
-        said = finished([sys.executable, "-m", "autoscaler", "explain", "a", f"--server={url}"], folder).stdout
-        status = requests.get(f"{url}/status", timeout=10).text
+        shown = daemon.metrics()
+        said = finished([sys.executable, "-m", "autoscaler", "explain", "a", f"--server={daemon.url}"], folder).stdout
+        status = daemon.get("/status").text
         assert sum(sizes(folder).values()) == 17
         configured(folder, prometheus, "vector(1)", removalBudget=budget | {"periodSeconds": 1})
         daemon.send(SIGHUP)
@@ -78,9 +76,8 @@ def test_two_shards_stay_within_what_their_sizes_may_sum_to(folder: Path, promet
     """And say so, until a reload makes room."""
     config = configured(folder, prometheus, "vector(9)", shards=2, maxTotal=26)
     with running_daemon(config) as daemon:
-        url = daemon.wait_for("listening")["url"]
         held(daemon, "MaxTotalLimit")
-        shown = requests.get(f"{url}/metrics", timeout=10).text
+        shown = daemon.metrics()
         found = sizes(folder)
         configured(folder, prometheus, "vector(9)", shards=2, maxTotal=36)
         daemon.send(SIGHUP)

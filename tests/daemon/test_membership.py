@@ -120,7 +120,7 @@ class House:
 
     def served(self) -> set[str]:
         """Targets of the shards that run."""
-        shards = self.runtime._connected.values()
+        shards = self.runtime._running.values()
         return {each.target.name for have in shards for each in have.wanted.scalers}
 
     def give_back(self) -> set[str]:
@@ -205,7 +205,7 @@ def test_a_shard_in_which_a_call_hangs_is_given_back_a_lease_after_its_deadline(
     """Its adapter may hang for ever: nothing that it brings later counts, and the targets need somebody."""
     house.leases.hold(NAMES[0])
     house.follow()
-    (have,) = house.runtime._connected.values()
+    (have,) = house.runtime._running.values()
     (adapter,) = house.built
     adapter.go_on.clear()
     house.runtime.shards.start()
@@ -320,7 +320,7 @@ def test_a_write_that_hangs_in_a_shard_that_is_to_go_is_left_behind(
     """Its adapter is closed, and what is wrong is said."""
     house.leases.hold(NAMES[0])
     house.follow()
-    (have,) = house.runtime._connected.values()
+    (have,) = house.runtime._running.values()
     (adapter,) = house.built
     monkeypatch.setattr(have._actuator, "writing", lambda: True)
     house.leases.is_to_give_back(NAMES[0])

@@ -61,7 +61,7 @@ def test_a_heavy_neighbour_costs_only_itself_and_the_daemon_says_who_it_is(folde
         scalers = [autoscaler(f"g{number}", f'load{{group="g{number}"}}', syncPeriod="4s") for number in (2, 3, 5)]
         file = write_config(folder, {"default": {"url": server.url, "timeout": "2s"}}, scalers)
         with running_daemon(file) as daemon, requests.Session() as session:
-            url = daemon.wait_for("listening")["url"]
+            url = daemon.url
 
             def read(path: str) -> requests.Response:
                 return session.get(url + path, timeout=30)

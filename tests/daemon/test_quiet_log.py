@@ -32,7 +32,7 @@ def test_a_calm_autoscaler_says_little_and_its_writes_and_failing_neighbour_are_
 def test_at_the_level_warning_a_write_is_logged_and_a_start_is_not(folder: Path, prometheus: str) -> None:
     """What was done to the back end is on record at every level that says what needs a look."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(3)")], **QUIET)
-    with running_daemon(config, "--log.level=warning") as daemon:
+    with running_daemon(config, "--log.level=warning", service_manager=True) as daemon:
         daemon.wait_for("decision", written=3, level="info")
         daemon.wait_until_told("READY=1")
         assert {line["event"] for line in daemon.log} == {"decision"}

@@ -61,7 +61,7 @@ def test_reading_a_large_state_costs_the_shards_no_tick(
     scalers = [autoscaler(f"s{number}", "vector(2)", adapter="third", syncPeriod="2s") for number in range(CYCLING)]
     config = write_config(folder, prometheus, scalers, third.section())
     with running_daemon(config, env=third.env) as daemon:
-        url = daemon.wait_for("listening")["url"]
+        url = daemon.url
         daemon.wait_for("decision", autoscaler="s0")
         for _ in range(READ):
             read(url, folder)

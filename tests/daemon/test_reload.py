@@ -86,7 +86,7 @@ def test_a_reload_over_http_says_what_is_wrong(folder: Path, prometheus: str) ->
     """POST /-/reload answers once the new file is followed, or with every problem of it."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
     with running_daemon(config) as daemon, requests.Session() as session:
-        url = daemon.wait_for("listening")["url"]
+        url = daemon.url
         daemon.wait_for("decision", written=2)
         assert daemon.post("/-/reload").status_code == 200
         daemon.wait_for("reloaded")
@@ -112,7 +112,7 @@ def test_a_broken_file_leaves_the_old_configuration_running(
 ) -> None:
     """Its problems stand in the log as `check` would print them."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
-    with running_daemon(config) as daemon:
+    with running_daemon(config, service_manager=True) as daemon:
         daemon.wait_for("ready")
         if text is None:
             config.unlink()
@@ -131,7 +131,7 @@ def test_a_reload_while_the_state_is_locked_is_followed_everywhere(folder: Path,
     fleet = {"type": "memory", "groups": {"queue": {}}}
     config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")], {"fleet": fleet})
     with running_daemon(config) as daemon, ExitStack() as leaving:
-        url = daemon.wait_for("listening")["url"]
+        url = daemon.url
         daemon.wait_for("decision", autoscaler="web", written=2)
         other = leaving.enter_context(closing(sqlite3.connect(folder / "state" / "state.db", isolation_level=None)))
         other.execute("BEGIN IMMEDIATE")

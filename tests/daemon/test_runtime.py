@@ -219,7 +219,7 @@ def refuse(house: House, monkeypatch: pytest.MonkeyPatch, name: str) -> Callable
         return begin(connection, number, of)
 
     monkeypatch.setattr(house.opened, "ledger", ledger)
-    monkeypatch.setattr("autoscaler.runtime.runtime._RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(house.runtime, "_retry_seconds", 0.0)
     return refused.clear
 
 
@@ -281,12 +281,12 @@ SPREAD = [f"s{number}" for number in range(8)]
 
 def shard_names(house: House) -> list[str]:
     """Of those that run."""
-    return sorted(str(name) for name in house.runtime._connected)
+    return sorted(str(name) for name in house.runtime._running)
 
 
 def served(house: House, name: str) -> frozenset[str]:
     """Names of the targets of a shard."""
-    (have,) = [have for each, have in house.runtime._connected.items() if str(each) == name]
+    (have,) = [have for each, have in house.runtime._running.items() if str(each) == name]
     return frozenset(scaler.target.name for scaler in have.wanted.scalers)
 
 
@@ -322,11 +322,11 @@ def test_a_reload_with_other_autoscalers_keeps_every_adapter_ledger_and_connecti
     """Ten changed of ten thousand must disturb no cycle, and nobody's sessions."""
     house.follow({"a": Section()}, [on("a", name) for name in SPREAD], shards=4)
     assert house.runtime.shards.once()
-    before = {name: (have._ledger, have._observer) for name, have in house.runtime._connected.items()}
+    before = {name: (have._ledger, have._observer) for name, have in house.runtime._running.items()}
     changed = [replace(on("a", name), max_replicas=7) for name in SPREAD[:2]]
     house.follow({"a": Section()}, [*changed, *(on("a", name) for name in SPREAD[2:])], shards=4)
     assert house.runtime.shards.once()
-    assert {name: (have._ledger, have._observer) for name, have in house.runtime._connected.items()} == before
+    assert {name: (have._ledger, have._observer) for name, have in house.runtime._running.items()} == before
     assert {adapter.closed for adapter in house.built} == {0}
 
 
@@ -356,7 +356,7 @@ def test_a_state_that_is_silent_holds_the_main_thread_up_once_and_not_once_a_sha
 ) -> None:
     """Twelve shards hung at once when the database fell silent: for three minutes nothing else was done or said."""
     refuse(house, monkeypatch, "a")
-    monkeypatch.setattr("autoscaler.runtime.runtime._STATE_SECONDS", 0.0)  # each takes longer
+    monkeypatch.setattr(house.runtime, "_state_seconds", 0.0)  # each takes longer
     assert house.follow({"a": Section()}, [on("a", name) for name in SPREAD], shards=4) is not None
     assert [event for _, event, _ in house.log.lines] == ["shard_not_begun"]
     assert [adapter.closed for adapter in house.built] == [1, 1, 1]

@@ -51,7 +51,7 @@ def test_the_log_holds_no_secret_at_any_level(folder: Path, refusing: str, reach
     scalers = [autoscaler("web", "vector(1)"), autoscaler("queue", "vector(1)")]
     scalers[1]["metrics"][0]["external"]["query"]["prometheus"] = "second"
     config = write_config(folder, {"default": basic, "second": bearer}, scalers)
-    with running_daemon(config, "--log.level=debug") as daemon:
+    with running_daemon(config, "--log.level=debug", service_manager=True) as daemon:
         daemon.wait_for("decision", autoscaler="web", level="warning", count=2)
         daemon.wait_for("decision", autoscaler="queue", level="warning", count=2)
         assert daemon.stop() == 0

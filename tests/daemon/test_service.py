@@ -33,7 +33,7 @@ def test_sigint_ends_it_well(folder: Path, prometheus: str) -> None:
 def test_its_service_manager_is_told_of_each_turn(folder: Path, prometheus: str) -> None:
     """The order of sd_notify(3), on a real socket."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(1)")])
-    with running_daemon(config, env={"WATCHDOG_USEC": "2000000"}) as daemon:
+    with running_daemon(config, env={"WATCHDOG_USEC": "2000000"}, service_manager=True) as daemon:
         daemon.wait_until_told("READY=1")
         assert daemon.events("decision"), "ready means that the first cycle has ended"
         daemon.wait_until_told("WATCHDOG=1", count=3)

@@ -7,7 +7,6 @@ from signal import SIGHUP, SIGKILL
 from typing import Any
 
 import pytest
-import requests
 
 from autoscaler.model import ScaleEvent
 from tests.daemon.hanging import ThirdParty
@@ -78,10 +77,9 @@ def test_a_shard_that_hangs_is_named_in_the_log_and_the_status_and_its_connectio
 ) -> None:
     """An operator looks for the back end first, and then for which of its targets."""
     config = configured(folder, prometheus, hanging(third, "scale", shards=4, target="b"))
-    with running_daemon(config, env=third.env) as daemon:
-        url = daemon.wait_for("listening")["url"]
+    with running_daemon(config, env=third.env, service_manager=True) as daemon:
         daemon.wait_for("shard_hung", adapter="third", shard=SHARD_OF["b"])
-        shown = requests.get(f"{url}/metrics", timeout=10).text
+        shown = daemon.metrics()
         daemon.wait_until_told(f"STATUS=5 autoscalers on 2 connections; hanging: third/{SHARD_OF['b']}")
         third.release(1)
         daemon.wait_for("shard_recovered", adapter="third", shard=SHARD_OF["b"])

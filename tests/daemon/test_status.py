@@ -16,7 +16,7 @@ def test_what_the_daemon_depends_on_is_told(folder: Path, prometheus: str) -> No
     """Servers that answer; then a file that is refused; then a Prometheus that is gone."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
     with running_daemon(config) as daemon, requests.Session() as session:
-        url = daemon.wait_for("listening")["url"]
+        url = daemon.url
 
         def status() -> Any:
             return session.get(f"{url}/api/v1/status/daemon", timeout=30).json()["data"]

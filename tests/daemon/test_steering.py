@@ -9,10 +9,10 @@ import pytest
 
 from autoscaler.model import Direction, Pause, Steering
 from autoscaler.record.database import Database, locate
-from autoscaler.record.steering import steer
 from tests.daemon.hanging import ThirdParty
 from tests.daemon.running import autoscaler, external, finished, running_daemon, write_config
 from tests.daemon.state import records
+from tests.steering import steer
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ def test_a_pause_that_another_process_writes_reaches_every_shard_in_its_next_cyc
         with closing(Database(locate(None, folder / "state"))) as database:
             for name in ("a", "web"):
                 now = records(folder, name)[-1].decision.now
-                steer(database, {name: Steering(Pause(Direction.BOTH, "elsewhere", "", now, None))})
+                steer(database, name, Steering(Pause(Direction.BOTH, "elsewhere", "", now, None)))
         paused = {name: len(daemon.events("decision", autoscaler=name)) for name in ("a", "web")}
         for name, count in paused.items():
             daemon.wait_for("decision", autoscaler=name, count=count + 2)
@@ -80,7 +80,7 @@ def test_a_team_stops_its_own_and_then_everybody_the_fleet(folder: Path, prometh
         daemon.send(signal.SIGHUP)
         for name in ("web", "job"):
             daemon.wait_for("decision", autoscaler=name, reason="Paused", desired=4, written=None)
-        assert run("resume", "--all")[-1] == "2 autoscalers: taken back"
+        assert run("resume", "--all")[-1] == "2 autoscalers: resumed"
         for name in ("web", "job"):
             daemon.wait_for("decision", autoscaler=name, written=4)
         assert daemon.stop() == 0

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-import requests
 
 from tests.daemon.hanging import ThirdParty
 from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
@@ -30,8 +29,7 @@ def configured(
 
 def superseded(daemon: RunningDaemon) -> float:
     """What the metric says of the connection."""
-    url = daemon.wait_for("listening")["url"]
-    lines = requests.get(f"{url}/metrics", timeout=10).text.splitlines()
+    lines = daemon.metrics().splitlines()
     (value,) = [
         line.split()[-1] for line in lines if line.startswith("autoscaler_shards_superseded_total{") and "third" in line
     ]

@@ -38,7 +38,7 @@ def test_a_daemon_says_its_version_everywhere_in_the_same_way(tmp_path: Path) ->
         with running_daemon(config) as daemon:
             assert daemon.wait_for("starting")["version"] == VERSION
             daemon.wait_for("decision")
-            url = daemon.wait_for("listening")["url"]
+            url = daemon.url
             read = requests.Session().get
             openapi = read(f"{url}/api/v1/openapi.json", timeout=30).json()
             status = read(f"{url}/api/v1/status/daemon", timeout=30).json()["data"]

@@ -7,7 +7,6 @@ import bcrypt
 import pytest
 import requests
 
-from tests.daemon.flooding import url_of
 from tests.daemon.running import autoscaler, command, finished, running_daemon, workers, write_config
 
 pytestmark = pytest.mark.slow
@@ -47,7 +46,7 @@ def test_operators_follow_a_reload_of_both_files(folder: Path, prometheus: str) 
     config = write_config(folder, prometheus, [autoscaler("web", "vector(1)")])
     with running_daemon(config, f"--web.config.file={web}") as daemon:
         daemon.wait_for("ready")
-        url = url_of(daemon)
+        url = daemon.url
 
         def pause(name: str) -> int:
             return requests.post(url + PAUSE, json={}, auth=(name, PASSWORD), timeout=30).status_code
@@ -76,7 +75,7 @@ def test_a_reload_that_an_adapter_refuses_leaves_both_files_as_they_were(folder:
     config = write_config(folder, prometheus, scalers)
     with running_daemon(config, f"--web.config.file={web}") as daemon:
         daemon.wait_for("ready")
-        url = url_of(daemon)
+        url = daemon.url
 
         def asks(name: str) -> int:
             return requests.get(f"{url}/api/v1/autoscalers", auth=(name, PASSWORD), timeout=30).status_code

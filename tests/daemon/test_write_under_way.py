@@ -39,7 +39,7 @@ from autoscaler.model import (
 )
 from autoscaler.observe import Observer
 from autoscaler.record import Retention, State
-from autoscaler.runtime.connected import Ports
+from autoscaler.runtime.running_shard import Ports
 from autoscaler.target.contract.harness import RecordingLogger
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

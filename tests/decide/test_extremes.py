@@ -21,7 +21,7 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.quantity import MAX_MILLI
-from autoscaler.record.evaluation import DECISION, columns_of, decision_columns, decision_from
+from autoscaler.record.evaluation import decision_columns, decision_from
 from autoscaler.record.times import to_micros
 from tests.decide.build import LONG_AGO, NOW, first_decision, metric, proposals, samples, scaler, state, value
 
@@ -101,6 +101,6 @@ def test_every_input_is_decided_and_can_be_stored(
         assert (outcome.average_utilization or 0) <= MAX_SIZE
         assert max(outcome.value or 0, outcome.average_value or 0) <= MAX_MILLI
     concluded = made if made.change is None else conclude(made, Written(made.change.size))
-    columns = columns_of(observed, concluded)[DECISION]
+    columns = decision_columns(concluded)
     kept = decision_from(columns, to_micros(NOW), made.name, made.target)
     assert decision_columns(kept) == columns  # compares bytes, because NaN does not equal itself

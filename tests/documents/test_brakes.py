@@ -71,9 +71,7 @@ def test_a_brake_that_prevents_nothing_is_told_once() -> None:
     diary.cycle(10)
     told = diary.cycle(10, running=5)
     (line,) = [line for line in told.lines if "brake" in line]
-    assert line.startswith(
-        "The brake loss was on, and nothing was wanted that it prevents: 5 of 10 running units were gone"
-    )
+    assert line.startswith("The brake loss was on, and had no change to prevent: 5 of 10 running units were gone")
 
 
 def test_it_can_be_sent_as_json_and_read_back() -> None:

@@ -12,7 +12,7 @@ from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary, summary
 from autoscaler.layout import Screen
 from autoscaler.model import ShardName, Steering
-from autoscaler.record import Followed, Member, Sharing, target_text
+from autoscaler.record import Followed, Member, Ownership, target_text
 from tests.decide.build import scaler
 from tests.decisions import NOW
 
@@ -22,7 +22,7 @@ def member(name: str, loaded_seconds_ago: float | None = 60, version: str = "1.2
     return Member(name, f"{name}, pid 7", name, version, NOW, NOW + timedelta(seconds=12), loaded)
 
 
-def sharing(*members: Member, holders: Mapping[int, str], **follows: Mapping[str, Followed]) -> Sharing:
+def sharing(*members: Member, holders: Mapping[int, str], **follows: Mapping[str, Followed]) -> Ownership:
     """`holders`: number of a shard of the connection `fleet` -> member; each has claimed what its member wants."""
     held = {ShardName("fleet", number, 4): each for number, each in holders.items()}
     claims = {
@@ -31,7 +31,7 @@ def sharing(*members: Member, holders: Mapping[int, str], **follows: Mapping[str
         for name, each in own.items()
         if held.get(each.shard) == member
     }
-    return Sharing(NOW, members, held, follows, claims)
+    return Ownership(NOW, members, held, follows, claims)
 
 
 def asked(number: int, digest: str = "x") -> Followed:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 import yaml
 
 from tests.daemon.running import external, running_daemon
@@ -108,8 +107,7 @@ def test_brakes_hold_what_somebody_set_and_what_a_node_lost_through_a_crash(tmp_
                 engine.drain()
                 line = daemon.wait_for("decision", reason="InstancesLost")
                 assert f"; also: {again['message']}" in line["message"]
-                url = daemon.wait_for("listening")["url"]
-                exposed = requests.get(f"{url}/metrics", timeout=60).text
+                exposed = daemon.metrics()
                 for brake in brakes:
                     assert f'autoscaler_brake_active{{autoscaler="web",brake="{brake}"}} 1.0' in exposed
                 settings["controller"]["brakes"] = {"loss": {"hold": "1h"}}

@@ -8,7 +8,7 @@ import re
 import pytest
 import requests
 
-from bench.fleet.daemon import running_daemon
+from bench.fleet.daemon import running_fleet_daemon
 from bench.fleet.world import Fleet, Queries, running_fleet
 
 pytestmark = pytest.mark.slow
@@ -29,10 +29,10 @@ def test_a_fleet_is_a_handful_of_queries_a_cycle(queries: Queries, most: int) ->
     """Peers send a request for each; the load of every autoscaler is read all the same."""
     with running_fleet(GROUPS, INSTANCES) as fleet:
         document = fleet.configuration(queries, controller={"syncPeriod": "2s"})
-        with running_daemon(document) as daemon:
-            before, begun = asked(fleet), len(daemon.lines("cycle_ended"))
+        with running_fleet_daemon(document) as daemon:
+            before, begun = asked(fleet), len(daemon.events("cycle_ended"))
             ended = daemon.cycles(begun + 4)
-            per_cycle = (asked(fleet) - before) / (len(daemon.lines("cycle_ended")) - begun)
+            per_cycle = (asked(fleet) - before) / (len(daemon.events("cycle_ended")) - begun)
             assert {line["autoscalers"] for line in ended} == {GROUPS}
             assert 0 < per_cycle < most + 1.5, per_cycle  # the cycles at both ends may have asked before or after
             assert not daemon.trouble()

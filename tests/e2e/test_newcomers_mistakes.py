@@ -96,15 +96,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         with running_daemon(config) as daemon:
             try:
                 daemon.wait_for("decision", reason="ReadyForNewScale", current=2)
-                yield Service(config, folder / "state", prometheus, page(daemon))
+                yield Service(config, folder / "state", prometheus, daemon.url)
                 daemon.stop()
             finally:
                 end_workers(folder)
-
-
-def page(daemon: RunningDaemon) -> str:
-    url: str = daemon.wait_for("listening")["url"]
-    return url
 
 
 def end_workers(folder: Path) -> None:
@@ -321,6 +316,6 @@ def mistaken(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest.mark.parametrize("name", MISTAKES)
 def test_describe_says_what_is_wrong(service: Service, mistaken: RunningDaemon, name: str) -> None:
     """Within the first cycles, and without the daemon's log."""
-    words = [sys.executable, "-m", "autoscaler", "describe", name, "--server", page(mistaken)]
+    words = [sys.executable, "-m", "autoscaler", "describe", name, "--server", mistaken.url]
     said = MISTAKES[name][2]
     mistaken.until(lambda: said in " ".join(finished(words, service.state).stdout.split()), said)

@@ -1,6 +1,7 @@
 """Every fault rehearsed, one rehearsal after another: `make rehearse`. Exit 1 when a promise was not kept.
 
 It ends by itself in under three hours. ARGS="--only kill" runs one of them, ARGS=--short the short forms.
+`make bench-hostile` runs the one that is not among them.
 """
 
 import signal
@@ -10,7 +11,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from tests.faults import table
-from tests.faults.rehearsal import run
+from tests.faults.rehearsal import Extent, run
 from tests.faults.rehearsals import REHEARSALS
 
 
@@ -19,15 +20,22 @@ def main(arguments: Sequence[str]) -> int:
     parser = ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--only", action="append", choices=list(REHEARSALS), help="this rehearsal; repeatable")
     parser.add_argument("--short", action="store_true", help="the short forms, as `make test` has them")
+    parser.add_argument(
+        "--case",
+        action="append",
+        default=[],
+        help="only cases of machine or hostile with this in their names; repeatable",
+    )
+    parser.add_argument("--section", action="append", default=[], help="only these sections of hostile; repeatable")
+    parser.add_argument("--hours", type=float, default=24.0, help="of the day, a minute each (%(default)s)")
     asked = parser.parse_args(arguments)
+    extent = Extent(asked.short, asked.case, asked.section, asked.hours)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is stopped, as with Ctrl-C
     began, failed = time.monotonic(), 0
     print(table.head(), flush=True)
-    for name, rehearsal in REHEARSALS.items():
-        if asked.only and name not in asked.only:
-            continue
-        print(f"{name}: {rehearsal.what}", flush=True)
-        failed += table.printed(name, run(rehearsal, short=asked.short))
+    for name in asked.only or [name for name, rehearsal in REHEARSALS.items() if not rehearsal.on_request]:
+        print(f"{name}: {REHEARSALS[name].what}", flush=True)
+        failed += table.printed(name, run(REHEARSALS[name], extent))
     took = f"{(time.monotonic() - began) / 60:.0f} minutes"
     print(f"{failed} promises not kept, {took}" if failed else f"Every promise was kept, {took}")
     return 1 if failed else 0

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from bench.hostile.measure import FORBIDDEN
 from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
 from tests.faults.bad_answers import ANSWERS, CONTROL, DOWN, SLOW, Proxy, running_proxy
-from tests.faults.rehearsal import Row
+from tests.faults.hostile.measure import FORBIDDEN
+from tests.faults.rehearsal import Extent, Row
 from tests.servers.exporter import Exporter, running_exporter
 from tests.servers.prometheus import PrometheusServer, running_prometheus, static
 
@@ -87,7 +87,6 @@ class Stage:
             return [name for name in names if not self.since[name] or self.since[name][-1]["current"] != size]
 
         while left() and time.monotonic() < end:
-            self.daemon.heard("")  # a service manager takes what it is told
             time.sleep(0.1)
         return left()
 
@@ -123,11 +122,11 @@ class Seen:
     late: list[str] = field(default_factory=list)
 
 
-def rehearse(folder: Path, short: bool) -> Iterator[Row]:
+def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
     """Rounds, in each of which every answer is bad for a while."""
     seen = Seen()
     with _stage(folder) as stage:
-        for _ in range(1 if short else ROUNDS):
+        for _ in range(1 if extent.short else ROUNDS):
             _round(stage, seen)
         assert stage.daemon.stop() == 0
         errors = [str(line) for line in stage.daemon.log if line["event"] in FORBIDDEN]

@@ -30,7 +30,7 @@ from tests.daemon.running import (
 from tests.daemon.state import records
 from tests.faults import judge
 from tests.faults.judge import Asked, Change
-from tests.faults.rehearsal import Row
+from tests.faults.rehearsal import Extent, Row
 from tests.servers.exporter import Exporter, running_exporter
 from tests.servers.faults import Fault, Faults, running_faults
 from tests.servers.nomad import NomadServer, running_nomad, service
@@ -173,7 +173,6 @@ class Lives:
         self._proxy.faults[:] = [faults[moment]]
         end = time.monotonic() + PATIENCE_SECONDS
         while daemon.process.poll() is None:
-            daemon.heard("")  # a service manager takes what it is told
             assert time.monotonic() < end, f"no write came to be killed {moment}"
             time.sleep(0.02)
         self._proxy.faults.clear()
@@ -209,12 +208,12 @@ class Scaled:
         return [each for each in self.asked or () if each.at not in ended]
 
 
-def rehearse(folder: Path, short: bool) -> Iterator[Row]:
+def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
     """Every kill, and what is promised for them all. Seeded, but when what happens is up to the machine."""
     chance = random.Random(20260101)
     with _world(folder, chance) as (lives, proxy, nomad, script):
         script.start()
-        for number in range(SHORT_LIVES if short else LIVES):
+        for number in range(SHORT_LIVES if extent.short else LIVES):
             lives.live(MOMENTS[number % len(MOMENTS)])
         script.end({POOL: len(workers(folder)), **_counts(nomad)})
         lives.last()

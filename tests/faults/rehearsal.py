@@ -35,8 +35,28 @@ class Row:
         return self.runs > 0 and not self.broken
 
 
-Rehearse: TypeAlias = Callable[[Path, bool], Iterator[Row]]
-"""Takes an empty folder for its files, and whether it is the short form that is wanted; stops all that it starts.
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of a rehearsal is wanted."""
+
+    short: bool = False
+    """Its short form."""
+    cases: Sequence[str] = ()
+    """Only cases whose names contain one of these words, of a rehearsal that has cases; none: all."""
+    sections: Sequence[str] = ()
+    """Only cases of these sections, of a rehearsal that has sections; none: all."""
+    hours: float = 24.0
+    """Of the day, a minute each."""
+
+    def takes(self, case: str) -> bool:
+        """Whether the case of this name is wanted."""
+        return not self.cases or any(word.lower() in case.lower() for word in self.cases)
+
+
+SHORT: Final = Extent(short=True)
+
+Rehearse: TypeAlias = Callable[[Path, Extent], Iterator[Row]]
+"""Takes an empty folder for its files, and how much of it is wanted; stops all that it starts.
 
 An exception of it, an AssertionError of its helpers among them, is a promise that was not kept.
 """
@@ -51,25 +71,33 @@ class Rehearsal:
     rehearse: Rehearse
     minutes: int
     """It is broken off after so many, in its long form; of all rehearsals together under three hours."""
+    on_request: bool = False
+    """It runs only where it is named, and not with the others."""
 
 
 class Overdue(BaseException):
     """A rehearsal took too long. Not an Exception: nothing in it may take this for a fault that it caused itself."""
 
 
-def run(rehearsal: Rehearsal, *, short: bool) -> Iterator[Row]:
-    """Its rows as they come, in a folder that is removed; one that breaks off ends with a row that is not ok.
+def run(rehearsal: Rehearsal, extent: Extent) -> Iterator[Row]:
+    """Its rows as they come, in a folder that is removed.
 
-    Only in the main thread (signal.setitimer).
+    A rehearsal that breaks off, or that has no row, ends with a row that is not ok. Only in the main
+    thread (signal.setitimer).
     """
     with tempfile.TemporaryDirectory(prefix="rehearse-", ignore_cleanup_errors=True) as folder:
+        minutes, rows = rehearsal.minutes * max(1.0, extent.hours / 24), 0
         try:
-            with _within(rehearsal.minutes):
-                yield from rehearsal.rehearse(Path(folder), short)
+            with _within(minutes):
+                for row in rehearsal.rehearse(Path(folder), extent):
+                    rows += 1
+                    yield row
+            if not rows:
+                yield Row(0, "something is rehearsed", "nothing", ["no case has such a name"])
         except (pytest.skip.Exception, pytest.fail.Exception) as missing:  # of the tests' servers
             yield Row(1, "its servers can be had", "not here", [str(missing)])
         except Overdue:
-            yield Row(1, "it ends by itself", f"not within {rehearsal.minutes} minutes", ["it was broken off"])
+            yield Row(1, "it ends by itself", f"not within {minutes:.0f} minutes", ["it was broken off"])
         except Exception as error:  # noqa: BLE001 - whatever it is, the other rehearsals go on
             told = "".join(traceback.format_exception(error)).rstrip().splitlines()[-_LAST_LINES:]
             yield Row(1, "it goes through", type(error).__name__, ["\n".join(told)])
@@ -93,7 +121,7 @@ def held(rows: Iterator[Row]) -> None:
 
 
 @contextmanager
-def _within(minutes: int) -> Iterator[None]:
+def _within(minutes: float) -> Iterator[None]:
     def end(*_: Any) -> None:
         raise Overdue
 

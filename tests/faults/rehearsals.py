@@ -5,6 +5,7 @@ from typing import Final
 
 from tests.faults import answers, kills
 from tests.faults.day import rehearsal as day
+from tests.faults.hostile import rehearsal as hostile
 from tests.faults.hosts import rehearsal as hosts
 from tests.faults.machine import rehearsal as machine
 from tests.faults.rehearsal import Rehearsal
@@ -15,4 +16,5 @@ REHEARSALS: Final[Mapping[str, Rehearsal]] = {
     "machine": Rehearsal("the machine's clock, sleep, disk and state", machine.rehearse, minutes=25),
     "day": Rehearsal("24 hours of 200 autoscalers in 24 minutes", day.rehearse, minutes=30),
     "hosts": Rehearsal("3 daemons on one PostgreSQL: 30 x each of 13 faults", hosts.rehearse, minutes=74),
+    "hostile": Rehearsal("a good autoscaler beside hostile neighbours", hostile.rehearse, minutes=30, on_request=True),
 }

@@ -6,13 +6,13 @@ import pytest
 
 from tests.faults.answers import rehearse
 from tests.faults.bad_answers import ANSWERS
-from tests.faults.rehearsal import held
+from tests.faults.rehearsal import SHORT, held
 
 
 @pytest.mark.slow
 def test_no_bad_answer_makes_anything_smaller_or_stops_anybody_for_good(tmp_path: Path) -> None:
     """An outage must never look like zero load, and its end must need nobody."""
-    held(rehearse(tmp_path, True))
+    held(rehearse(tmp_path, SHORT))
 
 
 def test_there_are_29_bad_answers() -> None:

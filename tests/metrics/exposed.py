@@ -103,7 +103,7 @@ def everything() -> Shown:
     shown.configure(web, scaler("api"), scaler("batch", dry_run=True), limits=LIMITS)
     watch_shards(shown.registry, FakeShards())
     watch_queries(shown.registry, lambda: [HEAVY])
-    watch_state(shown.registry, lambda: StateSize(4096, {"memory": 7}, [Cut("detail", NOW, NOW)]), shown.clock)
+    watch_state(shown.registry, lambda: StateSize(4096, [Cut("detail", NOW, NOW)]), shown.clock)
     watch_membership(shown.registry, FakeMembership(), lambda: 0, shown.clock)
     ProcessCollector(registry=shown.registry)
     happen(shown)

@@ -101,21 +101,6 @@ def test_a_cycle_is_timed_by_its_adapter() -> None:
     shown.ended()
     assert shown.value("tick_duration_seconds_sum", adapter="fleet") == 0.2
     assert shown.value("tick_lateness_seconds_sum", adapter="fleet") == 0.5
-    assert shown.value("last_tick_timestamp_seconds", adapter="fleet") == shown.clock.now().timestamp()
-
-
-def test_of_several_shards_the_one_that_has_ended_no_cycle_for_longest_is_shown() -> None:
-    """A hung shard must not hide behind the others of its connection; values from before a reload do not count."""
-    shown = Shown()
-    shards, began = [ShardName("fleet", number, 3) for number in (1, 2, 3)], shown.clock.now().timestamp()
-    for seconds, shard in [(0, shards[0]), (1, shards[1]), (2, shards[2]), (3, shards[2]), (4, shards[0])]:
-        shown.clock.advance(began + seconds - shown.clock.now().timestamp())
-        shown.ended(shard=shard)
-    assert shown.value("last_tick_timestamp_seconds", adapter="fleet") == began + 1
-    assert shown.value("tick_duration_seconds_count", adapter="fleet") == 5
-    shown.configure()
-    shown.ended(shard=shards[0])
-    assert shown.value("last_tick_timestamp_seconds", adapter="fleet") == began + 4
 
 
 def test_queries_are_timed_and_their_failures_counted_by_source() -> None:
@@ -175,7 +160,6 @@ def test_series_of_removed_adapters_and_sources_are_removed() -> None:
         assert shown.series(name) == []
     assert shown.series("query_failures_total") == [{"prometheus": "other"}]
     assert {labels["adapter"] for labels in shown.series("adapter_failures_total")} == {"swarm"}
-    assert shown.series("last_tick_timestamp_seconds") == [{"adapter": "swarm"}]
 
 
 def test_a_shard_shows_its_missed_ticks_and_whether_it_hangs() -> None:
@@ -202,11 +186,10 @@ def test_the_size_of_the_state_is_asked_for_once_a_minute() -> None:
 
     def size() -> StateSize:
         asked.append(shown.clock.monotonic())
-        return StateSize(4096 * len(asked), {"memory": 7})
+        return StateSize(4096 * len(asked))
 
     watch_state(shown.registry, size, shown.clock)
     assert [shown.value("state_size_bytes"), shown.value("state_size_bytes")] == [4096, 4096]
-    assert shown.value("state_rows", table="memory") == 7
     shown.clock.advance(60)
     assert shown.value("state_size_bytes") == 8192
 

@@ -7,8 +7,8 @@ import pytest
 
 from autoscaler.config import load
 from autoscaler.log.line import keys
-from bench.hostile.cases import SECTIONS
 from tests.decisions import decision
+from tests.faults.hostile.cases import SECTIONS
 from tests.faults.rehearsals import REHEARSALS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -133,11 +133,11 @@ def save(
     observed = Observed({made.name: seen or observation() for made in decisions}, new)
     ledger.record(used, observed, decisions)
     if decisions:
-        ledger._shared.housekeeper.tidy(decisions[0].now)  # as the daemon's upkeep does, sooner or later
+        ledger._context.housekeeper.tidy(decisions[0].now)  # as the daemon's upkeep does, sooner or later
 
 
 def count_rows(ledger: Ledger, table: str) -> int:
-    """Exactly; `Archive.size` gives PostgreSQL's estimate."""
-    with ledger._shared.readers.begin() as connection:
+    """Return the number of rows."""
+    with ledger._context.readers.begin() as connection:
         query = select(func.count()).select_from(schema.metadata.tables[table])
         return int(connection.execute(query).scalar_one())

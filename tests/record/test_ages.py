@@ -8,7 +8,7 @@ import pytest
 from autoscaler.model import Call, History, Observed, Recommendation, Sighting, later
 from autoscaler.observe import Observer
 from autoscaler.record import Ledger
-from autoscaler.runtime.connected import Ports
+from autoscaler.runtime.running_shard import Ports
 from tests.record.conftest import Opener
 from tests.record.hosts import Hosts
 from tests.record.samples import FLEET, START, at, decision, keep, rising, save, scaler, written

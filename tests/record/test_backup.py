@@ -18,6 +18,7 @@ from tests.record.conftest import Opener
 from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET, at, decision, event, keep, rising, scaler, written
 from tests.record.test_opening import of_version
+from tests.steering import steer
 
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -52,7 +53,7 @@ def live(opener: Opener, decisions: int = 30) -> State:
         keep(ledger, decision(number * 15, size=5 + number % 3, events=[event(message=f"New size: {number}")]))
     keep(ledger, written(rising(decisions * 15)), decision(decisions * 15, name="api", target="api-asg"))
     ledger.intend([rising(decisions * 15 + 15)])
-    state.steer("web", Steering(pause=Pause(Direction.IN, "ops", "sale", at(0), None)))
+    steer(state, "web", Steering(pause=Pause(Direction.IN, "ops", "sale", at(0), None)))
     return state
 
 
@@ -154,7 +155,7 @@ def test_a_state_that_is_there_is_not_replaced_unasked(opener: Opener, tmp_path:
     opener.close()
     backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
     before = tables_of(opener.url, opener.folder)
-    with pytest.raises(StateError, match="holds a state already; --replace"):
+    with pytest.raises(StateError, match="already holds a state; replace it with --replace"):
         backup.restore(opener.url, opener.folder, tmp_path / "a.db")
     assert tables_of(opener.url, opener.folder) == before
 
@@ -249,7 +250,7 @@ def test_a_backup_replaces_no_file(opener: Opener, tmp_path: Path) -> None:
     """Yesterday's backup is worth more than a command repeated by mistake."""
     live(opener)
     (tmp_path / "a.db").write_text("yesterday's")
-    with pytest.raises(StateError, match="is there already; name another file"):
+    with pytest.raises(StateError, match="already exists; name another file"):
         backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
     assert (tmp_path / "a.db").read_text() == "yesterday's"
 

@@ -44,7 +44,7 @@ def again(ledger: Ledger, *scalers: Autoscaler) -> Mapping[str, str]:
 def claims_of(ledger: Ledger) -> Collection[str]:
     """What the state says that the shard has."""
     table, name = schema.serves, ledger.name
-    with ledger._shared.readers.begin() as connection:
+    with ledger._context.readers.begin() as connection:
         rows = connection.execute(select(table).where(table.c.connection == name.adapter)).all()
     return {row.key for row in rows if (row.shards, row.shard, row.epoch) == (name.of, name.number, ledger._epoch)}
 
@@ -149,7 +149,7 @@ def test_what_was_scaled_elsewhere_is_read_again(opener: Opener) -> None:
     blocking = on(OTHER, "other", "x")
     serve(second, blocking, other=scaler().target)
     assert serve(first, scaler()).keys() == {"web"}
-    first._shared.latest.clear()
+    first._context.latest.clear()
     third = state.ledger(FLEET, 2, 4)
     third.recall([scaler()])
     save(third, decision(15))
@@ -212,7 +212,7 @@ def test_a_damaged_claim_is_nobodys(opener: Opener, values: dict[str, object]) -
 
 
 def hurt(ledger: Ledger, values: dict[str, object]) -> None:
-    with ledger._shared.database.writing() as connection:
+    with ledger._context.database.writing() as connection:
         connection.execute(update(schema.serves).where(schema.serves.c.key == "hurt").values(values))
 
 
@@ -232,7 +232,7 @@ def test_cycles_that_lack_nothing_cost_no_statement(opener: Opener) -> None:
     """The row of the shard is what their commits lock."""
     ledger = opener.ledger()
     serve(ledger, scaler())
-    ledger._shared.readers.dispose()
+    ledger._context.readers.dispose()
     before = ledger._claims._mine
     ledger.claim()
     assert ledger._claims._mine is before
@@ -243,5 +243,5 @@ def test_many_autoscalers_are_claimed_together(opener: Opener) -> None:
     ledger = opener.ledger()
     many = [scaler(f"s{n}", f"t{n}") for n in range(1_001)]
     assert serve(ledger, *many) == {}
-    with ledger._shared.readers.begin() as connection:
+    with ledger._context.readers.begin() as connection:
         assert connection.execute(select(func.count()).select_from(schema.serves)).scalar_one() == 2_002

@@ -16,6 +16,7 @@ from autoscaler.record.journal import page_of, rows_from
 from autoscaler.record.rows import Row
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, at, count_rows, decision, keep, observation, rising, save, scaler
+from tests.steering import steer
 
 NAMES = ("fine", "hurt", "well")
 ALL = list[Callable[[Archive, str], object]](
@@ -29,7 +30,7 @@ ALL = list[Callable[[Archive, str], object]](
 
 
 def id_of(ledger: Ledger, name: str) -> int:
-    with ledger._shared.readers.begin() as connection:
+    with ledger._context.readers.begin() as connection:
         query = select(schema.autoscaler.c.id).where(schema.autoscaler.c.name == name)
         return int(connection.execute(query).scalar_one())
 
@@ -37,7 +38,7 @@ def id_of(ledger: Ledger, name: str) -> int:
 def hurt_blocks(ledger: Ledger, body: bytes) -> None:
     """The blocks of one autoscaler hold this."""
     owner_id = id_of(ledger, "hurt")
-    with ledger._shared.database.writing() as connection:
+    with ledger._context.database.writing() as connection:
         for table in (schema.detail, schema.series):
             connection.execute(update(table).where(table.c.autoscaler_id == owner_id).values(body=body))
 
@@ -45,7 +46,7 @@ def hurt_blocks(ledger: Ledger, body: bytes) -> None:
 def hurt_pages(ledger: Ledger, change: Callable[[Row], Row]) -> None:
     """The rows of one autoscaler in the journal are changed so."""
     owner_id = id_of(ledger, "hurt")
-    with ledger._shared.database.writing() as connection:
+    with ledger._context.database.writing() as connection:
         for page in connection.execute(select(schema.journal)).all():
             rows = dict[int, Row]()
             for key, row in rows_from(page.body):
@@ -107,7 +108,7 @@ def test_a_damaged_row_of_history_costs_history_alone(opener: Opener, change: Ca
     assert opener.restart().recall([scaler(name) for name in NAMES]) == before
 
 
-def assert_only_hurt(ledger: Ledger, remedy: str = "restore a backup.*or give the autoscaler another name") -> None:
+def assert_only_hurt(ledger: Ledger, remedy: str = "restore a backup.*or rename the autoscaler") -> None:
     """Of the three, one cannot be scaled, and says why; the others are decided and recorded, cycle after cycle."""
     for seconds in (15, 30):
         found = ledger.recall([scaler(name) for name in NAMES])
@@ -119,7 +120,7 @@ def assert_only_hurt(ledger: Ledger, remedy: str = "restore a backup.*or give th
 
 
 def hurt_memory(ledger: Ledger) -> None:
-    with ledger._shared.database.writing() as connection:
+    with ledger._context.database.writing() as connection:
         mine = schema.memory.c.autoscaler_id == id_of(ledger, "hurt")
         connection.execute(update(schema.memory).where(mine).values(body=b"nonsense"))
 
@@ -148,7 +149,7 @@ def test_a_memory_that_is_damaged_while_a_shard_holds_it_is_written_anew(opener:
 def test_a_damaged_specification_costs_history_alone(opener: Opener) -> None:
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
-    with ledger._shared.database.writing() as connection:
+    with ledger._context.database.writing() as connection:
         mine = schema.spec.c.autoscaler_id == id_of(ledger, "hurt")
         connection.execute(update(schema.spec).where(mine).values(body=b"nonsense"))
     assert opener.restart().recall([scaler(name) for name in NAMES]).keys() == set(NAMES)
@@ -160,7 +161,7 @@ def test_a_damaged_page_costs_history_alone(opener: Opener, *, lost: bool) -> No
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     before = ledger.recall([scaler(name) for name in NAMES])
-    with ledger._shared.database.writing() as connection:
+    with ledger._context.database.writing() as connection:
         connection.execute(schema.journal.delete() if lost else update(schema.journal).values(body=b"nonsense"))
     ledger = opener.restart()
     assert ledger.recall([scaler(name) for name in NAMES]) == before
@@ -190,7 +191,7 @@ def test_a_page_that_is_damaged_while_it_is_not_needed_is_left_out_when_its_hour
     """The shard remembers all of it by itself; only what is shown of that hour is gone."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
-    with ledger._shared.database.writing() as connection:
+    with ledger._context.database.writing() as connection:
         connection.execute(update(schema.journal).values(body=b"nonsense"))
     for cycle in range(1, 2 * short_blocks + 1):
         keep(ledger, *(decision(15 * cycle, name) for name in NAMES))
@@ -205,12 +206,12 @@ def test_a_damaged_pause_is_not_taken_for_none(opener: Opener) -> None:
     ledger = state.ledger(FLEET)
     keep(ledger, *(decision(0, name) for name in NAMES))
     for name in NAMES:
-        state.steer(name, Steering(Pause(Direction.BOTH, "ann", "", at(0), None)))
-    with ledger._shared.database.writing() as connection:
+        steer(state, name, Steering(Pause(Direction.BOTH, "ann", "", at(0), None)))
+    with ledger._context.database.writing() as connection:
         hurt = schema.steering.c.name == "hurt"
         connection.execute(update(schema.steering).where(hurt).values(body=b"nonsense"))
     ledger = opener.restart()
-    assert_only_hurt(ledger, "pause or override it anew")
+    assert_only_hurt(ledger, "pause or override the autoscaler again")
     assert opener.archive().steering().keys() == {"fine", "well"}
 
 
@@ -221,7 +222,7 @@ def test_sightings_that_cannot_be_read_are_said_once_and_begun_anew(opener: Open
     for name in NAMES:
         keep(ledger, decision(0, name, name))
         save(ledger, decision(0, name, name), sightings=seen)
-    with ledger._shared.database.writing() as connection:
+    with ledger._context.database.writing() as connection:
         hurt = schema.sighting.c.target == target_text(TargetRef(FLEET, "hurt"))
         connection.execute(update(schema.sighting).where(hurt).values(body=b"nonsense"))
     ledger = opener.restart()
@@ -230,7 +231,7 @@ def test_sightings_that_cannot_be_read_are_said_once_and_begun_anew(opener: Open
     assert [target.name for target in ledger.sightings(targets)] == ["fine", "well"]
     found = ledger.recall(scalers)
     assert found.keys() == {"fine", "well"}
-    with pytest.raises(StateError, match="the next cycle begins that anew"):
+    with pytest.raises(StateError, match="the next cycle begins it anew"):
         found["hurt"]
     observed = Observed({"fine": observation()}, dict.fromkeys(targets, seen))
     ledger.record({"fine": scalers[0]}, observed, [decision(15, "fine", "fine")])
@@ -244,13 +245,13 @@ def test_what_an_adapter_keeps_of_one_target_costs_no_other_when_it_is_damaged(o
     scalers = {name: scaler(name, name) for name in NAMES}
     for each in scalers.values():
         ledger.save_adapter_memory(each.target, {"size": 3})
-    with ledger._shared.database.writing() as connection:
+    with ledger._context.database.writing() as connection:
         hurt = schema.adapter_memory.c.target == target_text(scalers["hurt"].target)
         connection.execute(update(schema.adapter_memory).where(hurt).values(body=b"nonsense"))
     ledger = opener.restart()
     assert [target.name for target in ledger.adapter_memory()] == ["fine", "well"]
     found = ledger.recall(list(scalers.values()))
-    with pytest.raises(StateError, match="what the adapter keeps of its target cannot be read"):
+    with pytest.raises(StateError, match="what the adapter saved of its target cannot be read"):
         found["hurt"]
     assert ledger.recall(list(scalers.values())).keys() == set(NAMES)
 

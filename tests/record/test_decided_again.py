@@ -58,6 +58,7 @@ from tests.record.conftest import Opener, kept_for
 from tests.record.samples import FLEET, START, at, count_rows, scaler
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
+from tests.steering import steer
 
 SHORT: Final = timedelta(seconds=15)
 LONG: Final = timedelta(seconds=60)
@@ -140,7 +141,7 @@ class Fleet:
             asked = replace(asked, pause=Pause(Direction.IN, "ann", "", self.now, until))
         if self.random.random() < 0.4:
             asked = replace(asked, override=Override(2, 8, "bob", "sale", self.now, until))
-        self.state.steer(self.random.choice(list(self.scalers)), asked)
+        steer(self.state, self.random.choice(list(self.scalers)), asked)
 
     def cycle(self, period: timedelta) -> None:
         batch = [one for name, one in self.scalers.items() if one.sync_period == period and name not in self.away]
@@ -162,7 +163,7 @@ class Fleet:
                 self.ledger.record(by_name, Observed(seen), concluded)
             return None
         self.ledger.record(by_name, Observed(seen), concluded)
-        self.ledger._shared.housekeeper.tidy(self.now)
+        self.ledger._context.housekeeper.tidy(self.now)
         for each in concluded:
             self.made[each.name].append(each)
         return None
@@ -230,7 +231,7 @@ def _rules(window: int) -> Behavior:
 
 @contextmanager
 def _breaking(ledger: Ledger) -> Iterator[None]:
-    engine = ledger._shared.database._engine
+    engine = ledger._context.database._engine
 
     def refuse(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if statement.startswith(("INSERT INTO memory", "UPDATE memory")):
@@ -310,7 +311,7 @@ class Plain:
         seen = {one.name: Observation(TargetState(5, 5, ()), (MetricError(f"at {seconds}"),)) for one in batch}
         made = [decide(one, seen[one.name], histories[one.name], at(seconds)) for one in batch]
         self.ledger.record({one.name: one for one in batch}, Observed(seen), made)
-        self.ledger._shared.housekeeper.tidy(at(seconds))
+        self.ledger._context.housekeeper.tidy(at(seconds))
         for one, each in zip(batch, made, strict=True):
             assert histories[one.name] == self.histories.get(one.name, History())
             self.histories[one.name] = remember(one, histories[one.name], each)
@@ -386,7 +387,7 @@ def test_a_pause_that_ended_by_itself_ends_again(sqlite_opener: Opener) -> None:
     state = sqlite_opener.state()
     life = Recorded(state.ledger(FLEET), named(queue_scaler(QUEUE_15), "web"), size=50)  # rows that are not whole
     made = [life.queue(750)]
-    state.steer("web", Steering(Pause(Direction.BOTH, "ann", "", life.now, life.now + timedelta(seconds=40))))
+    steer(state, "web", Steering(Pause(Direction.BOTH, "ann", "", life.now, life.now + timedelta(seconds=40))))
     made += [life.queue(750) for _ in range(5)]
     assert [each.reason for one in made for each in one.events] == ["PauseEnded"]
     check(state.archive, "web", made)

@@ -26,14 +26,14 @@ LATE: dict[str, Callable[[Ledger], object]] = {
 
 def contents(state: State) -> dict[str, list[Any]]:
     """All that the state holds."""
-    with state._shared.readers.begin() as connection:
+    with state._context.readers.begin() as connection:
         return {name: list(connection.execute(select(table))) for name, table in schema.metadata.tables.items()}
 
 
 def epochs_of(state: State) -> dict[ShardName, int]:
     """Of the shards of FLEET."""
     table = schema.shard
-    with state._shared.readers.begin() as connection:
+    with state._context.readers.begin() as connection:
         rows = connection.execute(select(table).where(table.c.connection == FLEET))
         return {ShardName(FLEET, row.shard, row.shards): row.epoch for row in rows}
 

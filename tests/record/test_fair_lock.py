@@ -75,7 +75,7 @@ def test_a_write_that_waits_too_long_for_its_turn_is_explained(
 
     with in_threads([hang]) as raised:
         assert begun.wait(30)
-        with pytest.raises(StateError, match="another write has been under way for"):
+        with pytest.raises(StateError, match="another write has taken more than"):
             keep(ledger, decision())
         over.set()
     assert raised == []

@@ -39,7 +39,7 @@ WRITABLE = "PRAGMA query_only = OFF"
 
 
 def engine_of(ledger: Ledger) -> Engine:
-    return ledger._shared.database._engine
+    return ledger._context.database._engine
 
 
 def pragma(ledger: Ledger, statement: str) -> None:

@@ -30,7 +30,7 @@ def test_the_state_is_where_the_environment_says(environment: dict[str, str], fo
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
     """It names the folder, the cause and the remedy."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(StateError, match=r"file/state: the state folder cannot be made: .*STATE_DIRECTORY"):
+    with pytest.raises(StateError, match=r"file/state: the state folder cannot be created: .*STATE_DIRECTORY"):
         make_folder(tmp_path / "file" / "state")
 
 

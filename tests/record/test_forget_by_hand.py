@@ -1,9 +1,14 @@
 """`forget`: what the state knows of one autoscaler goes, unless a live daemon serves it."""
 
+from contextlib import closing
+from pathlib import Path
+
 import pytest
+from sqlalchemy import select
 
 from autoscaler.errors import StateError
-from autoscaler.record import Archive
+from autoscaler.record import Archive, schema
+from autoscaler.record.database import Database, locate
 from autoscaler.record.forgetting import forget
 from tests.record.conftest import Opener
 from tests.record.hosts import SECONDS, WEB, Hosts
@@ -27,11 +32,18 @@ def names_in(archive: Archive) -> set[str]:
     return set(archive.latest())
 
 
+def claimed(url: str | None, folder: Path) -> set[str]:
+    """The keys of all claims in the state."""
+    with closing(Database(locate(url, folder))) as database, database.writing() as connection:
+        return set(connection.execute(select(schema.serves.c.key)).scalars())
+
+
 def test_all_that_is_known_of_it_goes_and_nothing_of_another(opener: Opener) -> None:
     """Its former targets, too. It begins anew when it is served again."""
     decided(opener)
     gone = forget(opener.url, opener.folder, "web")
     assert sorted(map(str, gone)) == ["fleet/old", "fleet/web-asg"]
+    assert claimed(opener.url, opener.folder) == {"fine", '["fleet","fine"]'}
     assert names_in(opener.archive()) == {"fine"}
     ledger = opener.ledger()
     assert serve(ledger, *BOTH) == {}
@@ -74,3 +86,4 @@ def test_a_daemon_whose_lease_is_over_serves_nothing(hosts: Hosts) -> None:
         forget(hosts.url, hosts._folder, "web")
     hosts.advance(SECONDS)
     assert [str(each) for each in forget(hosts.url, hosts._folder, "web")] == ["fleet/web-asg"]
+    assert claimed(hosts.url, hosts._folder) == set()

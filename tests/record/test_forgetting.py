@@ -18,7 +18,7 @@ PAST = 7200.0
 
 def ids(ledger: Ledger) -> dict[str, set[int]]:
     """Table -> whose rows it holds."""
-    with ledger._shared.readers.begin() as connection:
+    with ledger._context.readers.begin() as connection:
         return {
             name: set(connection.execute(select(table.c.autoscaler_id)).scalars())
             for name, table in schema.metadata.tables.items()

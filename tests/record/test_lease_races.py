@@ -138,9 +138,9 @@ def test_one_daemon_keeps_house_at_a_time(hosts: Hosts) -> None:
     with other.state._database.writing() as connection:
         wait_for(connection, Lock.HOUSEKEEPING)
         keep(ledger, decision(0))
-    assert one.state._shared.housekeeper._due == to_micros(at(0))
+    assert one.state._context.housekeeper._due == to_micros(at(0))
     keep(ledger, decision(15))
-    assert one.state._shared.housekeeper._due > to_micros(at(15))
+    assert one.state._context.housekeeper._due > to_micros(at(15))
 
 
 def test_a_daemon_that_is_stopped_while_it_shares_costs_no_other_its_lease(hosts: Hosts) -> None:

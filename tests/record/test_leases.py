@@ -288,7 +288,7 @@ def test_who_gives_up_holds_nothing_at_once_and_others_wait_for_its_lease(hosts:
 def test_a_ledger_is_of_a_shard_that_is_held(hosts: Hosts) -> None:
     first, second = hosts.joined(2)
     name = min(second.leases.held)
-    with pytest.raises(StateError, match=f"this daemon does not hold shard {name} now"):
+    with pytest.raises(StateError, match=f"this daemon does not hold shard {name};"):
         first.ledger(name)
 
 
@@ -313,12 +313,12 @@ def test_a_shard_that_is_gained_brings_what_another_host_remembered(hosts: Hosts
 
 def followed(host: Host) -> dict[str, str]:
     """Name and digest of each autoscaler that some member's configuration asks for."""
-    with host.state._shared.readers.begin() as connection:
+    with host.state._context.readers.begin() as connection:
         return {row.name: row.digest for row in connection.execute(select(schema.follows))}
 
 
 def loaded(host: Host) -> list[int | None]:
-    with host.state._shared.readers.begin() as connection:
+    with host.state._context.readers.begin() as connection:
         return list(connection.execute(select(schema.member.c.loaded)).scalars())
 
 
@@ -347,7 +347,7 @@ def test_a_daemon_serves_what_its_own_configuration_has_in_its_shards(hosts: Hos
     ledger = one.ledger()
     ledger.follow([scaler("old")], targets={"old": scaler().target})
     ledger.claim()
-    shared = one.state.archive.sharing()
+    shared = one.state.archive.ownership()
     assert shared is not None
     place = next(each.place for each in shared.members if each.id == one.leases.member)
     for host in (one, other):

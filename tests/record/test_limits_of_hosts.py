@@ -78,7 +78,7 @@ def test_what_a_daemon_that_died_has_removed_stays_counted(hosts: Hosts) -> None
         hosts.advance(SECONDS / 2 + 1)
         second.leases.renew()
     assert removals(survivor, 30) == [(name, 3)]
-    assert "others were faster" in intend(survivor, falling(30, names_of(second)[0]))[0]
+    assert "another shard used the limit first" in intend(survivor, falling(30, names_of(second)[0]))[0]
 
 
 def test_two_that_intend_at_the_same_moment_stay_within_the_limits(hosts: Hosts) -> None:

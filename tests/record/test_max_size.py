@@ -33,14 +33,14 @@ def quarters(archive: Archive) -> list[float]:
 
 
 def total(ledger: Ledger, table: Table) -> int:
-    with ledger._shared.readers.begin() as connection:
+    with ledger._context.readers.begin() as connection:
         return int(connection.execute(select(func.coalesce(func.sum(table.c.size), 0))).scalar_one())
 
 
 def numbers(ledger: Ledger, table: Table) -> list[int]:
     """Which of the blocks of `add` are there."""
     query = select(table.c.first).where(table.c.autoscaler_id == 99).order_by(table.c.first)
-    with ledger._shared.readers.begin() as connection:
+    with ledger._context.readers.begin() as connection:
         return list(connection.execute(query).scalars())
 
 
@@ -60,7 +60,7 @@ def add(ledger: Ledger, table: Table, count: int, size: int) -> None:
         for number in range(1, count + 1)
         for until in (newest - 60_000_000 * (count - number),)
     ]
-    with ledger._shared.database.writing() as connection:
+    with ledger._context.database.writing() as connection:
         connection.execute(insert(table), rows)
 
 
@@ -68,7 +68,7 @@ def add_events(ledger: Ledger, count: int, texts: int, words: int = 400) -> None
     """So many of the autoscaler `web`, one a second, the newest a day old; so many texts, each of so many letters."""
     newest = to_micros(START) - 24 * 3_600_000_000
     keep(ledger, decision(-1))
-    with ledger._shared.database.writing() as connection:
+    with ledger._context.database.writing() as connection:
         owner = connection.execute(select(schema.autoscaler.c.id)).scalar_one()
         told = [{"id": n, "type": "Normal", "reason": "Test", "message": f"{n:0{words}}"} for n in range(texts)]
         connection.execute(insert(schema.event_text), told)
@@ -90,7 +90,7 @@ def add_events(ledger: Ledger, count: int, texts: int, words: int = 400) -> None
 
 def events(ledger: Ledger) -> tuple[int, int]:
     """How many there are, and texts."""
-    with ledger._shared.readers.begin() as connection:
+    with ledger._context.readers.begin() as connection:
         count, texts = (
             connection.execute(select(func.count()).select_from(table)).scalar_one()
             for table in (schema.event, schema.event_text)

@@ -8,6 +8,7 @@ from autoscaler.model import Direction, History, Intent, Pause, Proposed, Steeri
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, START, at, decision, keep, observation, rising, save, scaler, written
 from tests.replaced import replace
+from tests.steering import steer
 
 
 def test_an_autoscaler_never_seen_remembers_nothing(opener: Opener) -> None:
@@ -145,7 +146,7 @@ def test_an_autoscaler_that_was_paused_before_its_first_cycle_is_recorded_as_pau
     """Its first decision was made from that, and must come out the same when it is made again."""
     state = opener.state()
     paused = Steering(pause=Pause(Direction.BOTH, "ann", "freeze", START, None))
-    state.steer("web", paused)
+    steer(state, "web", paused)
     ledger = state.ledger(FLEET)
     keep(ledger, replace(decision(0), steering=paused))
     (record,) = opener.archive().records("web")

@@ -187,7 +187,7 @@ def test_a_state_of_another_version_is_refused_and_left_alone(number: int, age: 
             open_it()
         assert str(caught.value).endswith(
             f" was written by {age} version of the autoscaler (its schema is {number}, this version reads "
-            f"{schema.VERSION} alone); install that version again, or begin without a memory: move the file away, or "
+            f"{schema.VERSION} alone); install that version again; or begin without a memory: move the file away, or "
             "name an empty database (state.url)"
         )
     engine = create_engine(databases.locate(opener.url, opener.folder))
@@ -283,7 +283,7 @@ def test_an_address_with_options_keeps_the_limits_that_it_does_not_set(
 def test_what_a_user_of_postgresql_may_not_do_is_said_with_what_to_do(postgresql: str, tmp_path: Path) -> None:
     """A standby in place of its primary, and a user who has been given nothing yet."""
     url = empty_state(postgresql)
-    with pytest.raises(StateError, match=r"read-only transaction; .*name the server that may be written to"):
+    with pytest.raises(StateError, match=r"read-only transaction; .*name the primary server"):
         State.open(f"{url}?options=-cdefault_transaction_read_only%3Don", tmp_path, DEFAULT)
-    with pytest.raises(StateError, match=r"permission denied .*; give this user the right to make tables there"):
+    with pytest.raises(StateError, match=r"permission denied .*; give this user the right to create tables there"):
         State.open(f"{url}?options=-csearch_path%3Dpublic", tmp_path, DEFAULT)

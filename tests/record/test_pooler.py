@@ -54,7 +54,7 @@ def test_a_state_is_kept(pooled: str, tmp_path: Path) -> None:
 
 def test_an_option_of_the_address_that_is_dropped_is_named_with_what_to_do(pooled: str, tmp_path: Path) -> None:
     """A search path that is not followed would make the state's tables beside those of another program."""
-    said = r"search_path of the address' options did not reach PostgreSQL; .*: set them with ALTER ROLE"
+    said = r"search_path of the address' options did not reach PostgreSQL .*; set them with ALTER ROLE"
     with pytest.raises(StateError, match=said):
         State.open(f"{pooled}?options=-csearch_path%3Dother", tmp_path, Retention())
 
@@ -62,7 +62,9 @@ def test_an_option_of_the_address_that_is_dropped_is_named_with_what_to_do(poole
 def test_a_pooler_of_transactions_is_refused(postgresql: str, folder: Path, tmp_path: Path) -> None:
     """A daemon's limits would come to another one's session there, and the state has no table of it afterwards."""
     state = empty_state(postgresql)
-    refused = pytest.raises(StateError, match=r"a pooler in between pools transactions, .* set pool_mode = session")
+    refused = pytest.raises(
+        StateError, match=r"a pooler shares sessions between transactions, .* set pool_mode = session"
+    )
     with running_pgbouncer(state, folder, mode="transaction") as url, refused:
         State.open(url, tmp_path, Retention())
     with databases.opened(databases.locate(state, tmp_path)) as connection:

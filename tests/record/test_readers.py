@@ -132,9 +132,9 @@ def test_cycles_that_are_forgotten_while_they_are_read_are_left_out(opener: Open
         keep(ledger, decision(15 * cycle))
     cycles = opener.archive().records("web")
     first = next(cycles)
-    with ledger._shared.readers.begin() as connection:
+    with ledger._context.readers.begin() as connection:
         blocks = list(connection.execute(select(schema.detail.c.first).order_by(schema.detail.c.first)).scalars())
-    with ledger._shared.database.writing() as connection:
+    with ledger._context.database.writing() as connection:
         connection.execute(delete(schema.detail).where(schema.detail.c.first == blocks[1]))
     numbers = [(each.decision.now - at(0)).total_seconds() / 15 for each in (first, *cycles)]
     assert numbers == [0, 1, 2, 3, 8, 9, 10, 11, 12, 13]

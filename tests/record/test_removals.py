@@ -172,8 +172,8 @@ def test_who_comes_too_late_is_told_so(opener: Opener) -> None:
     refused = ledgers[1].intend([falling(0, names[1])])
     assert [type(error) for error in refused.values()] == [StateError]
     assert str(refused[names[1]]) == (
-        "nothing was written, for others were faster: fleet's removalBudget is 4 instances in 1m, of which 1 was left; "
-        f"more from {at(60).isoformat(timespec='seconds')}; the next cycle tries again"
+        "nothing was written because another shard used the limit first: fleet's removalBudget is 4 instances in 1m, "
+        f"of which 1 was left; more from {at(60).isoformat(timespec='seconds')}; the next cycle tries again"
     )
     assert ledgers[1].recall([scaler(names[1], names[1])])[names[1]].unfinished is None
     intend(ledgers[1], falling(60, names[1]))

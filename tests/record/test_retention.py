@@ -79,7 +79,7 @@ def test_the_text_of_an_event_that_is_being_written_stays(opener: Opener) -> Non
     """The event that had it was deleted, and a shard commits another one at the same moment."""
     ledger = opener.ledger()
     keep(ledger, decision(0, events=[event()]))
-    database, purged = ledger._shared.database, threading.Event()
+    database, purged = ledger._context.database, threading.Event()
 
     def purge() -> None:
         with database.writing() as connection:

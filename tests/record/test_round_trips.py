@@ -22,10 +22,12 @@ from autoscaler.record.binary import Binary
 from autoscaler.record.entries import target_from, target_text
 from autoscaler.record.evaluation import (
     DECISION,
-    columns_of,
+    Columns,
     decision_columns,
     decision_from,
     observation_from,
+    other_columns,
+    target_column,
 )
 from autoscaler.record.outline import outline_from
 from autoscaler.record.times import to_micros
@@ -37,8 +39,12 @@ from tests.replaced import replace
 many = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))  # large values take a while
 
 
+def all_columns(seen: Observation, made: Decision) -> Columns:
+    return target_column(seen.target), *other_columns(seen, made)
+
+
 def observed_again(seen: Observation, made: Decision) -> Observation:
-    return observation_from(columns_of(seen, made), to_micros(made.now))
+    return observation_from(all_columns(seen, made), to_micros(made.now))
 
 
 def made_again(made: Decision) -> Decision:
@@ -171,7 +177,7 @@ def test_a_charts_outline_is_the_decisions(made: Decision) -> None:
 
 def test_the_same_cycle_again_is_the_same_bytes() -> None:
     """What does not change takes no room: a cycle's own time stands beside its columns."""
-    first = columns_of(observation(), decision(0))
-    second = columns_of(observation(), replace(decision(15), conditions=decision(0).conditions))
+    first = all_columns(observation(), decision(0))
+    second = all_columns(observation(), replace(decision(15), conditions=decision(0).conditions))
     assert first[DECISION] == second[DECISION]
     assert first[:2] == second[:2]

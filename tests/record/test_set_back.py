@@ -20,12 +20,12 @@ Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def content(ledger: Ledger) -> Rows:
-    with ledger._shared.readers.begin() as connection:
+    with ledger._context.readers.begin() as connection:
         return {table.name: [dict(row) for row in connection.execute(select(table)).mappings()] for table in TABLES}
 
 
 def set_back(ledger: Ledger, rows: Rows) -> None:
-    with ledger._shared.database.writing() as connection:
+    with ledger._context.database.writing() as connection:
         for table in TABLES:
             connection.execute(delete(table))
             if rows[table.name]:
@@ -79,7 +79,7 @@ def test_a_row_that_was_given_to_another_autoscaler_meanwhile_is_left_to_it(open
     ledger = opener.ledger()
     keep(ledger, decision(0))
     known = ledger.recall([scaler()])
-    with ledger._shared.database.writing() as connection:
+    with ledger._context.database.writing() as connection:
         connection.execute(update(schema.autoscaler).values(name="other"))
         connection.execute(update(schema.memory).values(seq=schema.memory.c.seq + 7))
     fails_once(ledger, 15)

@@ -48,7 +48,7 @@ def noted(ledger: Ledger) -> list[str]:
     def note(*call: Any) -> None:
         statements.append(call[2])
 
-    for engine in (ledger._shared.readers, ledger._shared.database._engine):
+    for engine in (ledger._context.readers, ledger._context.database._engine):
         event.listen(engine, "before_cursor_execute", note)
     return statements
 
@@ -87,7 +87,7 @@ def test_autoscalers_that_a_reload_adds_are_read_alone(opener: Opener) -> None:
     chunks = count // 64 + 1
     assert len([one for one in statements if "FROM journal" in one]) < chunks
     save(ledger, *(rising(3, name=one.name) for one in scalers))
-    with ledger._shared.readers.begin() as connection:
+    with ledger._context.readers.begin() as connection:
         sizes = select(func.sum(func.length(schema.journal.c.body))).group_by(schema.journal.c.number)
         *_, whole, changes, now = connection.execute(sizes.order_by(schema.journal.c.number)).scalars()
     assert now < (whole + changes) / 2

@@ -74,7 +74,7 @@ def test_a_damaged_record_costs_its_own_chart_alone(opener: Opener, damage: Mapp
     ledger = opener.ledger()
     keep(ledger, read(0, 3), read(0, 4, "other"))
     archive = opener.archive()
-    with ledger._shared.database.writing() as connection:
+    with ledger._context.database.writing() as connection:
         hurt = select(schema.autoscaler.c.id).where(schema.autoscaler.c.name == "web").scalar_subquery()
         mine = schema.change.c.autoscaler_id == hurt
         connection.execute(update(schema.change).where(mine).values(damage))

@@ -12,16 +12,17 @@ from autoscaler.errors import StateError
 from autoscaler.model import Direction, Event, Override, Pause, Steering
 from autoscaler.record import State, database, schema
 from autoscaler.record.database import Database
-from autoscaler.record.steering import change_steering, steer
+from autoscaler.record.steering import change_steering
 from tests.record.conftest import Opener, in_threads
 from tests.record.samples import FLEET, START, at, decision, event, keep, scaler
+from tests.steering import steer
 
 PAUSED = Steering(pause=Pause(Direction.IN, "ann", "load test", START, START + timedelta(hours=2)))
 WIDENED = Steering(override=Override(None, 50, "bob", "sale", START, None))
 
 
 def test_a_pause_survives_a_restart(opener: Opener) -> None:
-    opener.state().steer("web", PAUSED)
+    steer(opener.state(), "web", PAUSED)
     ledger = opener.restart()
     assert opener.archive().steering() == {"web": PAUSED}
     assert ledger.recall([scaler()])["web"].steering == PAUSED
@@ -29,8 +30,8 @@ def test_a_pause_survives_a_restart(opener: Opener) -> None:
 
 def test_what_is_taken_back_is_gone(opener: Opener) -> None:
     state = opener.state()
-    state.steer("web", PAUSED)
-    state.steer("web", Steering())
+    steer(state, "web", PAUSED)
+    steer(state, "web", Steering())
     assert state.archive.steering() == {}
     assert opener.restart().recall([scaler()])["web"].steering == Steering()
 
@@ -40,8 +41,8 @@ def test_the_next_cycle_knows(opener: Opener) -> None:
     state = opener.state()
     ledger = state.ledger(FLEET)
     keep(ledger, decision(0, "old"), decision(0, "other"))
-    state.steer("old", PAUSED)
-    state.steer("new", WIDENED)
+    steer(state, "old", PAUSED)
+    steer(state, "new", WIDENED)
     recalled = ledger.recall([scaler("old"), scaler("new"), scaler("other")])
     assert {name: history.steering for name, history in recalled.items()} == {
         "old": PAUSED,
@@ -57,7 +58,7 @@ def test_what_another_process_writes_reaches_the_next_cycle(opener: Opener) -> N
     other = Database(database.locate(opener.url, opener.folder))
     try:
         for asked in (PAUSED, WIDENED, Steering()):
-            steer(other, {"web": asked})
+            steer(other, "web", asked)
             assert ledger.recall([scaler()])["web"].steering == asked
     finally:
         other.close()
@@ -69,7 +70,7 @@ def test_every_shard_follows(opener: Opener) -> None:
     shards = [state.ledger("fleet"), state.ledger("swarm")]
     for shard in shards:
         shard.recall([scaler()])
-    state.steer("web", PAUSED)
+    steer(state, "web", PAUSED)
     assert [shard.recall([scaler()])["web"].steering for shard in shards] == [PAUSED, PAUSED]
 
 

@@ -54,7 +54,11 @@ class Project:
 
     def run(self, *options: str) -> tuple[int, str]:
         """The exit code and what is printed."""
-        done = CliRunner().invoke(app, ["test", str(self.tests), *options], prog_name="autoscaler")
+        return self.command(str(self.tests), *options)
+
+    def command(self, *options: str) -> tuple[int, str]:
+        """The exit code of `autoscaler test`, and what is printed."""
+        done = CliRunner().invoke(app, ["test", *options], prog_name="autoscaler")
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         return done.exit_code, done.output
 

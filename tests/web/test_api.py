@@ -7,6 +7,7 @@ import pytest
 
 from autoscaler.model import Direction, Pause, Steering
 from tests.replaced import replace
+from tests.steering import steer
 from tests.web.serving import Daemon, Served, serving
 
 WEB = "/api/v1/autoscalers/web"
@@ -145,7 +146,7 @@ def test_an_expired_pause_is_not_shown(served: Served) -> None:
     """It ends without a resume."""
     now = served.daemon.clock.now()
     pause = Pause(Direction.BOTH, "ann", "", now - timedelta(hours=2), now - timedelta(hours=1))
-    served.daemon.state.steer("web", Steering(pause))
+    steer(served.daemon.state, "web", Steering(pause))
     assert served.data(WEB)["summary"]["steering"] == {"pause": None, "override": None}
 
 

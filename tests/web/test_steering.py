@@ -11,6 +11,7 @@ import requests
 
 from autoscaler.model import Direction, Override, Pause, Steering
 from autoscaler.threads import spawn
+from tests.steering import steer
 from tests.web.serving import Served
 from tests.web.unix import THIS_USER
 
@@ -89,7 +90,7 @@ def test_a_pause_does_not_renew_an_expired_override(served: Served) -> None:
     """Both are one value in the state."""
     now = served.daemon.clock.now()
     past = Override(5, None, "bob", "", now - timedelta(hours=2), now - timedelta(hours=1))
-    served.daemon.state.steer("web", Steering(None, past))
+    steer(served.daemon.state, "web", Steering(None, past))
     served.post(f"{WEB}/pause")
     assert kept(served).override is None
 

@@ -11,6 +11,7 @@ from autoscaler.model import Direction, Override, Pause, Steering
 from autoscaler.record import schema
 from tests.documents.lives import named
 from tests.replaced import replace
+from tests.steering import steer
 from tests.web.serving import Served
 from tests.web.unix import THIS_USER
 
@@ -48,7 +49,7 @@ def test_one_request_pauses_the_whole_fleet_and_lists_it(fleet: Served) -> None:
 def test_a_pause_by_labels_does_not_end_an_override(fleet: Served) -> None:
     now = fleet.daemon.clock.now()
     override = Override(5, None, "bob", "", now, None)
-    fleet.daemon.state.steer("web", Steering(None, override))
+    steer(fleet.daemon.state, "web", Steering(None, override))
     answer = fleet.post(PAUSE, {"labelSelector": "team=shop", "direction": "in"})
     assert answer.json()["data"]["autoscalers"] == ["mail", "web"]
     pause = Pause(Direction.IN, THIS_USER, "", now, None)

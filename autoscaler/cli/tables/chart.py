@@ -1,4 +1,4 @@
-"""`autoscaler history`: bars over time, in eighths of a line; and the same as rows."""
+"""`autoscaler history`: bars over time, in eighths of a line, or rows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -15,11 +15,11 @@ _HEIGHT: Final = 8
 _METRIC_HEIGHT: Final = 4
 _NARROWEST: Final = 20
 _WIDEST: Final = 160
-"""Columns of bars."""
+"""The most columns of bars."""
 
 
 def plot(history: HistoryDocument, screen: Screen) -> list[str]:
-    """A chart of the size, and one of each metric, one below the other over the same time."""
+    """Return a chart of the size and below it one of each metric, over the same time."""
     names = dict.fromkeys(metric.name for point in history.points for metric in point.metrics)
     sizes = [(point.at, _size(point)) for point in history.points]
     known = [size for _, size in sizes if size is not None]
@@ -55,7 +55,7 @@ def plot(history: HistoryDocument, screen: Screen) -> list[str]:
 def _buckets(
     series: Sequence[tuple[datetime, float | None]], since: datetime, until: datetime, columns: int
 ) -> list[float | None]:
-    """The highest value of each column's time; where none fell into it, the one before; None: nothing is known."""
+    """Return the highest value in the time of each column; without one, the previous column's; None: unknown."""
     span = (until - since) / columns
     found: list[list[float]] = [[] for _ in range(columns)]
     gaps = [False] * columns
@@ -74,7 +74,7 @@ def _buckets(
 
 
 def _rows(bars: Sequence[float | None], top: float, height: int) -> Iterator[str]:
-    """Lines of bars, the highest first. What is above 0 shows."""
+    """Yield the lines of bars, the highest first. Every value above 0 is visible."""
     for row in range(height - 1, -1, -1):
         line = ""
         for value in bars:
@@ -84,7 +84,7 @@ def _rows(bars: Sequence[float | None], top: float, height: int) -> Iterator[str
 
 
 def _size(point: Point) -> int | None:
-    """The size that came of the decision: what was wanted, unless that was only proposed."""
+    """Return the size after the decision: the wanted one, unless it was only proposed."""
     return point.current if point.dry_run or point.desired is None else point.desired
 
 
@@ -110,7 +110,7 @@ def _metric_title(last: PointMetric, values: Sequence[tuple[datetime, float | No
 
 
 def _label(value: float) -> str:
-    """Beside an axis."""
+    """Return the label of an axis."""
     return decimal(value, TargetType.VALUE)
 
 
@@ -124,7 +124,7 @@ def _clock(at: datetime, history: HistoryDocument) -> str:
 
 
 def rows(history: HistoryDocument) -> list[str]:
-    """A row a decision, for pipes."""
+    """Return a row for each decision, for pipes."""
     shadow = any(point.shadow is not None for point in history.points)
     table = Table(("TIME", "CURRENT", *(["SHADOW"] if shadow else []), "DESIRED", "MIN", "MAX", "METRICS"), Screen())
     count: Callable[[int | None], str] = lambda size: UNKNOWN if size is None else str(size)  # noqa: E731

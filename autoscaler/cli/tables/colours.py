@@ -1,4 +1,4 @@
-"""The colours of what deserves attention."""
+"""The colours of levels of attention."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""What a backup holds, in a sentence."""
+"""The contents of a backup in a sentence."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,7 @@ if TYPE_CHECKING:  # slow
 
 
 def sentence(contents: "Contents") -> str:
-    """`2 autoscalers, the last decision of 2026-01-31T14:30:00Z, 98,304 bytes`."""
+    """Return `2 autoscalers, the last decision of 2026-01-31T14:30:00Z, 98,304 bytes`."""
     autoscalers = "1 autoscaler" if contents.autoscalers == 1 else f"{contents.autoscalers:,} autoscalers"
     last = "no decision"
     if contents.last is not None:

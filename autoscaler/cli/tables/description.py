@@ -34,10 +34,10 @@ _METRICS = "Metrics:"
 
 
 def description(detail: Detail, now: datetime, screen: Screen) -> list[str]:
-    """The whole text, in lines."""
+    """Return the text, in lines."""
     pairs = [*_head(detail, now), *_metrics(detail), *_sizes(detail)]
     width = max(len(label) for label, _ in pairs) + 2
-    if screen.width is not None and width > screen.width // 2:  # the metrics' labels are long; the others need not be
+    if screen.width is not None and width > screen.width // 2:  # the metrics' labels are long
         width = max(len(label) for label, _ in pairs if not label.startswith(" ")) + 2
     lines = []
     for label, value in pairs:
@@ -65,7 +65,7 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     if detail.conclusion and not summary.error:
         yield "Decision:", detail.conclusion
     if summary.held_by or summary.unheld:
-        yield "Held by:", summary.held_by or "nobody; no daemon serves it"
+        yield "Held by:", summary.held_by or "no daemon"
     if not summary.configured:
         yield "Configured:", "no; it was removed from the configuration and is still remembered"
     yield from _limits(summary)
@@ -101,7 +101,7 @@ def _steering(summary: Summary, now: datetime) -> Iterator[tuple[str, str]]:
 def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
     metrics = detail.summary.metrics
     specs = detail.spec.metrics if detail.spec is not None else ()
-    several = sum(metric.error is not None for metric in metrics) > 1  # of one, the error at the top says it
+    several = sum(metric.error is not None for metric in metrics) > 1  # for one, the line Error has it
     yield _METRICS, "( current / target )" if metrics else NONE
     for metric, spec in zip_longest(metrics, specs if len(specs) == len(metrics) else ()):
         fallback = " (on its fallback)" if metric.on_fallback else ""
@@ -219,7 +219,7 @@ def _conditions(conditions: Sequence[ConditionDocument], now: datetime, screen: 
 
 
 def _since(condition: ConditionDocument, now: datetime) -> str:
-    """When the status last changed: `13:04:10 (5m)`."""
+    """Return when the status last changed: `13:04:10 (5m)`."""
     return f"{clock(condition.last_transition, now)} ({format_age(now - condition.last_transition)})"
 
 

@@ -1,4 +1,4 @@
-"""Events in rows: those of `kubectl get events`, and those at the end of `kubectl describe`."""
+"""Events in rows, as in `kubectl get events` and at the end of `kubectl describe`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -14,12 +14,12 @@ _COLOURS: Final[Mapping[Direction | None, str]] = {Direction.OUT: GREEN, Directi
 
 
 class EventTable:
-    """Rows made from events. Columns grow with what they have held."""
+    """Rows of events. Columns grow with their cells."""
 
     def __init__(self, screen: Screen, *, with_name: bool, described: bool = False, clock_times: bool = False) -> None:
-        """`with_name`: a column says whose event it is. `described`: as a part of `describe`.
+        """`with_name`: with a column of the autoscalers' names. `described`: in the layout of `describe`.
 
-        `clock_times`: when it was, in local time, and not how long ago.
+        `clock_times`: with local times instead of ages.
         """
         names = ["AUTOSCALER"] if with_name else []
         header = ["Type", "Reason", "Age", "From", "Message"] if described else []
@@ -32,12 +32,12 @@ class EventTable:
         )
 
     def header(self, events: Iterable[EventDocument], now: datetime) -> list[str]:
-        """The titles, over columns wide enough for these."""
+        """Return the titles, above columns that are wide enough for these events."""
         self._table.fit([self._cells(each, now) for each in events])
         return [self._table.header(), *([self._table.rule()] if self._described else [])]
 
     def rows(self, events: Iterable[EventDocument], now: datetime) -> list[str]:
-        """Their lines."""
+        """Return the lines of events."""
         return [line for each in events for line in self._row(each, now)]
 
     def _row(self, event: EventDocument, now: datetime) -> list[str]:
@@ -57,6 +57,6 @@ class EventTable:
 
 
 def _ages(event: EventDocument, now: datetime) -> str:
-    """`12s (x5 over 96s)`, as kubectl writes it."""
+    """Return `12s (x5 over 96s)`, as kubectl writes it."""
     seen = format_age(now - event.last)
     return f"{seen} (x{event.count} over {format_age(now - event.first)})" if event.count > 1 else seen

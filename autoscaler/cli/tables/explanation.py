@@ -1,4 +1,4 @@
-"""`autoscaler explain`: a decision as a person reads it."""
+"""`autoscaler explain`: a decision for readers."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -14,7 +14,7 @@ from autoscaler.text import clean
 
 
 def explanation(document: Explanation, now: datetime, screen: Screen) -> list[str]:
-    """The whole text, in lines: the metrics in a table, then the document's own sentences."""
+    """Return the text, in lines: a table of the metrics, then the document's sentences."""
     at = document.at.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
     head = f"{clean(document.name)} ({clean(document.reference)}), decided {at}, {format_age(now - document.at)} ago"
     lines = [screen.paint(BOLD, head), ""]
@@ -38,7 +38,7 @@ def _metrics(document: Explanation, screen: Screen) -> Iterator[str]:
 
 
 def _queries(document: Explanation, screen: Screen) -> Iterator[str]:
-    """What was asked for each metric."""
+    """Yield the query of each metric."""
     known = [(clean(each.name), each.query) for each in document.metrics if each.query is not None]
     width = max((len(name) for name, _ in known), default=0)
     for name, query in known:

@@ -11,16 +11,16 @@ from autoscaler.text import clean
 
 _HEADER: Final = ("DAEMON", "VERSION", "AUTOSCALERS", "SHARDS", "LEASE", "LOADED", "CONFIGURATION")
 _NAMED: Final = 5
-"""Autoscalers that a line names."""
+"""Autoscalers that a line lists."""
 
 
 def host_rows(found: HostList, screen: Screen) -> Sequence[str]:
-    """The table, in lines."""
+    """Return the table, in lines."""
     return Table(_HEADER, screen).lines([_row(each, found.at) for each in found.hosts])
 
 
 def notes(found: HostList) -> Sequence[str]:
-    """What the table does not show: no daemon, and autoscalers that none serves."""
+    """Return notes about a missing daemon and about autoscalers that no daemon serves."""
     lines = [] if found.hosts else ["no daemon runs on this state"]
     if found.unheld:
         lines.append(f"no daemon serves {_names(found.unheld)}")

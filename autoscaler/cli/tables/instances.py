@@ -1,4 +1,4 @@
-"""A target's instances, those that need attention first: of `describe` and `explain`."""
+"""The instances of a target, for `describe` and `explain`; those that need attention are first."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -15,7 +15,7 @@ _MOST: Final = 10
 
 
 def instances(known: InstanceList, now: datetime, screen: Screen) -> Iterator[str]:
-    """A row each with what it measured; then how many more there are."""
+    """Yield a row with the samples of each instance, then the number of others."""
     names = list(dict.fromkeys(clean(value.metric) for each in known.instances for value in each.values))
     table = Table(["Name", "State", "Age", *names, "Detail"], screen, indent=2, gap=2)
     shown = known.instances[:_MOST]
@@ -49,7 +49,7 @@ def _detail(instance: InstanceDocument) -> str:
 
 def _state(instance: InstanceDocument) -> str:
     if instance.deleting:
-        return "leaving"
+        return "terminating"
     if instance.phase is not Phase.RUNNING:
         return instance.phase.value.lower()
     return "ready" if instance.ready else "not ready"

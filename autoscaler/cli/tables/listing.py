@@ -1,4 +1,4 @@
-"""`autoscaler get`: one row an autoscaler, in the columns of `kubectl get hpa`."""
+"""`autoscaler get`: one row for each autoscaler, in the columns of `kubectl get hpa`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,26 +28,26 @@ WIDE_HEADER: Final = (
     "WHY",
 )
 HOST: Final = "HOST"
-"""The wide table's column before STATE, where several daemons share the state."""
+"""The wide table's column before STATE, if several daemons share the state."""
 SHARED_HEADER: Final = (*WIDE_HEADER[:-2], HOST, *WIDE_HEADER[-2:])
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a row shows."""
+    """One row."""
 
     cells: tuple[str, ...]
-    """Those of HEADER without the age: two rows with the same cells look the same."""
+    """The cells of HEADER without the age."""
     level: Level
     first_seen: datetime | None
     wide: tuple[str, ...]
-    """Those that the wide table has beside them: all metrics, the size wanted, the state and what it comes from."""
+    """Further cells of the wide table: all metrics, the wanted size, the state and its cause."""
     host: str
-    """Whose it is; empty: the state has one daemon."""
+    """The daemon that serves it; empty: the state has one daemon."""
 
     @classmethod
     def of(cls, summary: Summary) -> "Row":
-        """The row of one autoscaler."""
+        """Return the row of one autoscaler."""
         size, wanted = _size(summary), _count(summary.desired)
         low, high = _count(summary.minimum), _count(summary.maximum)
         name, reference = clean(summary.name), clean(summary.reference) or UNKNOWN
@@ -63,22 +63,22 @@ class Row:
         )
 
     def narrow(self, now: datetime) -> tuple[str, ...]:
-        """The cells of HEADER."""
+        """Return the cells of HEADER."""
         return (*self.cells, self._age(now))
 
     def broad(self, now: datetime) -> tuple[str, ...]:
-        """The cells of WIDE_HEADER."""
+        """Return the cells of WIDE_HEADER."""
         metrics, wanted, state, why = self.wide
         name, reference, _, *sizes = self.cells
         return (name, reference, metrics, *sizes, wanted, self._age(now), state, why)
 
     def shared(self, now: datetime) -> tuple[str, ...]:
-        """The cells of SHARED_HEADER."""
+        """Return the cells of SHARED_HEADER."""
         *others, state, why = self.broad(now)
         return (*others, self.host, state, why)
 
     def colours(self, header: Sequence[str]) -> Sequence[str]:
-        """Of the wide table's cells: the state's own."""
+        """Return the colours of the wide table's cells."""
         colour = OF_LEVEL[self.level]
         return [colour if title == "STATE" else "" for title in header]
 
@@ -87,7 +87,7 @@ class Row:
 
 
 def state_words(summary: Summary) -> str:
-    """The state in words: `limited`, `scaling in (dry run)`, `failing, paused`."""
+    """Return the state: `limited`, `scaling in (dry run)`, `failing, paused`."""
     words = ", ".join(summary.states)
     if summary.state is AutoscalerState.SCALING and summary.direction is not None:
         words += f" {summary.direction}"
@@ -95,12 +95,12 @@ def state_words(summary: Summary) -> str:
 
 
 def _ready(summary: Summary) -> str:
-    """As kubectl writes it for a Deployment: `2/3`, of the size that there should be."""
+    """Return ready instances and the requested size, `2/3`, as kubectl writes them for a Deployment."""
     return UNKNOWN if summary.ready is None else f"{summary.ready}/{_count(summary.current)}"
 
 
 def _size(summary: Summary) -> str:
-    """The target's, and a dry run's shadow's beside it."""
+    """Return the target's size, and that of a dry run's shadow."""
     return _count(summary.current) + ("" if summary.shadow is None else f" (shadow {summary.shadow})")
 
 

@@ -1,4 +1,4 @@
-"""What a table of numbers does not show, and somebody should know: lines below `autoscaler get`."""
+"""Lines below `autoscaler get` about failures, pauses, overrides and refused reloads."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -11,20 +11,20 @@ from autoscaler.quantity import format_age
 from autoscaler.text import clean
 
 _MOST: Final = 10
-"""Autoscalers that have lines; of how many more do, the last one says."""
+"""Autoscalers with lines; the last line counts the others."""
 
 
 def notes(found: Sequence[Summary], refused: ReloadStatus | None, now: datetime, *, errors: bool = True) -> list[str]:
-    """A line for the last reload if it was refused, then those of each autoscaler that has something to say.
+    """Return a line about the last reload if it was refused, then the lines of each autoscaler.
 
-    `errors`: whether what failed is said; a wide table says it already.
+    `errors`: whether to include failures, which a wide table shows itself.
     """
     lines = [] if refused is None else [_reload(refused, now)]
     noted = [each for each in found if _has_note(each, errors=errors)]
     for each in noted[:_MOST]:
         lines += [f"{clean(each.name)}: {clean(text)}" for text in _of(each, now, errors=errors)]
     if len(noted) > _MOST:
-        lines.append(f"and {len(noted) - _MOST} more; `autoscaler get -o wide` says which")
+        lines.append(f"and {len(noted) - _MOST} more; `autoscaler get -o wide` shows them")
     return lines
 
 
@@ -34,7 +34,7 @@ def _has_note(summary: Summary, *, errors: bool) -> bool:
 
 
 def _failures(summary: Summary, *, errors: bool) -> Sequence[str]:
-    """Instances without a sample, what the target warns of, and what failed.
+    """Return the texts about missing samples, the target's warning and the failure.
 
     A wide table's last column has the last of them.
     """

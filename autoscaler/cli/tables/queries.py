@@ -8,11 +8,11 @@ from autoscaler.text import clean
 
 _LINE_BREAK: Final = re.compile(r"\s*\n\s*")
 _DEFAULT: Final = "default"
-"""The Prometheus that need not be named."""
+"""The source whose name is not shown."""
 
 
 def query_text(query: QueryDocument) -> str:
-    """The expression, which of its samples count, and which Prometheus is asked where that is not the default."""
+    """Return the expression, the condition on its samples, and the Prometheus if that is not the default."""
     chosen = ", ".join(f'{label}="{value}"' for label, value in query.match.items())
     where = f", those with {chosen}" if chosen else ""
     source = "" if query.prometheus == _DEFAULT else f" (Prometheus {query.prometheus})"

@@ -1,4 +1,4 @@
-"""`autoscaler shadow`: a target beside the shadow of its dry run."""
+"""`autoscaler shadow`: a target and the shadow of its dry run."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -10,7 +10,7 @@ from autoscaler.text import clean
 
 
 def shadow_rows(found: ShadowDocument, screen: Screen) -> Iterator[str]:
-    """A sentence, the table, and what makes it doubtful; in lines."""
+    """Yield a sentence, the table, and the reasons to doubt it; in lines."""
     begin, end = (at.astimezone().strftime("%Y-%m-%d %H:%M:%S") for at in (found.since, found.until))
     yield f"{clean(found.name)}: {found.decisions} decisions of a dry run, {begin} to {end}"
     yield ""
@@ -23,7 +23,7 @@ def shadow_rows(found: ShadowDocument, screen: Screen) -> Iterator[str]:
     missing = found.until - found.since - found.covered_seconds
     if missing > timedelta(0):
         yield ""
-        yield f"Without {format_seconds(missing)} in which nothing was decided."
+        yield f"This excludes {format_seconds(missing)} without decisions."
     for text in _doubts(found):
         yield ""
         yield from (screen.paint(YELLOW, line) for line in screen.wrap(text))
@@ -32,13 +32,13 @@ def shadow_rows(found: ShadowDocument, screen: Screen) -> Iterator[str]:
 def _doubts(found: ShadowDocument) -> Iterator[str]:
     if found.saturated_seconds:
         yield (
-            f"For {format_seconds(found.saturated_seconds)} the target was too small for its load: more may have been "
-            "asked for than showed, and the shadow may be too small there."
+            f"For {format_seconds(found.saturated_seconds)} the target was too small for its load. The metrics may "
+            "show too little of it then, and the shadow may be too small."
         )
     if found.guessed_seconds:
         yield (
-            f"For {format_seconds(found.guessed_seconds)} it is unknown how long a queue would have been with the "
-            "shadow's instances; `autoscaler explain` says why."
+            f"For {format_seconds(found.guessed_seconds)} the length that a queue would have had with the shadow's "
+            "instances is unknown; `autoscaler explain` shows why."
         )
 
 

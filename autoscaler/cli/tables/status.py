@@ -1,4 +1,4 @@
-"""`autoscaler status`: the daemon, and one row a connection."""
+"""`autoscaler status`: the daemon, and one row for each connection."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ _HEADER: Final = ("CONNECTION", "TYPE", "STATE", "SHARDS", "LAST CYCLE", "LAST A
 
 
 def daemon_lines(daemon: DaemonStatus, now: datetime) -> Sequence[str]:
-    """What it is, in lines."""
+    """Return lines about the daemon."""
     autoscalers = "1 autoscaler" if daemon.autoscalers == 1 else f"{daemon.autoscalers} autoscalers"
     lines = [
         f"Version:        {clean(daemon.version)}",
@@ -25,18 +25,18 @@ def daemon_lines(daemon: DaemonStatus, now: datetime) -> Sequence[str]:
 
 
 def alone_lines(daemon: DaemonStatus) -> Iterator[str]:
-    """The queries that are sent alone, by source, in lines: which autoscalers have them, and why."""
+    """Yield lines about the queries that are sent alone, by source, with their autoscalers and the reasons."""
     for source in daemon.sources:
         if source.queries_alone:
             yield ""
-            yield f"prometheus {source.name}: the daemon asks {source.queries_alone} alone, until cheap for ten minutes"
+            yield f"prometheus {source.name}: {source.queries_alone} sent alone, until cheap for ten minutes"
         for each in source.asked_alone:
             yield f"  {', '.join(each.autoscalers)}, {each.reason}: {' '.join(each.query.split())}"
             yield f"    {each.said}"
 
 
 def connection_rows(daemon: DaemonStatus, now: datetime, screen: Screen) -> Sequence[str]:
-    """The table of its connections, in lines."""
+    """Return the table of connections, in lines."""
     return Table(_HEADER, screen).lines([_row(each, now) for each in daemon.connections])
 
 

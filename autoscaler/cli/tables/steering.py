@@ -1,4 +1,4 @@
-"""What operators have asked for, in words."""
+"""Texts about pauses and overrides."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,17 +16,17 @@ _SCOPES: Final[Mapping[Direction, str]] = {
 
 
 def scope(pause: PauseDocument) -> str:
-    """What it stops: `scaling in`, `scaling`."""
+    """Return what a pause stops: `scaling in`, `scaling`."""
     return _SCOPES[pause.direction]
 
 
 def bounds(override: OverrideDocument) -> str:
-    """The bounds in place of the configuration's: `min 2, max 8`."""
+    """Return the bounds of an override: `min 2, max 8`."""
     words = (("min", override.minimum), ("max", override.maximum))
     return ", ".join(f"{word} {bound}" for word, bound in words if bound is not None)
 
 
 def asked(given: PauseDocument | OverrideDocument, now: datetime) -> str:
-    """By whom, for how long and why."""
+    """Return who asked, for how long and why."""
     end = "until it is resumed" if given.until is None else f"for another {format_age(given.until - now)}"
     return f"by {given.by}, {end}" + (f": {given.reason}" if given.reason else "")

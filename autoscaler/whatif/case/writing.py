@@ -42,7 +42,7 @@ def write_case(
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWN_ALONE)
     except FileExistsError:
-        raise CaseError(f"{file} is there already; name another file") from None
+        raise CaseError(f"{file} already exists; name another file") from None
     except (OSError, ValueError) as error:
         raise CaseError(f"{file} cannot be written: {reason(error)}") from None
     header = Header(case=FORMAT, program=VERSION, autoscaler=name, since=since, until=until, anonymized=anonymized)

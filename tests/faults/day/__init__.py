@@ -1,4 +1,1 @@
-"""A day of a daemon in minutes: its clocks run fast, and reloads, restarts and faults come as in a bad week.
-
-`python -m tests.faults.day --hours 24` lives it by itself.
-"""
+"""A day of a daemon in minutes: its clocks run fast, and reloads, restarts and faults come as in a bad week."""

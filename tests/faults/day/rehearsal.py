@@ -13,7 +13,7 @@ from tests.faults.day.config import MAX_SIZE_BYTES
 from tests.faults.day.happenings import day
 from tests.faults.day.measure import Measure, Sample, quarter
 from tests.faults.day.world import SPEED, World, world
-from tests.faults.rehearsal import Row
+from tests.faults.rehearsal import Extent, Row
 from tests.faults.remembered import forgotten
 
 _LASTS: Final = 1 / 180
@@ -45,13 +45,13 @@ class Lived:
     broken: list[str] = field(default_factory=list)
 
 
-def rehearse(folder: Path, short: bool) -> Iterator[Row]:
-    """24 hours of 200 autoscalers in 24 minutes; in short ten minutes of 40, in ten seconds."""
-    return lived(folder, *((1 / 6, 40) if short else (24.0, 200)), short=short)
+def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
+    """24 hours of 200 autoscalers in 24 minutes; in short ten minutes of 40, in ten seconds.
 
-
-def lived(folder: Path, hours: float, autoscalers: int, *, short: bool) -> Iterator[Row]:
-    """So many hours of a day. Raises AssertionError where the daemon does not even begin."""
+    Raises AssertionError where the daemon does not even begin.
+    """
+    short = extent.short
+    hours, autoscalers = (1 / 6, 40) if short else (extent.hours, 200)
     with world(folder, autoscalers) as found:
         seen = _live(found, hours * 3600 / SPEED, short=short)
         assert found.stop(signal.SIGTERM) == 0

@@ -12,13 +12,13 @@ from typing import Final
 
 import requests
 
-from bench.hostile import daemon
-from bench.hostile.daemon import OPEN, Daemon
-from bench.hostile.log import Stretch
 from tests.daemon.running import end_workers
 from tests.faults.day.config import Wanted, write
 from tests.faults.day.load import Load
 from tests.faults.filesystems import in_memory, require_mounts
+from tests.faults.hostile import daemon
+from tests.faults.hostile.daemon import OPEN, Daemon
+from tests.faults.hostile.log import Stretch
 from tests.servers.exporter import running_exporter
 from tests.servers.faults import Faults, running_faults
 from tests.servers.prometheus import running_prometheus, static
@@ -62,7 +62,7 @@ class World:
         self.names, self._load.on = list(on), on
 
     def start(self) -> None:
-        """A daemon on the configuration as it is. Raises BenchError."""
+        """A daemon on the configuration as it is. Raises AssertionError."""
         running = daemon.running(self.folder / "autoscaler.yaml", OPEN, self.clock.env)
         self.daemon = self._running.enter_context(running)
 

@@ -77,7 +77,7 @@ def _age_lost() -> None:
     from msgspec.structs import replace
 
     from autoscaler.model import Autoscaler, History
-    from autoscaler.runtime.connected import Ports
+    from autoscaler.runtime.running_shard import Ports
 
     recall = Ports.recall
     known: dict[int, frozenset[str]] = {}
@@ -105,8 +105,8 @@ def _no_seq() -> None:
     """What the state holds is believed, also where a standby was promoted that has not heard of the newest."""
     from autoscaler.record import entries, ledger
 
-    def load_older(connection: Any, name: str, followed: Any, _: Any = None) -> Any:
-        return entries.load_entries(connection, name, followed)
+    def load_older(connection: Any, name: str, moment: Any, keys: Any = None, held: Any = None) -> Any:
+        return entries.load_entries(connection, name, moment, keys)
 
     vars(ledger)["load_entries"] = load_older
 

@@ -17,7 +17,7 @@ from tests.faults.hosts.plants import PLANTS
 from tests.faults.hosts.reconfigured import RECONFIGURED
 from tests.faults.hosts.scenarios import PROMOTED
 from tests.faults.hosts.world import LEASE_SECONDS, running_world
-from tests.faults.rehearsal import Row
+from tests.faults.rehearsal import Extent, Row
 
 RUNS: Final = 30
 SIDE_BY_SIDE: Final = (
@@ -52,10 +52,10 @@ _STOPPED_WITHIN_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 1.0
 
 
-def rehearse(folder: Path, short: bool) -> Iterator[Row]:
+def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
     """A row for each kind, then those of all their writes and decisions together, then one for each planted bug."""
     outcomes: list[Outcome] = []
-    if short:
+    if extent.short:
         (folder / "world").mkdir()
         with running_world(folder / "world", seed=0, lease_seconds=_SHORT_LEASE_SECONDS) as world:
             outcomes.append(endure(world, "kill -9 and SIGSTOP", _SHORT))
@@ -65,7 +65,7 @@ def rehearse(folder: Path, short: bool) -> Iterator[Row]:
             outcomes.append(outcome)
             yield _of_kind(outcome, 2 * LEASE_SECONDS)
     yield from _of_all(outcomes)
-    for number, bug in enumerate(_SHORT_PLANTS if short else PLANTS):
+    for number, bug in enumerate(_SHORT_PLANTS if extent.short else PLANTS):
         home = folder / f"p{number}"
         home.mkdir()
         findings = found(bug, home, _SHORT_LEASE_SECONDS)
@@ -145,8 +145,6 @@ def _of_all(outcomes: Sequence[Outcome]) -> Iterator[Row]:
         lambda each: each.compared.broken,
         accepted,
     )
-    accepted = sum(each.uncompared.accepted for each in outcomes)
-    late = sum(len(each.uncompared.late) for each in outcomes)
     accepted = sum(each.uncompared.accepted for each in outcomes)
     late = sum(len(each.uncompared.late) for each in outcomes)
     yield row(

@@ -48,14 +48,12 @@ def kill(world: World, run: int) -> Takeover | None:
 def kill_unsent(world: World, run: int) -> Takeover | None:
     """A daemon is killed (-9) when it is about to ask AWS for a size: what it has kept of that by then is not true."""
     victim = _victim(world, Moment.LOOK)
-    names = world.held()[victim.number]
-    struck: list[int] = []
 
     def lose(write: Write) -> None:
         write.lost = True
 
-    strike(victim, Moment.REQUEST, lambda: struck.append(victim.kill()), lose, backends=("aws",))
-    took = _taken_over(world, victim, names, struck[0])
+    names, at = _strike(world, victim, Moment.REQUEST, victim.kill, lose, backends=("aws",))
+    took = _taken_over(world, victim, names, at)
     victim.start()
     world.wait_until_even()
     return took
@@ -167,7 +165,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
 }
 
 
-def _stopped(world: World, moment: Moment, *, suspended: bool) -> Takeover:
+def _stopped(world: World, moment: Moment, *, suspended: bool) -> Takeover | None:
     victim = _victim(world, moment)
     names, at = _strike(world, victim, moment, victim.pause)
     took = _taken_over(world, victim, names, at)
@@ -185,19 +183,33 @@ def _victim(world: World, moment: Moment = Moment.RANDOM) -> Host:
     )
 
 
-def _strike(world: World, victim: Host, moment: Moment, fault: Callable[[], int]) -> tuple[Collection[str], int]:
+def _strike(
+    world: World,
+    victim: Host,
+    moment: Moment,
+    fault: Callable[[], int],
+    late: Callable[[Write], object] | None = None,
+    backends: Collection[str] | None = None,
+) -> tuple[Collection[str], int]:
     """Cause it; the autoscalers that the victim served then, and when it was."""
     if moment is Moment.RANDOM:
         time.sleep(world.chance.uniform(0, 1))
-    names = world.held()[victim.number]
     struck: list[int] = []
-    late = world.chance.choice(_LATE_LEASES) * world.lease_seconds
-    strike(victim, moment, lambda: struck.append(fault()), lambda _: time.sleep(late))
+    names: set[str] = set()
+
+    def cause() -> None:
+        struck.append(fault())
+        names.update(world.held().get(victim.number, ()))  # no daemon can have taken one over yet
+
+    seconds = world.chance.choice(_LATE_LEASES) * world.lease_seconds
+    strike(victim, moment, cause, late or (lambda _: time.sleep(seconds)), backends)
     return names, struck[0]
 
 
-def _taken_over(world: World, victim: Host, names: Collection[str], at: int) -> Takeover:
-    """Once others serve these autoscalers and have decided about them."""
+def _taken_over(world: World, victim: Host, names: Collection[str], at: int) -> Takeover | None:
+    """Once others serve these autoscalers and have decided about them. None: the victim served none."""
+    if not names:
+        return None
 
     def others_hold() -> bool:
         held = world.held()

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from tests.faults.hosts.rehearsal import rehearse
-from tests.faults.rehearsal import held
+from tests.faults.rehearsal import SHORT, held
 
 pytestmark = pytest.mark.slow
 
 
 def test_no_daemon_writes_what_another_one_has_taken_over(tmp_path: Path) -> None:
     """One is killed between a write and its answer, one is stopped between an intent's commit and its write."""
-    held(rehearse(tmp_path, True))
+    held(rehearse(tmp_path, SHORT))

@@ -16,7 +16,7 @@ _BYTES: Final = 48 * 2**20
 _READ_ONLY: Final = "remount,abort"
 """What ext4 does by itself at an error, with errors=remount-ro (ext4(5))."""
 _RELEASED_SECONDS: Final = 60.0
-_WAITS: Final = "another write has been under way for 10 s; check its disk"
+_WAITS: Final = "another write has taken more than 10 s; check its disk"
 """What is said of a cycle that only waits for another one's commit."""
 _MISSED: Final = 5
 _SHARDS: Final = ("local", "other")

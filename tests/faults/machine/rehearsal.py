@@ -1,13 +1,13 @@
 """Each of them, several times, and what is promised of it."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from tests.faults.filesystems import require_mounts
 from tests.faults.machine import clocks, disks, states
 from tests.faults.machine.scene import Scene, Stage, stage
-from tests.faults.rehearsal import Row
+from tests.faults.rehearsal import Extent, Row
 
 RUNS: Final = 4
 """In the long form; of a clock's steps each comes once."""
@@ -22,13 +22,10 @@ _SHORT: Final = (
 )
 
 
-def rehearse(folder: Path, short: bool) -> Iterator[Row]:
-    """Every case so often; in short some of them once."""
-    return rehearsed(folder, [name for name in CASES if not short or name in _SHORT], 1 if short else RUNS)
-
-
-def rehearsed(folder: Path, names: Collection[str], runs: int) -> Iterator[Row]:
-    """A row for each of these."""
+def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
+    """A row for each case; in short some of them, once."""
+    names = [name for name in CASES if extent.takes(name) and (name in _SHORT or not extent.short)]
+    runs = 1 if extent.short else RUNS
     (folder / "prometheus").mkdir()
     with stage(folder / "prometheus") as found:
         for number, name in enumerate(names):

@@ -26,6 +26,7 @@ from autoscaler.record.times import to_micros
 from tests.decide.build import CPU_60, QUEUE_15, metric, samples, scaler
 from tests.documents.lives import Recorded, open_state
 from tests.replaced import replace
+from tests.steering import steer
 from tests.web.serving import Daemon, Served, serving
 from tests.web.unix import THIS_USER
 
@@ -85,7 +86,7 @@ def test_a_brake_that_is_on_is_shown_with_what_it_prevents(tmp_path: Path) -> No
             life.queue(150)
             holding = site.get("/autoscalers/web").text
     assert "The brake outsideChange is on: something else set the size from 3 to 5" in idle
-    assert "<dt>Brake outsideChange</dt><dd>a size that somebody else set is left for 10m</dd>" in idle
+    assert "<dt>Brake outsideChange</dt><dd>a size that another program or person set is kept for 10m</dd>" in idle
     assert "The brake outsideChange is on" not in holding
     assert "Limited: something else set the size from 3 to 5" in holding
 
@@ -96,7 +97,7 @@ def test_a_pause_is_shown_beside_a_failure(tmp_path: Path, path: str) -> None:
     with open_state(tmp_path) as state:
         life = Recorded(state.ledger("fleet"), scaler(QUEUE_15))
         life.step(MetricError("no answer"))
-        state.steer("web", Steering(Pause(Direction.BOTH, "ann", "release", life.now, None)))
+        steer(state, "web", Steering(Pause(Direction.BOTH, "ann", "release", life.now, None)))
         with serving_pages(state, life) as site:
             shown = site.get(path).text
     assert 'class="badge failing error"' in shown

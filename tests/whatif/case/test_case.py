@@ -114,7 +114,7 @@ def test_its_owner_alone_may_read_it(tmp_path: Path) -> None:
 
 def test_a_file_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "case.jsonl.gz").write_text("mine")
-    with pytest.raises(CaseError, match="is there already"):
+    with pytest.raises(CaseError, match="already exists"):
         written(tmp_path, eventful().moments)
     assert (tmp_path / "case.jsonl.gz").read_text() == "mine"
 

@@ -67,7 +67,7 @@ def test_the_report_lists_where_they_part(world: Waves, quick: str, tmp_path: Pa
     arguments = ("--candidate", str(odd), "--against", str(world.file), "--html", str(file))
     assert world.run("replay", "web", *arguments).code == 0
     text = file.read_text()
-    section = text[text.index('aria-labelledby="divergences-0"') : text.index("To know of")]
+    section = text[text.index('id="divergences-0"') : text.index("To know of")]
     assert "autoscaler.yaml: ScaleDownStabilized, " in section
     assert "&lt;b&gt;new.yaml: " in section
     assert "<b>new" not in text

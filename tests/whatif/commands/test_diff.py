@@ -122,7 +122,7 @@ def test_it_needs_no_daemon(online: Scene, written: Path) -> None:
     said = without_daemon(online, "diff", str(edited(written, "maxReplicas: 10", "maxReplicas: 12")))
     assert said.code == 0
     assert said.lines[2].split() == ["maxReplicas", "10", "12"]
-    assert "this is read from its state" in said.err
+    assert "the following is from its state" in said.err
 
 
 def test_autoscalers_come_and_go(online: Scene, written: Path) -> None:

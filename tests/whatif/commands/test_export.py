@@ -112,7 +112,7 @@ def test_a_name_that_nobody_knows_names_the_nearest(offline: Scene, tmp_path: Pa
 def test_a_file_that_is_there_is_not_written_over(offline: Scene, tmp_path: Path) -> None:
     file = exported(offline, tmp_path)
     said = offline.run("export", "web", "--output-file", str(file))
-    assert (said.code, said.err) == (1, f"{file} is there already; name another file\n")
+    assert (said.code, said.err) == (1, f"{file} already exists; name another file\n")
 
 
 def test_a_time_without_cycles_makes_no_file(offline: Scene, tmp_path: Path) -> None:

@@ -11,17 +11,18 @@ from typing import Any, Final
 
 import requests
 
-from bench.hostile import adapter, daemon, prometheus
-from bench.hostile import backend as backends
-from bench.hostile.backend import Backend
-from bench.hostile.case import Case, Day, Ended
-from bench.hostile.config import AFAR, BAD, CALM, WINDOWED, WINDOWED_SIZE, write
-from bench.hostile.daemon import OPEN, Access, BenchError, Daemon
-from bench.hostile.load import Load
-from bench.hostile.measure import Bounds, Meter, Row, largest_page
-from bench.hostile.notes import Notes
-from bench.hostile.prometheus import Prometheus
 from tests.daemon.running import workers
+from tests.faults.hostile import adapter, daemon, prometheus
+from tests.faults.hostile import backend as backends
+from tests.faults.hostile.backend import Backend
+from tests.faults.hostile.case import Case, Day, Ended
+from tests.faults.hostile.config import AFAR, BAD, CALM, WINDOWED, WINDOWED_SIZE, write
+from tests.faults.hostile.daemon import OPEN, Access, Daemon
+from tests.faults.hostile.load import Load
+from tests.faults.hostile.measure import Bounds, Meter, largest_page
+from tests.faults.hostile.notes import Notes
+from tests.faults.hostile.prometheus import Prometheus
+from tests.faults.rehearsal import Row
 from tests.servers.files import replace_text
 from tests.servers.stepped_clock import SteppedClock
 
@@ -58,7 +59,7 @@ class World:
         self._stack = ExitStack()
 
     def begin(self) -> None:
-        """Start the daemon, and wait until every autoscaler is where it belongs. Raises BenchError."""
+        """Start the daemon, and wait until every autoscaler is where it belongs. Raises AssertionError."""
         self._heal()
         self.good.values[f"{WINDOWED}_load"] = WINDOWED_SIZE
         since = time.monotonic()
@@ -71,7 +72,7 @@ class World:
             return sizes[-1:] == [WINDOWED_SIZE] and all(decided[name] for name in self.scalers if name not in AFAR)
 
         if not day.until(settled, _BEGINS_SECONDS, "not settled"):
-            raise BenchError(f"not every autoscaler is where it belongs: {dict(day.log.decided)}, {day.log.errors}")
+            raise AssertionError(f"not every autoscaler is where it belongs: {dict(day.log.decided)}, {day.log.errors}")
         self.good.values[f"{WINDOWED}_load"] = 1  # from here on its window of an hour is all that holds it
 
     def end(self) -> None:
@@ -82,7 +83,7 @@ class World:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
-    def endure(self, section: str, case: Case) -> Row:
+    def endure(self, case: Case) -> Row:
         """One bad day, measured, and the healing after it."""
         meter = self._meter()
         day, page = Day(self, meter), 0
@@ -96,16 +97,15 @@ class World:
             day.problems.append(f"the daemon was {why}")
         except requests.RequestException as error:
             day.problems.append(f"the page does not answer ({type(error).__name__})")
-        row = meter.row(section, case.name, page)
+        figures, problems = meter.figures(page)
         self._heal()
         if self.daemon.alive:
             self._see_it_heal(day)
         else:
             self._stack.close()
             self.begin()
-        row.problems += day.problems
-        row.note = case.note
-        return row
+        seen = f"{figures}; {case.note}" if case.note else str(figures)
+        return Row(1, case.name, seen, [*problems, *day.problems])
 
     def make_odd(self, targets: Mapping[str, str]) -> None:
         """What the adapter answers for these targets from now on is odd."""

@@ -1,14 +1,14 @@
-"""What one bad day cost: a row of the table, and what of it is not clean."""
+"""What one bad day cost, and what of it is not clean."""
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
-from bench.hostile.daemon import Daemon
-from bench.hostile.load import Load
-from bench.hostile.log import NOT_JSON, Stretch
-from bench.hostile.notes import Notes
+from tests.faults.hostile.daemon import Daemon
+from tests.faults.hostile.load import Load
+from tests.faults.hostile.log import NOT_JSON, Stretch
+from tests.faults.hostile.notes import Notes
 
 PAGES: Final = ("/", "/autoscalers/bad", "/metrics")
 FORBIDDEN: Final = (
@@ -42,37 +42,35 @@ class Bounds:
     page_bytes: int = 2**20
 
 
-@dataclass(slots=True)
-class Row:
-    """One case."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Of one day."""
 
-    section: str
-    case: str
-    expected: int = 0
+    expected: int
     """Decisions of the good autoscaler that were planned."""
-    made: int = 0
-    in_time: int = 0
+    made: int
+    in_time: int
     """Those whose cycle began within one period of its plan."""
-    moves: int = 0
+    moves: int
     """Of the good autoscaler's load."""
-    followed: int = 0
+    followed: int
     """Of those, the ones followed within the bound."""
-    slowest_seconds: float = 0.0
-    peak_mebibytes: float = 0.0
-    log_lines: int = 0
-    log_bytes: int = 0
-    state_bytes: int = 0
+    slowest_seconds: float
+    peak_mebibytes: float
+    log_lines: int
+    log_bytes: int
+    state_bytes: int
     """Grown."""
-    page_bytes: int = 0
+    page_bytes: int
     """The largest of the page, its detail and /metrics."""
-    problems: list[str] = field(default_factory=list)
-    """What is not clean; nothing: it is."""
-    note: str = ""
 
-    @property
-    def clean(self) -> bool:
-        """Whether everything was as promised."""
-        return not self.problems
+    def __str__(self) -> str:
+        return (
+            f"{self.made}/{self.in_time}/{self.expected} decisions made/in time/planned; {self.followed}/{self.moves} "
+            f"moves followed, slowest {self.slowest_seconds:.1f} s; memory {self.peak_mebibytes:.0f} MiB; "
+            f"log {self.log_lines} lines, {_size(self.log_bytes)}; state {_size(self.state_bytes)}; "
+            f"page {_size(self.page_bytes)}"
+        )
 
 
 class Meter:
@@ -95,17 +93,15 @@ class Meter:
         self.log.join(self._daemon.new_log())
         return self.log
 
-    def row(self, section: str, case: str, page_bytes: int) -> Row:
-        """The day up to now, its problems named."""
+    def figures(self, page_bytes: int) -> tuple[Figures, Sequence[str]]:
+        """The day up to now, and its problems: none, it was clean."""
         log, ended = self.read_log(), time.monotonic()
         cycles = [at for at in self._notes.begun(self.began) if at <= ended]
         moves = self._load.moves(self.began)
         limit = self._bounds.followed_periods * self._period
         after = [move.after_seconds for move in moves if move.after_seconds is not None]
         made = log.decided["good"]
-        row = Row(
-            section,
-            case,
+        found = Figures(
             expected=int((ended - self.began) / self._period),
             made=made,
             in_time=min(made, self._punctual(cycles)),
@@ -118,8 +114,7 @@ class Meter:
             state_bytes=self._daemon.state_bytes() - self._state,
             page_bytes=page_bytes,
         )
-        row.problems += self._problems(row, log)
-        return row
+        return found, [*self._problems(found, log)]
 
     def _punctual(self, cycles: Sequence[float]) -> int:
         """Plans of the shard's grid in whose period a cycle began. Its anchor is the connection's second cycle."""
@@ -127,24 +122,25 @@ class Meter:
         anchor = first[-1] if first else 0.0
         return len({int((at - anchor) / self._period + _EARLY) for at in cycles})
 
-    def _problems(self, row: Row, log: Stretch) -> Iterator[str]:
+    def _problems(self, found: Figures, log: Stretch) -> Iterator[str]:
         bounds = self._bounds
-        least = min(row.expected - 1, int(row.expected * bounds.in_time_ratio))
-        decisions = (row.expected + 2) * self._scalers
+        least = min(found.expected - 1, int(found.expected * bounds.in_time_ratio))
+        decisions = (found.expected + 2) * self._scalers
         beyond = {
-            f"{row.expected - row.made} of {row.expected} decisions of the good autoscaler not made": row.made < least,
-            f"{row.made - row.in_time} of {row.expected} decisions of the good autoscaler late": (
-                row.in_time < least <= row.made
+            f"{found.expected - found.made} of {found.expected} decisions of the good autoscaler not made": found.made
+            < least,
+            f"{found.made - found.in_time} of {found.expected} decisions of the good autoscaler late": (
+                found.in_time < least <= found.made
             ),
-            f"{row.moves - row.followed} of {row.moves} moves of its load not followed in time": (
-                row.followed < row.moves
+            f"{found.moves - found.followed} of {found.moves} moves of its load not followed in time": (
+                found.followed < found.moves
             ),
-            f"memory rose to {row.peak_mebibytes:.0f} MiB, from {self._began_mebibytes:.0f}": row.peak_mebibytes
+            f"memory rose to {found.peak_mebibytes:.0f} MiB, from {self._began_mebibytes:.0f}": found.peak_mebibytes
             > bounds.peak_mebibytes,
-            f"{row.log_bytes / 2**20:.1f} MiB of log": row.log_bytes > decisions * bounds.log_bytes_per_decision,
-            f"{row.log_lines} lines of log": row.log_lines > 2 * decisions,
-            f"the state grew by {row.state_bytes / 2**20:.1f} MiB": row.state_bytes > bounds.state_bytes,
-            f"a page of {row.page_bytes / 2**20:.1f} MiB": row.page_bytes > bounds.page_bytes,
+            f"{found.log_bytes / 2**20:.1f} MiB of log": found.log_bytes > decisions * bounds.log_bytes_per_decision,
+            f"{found.log_lines} lines of log": found.log_lines > 2 * decisions,
+            f"the state grew by {found.state_bytes / 2**20:.1f} MiB": found.state_bytes > bounds.state_bytes,
+            f"a page of {found.page_bytes / 2**20:.1f} MiB": found.page_bytes > bounds.page_bytes,
             f"control characters in {log.unprintable} lines of the log": log.unprintable > 0,
         }
         yield from (problem for problem, holds in beyond.items() if holds)
@@ -161,3 +157,9 @@ def largest_page(daemon: Daemon) -> int:
         answer = daemon.ask(path)
         sizes.append(len(answer.content))
     return max(sizes)
+
+
+def _size(count: int) -> str:
+    if abs(count) < 10 * 2**20:
+        return f"{count / 1024:.0f}K"
+    return f"{count / 2**20:.0f}M"

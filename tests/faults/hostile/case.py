@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from bench.hostile.log import Stretch
-from bench.hostile.measure import Meter
-from bench.hostile.prometheus import Prometheus
+from tests.faults.hostile.log import Stretch
+from tests.faults.hostile.measure import Meter
+from tests.faults.hostile.prometheus import Prometheus
 
 if TYPE_CHECKING:
-    from bench.hostile.world import World
+    from tests.faults.hostile.world import World
 
 _POLL_SECONDS: Final = 0.1
 _LONGEST_PERIODS: Final = 40

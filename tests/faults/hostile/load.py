@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Final
 
-from bench.hostile.notes import Notes
-from bench.hostile.prometheus import Prometheus
+from tests.faults.hostile.notes import Notes
+from tests.faults.hostile.prometheus import Prometheus
 
 SERIES: Final = "good_load"
 TARGET: Final = "good"

@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from bench.hostile.case import Case, Day
-from bench.hostile.prometheus import Asked, Reply, samples, vector, with_headers
+from tests.faults.hostile.case import Case, Day
+from tests.faults.hostile.prometheus import Asked, Reply, samples, vector, with_headers
 from tests.servers.scripted import Wire
 
 _HUGE: Final = 10 * 2**20
@@ -51,7 +51,7 @@ def _sends(body: Callable[[], bytes], status: str = "200 OK", headers: bytes = b
 
     def happens(day: Day) -> None:
         made = body()
-        _answers(lambda wire, asked: wire.answer(made, status, headers))(day)  # noqa: ARG005 - whatever is asked
+        _answers(lambda wire, asked: wire.answer(made, status, headers))(day)
 
     return happens
 
@@ -106,18 +106,18 @@ def _huge_backend(day: Day) -> None:
     day.lasts()
 
 
-def _trickled_headers(wire: Wire, asked: Asked) -> None:  # noqa: ARG001 - whatever is asked
+def _trickled_headers(wire: Wire, asked: Asked) -> None:
     """One header without an end: after a hundred of them a client gives up."""
     wire.send(b"HTTP/1.1 200 OK\r\nX-Header: ")
     wire.repeat(b"x", every_seconds=0.2)
 
 
-def _interim(wire: Wire, asked: Asked) -> None:  # noqa: ARG001 - whatever is asked
+def _interim(wire: Wire, asked: Asked) -> None:
     """That the answer is on its way, and again."""
     wire.repeat(b"HTTP/1.1 100 Continue\r\n\r\n", every_seconds=0.1)
 
 
-def _trickled_body(wire: Wire, asked: Asked) -> None:  # noqa: ARG001 - whatever is asked
+def _trickled_body(wire: Wire, asked: Asked) -> None:
     wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
     wire.repeat(b" ", every_seconds=0.1)
 

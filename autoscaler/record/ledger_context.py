@@ -1,4 +1,4 @@
-"""What the ledgers of one process share, and what a cycle recalls from one."""
+"""What all ledgers of a process use, and what a ledger's `recall` returns."""
 
 from dataclasses import dataclass
 from typing import NoReturn
@@ -15,8 +15,8 @@ from autoscaler.record.steering import SteeringCache
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """What all ledgers of a process share."""
+class LedgerContext:
+    """What all ledgers of a process use."""
 
     database: Database
     readers: Engine
@@ -25,18 +25,18 @@ class Shared:
     newest: dict[ShardName, int]
     """Shard -> the newest epoch that this process began."""
     leases: Leases | None
-    """PostgreSQL: which shards this process holds."""
+    """The leases of this process; None on SQLite."""
     latest: dict[Key, Newest]
-    """What was committed last about each autoscaler, for readers: they never wait for a shard."""
+    """The newest committed decision of each autoscaler, for readers."""
 
 
 class Histories(dict[str, History]):
-    """By the autoscaler's name."""
+    """Histories by autoscaler name. Access to a damaged one raises its StateError."""
 
     def __init__(self) -> None:
         super().__init__()
         self.damaged: dict[str, str] = {}
-        """Name -> what is wrong with its record, and what to do."""
+        """Autoscaler's name -> the reason and the remedy."""
 
     def __missing__(self, name: str) -> NoReturn:
         if name in self.damaged:

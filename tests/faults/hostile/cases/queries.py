@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from bench.hostile.case import Case, Day
 from tests.daemon.running import RunningDaemon, autoscaler, external, running_daemon, write_config
+from tests.faults.hostile.case import Case, Day
 from tests.servers.heavy import HEAVY, LIGHT, expression, groups
 
 _PERIOD: Final = "2s"

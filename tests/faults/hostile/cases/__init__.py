@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from bench.hostile.case import Case
-from bench.hostile.cases import answers, clocks, names, queries, sockets, users, writes
+from tests.faults.hostile.case import Case
+from tests.faults.hostile.cases import answers, clocks, names, queries, sockets, users, writes
 
 SECTIONS: Final[Mapping[str, Sequence[Case]]] = {
     "Answers": answers.CASES,

@@ -1,4 +1,4 @@
-"""One shard that runs: its adapter, its ledger, and what its cycles work with."""
+"""One running shard: its adapter, its ledger, and the ports of its cycles."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,30 +24,30 @@ from autoscaler.model import (
 )
 from autoscaler.observe import Connect, Connection, Gates, Observer, Prometheus, Queries
 from autoscaler.record import Ledger
-from autoscaler.runtime.building import Built
+from autoscaler.runtime.building import BuiltAdapter
 from autoscaler.runtime.membership import Membership
 from autoscaler.runtime.wanted import Wanted
 from autoscaler.schedule import Shard, Work
 from autoscaler.target import canonical, load
 
 _HANGS_AFTER_PERIODS: Final = 3
-"""How far past its deadline a shard is superseded."""
+"""Periods past its deadline after which a shard is superseded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """`cycle.Ports` of one shard."""
+    """Implements `cycle.Ports` for one shard."""
 
     observer: Observer
     ledger: Ledger
     actuator: Actuator
     clock: Clock
     membership: Membership | None = None
-    """None: the daemon has the state for itself."""
+    """None: no other daemon shares the state."""
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
-        """With what is known of the targets' instances, as old as it is by now. What is scaled is claimed before."""
-        call = self._divided(call)
+        """Claim what the shard scales and load its memory, then observe."""
+        call = self._with_members(call)
         if call.moment is not None:
             self.ledger.follow_clock(call.moment)
         self.ledger.claim()
@@ -56,21 +56,21 @@ class Ports:
         return self.observer.observe(scalers, call, known)
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
-        """From the ledger."""
+        """Return the histories in the ledger."""
         return self.ledger.recall(scalers)
 
     def standing(self, now: datetime) -> Standing:
-        """From the ledger, with the targets to which an earlier write is under way."""
+        """Return the ledger's standing, with the targets that have an earlier write under way."""
         return self.ledger.standing(now, self.actuator.begin())
 
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
-        """Into the ledger."""
+        """Commit the intents in the ledger."""
         return self.ledger.intend(decisions, self.actuator.busy)
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
-        """Through the adapter, before the lease ends."""
-        call = self._divided(call)
-        if self.membership is not None:  # a successor may write from then on
+        """Write through the adapter until the deadline or the end of the lease."""
+        call = self._with_members(call)
+        if self.membership is not None:  # after the lease another daemon may write
             left = self.clock.monotonic() + self.membership.seconds_left()
             call = replace(call, deadline=min(call.deadline, left))
         return self.actuator.act(decisions, call)
@@ -78,25 +78,25 @@ class Ports:
     def record(
         self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
     ) -> Mapping[str, Exception]:
-        """Into the ledger."""
+        """Commit the result in the ledger."""
         return self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
-        """Through the adapter."""
-        self.actuator.announce(decisions, self._divided(call))
+        """Announce through the adapter."""
+        self.actuator.announce(decisions, self._with_members(call))
 
-    def _divided(self, call: Call) -> Call:
-        """With how many daemons there are."""
+    def _with_members(self, call: Call) -> Call:
+        """Return the call with the number of daemons."""
         return call if self.membership is None else replace(call, members=self.membership.members)
 
 
-class Connected:
-    """A shard in the one epoch of its ledger. Used from the main thread; the shard's own works with `Work` alone."""
+class RunningShard:
+    """A shard in one epoch. Used by the main thread; the shard's own thread uses only its `Work`."""
 
     def __init__(
         self,
         wanted: Wanted,
-        built: Built,
+        built: BuiltAdapter,
         ledger: Ledger,
         shard: Shard,
         clock: Clock,
@@ -106,10 +106,9 @@ class Connected:
         membership: Membership | None = None,
         connect: Connect = Prometheus,
     ) -> None:
-        """`shard` has no work yet, and is given its first. `gates`: the sources', of the whole daemon.
+        """`shard` gets its first work. `gates`: those of the daemon's sources.
 
-        `membership`: this daemon's among those that share the state; None: it has it for itself. `connect`: makes the
-        client of a source.
+        `membership`: this daemon's; None if no other daemon shares the state. `connect`: returns a source's client.
         """
         name = shard.name.adapter
         adapter = metered(name, built.adapter, metrics, clock)
@@ -127,55 +126,54 @@ class Connected:
         self._ledger = ledger
         self._connection = Connection(name, adapter, clock, logger, wanted.adapter.section.type)
         self._actuator = Actuator(adapter, clock, logger, ledger.is_current, shard.name.of)
-        self._observer = self._observing()
+        self._observer = self._new_observer()
         shard.assign(self._work())
 
     @property
     def name(self) -> ShardName:
-        """The shard's."""
+        """The shard's name."""
         return self.shard.name
 
     @property
     def member(self) -> str | None:
-        """As which member its daemon held the shard when this began; None: the daemon has the state for itself."""
+        """The member that held the shard when it began; None if no other daemon shares the state."""
         return self._ledger.member
 
     def follow(self, wanted: Wanted) -> bool:
-        """From its next cycle on it serves this, with the adapter that it has. Returns whether that is something else.
+        """Serve this from the next cycle on, with the same adapter and ledger. Returns whether anything changed.
 
-        The cycle that is running goes on with what it has; what has not changed is kept: the ledger, and where the
-        sources are the same, the connections to them.
+        The running cycle is not changed. Connections to unchanged sources are kept.
         """
         before, self.wanted = self.wanted, wanted
         if wanted == before:
             return False
         if wanted.sources != before.sources:
-            self._observer = self._observing()
+            self._observer = self._new_observer()
         self.shard.assign(self._work())
         return True
 
     def stuck(self) -> bool:
-        """Whether its shard, or its adapter in a thread of its own, hangs too long to be waited for; retired or not."""
+        """Return whether its cycle, or a call of its adapter in another thread, hangs too long to be waited for."""
         shortest = min([scaler.sync_period for scaler in self.wanted.scalers], default=None)
         calls = max(self._connection.overdue_seconds(), self._actuator.overdue_seconds())
         overdue = 0.0 if shortest is None else calls / shortest.total_seconds()
         return max(self.shard.overdue_periods(), overdue) >= _HANGS_AFTER_PERIODS
 
     def overdue_seconds(self) -> float:
-        """How far past its deadline is what hangs longest; 0: nothing does."""
+        """Return the seconds that its longest hanging call is past its deadline; 0 if none hangs."""
         return max(self.shard.overdue_seconds(), self._connection.overdue_seconds(), self._actuator.overdue_seconds())
 
     def ended(self) -> bool:
-        """Whether no thread is in it any more."""
+        """Return whether no thread is running a cycle or a call of it."""
         return not (self.shard.running() or self._connection.calling() or self._actuator.writing())
 
     def end(self) -> None:
-        """Let go of what its cycles worked with. For whoever retired the shard, when it has ended."""
+        """Release what its cycles used, after the shard was retired and `ended`."""
         self.shard.end()
         self._ledger.end()
         self._observer.close()
 
-    def _observing(self) -> Observer:
+    def _new_observer(self) -> Observer:
         connections = {self.name.adapter: self._connection}
         return Observer(
             self.wanted.sources,
@@ -195,7 +193,7 @@ class Connected:
         return Work.of(scalers, ports, begin, partial(self._close_replaced, observer))
 
     def _begin(self, scalers: Sequence[Autoscaler], limits: ConnectionLimits) -> None:
-        """These are the shard's from now on. On its own thread."""
+        """Set the shard's autoscalers. On its own thread."""
         self._ledger.follow(scalers, limits, {scaler.name: self._canonical(scaler.target) for scaler in scalers})
         self._connection.follow({scaler.target for scaler in scalers})
         self.queries.follow(scalers)
@@ -204,7 +202,7 @@ class Connected:
         section = self.wanted.adapter.section
         try:
             return canonical(load(section.type), target, section.settings)
-        except Exception:  # noqa: BLE001 - foreign code; it did not raise when the configuration was checked
+        except Exception:  # noqa: BLE001 - foreign code, although it did not raise when the configuration was checked
             return target
 
     def _close_replaced(self, observer: Observer) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from bench.hostile.case import Case, Day
+from tests.faults.hostile.case import Case, Day
 
 
 def _step(seconds: float) -> Callable[[Day], None]:

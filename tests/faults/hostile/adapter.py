@@ -24,7 +24,7 @@ from autoscaler.target import (
 )
 
 _HUGE: Final = 10 * 2**20
-_ROOT: Final = Path(__file__).resolve().parents[2]
+_ROOT: Final = Path(__file__).resolve().parents[3]
 _SIZES: Final[dict[str, int]] = {}
 """By target's name; those of a connection that was replaced go on."""
 
@@ -45,7 +45,7 @@ class Odd:
     target_keys: ClassVar[frozenset[str]] = frozenset()
 
     @staticmethod
-    def target_problem(target: TargetRef, settings: OddSettings) -> str | None:  # noqa: ARG004 - the contract's signature
+    def target_problem(target: TargetRef, settings: OddSettings) -> str | None:
         """Every name is a target."""
         return None
 
@@ -54,13 +54,13 @@ class Odd:
         self._notes = context.settings.folder / f"notes-{context.name}"
         self._odd = context.settings.folder / "odd.json"
 
-    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:  # noqa: ARG002 - the contract's signature
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
         """Each at its size, but for those that are odd now."""
         self._note("observes", len(targets))
         odd = json.loads(self._odd.read_text()) if self._odd.exists() else {}
         return {target: _state(target.name, odd.get(target.name)) for target in targets}
 
-    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:  # noqa: ARG002 - the contract's signature
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Takes its time and does it."""
         time.sleep(self._settings.seconds)
         _SIZES[target.name] = change.size

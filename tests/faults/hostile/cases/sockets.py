@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from bench.hostile.case import Case, Day
+from tests.faults.hostile.case import Case, Day
 
 _IDLE: Final = 1_100
 """More than the daemon has descriptors."""

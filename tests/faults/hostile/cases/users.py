@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import requests
 
-from bench.hostile.case import Case, Day
-from bench.hostile.cases.sockets import ANSWERS_SECONDS, closed, connected, expect_an_answer
-from bench.hostile.guarded import OPERATOR, SCRAPER
+from tests.faults.hostile.case import Case, Day
+from tests.faults.hostile.cases.sockets import ANSWERS_SECONDS, closed, connected, expect_an_answer
+from tests.faults.hostile.guarded import OPERATOR, SCRAPER
 
 _PROXIED: Final = (
     "CF-Connecting-IP: 203.0.113.7",
@@ -62,7 +62,7 @@ def _no_operator(day: Day) -> None:
         status = _post(day, _PAUSE, headers={name: value} if name else {})
         day.expect(status == 403, f"a change over TCP with {header or 'no further header'} is answered {status}")
     for path in (_PAUSE, _RESUME):
-        status = day.world.daemon.change(path)
+        status = day.world.daemon.post(path, {}).status_code
         day.expect(status == 200, f"a change over the control socket is answered {status}")
     day.lasts()
 
@@ -75,7 +75,7 @@ def _held_control_sockets(day: Day) -> None:
             client.setblocking(False)
             with suppress(BlockingIOError):
                 client.connect(str(day.world.daemon.control_socket))
-        status = day.world.daemon.change(_RESUME)
+        status = day.world.daemon.post(_RESUME, {}).status_code
         day.expect(status == 200, f"a change beside held connections is answered {status}")
         day.lasts()
 

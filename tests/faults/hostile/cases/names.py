@@ -11,10 +11,10 @@ from typing import Final
 
 import yaml
 
-from bench.hostile.case import Case, Day
-from bench.hostile.log import UNPRINTABLE
-from bench.hostile.prometheus import Reply
 from tests.daemon.running import autoscaler, finished, run_once, write_config
+from tests.faults.hostile.case import Case, Day
+from tests.faults.hostile.log import UNPRINTABLE
+from tests.faults.hostile.prometheus import Reply
 
 _TEXT: Final = "\x1b]0;owned\x07\x1b[2J \x7f \x9b31m \u202ereversed\u2066 \r\n forged line"
 """Sets a terminal's title, clears it, and turns what follows round."""
@@ -27,7 +27,7 @@ _CHECK_SECONDS: Final = 5.0
 def _says(text: str) -> Reply:
     """Every query fails with this error."""
     body = json.dumps({"status": "error", "errorType": "bad_data", "error": text}).encode()
-    return lambda wire, asked: wire.answer(body, "400 Bad Request")  # noqa: ARG005 - whatever is asked
+    return lambda wire, asked: wire.answer(body, "400 Bad Request")
 
 
 def _escapes(day: Day) -> None:

@@ -7,9 +7,9 @@ from typing import Final
 
 import bcrypt
 
-from bench.hostile.daemon import Access
-from bench.hostile.measure import Bounds
-from bench.hostile.world import World, world
+from tests.faults.hostile.daemon import Access
+from tests.faults.hostile.measure import Bounds
+from tests.faults.hostile.world import World, world
 from tests.servers.certificates import Authority
 
 OPERATOR: Final = ("ann", "correct horse")

@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from bench.hostile.case import Case, Day
-from bench.hostile.config import CROWD
 from tests.daemon.running import autoscaler, finished, running_daemon, write_config
+from tests.faults.hostile.case import Case, Day
+from tests.faults.hostile.config import CROWD
 
 _EXIT_SECONDS: Final = 20.0
 """Within which SIGTERM ends a daemon whose cycles end in time."""
@@ -66,7 +66,7 @@ def _exit(day: Day) -> None:
     folder.mkdir(exist_ok=True)
     config = write_config(folder, day.world.good.url, [autoscaler("web", "bad_load")])
     with running_daemon(config) as other, ExitStack() as clients:
-        at = urlsplit(other.wait_for("listening")["url"])
+        at = urlsplit(other.url)
         other.wait_for("ready")
         other.send(signal.SIGSTOP)  # so that all of it comes at once
         for _ in range(4):
@@ -77,7 +77,6 @@ def _exit(day: Day) -> None:
         began = time.monotonic()
         other.send(signal.SIGCONT)
         while other.process.poll() is None and time.monotonic() < began + _GIVEN_UP_SECONDS:
-            other.heard("")  # a service manager reads what it is told
             time.sleep(0.1)
         seconds = time.monotonic() - began
     day.expect(seconds <= _EXIT_SECONDS, f"SIGTERM behind reloads took {seconds:.0f} s")

@@ -1,0 +1,45 @@
+"""Every bad day against one daemon, and those that need TLS and users against a second one."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from tests.faults.hostile.case import Case
+from tests.faults.hostile.cases import SECTIONS
+from tests.faults.hostile.guarded import guarded_world
+from tests.faults.hostile.measure import Bounds
+from tests.faults.hostile.world import World, world
+from tests.faults.rehearsal import Extent, Row
+
+_PERIOD_SECONDS: Final = 2.0
+_PERIOD_SHORT_SECONDS: Final = 1.0
+_BOUNDS_SHORT: Final = Bounds(in_time_ratio=0.5, followed_periods=10)
+"""Other tests have the machine, too: time may be lost there, and nothing else."""
+Opened: TypeAlias = Callable[..., AbstractContextManager[World]]
+
+
+def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
+    """A row for each day."""
+    sections = {word.lower() for word in extent.sections}
+    chosen = [
+        case
+        for section, cases in SECTIONS.items()
+        if not sections or section.lower() in sections
+        for case in cases
+        if extent.takes(case.name) and (case.short or not extent.short)
+    ]
+    for opened, guarded in ((world, False), (guarded_world, True)):
+        home = folder / opened.__name__
+        home.mkdir()
+        yield from rehearsed(home, opened, [case for case in chosen if case.guarded is guarded], short=extent.short)
+
+
+def rehearsed(folder: Path, opened: Opened, cases: Sequence[Case], *, short: bool) -> Iterator[Row]:
+    """A row for each case, all in one world."""
+    if not cases:
+        return
+    period = _PERIOD_SHORT_SECONDS if short else _PERIOD_SECONDS
+    with opened(folder, period, _BOUNDS_SHORT if short else Bounds(), moves=1 if short else 2) as found:
+        for case in cases:
+            yield found.endure(case)

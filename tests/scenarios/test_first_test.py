@@ -1,0 +1,118 @@
+"""A test that is made from what the daemon recorded."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autoscaler.record import Retention, State
+from autoscaler.scenarios.reading import read_tests
+from autoscaler.scenarios.run import Run
+from tests.scenarios.building import Project, per_instance
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    monkeypatch.setenv("STATE_DIRECTORY", str(folder))
+    return folder
+
+
+@contextmanager
+def lived(project: Project, state: Path, subject: dict[str, Any], **test: Any) -> Iterator[Run]:
+    """A daemon's state after a scenario: its records are those of real cycles."""
+    project.write(subject=subject, **({"duration": "1h"} | test))
+    (scenario,) = read_tests(project.tests)
+    opened = State.open(None, state, Retention(DAY, DAY))
+    try:
+        run = Run(scenario, opened)
+        run.to_its_end()
+        yield run
+    finally:
+        opened.close()
+
+
+def made(project: Project, at: str = "2026-11-23T08:30:00Z") -> str:
+    """The first test of `web` that is printed, written into the project's file."""
+    text = project.tests
+    text.unlink()
+    code, said = project.command("--init", "web", "--at", at, "--config.file", str(project.config))
+    assert code == 0, said
+    text.write_text(said)
+    return said
+
+
+def test_an_incident_becomes_a_test_that_passes(project: Project, state: Path) -> None:
+    """Load that rises, an outage, a hand that sets a size, a pause and a deployment."""
+    project.configure(per_instance())
+    subject = {"values": {}, "load": {"load": "40x19 120x20 50"}, "replicas": 4, "startUp": "90s"}
+    events = [
+        {"at": "16m", "outage": "prometheus.default", "for": "3m"},
+        {"at": "25m5s", "resize": "web", "replicas": 2},
+        {"at": "30m", "deployment": "web", "for": "5m"},
+        {"at": "41m", "pause": "web", "direction": "in"},
+        {"at": "50m", "resume": "web"},
+        {"at": "55m", "outage": "adapters.trial", "for": "1m"},
+    ]
+    with lived(project, state, subject, events=events) as run:
+        sizes = {seen.size for seen in run.seen["web"]}
+    assert {2, 4, 12} <= sizes
+    text = made(project)
+    assert "with this configuration" not in text
+    for word in ("load: >-", "startUp: 1m30s", "resize", "deployment", "pause", "resume", "outage", "size: 12"):
+        assert word in text
+    assert project.run()[0] == 0
+
+
+def test_what_another_configuration_makes_of_it_is_noted(project: Project, state: Path) -> None:
+    """The recorded size stays the expectation, and its reader sees what came instead."""
+    project.configure(per_instance())
+    with lived(project, state, {"values": {}, "load": {"load": "40x19 120"}, "replicas": 4}):
+        pass
+    project.configure(per_instance(maxReplicas=9))
+    assert "size: 12}    # with this configuration: size 9" in made(project)
+    assert project.run()[0] == 1
+
+
+def test_requests_and_values_of_targets_are_written(project: Project, state: Path) -> None:
+    target = {"type": "Utilization", "averageUtilization": 50}
+    cpu = {"name": "cpu", "query": {"expr": "c"}, "target": target}
+    memory = {"name": "memory", "query": {"expr": "m"}, "request": {"query": {"expr": "r"}}, "target": target}
+    value = {"metric": {"name": "late"}, "query": {"expr": "p"}, "target": {"type": "Value", "value": 2}}
+    metrics = [{"type": "Resource", "resource": each} for each in (cpu, memory)]
+    project.configure(per_instance(metrics=[*metrics, {"type": "External", "external": value}]))
+    subject = {"values": {"late": "1 _ 1x9 2"}, "load": {"cpu": 2, "memory": 900}, "requests": {"cpu": "500m"}}
+    with lived(project, state, subject, queries=[{"expr": "r", "values": 450}], duration="20m"):
+        pass
+    text = made(project, "2026-11-23T08:10:00Z")
+    assert "requests: {cpu: 500m}" in text
+    assert '{expr: "r", values: 450}' in text
+    assert "1x3 _x4 1x39 2x32" in text
+    assert "with this configuration" not in text
+    assert project.run()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--init", "web"), "needs --at, and takes no FILE"),
+        (("--init", "wep", "--at", "5m"), "there is no autoscaler 'wep'; did you mean web?"),
+        (("--init", "web", "--at", "2020-01-01T00:00Z"), "no cycle of web is recorded around 2020-01-01T00:00"),
+        (("--at", "5m"), "is missing; name a file of tests"),
+        ((), "is missing; name a file of tests"),
+    ],
+)
+def test_a_time_or_a_name_that_the_state_lacks_is_said(
+    project: Project, state: Path, options: tuple[str, ...], message: str
+) -> None:
+    with lived(project, state, {}, duration="1m"):
+        pass
+    code, said = project.command(*options, *(("--config.file", str(project.config)) if "--at" in options else ()))
+    assert code == (1 if options[:1] == ("--init",) and "--at" in options else 2)
+    assert message in " ".join(said.replace("│", " ").split())
