@@ -7,7 +7,7 @@ import typer
 
 from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, ServerUrl
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
-from autoscaler.cli.source import Source, Where
+from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.description import description
 
 
@@ -20,7 +20,7 @@ def describe(
     config_file: ConfigFile = None,
 ) -> None:
     """Describe an autoscaler in the layout of `kubectl describe hpa`: metrics, behavior, conditions, events."""
-    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
+    with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
         found = source.autoscaler(name)
         if output is not Form.TEXT:
             show_document(found, output)

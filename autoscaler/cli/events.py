@@ -7,7 +7,7 @@ import typer
 
 from autoscaler.cli.options import ConfigFile, HttpConfigFile, ServerUrl, Since, moment
 from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
-from autoscaler.cli.source import Source, Where
+from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.events import EventTable
 
 _OVERLAP: Final = timedelta(minutes=2)
@@ -31,7 +31,7 @@ def events(
     begin = moment(since, "--since")
     if follow and output is not Form.TEXT:
         raise typer.BadParameter("cannot be combined with -o; leave one of them out", param_hint="--follow")
-    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
+    with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
         found = source.events(name, begin, merged=not follow)
         if output is not Form.TEXT:
             show_document(found, output)

@@ -7,7 +7,7 @@ import typer
 
 from autoscaler.cli.options import TIME_FORMS, ConfigFile, HttpConfigFile, Name, ServerUrl, moment
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
-from autoscaler.cli.source import Source, Where
+from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.explanation import explanation
 
 
@@ -29,7 +29,7 @@ def explain(
     for how much longer, and what would have to change for another size.
     """
     when = None if at is None else moment(at, "--at", to_its_end=True)
-    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
+    with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
         found = source.explanation(name, when)
         if output is not Form.TEXT:
             show_document(found, output)

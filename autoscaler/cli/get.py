@@ -10,7 +10,7 @@ import typer
 
 from autoscaler.cli.options import ConfigFile, HttpConfigFile, SelectorText, ServerUrl, selector
 from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
-from autoscaler.cli.source import Source, Where
+from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.listing import HEADER, SHARED_HEADER, WIDE_HEADER, Row
 from autoscaler.cli.tables.notes import notes
 from autoscaler.documents.status import ReloadStatus
@@ -62,7 +62,7 @@ def get(
     document = output in (Output.JSON, Output.YAML)
     if watch and output not in (Output.TABLE, Output.WIDE):
         raise typer.BadParameter(f"can only be combined with -o wide; leave out -o {output}", param_hint="--watch")
-    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
+    with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
 
         def look() -> Sequence[Summary]:
             return source.named(names) if names else source.autoscalers(chosen)

@@ -6,7 +6,7 @@ import typer
 
 from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, ServerUrl, Since, Until, span
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
-from autoscaler.cli.source import Source, Where
+from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.chart import plot, rows
 
 _MOST_POINTS = 10_000
@@ -24,7 +24,7 @@ def history(
 ) -> None:
     """Show the size and the metrics over time: on a terminal as a plot, elsewhere as one row for each decision."""
     begin, end = span(since, until)
-    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
+    with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
         found = source.history(name, begin, end, _MOST_POINTS)
         if output is not Form.TEXT:
             show_document(found, output)

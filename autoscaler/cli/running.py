@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autoscaler.cli.source import Source, Where, running_config, state_place
+from autoscaler.cli.source import DocumentSource, Where, running_config, state_place
 from autoscaler.errors import ServerError, StateError
 from autoscaler.model import Autoscaler
 from autoscaler.record import Archive
@@ -37,7 +37,7 @@ def running(where: Where, new: Path) -> Running:
     and without the default file, `new` does, which is to replace it.
     """
     config = running_config(where.config, new)
-    with Source(replace(where, config=config)) as source:
+    with DocumentSource(replace(where, config=config)) as source:
         configured = [each.name for each in source.autoscalers() if each.configured]
     url, folder, _ = state_place(config)
     try:

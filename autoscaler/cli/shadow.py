@@ -6,7 +6,7 @@ import typer
 
 from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, ServerUrl, Since, Until, span
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
-from autoscaler.cli.source import Source, Where
+from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.shadow import shadow_rows
 
 
@@ -26,7 +26,7 @@ def shadow(
     state.detail (2d).
     """
     begin, end = span(since, until)
-    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
+    with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
         found = source.shadow(name, begin, end)
         if output is not Form.TEXT:
             show_document(found, output)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and with
     from autoscaler.documents.explanation import Explanation
     from autoscaler.documents.history import HistoryDocument
     from autoscaler.documents.hosts import StatusDocument
-    from autoscaler.documents.library import Library
     from autoscaler.documents.shadow import ShadowDocument
+    from autoscaler.documents.state_documents import StateDocuments
 
 _Document = TypeVar("_Document", bound="Document")
 DEFAULT_CONFIG: Final = Path("/etc/autoscaler/autoscaler.yaml")
@@ -101,7 +101,7 @@ class Where:
         return socket, f"http://{'127.0.0.1' if address.startswith(':') else ''}{address}"
 
 
-class Source:
+class DocumentSource:
     """Gets documents. Every method raises AutoscalerError.
 
     Once the daemon has not answered, all further documents come from the state.
@@ -112,7 +112,7 @@ class Source:
         self._where = where
         self._servers = list(where.connect_to_read())
         """The first one is used, and removed if no daemon answers."""
-        self._library: Library | None = None
+        self._documents: StateDocuments | None = None
         self.refused_reload: ReloadStatus | None = None
         """The daemon's last reload, if it was refused, from the last call of `autoscalers` or `named`."""
         self._closing = ExitStack()
@@ -141,7 +141,7 @@ class Source:
             lambda server: server.get(
                 AutoscalerList, "autoscalers", offset=offset, limit=_PAGE, name=containing, labelSelector=fits
             ),
-            lambda library, now: library.page(now, offset, _PAGE, containing, selector),
+            lambda documents, now: documents.page(now, offset, _PAGE, containing, selector),
         )
 
     def named(self, names: Sequence[str]) -> Sequence[Summary]:
@@ -160,7 +160,7 @@ class Source:
         return self._read_named(
             name,
             lambda server: server.get(Detail, "autoscalers", name),
-            lambda library, now: library.autoscaler(name, now),
+            lambda documents, now: documents.autoscaler(name, now),
         )
 
     def explanation(self, name: str, at: datetime | None) -> "Explanation":
@@ -170,7 +170,7 @@ class Source:
         return self._read_named(
             name,
             lambda server: server.get(Explanation, "autoscalers", name, "explain", at=_rfc3339(at)),
-            lambda library, _: library.explanation(name, at),
+            lambda documents, _: documents.explanation(name, at),
         )
 
     def history(self, name: str, since: datetime, until: datetime, points: int) -> "HistoryDocument":
@@ -188,7 +188,7 @@ class Source:
                 until=_rfc3339(until),
                 points=points,
             ),
-            lambda library, _: library.history(name, since, until, points),
+            lambda documents, _: documents.history(name, since, until, points),
         )
 
     def shadow(self, name: str, since: datetime, until: datetime) -> "ShadowDocument":
@@ -200,7 +200,7 @@ class Source:
             lambda server: server.get(
                 ShadowDocument, "autoscalers", name, "shadow", since=_rfc3339(since), until=_rfc3339(until)
             ),
-            lambda library, _: library.shadow(name, since, until),
+            lambda documents, _: documents.shadow(name, since, until),
         )
 
     def events(self, name: str | None, since: datetime, *, merged: bool = True) -> "EventList":
@@ -217,7 +217,7 @@ class Source:
                 limit=_MOST_EVENTS,
                 merged=None if merged else "false",
             ),
-            lambda library, _: library.events(name, since, limit=_MOST_EVENTS, merged=merged),
+            lambda documents, _: documents.events(name, since, limit=_MOST_EVENTS, merged=merged),
         )
 
     def status(self) -> "StatusDocument":
@@ -229,14 +229,14 @@ class Source:
             lambda server: StatusDocument(
                 daemon=server.get(DaemonStatus, "status", "daemon"), hosts=server.get(HostList, "status", "hosts")
             ),
-            lambda library, now: StatusDocument(daemon=None, hosts=library.hosts(now)),
+            lambda documents, now: StatusDocument(daemon=None, hosts=documents.hosts(now)),
         )
 
     def _read_named(
         self,
         name: str | None,
         ask: Callable[[Server], _Document],
-        look_up: "Callable[[Library, datetime], _Document]",
+        look_up: "Callable[[StateDocuments, datetime], _Document]",
     ) -> _Document:
         try:
             return self._read(ask, look_up)
@@ -249,9 +249,9 @@ class Source:
             raise unknown(name, known) from None
 
     def _read(
-        self, ask: Callable[[Server], _Document], look_up: "Callable[[Library, datetime], _Document]"
+        self, ask: Callable[[Server], _Document], look_up: "Callable[[StateDocuments, datetime], _Document]"
     ) -> _Document:
-        while self._library is None:
+        while self._documents is None:
             server = self._servers[0]
             try:
                 return ask(server)
@@ -263,16 +263,16 @@ class Source:
                     raise
                 if self._where.server is not None and not server.is_this_machine:
                     raise ServerError(f"{down}; start it there, or {ELSEWHERE}") from None
-                self._library = self._open(down)
-        from autoscaler.documents.library import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - see TYPE_CHECKING above
+                self._documents = self._open(down)
+        from autoscaler.documents.state_documents import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - see TYPE_CHECKING above
 
         try:
-            return look_up(self._library, datetime.now(UTC))
+            return look_up(self._documents, datetime.now(UTC))
         except (NoDecision, UnknownAutoscaler) as error:
             raise NotFound(str(error)) from None
 
-    def _open(self, down: ServerDown) -> "Library":
-        from autoscaler.documents.library import Library  # noqa: PLC0415
+    def _open(self, down: ServerDown) -> "StateDocuments":
+        from autoscaler.documents.state_documents import StateDocuments  # noqa: PLC0415
         from autoscaler.record import Archive  # noqa: PLC0415 - see TYPE_CHECKING above
 
         url, folder, settings = state_place(self._where.config)
@@ -284,7 +284,7 @@ class Source:
         self._closing.enter_context(archive)
         place = "its database" if url is not None else folder
         typer.echo(f"{down}; the following is from its state in {place}. If it runs, {ELSEWHERE}", err=True)
-        return Library(archive, scalers)
+        return StateDocuments(archive, scalers)
 
 
 def state_place(config: Path | None) -> "tuple[str | None, Path, Settings | None]":

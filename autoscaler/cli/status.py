@@ -6,7 +6,7 @@ import typer
 
 from autoscaler.cli.options import ConfigFile, HttpConfigFile, ServerUrl
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
-from autoscaler.cli.source import Source, Where
+from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.hosts import host_rows, notes
 from autoscaler.cli.tables.status import alone_lines, connection_rows, daemon_lines
 
@@ -26,7 +26,7 @@ def status(
     Problems, and autoscalers that no daemon serves, are on stderr. Without a daemon, the command shows the daemons that
     a PostgreSQL state lists.
     """
-    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
+    with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
         found = source.status()
         if output is not Form.TEXT:
             show_document(found, output)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from autoscaler.documents.summary import Held
+from autoscaler.documents.summary import Holder
 from autoscaler.model import Autoscaler
 from autoscaler.record import target_text
 
@@ -17,7 +17,7 @@ class Holders:
         """
         self._served = served
 
-    def of(self, name: str, scaler: Autoscaler | None) -> Held | None:
+    def of(self, name: str, scaler: Autoscaler | None) -> Holder | None:
         """Return the holder of an autoscaler; None: the state has one daemon.
 
         `scaler`: in the configuration of this process; None: it is not there. Another daemon's configuration may have
@@ -28,5 +28,5 @@ class Holders:
         targets = self._served.get(name, {})
         others = min(targets.values(), default=None)
         if scaler is None:
-            return None if others is None else Held(others)
-        return Held(targets.get(target_text(scaler.target), others))
+            return None if others is None else Holder(others)
+        return Holder(targets.get(target_text(scaler.target), others))

@@ -37,7 +37,7 @@ class ConditionDocument(Document):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Holder:
     """The daemon that serves a configured autoscaler, if several share the state."""
 
     by: str | None
@@ -135,7 +135,7 @@ def summary(
     *,
     configured: bool,
     first_seen: datetime | None = None,
-    held: Held | None = None,
+    held: Holder | None = None,
 ) -> Summary:
     """Return the line of one autoscaler.
 
@@ -159,7 +159,7 @@ def _summary(
     *,
     configured: bool,
     first_seen: datetime | None,
-    held: Held | None,
+    held: Holder | None,
 ) -> Summary:
     unheld = held is not None and held.by is None and configured
     specs = () if scaler is None else scaler.metrics
@@ -208,7 +208,7 @@ def summaries(
     steering: Mapping[str, Steering],
     now: datetime,
     first_seen: Mapping[str, datetime] | None = None,
-    held: Callable[[str, Autoscaler | None], Held | None] = lambda *_: None,
+    held: Callable[[str, Autoscaler | None], Holder | None] = lambda *_: None,
 ) -> Sequence[Summary]:
     """Return the lines of `names`, in their order. `scalers`: the configuration's; None: it is unknown."""
     known, seen = scalers or {}, first_seen or {}

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from autoscaler.documents.base import Document
-from autoscaler.documents.library import NoDecision, UnknownAutoscaler
+from autoscaler.documents.state_documents import NoDecision, UnknownAutoscaler
 from autoscaler.errors import StateError, named
 from autoscaler.logger import Logger
 from autoscaler.metrics import CONTENT_TYPE, exposition

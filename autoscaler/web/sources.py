@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
-from autoscaler.documents.library import Library
+from autoscaler.documents.state_documents import StateDocuments
 from autoscaler.documents.status import DaemonStatus
 from autoscaler.record import State
 from autoscaler.web.work import Work
@@ -32,7 +32,7 @@ class Sources:
     work: Work = field(default_factory=Work)
     """The threads that make answers."""
 
-    def library(self) -> Library:
+    def documents(self) -> StateDocuments:
         """Return the documents of the running configuration."""
         settings = self.settings()
-        return Library(self.state.archive, settings.autoscalers, settings.prometheus)
+        return StateDocuments(self.state.archive, settings.autoscalers, settings.prometheus)

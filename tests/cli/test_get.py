@@ -13,7 +13,7 @@ import yaml
 
 from autoscaler.cli.tables.listing import Row
 from autoscaler.cli.tables.notes import notes
-from autoscaler.documents.library import Library
+from autoscaler.documents.state_documents import StateDocuments
 from autoscaler.documents.summary import AutoscalerList, summary
 from autoscaler.model import Steering
 from tests.cli.scene import Scene, ServedScene
@@ -84,14 +84,14 @@ def test_names_choose_and_order_the_rows(online: ServedScene) -> None:
 
 def test_one_name_is_asked_for_alone(online: ServedScene, monkeypatch: pytest.MonkeyPatch) -> None:
     """`get web --watch` had ten thousand autoscalers sent each second."""
-    sent, page = list[int](), Library.page
+    sent, page = list[int](), StateDocuments.page
 
     def noting(*given: Any) -> AutoscalerList:
         found = page(*given)
         sent.append(len(found.autoscalers))
         return found
 
-    monkeypatch.setattr(Library, "page", noting)
+    monkeypatch.setattr(StateDocuments, "page", noting)
     assert online.run("get", "web", "--no-headers").lines[0].startswith("web ")
     assert sent == [1]
 

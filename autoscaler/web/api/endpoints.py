@@ -213,36 +213,38 @@ class Api:
     def _list(self, request: EndpointRequest) -> Document:
         query: ListParameters = request.query
         now = self._sources.clock.now()
-        page = self._sources.library().page(now, query.offset, query.limit, query.name, query.label_selector)
+        page = self._sources.documents().page(now, query.offset, query.limit, query.name, query.label_selector)
         reload = self._sources.status().last_reload
         return page.model_copy(update={"refused_reload": None if reload.successful else reload})
 
     def _detail(self, request: EndpointRequest) -> Document:
-        return self._sources.library().autoscaler(request.name, self._sources.clock.now())
+        return self._sources.documents().autoscaler(request.name, self._sources.clock.now())
 
     def _explain(self, request: EndpointRequest) -> Document:
         query: ExplainParameters = request.query
-        return self._sources.library().explanation(request.name, query.at)
+        return self._sources.documents().explanation(request.name, query.at)
 
     def _history(self, request: EndpointRequest) -> Document:
         query: HistoryParameters = request.query
         until = query.until or self._sources.clock.now()
         since = query.since or until - DEFAULT_HISTORY
-        return self._sources.library().history(request.name, since, until, query.points)
+        return self._sources.documents().history(request.name, since, until, query.points)
 
     def _shadow(self, request: EndpointRequest) -> Document:
         query: ShadowParameters = request.query
         until = query.until or self._sources.clock.now()
         since = query.since or until - _DAY
-        return self._sources.library().shadow(request.name, since, until)
+        return self._sources.documents().shadow(request.name, since, until)
 
     def _events_of_one(self, request: EndpointRequest) -> Document:
         query: EventParameters = request.query
-        return self._sources.library().events(request.name, query.since, query.offset, query.limit, merged=query.merged)
+        return self._sources.documents().events(
+            request.name, query.since, query.offset, query.limit, merged=query.merged
+        )
 
     def _events(self, request: EndpointRequest) -> Document:
         query: AllEventParameters = request.query
-        return self._sources.library().events(query.name, query.since, query.offset, query.limit, merged=query.merged)
+        return self._sources.documents().events(query.name, query.since, query.offset, query.limit, merged=query.merged)
 
     def _pause(self, request: EndpointRequest) -> Document:
         return self._steering.pause(request.name, request.body, request.user)
@@ -263,4 +265,4 @@ class Api:
         return self._sources.status()
 
     def _hosts(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
-        return self._sources.library().hosts(self._sources.clock.now())
+        return self._sources.documents().hosts(self._sources.clock.now())

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.holders import Holders
-from autoscaler.documents.library import Library, NoDecision, UnknownAutoscaler
+from autoscaler.documents.state_documents import NoDecision, StateDocuments, UnknownAutoscaler
 from autoscaler.documents.summary import Summary, summary
 from autoscaler.errors import StateError, named
 from autoscaler.logger import Logger
@@ -147,17 +147,17 @@ class _Page:
         sharing = None
         if not self._sources.status().lease_lost:  # with a lost lease the database does not answer, which the page says
             with suppress(StateError):
-                sharing = self._sources.library().hosts(now)
+                sharing = self._sources.documents().hosts(now)
         return self._render("status.html", now, day=timedelta(days=1), sharing=sharing)
 
     def autoscaler(self, request: Request, now: datetime) -> str:
         """Return the page of one autoscaler: charts, explanation, and forms for pause and override."""
         name: str = request.path_params["name"]
-        library = self._sources.library()
+        documents = self._sources.documents()
         shown = request.query_params.get("range", "")
         shown = shown if shown in RANGES else _DEFAULT_RANGE
         skips_table = _REFRESH in request.headers and RANGES[shown] > RANGES[_DEFAULT_RANGE]
-        detail = library.autoscaler(name, now)
+        detail = documents.autoscaler(name, now)
         return self._render(
             "autoscaler.html",
             now,
@@ -166,8 +166,8 @@ class _Page:
             ranges=tuple(RANGES),
             range=shown,
             range_seconds=round(RANGES[shown].total_seconds()),
-            history=None if skips_table else library.history(name, now - RANGES[shown], now, _TABLE_ROWS),
-            view=_explanation_view(library, name, request.query_params.get("at", ""), now),
+            history=None if skips_table else documents.history(name, now - RANGES[shown], now, _TABLE_ROWS),
+            view=_explanation_view(documents, name, request.query_params.get("at", ""), now),
             user=request.scope["user"],
             change_refused=request.scope["change_refused"],
             cuts=self._cuts(),
@@ -194,12 +194,12 @@ class _ExplanationView:
     problem: str
 
 
-def _explanation_view(library: Library, name: str, at: str, now: datetime) -> _ExplanationView:
+def _explanation_view(documents: StateDocuments, name: str, at: str, now: datetime) -> _ExplanationView:
     try:
         asked = last_time(at, now, UTC) if at else None
     except ValueError as error:
         return _ExplanationView(None, None, f"{error}; expected {_TIME_FORMS}")
     try:
-        return _ExplanationView(asked, library.explanation(name, asked), "")
+        return _ExplanationView(asked, documents.explanation(name, asked), "")
     except NoDecision as error:
         return _ExplanationView(asked, None, str(error))

@@ -42,7 +42,7 @@ class NoDecision(AutoscalerError):
     """There was no decision yet at that time: use a later one."""
 
 
-class Library:
+class StateDocuments:
     """Reads the state and makes documents. Any thread may call it. Every method raises StateError."""
 
     def __init__(

@@ -8,7 +8,7 @@ import pytest
 
 from autoscaler.decide import conclude, decide
 from autoscaler.documents.history import thinned
-from autoscaler.documents.library import Library, NoDecision, UnknownAutoscaler
+from autoscaler.documents.state_documents import NoDecision, StateDocuments, UnknownAutoscaler
 from autoscaler.errors import MetricError
 from autoscaler.model import DEFAULT_SCALE_DOWN, Behavior, Decision, PolicyType, ScalingPolicy, TargetRef
 from autoscaler.record import Archive, SeriesRow, State
@@ -53,9 +53,9 @@ def test_every_recorded_cycle_can_be_decided_again(state: State) -> None:
 
 def test_the_state_is_explained_the_same_beside_a_daemon_and_without_one(state: State, tmp_path: Path) -> None:
     life = lived(state)
-    told = Library(state.archive, [life.autoscaler]).explanation("web")
+    told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
     with Archive.open_archive(None, tmp_path) as archive:
-        assert Library(archive, None).explanation("web") == told
+        assert StateDocuments(archive, None).explanation("web") == told
 
 
 def test_decisions_about_another_target_have_no_say(state: State) -> None:
@@ -64,43 +64,43 @@ def test_decisions_about_another_target_have_no_say(state: State) -> None:
     life.autoscaler = replace(life.autoscaler, target=TargetRef("fleet", "other"))
     life.size = 2
     life.cpu(60)
-    told = Library(state.archive, [life.autoscaler]).explanation("web")
+    told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
     assert told.stabilization is None
     inward = told.policies[1]
     assert (inward.size, inward.next_size) == (1, None)
 
 
 def test_one_that_is_configured_and_was_never_decided_about_is_known(state: State) -> None:
-    library = Library(state.archive, [scaler(CPU_60)])
-    assert library.autoscaler("web", NOW).summary.last_decision is None
-    assert library.history("web", NOW, NOW).points == ()
+    documents = StateDocuments(state.archive, [scaler(CPU_60)])
+    assert documents.autoscaler("web", NOW).summary.last_decision is None
+    assert documents.history("web", NOW, NOW).points == ()
     with pytest.raises(NoDecision, match="had no decision yet"):
-        library.explanation("web")
+        documents.explanation("web")
 
 
 def test_one_that_left_the_configuration_shows_what_it_was(state: State) -> None:
     life = lived(state)
-    found = Library(state.archive, []).autoscaler("web", life.now)
+    found = StateDocuments(state.archive, []).autoscaler("web", life.now)
     assert not found.summary.configured
     assert found.spec.maximum == 10
 
 
 def test_an_unknown_name_is_told(state: State) -> None:
-    library = Library(state.archive, [])
+    documents = StateDocuments(state.archive, [])
     with pytest.raises(UnknownAutoscaler, match="'nobody'"):
-        library.autoscaler("nobody", NOW)
+        documents.autoscaler("nobody", NOW)
     with pytest.raises(UnknownAutoscaler):
-        library.explanation("nobody")
+        documents.explanation("nobody")
 
 
 def test_events_come_from_the_newest_in_pages(state: State) -> None:
     life = lived(state)
-    library = Library(state.archive, [life.autoscaler])
-    everything = library.events("web", None).events
+    documents = StateDocuments(state.archive, [life.autoscaler])
+    everything = documents.events("web", None).events
     assert len(everything) > 2
-    assert library.events("web", None, limit=1).events == everything[-1:]
-    assert library.events("web", None, offset=1, limit=1).events == everything[-2:-1]
-    assert library.events("web", None, offset=1000, limit=5).events == ()
+    assert documents.events("web", None, limit=1).events == everything[-1:]
+    assert documents.events("web", None, offset=1, limit=1).events == everything[-2:-1]
+    assert documents.events("web", None, offset=1000, limit=5).events == ()
 
 
 def row(minute: int, size: int) -> SeriesRow:
@@ -128,9 +128,9 @@ def test_there_are_never_more_points_than_asked_for(most: int) -> None:
 def test_a_decision_is_explained_from_those_before_it_alone(state: State) -> None:
     """Asked for a time of the past, nothing that came later has a say."""
     life = lived(state)
-    library = Library(state.archive, [life.autoscaler])
+    documents = StateDocuments(state.archive, [life.autoscaler])
     first: Decision = next(state.archive.records("web")).decision
-    told = library.explanation("web", first.now)
+    told = documents.explanation("web", first.now)
     assert told.at == first.now
     assert told.if_unchanged is None
 
@@ -147,7 +147,7 @@ def outage(state: State, cycles: int) -> Recorded:
 def test_in_an_outage_the_last_value_and_its_age_are_told(state: State) -> None:
     """What an operator asks first: how bad was it, and how long ago."""
     life = outage(state, 20)
-    told = Library(state.archive, [life.autoscaler]).explanation("web")
+    told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
     queue, cpu = (metric.last for metric in told.metrics)
     assert queue is not None
     assert (queue.text, queue.value, queue.age_seconds) == ("8.33", 8.334, timedelta(minutes=5))
@@ -155,23 +155,23 @@ def test_in_an_outage_the_last_value_and_its_age_are_told(state: State) -> None:
     assert cpu is not None
     assert cpu.text == "60%"
     assert "queue has no value: no answer; its last value was 8.33, 5m earlier." in told.lines
-    assert Library(state.archive, [life.autoscaler]).explanation("web", queue.at).metrics[0].last is None
+    assert StateDocuments(state.archive, [life.autoscaler]).explanation("web", queue.at).metrics[0].last is None
 
 
 def test_the_last_value_is_known_after_weeks(state: State) -> None:
     """The search begins where the outage did; a metric that fails beside one that decides is sought for a day."""
     life = outage(state, 1)
     life.step(MetricError("no answer"), MetricError("no answer"), after=86_400 * 20)
-    told = Library(state.archive, [life.autoscaler]).explanation("web")
+    told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
     assert [metric.last and metric.last.age_seconds for metric in told.metrics] == [timedelta(days=20, seconds=15)] * 2
     life.step(MetricError("no answer"), samples([1_200] * life.size, life.now))
-    told = Library(state.archive, [life.autoscaler]).explanation("web")
+    told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
     assert told.metrics[0].last is None
 
 
 def test_a_metric_that_never_had_a_value_has_no_last_one(state: State) -> None:
     life = Recorded(state.ledger("fleet"), scaler(QUEUE_15))
     life.step(MetricError("no answer"))
-    told = Library(state.archive, [life.autoscaler]).explanation("web")
+    told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
     assert told.metrics[0].last is None
     assert "queue has no value: no answer." in told.lines
