@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from autoscaler.errors import TargetDeferred
-from autoscaler.model import Decision, Outcome, ScaleChange
+from autoscaler.model import Decision, Direction, Outcome, ScaleChange
 
 _PATIENT_CYCLES: Final = 4
 """After this many cycles without time, a scale-in has a scale-out's priority, so that it is not delayed forever."""
@@ -37,5 +37,5 @@ class Turns:
 
     def _rank(self, write: Write) -> tuple[bool, int]:
         waited = self._waited.get(write.decision.name, 0)
-        first = write.change.size > write.change.decided_from or waited >= _PATIENT_CYCLES
+        first = write.change.direction is Direction.OUT or waited >= _PATIENT_CYCLES
         return not first, -waited

@@ -1,6 +1,7 @@
 """Divides a limited number of units among autoscalers that want to change their size: the largest need first."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
@@ -19,27 +20,29 @@ class SizeRequest(NamedTuple):
         """Number of units between the current size and the wanted size."""
         return abs(self.wanted - self.size)
 
+    @property
+    def out(self) -> bool:
+        """Whether the wanted size is larger than the current one."""
+        return self.wanted > self.size
+
     def need(self, size: int) -> float:
         """Return by what factor `size` is too small (scaling out) or too large (scaling in).
 
         A size of 0 has an infinite need. A wanted size of 0 counts as 1.
         """
-        if self.wanted > self.size:
+        if self.out:
             return self.wanted / size if size else math.inf
         return size / max(self.wanted, 1)
 
     def next(self, size: int) -> int:
         """Return `size` moved one unit towards the wanted size."""
-        return size + (1 if self.wanted > self.size else -1)
+        return size + (1 if self.out else -1)
 
     def until(self, need: float) -> int:
         """Return the first size on the way whose need is at most `need`, a finite number of at least 1."""
-        out = self.wanted > self.size
-        size = math.ceil(self.wanted / need) - 1 if out else math.floor(need * max(self.wanted, 1)) + 1
-        size = min(self.wanted, max(self.size, size)) if out else max(self.wanted, min(self.size, size))
-        while size != self.wanted and self.need(size) > need:  # rounding can start one unit too early
-            size = self.next(size)
-        return size
+        step = self.next(0)
+        way = range(self.size, self.wanted + step, step)
+        return way[bisect_left(way, -need, key=lambda size: -self.need(size))]
 
 
 def allocate(requests: Sequence[SizeRequest], units: int) -> Mapping[str, int]:

@@ -73,7 +73,7 @@ def conclude(decision: Decision, outcome: Outcome | None) -> Decision:
 
 def _written(decision: Decision, change: ScaleChange, outcome: Written) -> Decision:
     message = f"New size: {outcome.size}; reason: {change.reason}"
-    event = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, message, _direction(change))
+    event = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, message, change.direction)
     return _rescaled(decision, change, outcome, f"the target's size was set to {outcome.size}", event)
 
 
@@ -81,7 +81,7 @@ def _proposed(decision: Decision, change: ScaleChange, outcome: Proposed, shadow
     """Give a dry run's shadow the size that the decision would have written."""
     size = outcome.size
     message = f"New size: {size}; reason: {change.reason}"
-    event = Event(EventType.NORMAL, Reason.PROPOSED_RESCALE, message, _direction(change))
+    event = Event(EventType.NORMAL, Reason.PROPOSED_RESCALE, message, change.direction)
     step = Step(Reason.DRY_RUN, change.decided_from, size, "the shadow's size; a dry run writes nothing")
     made = _rescaled(decision, change, outcome, f"the shadow's size is {size} now; a dry run writes nothing", event)
     return replace(made, trace=(*made.trace, step), shadow_memory=resized(shadow, size, decision.now))
@@ -96,7 +96,7 @@ def _rescaled(
     if decision.scaled_to_zero is not None:
         conditions.set_scaled_to_zero(zero=decision.scaled_to_zero)
     own = () if decision.scale_event is None else (decision.scale_event,)
-    rise = _direction(change) is Direction.OUT
+    rise = change.direction is Direction.OUT
     return replace(
         decision,
         outcome=outcome,
@@ -109,10 +109,6 @@ def _rescaled(
     )
 
 
-def _direction(change: ScaleChange) -> Direction:
-    return Direction.OUT if change.size > change.decided_from else Direction.IN
-
-
 def _failed(decision: Decision, change: ScaleChange, error: str) -> Decision:
     conditions = Conditions(decision.conditions, decision.now)
     conditions.set(_ABLE, False, Reason.FAILED_UPDATE_SCALE, error)
@@ -120,7 +116,7 @@ def _failed(decision: Decision, change: ScaleChange, error: str) -> Decision:
     return replace(
         decision,
         conditions=conditions.frozen(),
-        events=(*decision.events, Event(EventType.WARNING, Reason.FAILED_RESCALE, message, _direction(change))),
+        events=(*decision.events, Event(EventType.WARNING, Reason.FAILED_RESCALE, message, change.direction)),
         trace=(*decision.trace, Step(Reason.FAILED_RESCALE, change.size, change.decided_from, error)),
         error=error,
     )

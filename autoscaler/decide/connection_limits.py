@@ -19,6 +19,7 @@ from autoscaler.model import (
     Condition,
     ConditionType,
     Decision,
+    Direction,
     Event,
     EventType,
     History,
@@ -116,7 +117,7 @@ def _within_budget(
     changes = []
     for made in decisions:
         change = _to_write(made, standing)
-        if change is not None and change.size < change.decided_from:
+        if change is not None and change.direction is Direction.IN:
             known = history[made.name].unfinished
             before = 0 if known is None else counted.get((made.name, known.at), 0)
             free = already_counted(change.decided_from, known, before)
@@ -149,7 +150,7 @@ def _within_total(
     proposed = dict[str, int]()  # what a dry run needs to reach its minimum, which no other autoscaler pays for
     for made in decisions:
         change = _to_write(made, standing)
-        if change is not None and change.size > change.decided_from:
+        if change is not None and change.direction is Direction.OUT:
             counted = sizes[made.name]
             own = counted if made.shadow is None else made.shadow
             base = min(change.size, max(own, made.minimum or 0))

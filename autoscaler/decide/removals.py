@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from autoscaler.errors import TargetUnavailable
-from autoscaler.model import Decision, Intent, Written
+from autoscaler.model import Decision, Direction, Intent, Written
 
 
 class Counted(NamedTuple):
@@ -28,7 +28,7 @@ def count(made: Decision, unfinished: Intent | None, counted: int) -> Counted | 
     `unfinished` is the write that can still arrive, and `counted` what it counts as within the period.
     """
     change = made.change
-    if made.dry_run or change is None or change.size >= change.decided_from:
+    if made.dry_run or change is None or change.direction is Direction.OUT:
         return None
     before = already_counted(change.decided_from, unfinished, counted)
     return Counted(max(change.decided_from - change.size, before), before)

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, NoReturn, TypeAlias
 
+from autoscaler.model.steering import Direction
 from autoscaler.moment import Moment
 from autoscaler.quantity import Milli
 
@@ -180,6 +181,11 @@ class ScaleChange:
     """One sentence for the back end's own records."""
     victims: tuple[str, ...] = ()
     """Instance names to remove first when scaling in, best victim first; empty: the back end chooses."""
+
+    @property
+    def direction(self) -> Direction:
+        """Direction.OUT or Direction.IN; `size` always differs from `decided_from`."""
+        return Direction.OUT if self.size > self.decided_from else Direction.IN
 
 
 @dataclass(frozen=True, slots=True)

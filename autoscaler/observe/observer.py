@@ -83,7 +83,7 @@ class Observer:
         """
         for source in self._sources.values():
             source.follow(call.members)
-        began, latest = self._clock.monotonic(), call.deadline + _LATE_SECONDS
+        began, due = self._clock.monotonic(), call.deadline
         call = replace(call, deadline=began + _SHARE * (call.deadline - began))
         reading = targets.begin(self._connections, [scaler.target for scaler in scalers], call)
         states = cache(lambda: self._completed(reading(), known, call.now))
@@ -104,9 +104,8 @@ class Observer:
             lambda: self._queries.learn(asked, gathering.samples, shards, self._clock.monotonic()),
         )
         ended = self._clock.monotonic()
-        if ended > latest:
-            late = ended - latest + _LATE_SECONDS
-            raise LateError(f"observed {late:.0f} s after the deadline; nothing was decided from it")
+        if ended - due > _LATE_SECONDS:
+            raise LateError(f"observed {ended - due:.0f} s after the deadline; nothing was decided from it")
         return Observed({scaler.name: observations[scaler.name] for scaler in scalers}, states()[1], ended - began)
 
     def close(self) -> None:

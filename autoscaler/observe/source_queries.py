@@ -231,7 +231,7 @@ class SourceQueries:
                 self._ready.append(Job(canary, _PROBE_SHARE * self._seconds, canary=True))
                 return
             self._failed.popleft()
-            if not self.responsive or self._budget < 2 or len(failed.query.members) == 1:
+            if not self.responsive or not self._budget or len(failed.query.members) == 1:
                 self._give_up(failed)
                 continue
             del self._open[id(failed.query)]

@@ -2,27 +2,24 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
-from autoscaler.decide import announced, conclude, decide, remember
-from autoscaler.errors import TargetError
+from autoscaler.decide import announced, decide
 from autoscaler.model import (
     Autoscaler,
     Brake,
     Brakes,
     Decision,
-    History,
     Hold,
     Instance,
     LossBrake,
     Observation,
-    Outcome,
     OutsideChangeBrake,
     Phase,
     TargetState,
     UnfulfilledBrake,
-    Written,
 )
-from tests.decide.build import NOW, QUEUE_15, scaler, value
+from tests.decide.build import QUEUE_15, Life, scaler, value
 from tests.decide.outage import CALM
 from tests.replaced import replace
 
@@ -44,12 +41,8 @@ def workers(running: int, pending: int = 0, weight: int = 1) -> tuple[Instance, 
     )
 
 
-class BrakedAutoscaler:
-    """Runs cycles of 60 s. `size` is the requested size; as many instances run unless a test says otherwise."""
-
-    def __init__(self, autoscaler: Autoscaler, size: int) -> None:
-        self.autoscaler, self.size, self.now = autoscaler, size, NOW
-        self.history = History()
+class BrakedAutoscaler(Life):
+    """Runs cycles of 60 s. All instances of the target's size run, unless a test says otherwise."""
 
     def cycle(
         self,
@@ -60,27 +53,15 @@ class BrakedAutoscaler:
         pending: int = 0,
         weight: int = 1,
         hold: Hold = Hold(),  # noqa: B008 - it is frozen
-        unreadable: TargetError | None = None,
-        outcome: Outcome | None = None,
-        arrives: bool = True,
+        **given: Any,
     ) -> Decision:
         """Run a cycle in which the queue asks for `wanted`.
 
-        `running`, `pending`: instances, each of this `weight`. `outcome`: of a write, if not Written. `arrives`:
-        whether the target has a written size at once.
+        `running`, `pending`: instances, each of this `weight`.
         """
-        self.now += timedelta(seconds=after)
         one = workers(self.size // weight if running is None else running, pending, weight)
-        state = TargetState(self.size, len(one) * weight, one, hold=hold)
-        observed = Observation(unreadable or state, (value(15_000 * wanted),))
-        made = decide(self.autoscaler, observed, self.history, self.now)
-        if made.change is not None:
-            done = Written(made.change.size) if outcome is None else outcome
-            made = conclude(made, done)
-            if isinstance(done, Written) and arrives:
-                self.size = done.size
-        self.history = remember(self.autoscaler, self.history, made)
-        return made
+        target = TargetState(self.size, len(one) * weight, one, hold=hold)
+        return self.step(value(15_000 * wanted), after=after, **{"target": target, **given})
 
     def dies_while_writing(self, wanted: int) -> int:
         """Run a cycle that commits its intent and never its outcome, and return the size that it wrote."""

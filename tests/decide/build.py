@@ -16,7 +16,9 @@ from autoscaler.model import (
     MetricTarget,
     MetricType,
     Observation,
+    Outcome,
     Phase,
+    Proposed,
     Query,
     Reading,
     Sample,
@@ -80,32 +82,44 @@ def proposals(decision: Decision) -> list[int | None]:
 
 
 class Life:
-    """An autoscaler on a virtual clock. Every write succeeds at once."""
+    """An autoscaler and its target on a virtual clock."""
 
-    def __init__(self, autoscaler: Autoscaler, size: int) -> None:
-        self.autoscaler, self.size, self.now = autoscaler, size, NOW
-        self.history = History()
+    def __init__(self, autoscaler: Autoscaler, size: int, *, history: History | None = None) -> None:
+        self.autoscaler, self.now, self.history = autoscaler, NOW, history or History()
+        self.size = size
+        """The target's size."""
 
     def step(
         self,
         *readings: Reading | MetricError,
         after: float = 0,
         fallbacks: Sequence[Reading | MetricError | None] = (),
-        unreadable: TargetError | None = None,
+        target: TargetState | TargetError | None = None,
+        outcome: Outcome | None = None,
+        arrives: bool = True,
     ) -> Decision:
         """Run one cycle `after` seconds later.
 
-        `fallbacks`: what the fallbacks' queries read; `unreadable`: why the target could not be read.
+        `fallbacks`: what the fallbacks' queries read. `target`: what the adapter reads, by default ready instances of
+        the target's size. `outcome`: of a write, if it does not succeed. `arrives`: whether the target has a written
+        size at once.
         """
         self.now += timedelta(seconds=after)
-        observed = Observation(unreadable or state(self.size), readings, (), tuple(fallbacks))
-        decision = decide(self.autoscaler, observed, self.history, self.now)
-        if decision.change is not None:
-            self.size = decision.change.size
-            decision = conclude(decision, Written(self.size))
-        self.history = remember(self.autoscaler, self.history, decision)
-        return decision
+        self.observed = Observation(target or state(self.size), readings, (), tuple(fallbacks))
+        self.before = self.history
+        made = decide(self.autoscaler, self.observed, self.history, self.now)
+        if made.change is not None:
+            size = made.change.size
+            made = conclude(made, outcome or (Proposed(size) if made.dry_run else Written(size)))
+            if isinstance(made.outcome, Written) and arrives:
+                self.resize(size)
+        self.history = remember(self.autoscaler, self.history, made)
+        return made
 
-    def edit(self, **changes: int) -> None:
-        """Change the autoscaler's bounds."""
+    def resize(self, size: int) -> None:
+        """Give the target this size."""
+        self.size = size
+
+    def edit(self, **changes: object) -> None:
+        """Change the autoscaler's configuration."""
         self.autoscaler = replace(self.autoscaler, **changes)

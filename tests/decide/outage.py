@@ -1,10 +1,10 @@
 """An outage of a metric's source, on a virtual clock."""
 
-from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from autoscaler.decide import decide, remember
-from autoscaler.errors import MetricError, TargetError
+from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -40,29 +40,20 @@ def with_fallback(spec: MetricSpec = QUEUE_15, seconds: int = 180, **keys: objec
 
 
 class Outage(Life):
-    """An autoscaler in cycles of 60 s, starting with a size of 3."""
+    """Runs cycles of 60 s and starts with a size of 3."""
 
     def __init__(self, autoscaler: Autoscaler, size: int = 3, history: History | None = None) -> None:
-        super().__init__(autoscaler, size)
-        self.history = history or History()
+        super().__init__(autoscaler, size, history=history)
 
-    def cycle(
-        self,
-        *readings: Reading | MetricError,
-        after: float = 60,
-        fallbacks: Sequence[Reading | MetricError] = (),
-        unreadable: TargetError | None = None,
-    ) -> Decision:
+    def cycle(self, *readings: Reading | MetricError, after: float = 60, **given: Any) -> Decision:
         """Run one cycle."""
-        return self.step(*readings, after=after, fallbacks=fallbacks, unreadable=unreadable)
+        return self.step(*readings, after=after, **given)
 
-    def until_fallback(
-        self, *readings: Reading | MetricError, fallbacks: Sequence[Reading | MetricError] = ()
-    ) -> Decision:
+    def until_fallback(self, *readings: Reading | MetricError, **given: Any) -> Decision:
         """Run to the first cycle in which 180 s without a value have passed."""
         for _ in range(3):
-            assert not condition(self.cycle(*readings, fallbacks=fallbacks)).status
-        return self.cycle(*readings, fallbacks=fallbacks)
+            assert not condition(self.cycle(*readings, **given)).status
+        return self.cycle(*readings, **given)
 
 
 def condition(decision: Decision, kind: ConditionType = ConditionType.METRIC_FALLBACK_ACTIVE) -> Condition:

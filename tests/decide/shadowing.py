@@ -3,52 +3,37 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
-from autoscaler.decide import conclude, decide, remember
 from autoscaler.errors import MetricError, TargetError
 from autoscaler.model import (
     Autoscaler,
     Decision,
-    History,
     Instance,
     InstanceReading,
     MetricType,
-    Observation,
     Phase,
-    Proposed,
     Reading,
     Sample,
     Shadow,
     TargetState,
     TargetType,
     ValueReading,
-    Written,
 )
-from tests.decide.build import LONG_AGO, NOW, TARGET
+from tests.decide.build import LONG_AGO, NOW, Life
 from tests.replaced import replace
 
 START_UP = timedelta(seconds=40)
 WINDOW = timedelta(seconds=10)
 
 
-class SimulatedTarget:
+class SimulatedTarget(Life):
     """Instances share the load evenly once they are ready, START_UP after their start."""
 
-    def __init__(self, scaler: Autoscaler, size: int, *, dry: bool = True) -> None:
-        options = replace(scaler.options, start_up=START_UP)
-        self.scaler = replace(scaler, dry_run=dry, options=options)
-        self.now, self.history, self.named = NOW, History(), 0
-        self.before = self.history
-        """The history that the last cycle was decided from."""
-        self.observed: Observation | None = None
-        self.started = dict[str, timedelta]()
+    def __init__(self, autoscaler: Autoscaler, size: int, *, dry: bool = True) -> None:
+        options = replace(autoscaler.options, start_up=START_UP)
+        super().__init__(replace(autoscaler, dry_run=dry, options=options), size)
+        self.started = {f"i-{number}": LONG_AGO - NOW for number in range(1, size + 1)}
         """Start of each instance, relative to NOW, in order of start."""
-        self.resize(size)
-        self.started = dict.fromkeys(self.started, LONG_AGO - NOW)
-
-    @property
-    def size(self) -> int:
-        """The target's size."""
-        return len(self.started)
+        self.named = size
 
     @property
     def shadow(self) -> Shadow:
@@ -56,19 +41,15 @@ class SimulatedTarget:
         assert self.history.shadow is not None
         return self.history.shadow
 
-    @property
-    def decided(self) -> int:
-        """The size that the decisions lead to: the shadow's, or the target's."""
-        return self.size if self.history.shadow is None else self.history.shadow.size
-
     def resize(self, size: int) -> None:
         """Change the target's size. Instances that are not ready leave first, then the oldest."""
-        while self.size > size:
+        while len(self.started) > size:
             starting = [name for name in self.started if not self.is_ready(name)]
             del self.started[starting[-1] if starting else next(iter(self.started))]
-        while self.size < size:
+        while len(self.started) < size:
             self.named += 1
             self.started[f"i-{self.named}"] = self.now - NOW
+        super().resize(size)
 
     def is_ready(self, name: str) -> bool:
         """Return whether an instance carries load."""
@@ -88,7 +69,7 @@ class SimulatedTarget:
         """Return the readings under a load in thousandths: a total, or one instance's share for a `value`."""
         ready = [name for name in self.started if self.is_ready(name)]
         found = list[Reading]()
-        for metric in self.scaler.metrics:
+        for metric in self.autoscaler.metrics:
             if metric.type in (MetricType.OBJECT, MetricType.EXTERNAL):
                 whole = metric.target.type is TargetType.AVERAGE_VALUE
                 found.append(ValueReading((load if whole else load // max(1, len(ready)),)))
@@ -109,19 +90,5 @@ class SimulatedTarget:
     ) -> Decision:
         """Run one cycle, `after` seconds after the last. `load`: in thousandths, or the readings by position."""
         self.now += timedelta(seconds=after)
-        readings = self.readings(load) if isinstance(load, int) else tuple(load.values())
-        self.observed, self.before = Observation(unreadable or self.state(), readings), self.history
-        made = decide(self.scaler, self.observed, self.history, self.now)
-        if made.change is not None:
-            size = made.change.size
-            made = conclude(made, Proposed(size) if made.dry_run else Written(size))
-            if not made.dry_run:
-                self.resize(size)
-        self.history = remember(self.scaler, self.history, made)
-        return made
-
-
-def simulated(scaler: Autoscaler, size: int, *, dry: bool = True) -> SimulatedTarget:
-    """Return a simulation of the autoscaler `web`."""
-    assert scaler.target == TARGET
-    return SimulatedTarget(scaler, size, dry=dry)
+        readings = self.readings(load) if isinstance(load, int) else load.values()
+        return self.step(*readings, target=unreadable or self.state())

@@ -20,10 +20,10 @@ def simulated(one: MetricSpec = RATED, size: int = 2, minimum: int = 1, maximum:
     return SimulatedTarget(scaler(one, minimum=minimum, maximum=maximum), size)
 
 
-def lengths(one: SimulatedTarget) -> tuple[int, int]:
+def lengths(one: SimulatedTarget) -> tuple[float, float]:
     """Return the lengths of the shadow's queue and the target's, in jobs."""
     (backlog,) = one.shadow.backlogs
-    return backlog.length // 1000, backlog.seen // 1000
+    return backlog.length / 1000, backlog.seen / 1000
 
 
 def test_a_larger_shadow_processes_its_queue_faster() -> None:
@@ -68,6 +68,17 @@ def test_an_empty_queue_of_the_target_means_no_arrivals() -> None:
     made = one.cycle(0, after=15)
     assert lengths(one) == (40, 0)
     assert made.doubts == ("external metric jobs is empty with 4 ready; with the shadow's 2 it may not be",)
+
+
+def test_an_empty_queue_of_the_target_is_certain_when_the_shadow_has_as_many_instances() -> None:
+    """The shadow's queue is still longer, and falls by its own rate."""
+    one = simulated(size=4, maximum=2)
+    one.cycle(400_000)
+    one.autoscaler = replace(one.autoscaler, max_replicas=4)
+    one.cycle(400_000)
+    made = one.cycle(0, after=60)
+    assert (one.shadow.ready(one.now), made.doubts) == (4, ())
+    assert lengths(one)[0] > 0
 
 
 def test_the_service_rate_is_learnt_from_the_queue_as_it_falls() -> None:

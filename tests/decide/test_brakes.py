@@ -243,7 +243,7 @@ def test_an_unreadable_target_hides_no_loss() -> None:
     """A failing zone often makes the back end unreadable for a while."""
     life = BrakedAutoscaler(braked(LOSS), 10)
     life.cycle(10)
-    life.cycle(10, unreadable=TargetUnavailable("timeout"))
+    life.cycle(10, target=TargetUnavailable("timeout"))
     assert active(life.cycle(10, 5)) == [Brake.LOSS]
 
 

@@ -101,7 +101,7 @@ def test_a_starting_instance_without_a_sample_has_no_load() -> None:
     young = Instance("new", Phase.RUNNING, True, ready_transition=simulated.now, started_at=simulated.now)
     grown = replace(simulated.state(), replicas=3, status_replicas=3, instances=(*simulated.state().instances, young))
     made = decide(
-        simulated.scaler, Observation(grown, (reading,)), simulated.history, simulated.now + timedelta(seconds=15)
+        simulated.autoscaler, Observation(grown, (reading,)), simulated.history, simulated.now + timedelta(seconds=15)
     )
     assert (made.metrics[0].average_value, made.metrics[0].missing) == (10_000, ())
 
@@ -109,7 +109,7 @@ def test_a_starting_instance_without_a_sample_has_no_load() -> None:
 def test_a_large_shadow_has_at_most_a_thousand_instances() -> None:
     """Sizes can be in the millions, and an average in thousandths stays exact."""
     simulated = SimulatedTarget(scaler(QUEUE_15, INFLIGHT_10, maximum=2_000_000), 2)
-    simulated.scaler = replace(simulated.scaler, min_replicas=1_000_001)
+    simulated.autoscaler = replace(simulated.autoscaler, min_replicas=1_000_001)
     simulated.cycle(20_000)
     made = simulated.cycle(20_000, after=60)
     assert (made.shadow, made.metrics[1].ready, made.metrics[1].average_value) == (1_000_001, 1_000_001, 0)

@@ -59,8 +59,8 @@ def test_an_unreadable_target_keeps_the_duration_running() -> None:
     """Prometheus and the back end may both fail, and the back end may recover first."""
     life = Outage(scaler(with_fallback()))
     life.cycle(DOWN)
-    life.cycle(DOWN, unreadable=TargetUnavailable("down"))
-    life.cycle(DOWN, unreadable=TargetUnavailable("down"))
+    life.cycle(DOWN, target=TargetUnavailable("down"))
+    life.cycle(DOWN, target=TargetUnavailable("down"))
     assert condition(life.cycle(DOWN)).status
 
 
@@ -68,7 +68,7 @@ def test_an_answer_ends_the_failure_while_the_target_is_unreadable() -> None:
     """Otherwise a failure hours later would count from the first one and use its fallback at once."""
     life = Outage(scaler(with_fallback()))
     life.cycle(DOWN)
-    life.cycle(value(0), unreadable=TargetUnavailable("down"))
+    life.cycle(value(0), target=TargetUnavailable("down"))
     assert condition(life.cycle(DOWN, after=7200)).reason == "FallbackPending"
 
 

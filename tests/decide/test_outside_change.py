@@ -173,7 +173,7 @@ def test_the_memory_of_own_writes_is_bounded() -> None:
 
 def test_a_change_while_the_target_could_not_be_read_is_seen_later() -> None:
     one = life()
-    one.cycle(10, unreadable=TargetUnavailable("timeout"))
+    one.cycle(10, target=TargetUnavailable("timeout"))
     one.size = 14
     made = one.cycle(5)
     assert "from 10 to 14" in made.events[0].message
@@ -183,7 +183,7 @@ def test_the_hold_ends_while_the_target_cannot_be_read() -> None:
     one = life()
     one.size = 14
     one.cycle(14)
-    made = one.cycle(14, after=600, unreadable=TargetUnavailable("timeout"))
+    made = one.cycle(14, after=600, target=TargetUnavailable("timeout"))
     assert made.brakes == ()
     assert Reason.BRAKE_ENDED in event_reasons(made)
 

@@ -74,7 +74,7 @@ def test_a_new_size_is_ready_a_start_up_time_later() -> None:
 
 def test_without_a_shadow_a_dry_run_repeats_its_first_step() -> None:
     simulated = SimulatedTarget(scaler(INFLIGHT_10), 2)
-    simulated.scaler = replace(simulated.scaler, options=replace(simulated.scaler.options, shadow=False))
+    simulated.autoscaler = replace(simulated.autoscaler, options=replace(simulated.autoscaler.options, shadow=False))
     made = [simulated.cycle(60_000) for _ in range(4)]
     assert [each.desired for each in made] == [4] * 4
     assert [(each.shadow, each.shadow_memory) for each in made] == [(None, None)] * 4
@@ -84,7 +84,7 @@ def test_without_a_shadow_a_dry_run_repeats_its_first_step() -> None:
 def test_switching_the_shadow_off_removes_it() -> None:
     simulated = SimulatedTarget(scaler(QUEUE_15, behavior=Behavior(POLICY, POLICY)), 2)
     simulated.cycle(150_000)
-    simulated.scaler = replace(simulated.scaler, options=replace(simulated.scaler.options, shadow=False))
+    simulated.autoscaler = replace(simulated.autoscaler, options=replace(simulated.autoscaler.options, shadow=False))
     made = simulated.cycle(150_000)
     assert (made.shadow, made.desired) == (None, 3)
     assert (simulated.history.shadow, simulated.history.scale_ups) == (None, ())
@@ -144,7 +144,7 @@ def test_the_targets_limits_and_holds_apply_to_the_shadow() -> None:
     held = replace(state(2), hold=Hold(scale_out=HoldReason("Deployment", "under way")))
     limited = replace(state(2), limits=Limits(0, 4))
     for seen, size in ((held, 2), (limited, 4)):
-        made = decide(simulated.scaler, Observation(seen, (value(150_000),)), simulated.history, NOW)
+        made = decide(simulated.autoscaler, Observation(seen, (value(150_000),)), simulated.history, NOW)
         made = conclude(made, None if made.change is None else Proposed(made.change.size))
         assert made.shadow_memory is not None
         assert made.shadow_memory.size == size
@@ -177,7 +177,7 @@ def test_when_the_dry_run_ends_only_its_recommendations_stay() -> None:
     simulated.cycle(150_000)
     before = simulated.history
     assert before.scale_ups
-    simulated.scaler = replace(simulated.scaler, dry_run=False)
+    simulated.autoscaler = replace(simulated.autoscaler, dry_run=False)
     made = simulated.cycle(20_000)
     assert (made.shadow, made.shadow_memory, simulated.history.shadow) == (None, None, None)
     assert simulated.history.scale_ups == ()
@@ -189,7 +189,7 @@ def test_the_shadows_events_are_dropped_before_the_first_live_write() -> None:
     """The write's own event must start a list without the shadow's events."""
     simulated = SimulatedTarget(scaler(QUEUE_15, behavior=Behavior(POLICY, POLICY)), 2)
     simulated.cycle(150_000)
-    simulated.scaler = replace(simulated.scaler, dry_run=False)
+    simulated.autoscaler = replace(simulated.autoscaler, dry_run=False)
     made = simulated.cycle(150_000)
     assert isinstance(made.outcome, Written)
     assert simulated.history.scale_ups == (ScaleEvent(1, simulated.now),)
@@ -202,7 +202,7 @@ def test_an_own_zero_is_left_again_after_a_dry_run() -> None:
     simulated.history = replace(simulated.history, conditions=(zero,))
     simulated.cycle(60_000)
     assert simulated.shadow.size == 4
-    simulated.scaler = replace(simulated.scaler, dry_run=False)
+    simulated.autoscaler = replace(simulated.autoscaler, dry_run=False)
     simulated.cycle(60_000)
     assert simulated.size == 4
 
@@ -245,12 +245,12 @@ def test_start_up_is_learnt_from_starting_instances() -> None:
     simulated.started = dict.fromkeys(simulated.started, -timedelta(days=1))
     unknown = [replace(each, started_at=LONG_AGO, ready_transition=LONG_AGO) for each in simulated.state().instances]
     observed = Observation(state(2, unknown), simulated.readings(20_000))
-    made = decide(simulated.scaler, observed, simulated.history, simulated.now)
+    made = decide(simulated.autoscaler, observed, simulated.history, simulated.now)
     assert made.shadow_memory is not None
     assert (made.shadow_memory.start_up, made.shadow_memory.learnt) == (START_UP, False)
-    simulated.history = remember(simulated.scaler, simulated.history, made)
-    simulated.scaler = replace(
-        simulated.scaler, options=replace(simulated.scaler.options, start_up=timedelta(minutes=5))
+    simulated.history = remember(simulated.autoscaler, simulated.history, made)
+    simulated.autoscaler = replace(
+        simulated.autoscaler, options=replace(simulated.autoscaler.options, start_up=timedelta(minutes=5))
     )
     simulated.resize(3)
     for _ in range(4):
@@ -269,7 +269,7 @@ def test_start_up_is_learnt_from_older_instances_with_known_times() -> None:
     flapped = Instance("flapped", Phase.RUNNING, True, ready_transition=LONG_AGO, started_at=old)
     filled = Instance("filled", Phase.RUNNING, True, ready_transition=NOW, started_at=NOW - timedelta(seconds=300))
     for found, learnt in (((flapped,), False), ((filled,), False), ((flapped, filled, known), True)):
-        made = decide(simulated.scaler, Observation(state(1, found), (samples({}),)), History(), NOW)
+        made = decide(simulated.autoscaler, Observation(state(1, found), (samples({}),)), History(), NOW)
         assert made.shadow_memory is not None
         assert made.shadow_memory.learnt is learnt
         assert made.shadow_memory.start_up == (timedelta(seconds=25) if learnt else START_UP)
@@ -280,7 +280,7 @@ def test_instances_that_are_not_ready_leave_first() -> None:
     simulated.cycle(90_000)
     assert (simulated.shadow.size, simulated.shadow.ready(simulated.now)) == (6, 2)
     down = replace(POLICY, policies=(ScalingPolicy(PolicyType.PODS, 100, timedelta(seconds=15)),))
-    simulated.scaler = replace(simulated.scaler, behavior=Behavior(scale_down=down))
+    simulated.autoscaler = replace(simulated.autoscaler, behavior=Behavior(scale_down=down))
     simulated.cycle(45_000)
     assert (simulated.shadow.size, simulated.shadow.ready(simulated.now)) == (3, 2)
 
@@ -334,8 +334,8 @@ def test_a_decision_is_reproducible_from_observation_and_history() -> None:
         history = simulated.history
         made = simulated.cycle(load)
         again = decide(
-            simulated.scaler, Observation(simulated.state(), simulated.readings(load)), history, simulated.now
+            simulated.autoscaler, Observation(simulated.state(), simulated.readings(load)), history, simulated.now
         )
         again = conclude(again, made.outcome)
         assert again == made
-        assert remember(simulated.scaler, history, again) == simulated.history
+        assert remember(simulated.autoscaler, history, again) == simulated.history

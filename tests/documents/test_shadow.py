@@ -29,7 +29,7 @@ def simulated() -> SimulatedTarget:
 
 def record(one: SimulatedTarget, load: int, after: float = 15) -> Record:
     made = one.cycle(load, after=after)
-    return Record(one.scaler, made, one.observed, one.before)
+    return Record(one.autoscaler, made, one.observed, one.before)
 
 
 def told(one: SimulatedTarget, load: int, after: float = 15) -> Explanation:
@@ -38,7 +38,7 @@ def told(one: SimulatedTarget, load: int, after: float = 15) -> Explanation:
 
 def summed(one: SimulatedTarget, load: int, after: float = 15) -> Summary:
     made = one.cycle(load, after=after)
-    return summary("web", one.scaler, made, Steering(), configured=True)
+    return summary("web", one.autoscaler, made, Steering(), configured=True)
 
 
 def test_the_headline_says_what_the_shadow_did() -> None:
@@ -71,7 +71,7 @@ def test_the_first_sentence_has_both_sizes() -> None:
 def test_a_failed_metric_keeps_the_shadow() -> None:
     one = simulated()
     made = one.cycle({0: MetricError("no answer")})
-    first, *_ = explanation(Record(one.scaler, made, one.observed, one.before)).lines
+    first, *_ = explanation(Record(one.autoscaler, made, one.observed, one.before)).lines
     assert first == "The target's size is 2; its shadow's is 2 and stays, as its metric has no value. (dry run)"
 
 
@@ -119,7 +119,7 @@ def test_the_direction_is_the_shadows() -> None:
 
 def test_without_a_shadow_nothing_is_said_of_one() -> None:
     one = simulated()
-    one.scaler = replace(one.scaler, options=replace(one.scaler.options, shadow=False))
+    one.autoscaler = replace(one.autoscaler, options=replace(one.autoscaler.options, shadow=False))
     found = summed(one, 60_000)
     assert (found.shadow, found.saturated) == (None, False)
     assert Row.of(found).cells[5] == "2"

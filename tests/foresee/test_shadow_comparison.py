@@ -27,7 +27,7 @@ class Diary:
         problem = TargetUnavailable("no answer") if unreadable else None
         made = self.simulated.cycle(load, after=after, unreadable=problem)
         assert self.simulated.observed is not None
-        self.records.append(Record(self.simulated.scaler, made, self.simulated.observed, self.simulated.before))
+        self.records.append(Record(self.simulated.autoscaler, made, self.simulated.observed, self.simulated.before))
 
     def compared(self) -> ShadowComparison:
         found = comparison(self.records)

@@ -286,10 +286,9 @@ def test_a_server_that_trickled_is_queried_again_at_once() -> None:
             request.trickle(b"HTTP/1.1 200 OK\r\nX-Endless: ", b"a")
 
     with answering(answer) as fake:
-        source = Prometheus("main", PrometheusSource(fake.url, timeout=timedelta(seconds=0.3)), CLOCK)
-        tries = [spawn("try", partial(source.query, "q", NOW, call(10).deadline)) for _ in range(2)]
-        wait(tries)
-        assert [str(future.exception()) for future in tries] == [
+        source = Prometheus("main", PrometheusSource(fake.url), CLOCK)
+        tries = [spawn("try", partial(source.exchange, "q", NOW, call(10).deadline, 0.3)) for _ in range(2)]
+        assert [str(future.result().answer) for future in tries] == [
             f"prometheus 'main' did not answer within 0.3 s ({fake.url})"
         ] * 2
         healthy.set()

@@ -95,7 +95,7 @@ class Bisection:
                 state = replace(state, culprits=(*self.culprits, asked))
             case _:
                 state = replace(state, pending=(*rest, *halves(asked)))
-        return state.stopped() if state.budget <= 0 else state
+        return state if state.budget else state.stopped()
 
     def stopped(self) -> "Bisection":
         """Return the search ended at the deadline. Unasked members fail in this cycle."""
@@ -107,7 +107,7 @@ def bisect(query: PlannedQuery, budget: int = BUDGET) -> Bisection:
     if len(query.members) == 1:
         return Bisection((), budget, culprits=(query,))
     search = Bisection(halves(query), budget)
-    return search.stopped() if budget <= 0 else search
+    return search if budget else search.stopped()
 
 
 def halves(query: PlannedQuery) -> tuple[PlannedQuery, ...]:
