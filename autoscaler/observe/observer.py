@@ -31,7 +31,7 @@ from autoscaler.observe.planner import Plan, alone
 from autoscaler.observe.prometheus import Connect, Prometheus
 from autoscaler.observe.queries import Queries
 from autoscaler.observe.run_queries import NoMeter, QueryMeter, run_queries
-from autoscaler.observe.shards import Shards
+from autoscaler.observe.split_answers import SplitBatch
 from autoscaler.observe.targets import Connection, States
 from autoscaler.observe.victims import rank
 
@@ -92,16 +92,16 @@ class Observer:
         def complete(scaler: Autoscaler, answers: Answers) -> None:
             observations[scaler.name] = self._observation(scaler, states()[0][scaler.target], answers, call)
 
-        shards = self._shards(scalers)
-        gathering = Gathering(shards.scalers, complete)
-        plan = self._plan(gathering.questions, shards)
+        batch = self._split(scalers)
+        gathering = Gathering(batch.scalers, complete)
+        plan = self._plan(gathering.questions, batch)
         ordered = self._queries.in_order(gathering.in_order(plan.queries))
         asked = run_queries(ordered, self._sources, call, self._clock, self._meter, gathering.settle, self._queries)
         gathering.complete()
         self._or_else(
             lambda: None,
             "queries_not_learned_from",
-            lambda: self._queries.learn(asked, gathering.samples, shards, self._clock.monotonic()),
+            lambda: self._queries.learn(asked, gathering.samples, batch, self._clock.monotonic()),
         )
         ended = self._clock.monotonic()
         if ended - due > _LATE_SECONDS:
@@ -113,20 +113,20 @@ class Observer:
         for source in self._sources.values():
             source.close()
 
-    def _shards(self, scalers: Sequence[Autoscaler]) -> Shards:
+    def _split(self, scalers: Sequence[Autoscaler]) -> SplitBatch:
         """Divide large queries into parts. A query that cannot be divided is asked as a whole."""
         return self._or_else(
-            lambda: Shards(scalers),
-            "queries_not_sharded",
+            lambda: SplitBatch(scalers),
+            "queries_not_split",
             lambda: self._queries.prepare(scalers, self._settings),
         )
 
-    def _plan(self, wanted: Sequence[Question], shards: Shards) -> Plan:
+    def _plan(self, wanted: Sequence[Question], batch: SplitBatch) -> Plan:
         """Merge queries. A query that cannot be merged is asked as written."""
         return self._or_else(
             lambda: Plan(tuple([alone(question) for question in wanted])),
             "queries_not_merged",
-            lambda: self._queries.plan(wanted, shards, self._settings),
+            lambda: self._queries.plan(wanted, batch, self._settings),
         )
 
     def _or_else(self, otherwise: Callable[[], T], event: str, work: Callable[[], T]) -> T:

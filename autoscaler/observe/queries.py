@@ -19,7 +19,7 @@ from autoscaler.observe.planner import (
     Why,
     alone,
 )
-from autoscaler.observe.shards import Shards, Shared, in_shards, shared
+from autoscaler.observe.split_answers import SplitBatch, Splittable, split, splittable
 
 _BATCHES: Final = 4
 """Batches kept. A shard has one for each sync period."""
@@ -58,33 +58,33 @@ class Queries:
     def follow(self, scalers: Sequence[Autoscaler]) -> None:
         """Forget everything about queries of other autoscalers."""
         if self._separation.known or self._unanswered:
-            asked = {*questions(scalers), *self._shards_of(scalers)}
+            asked = {*questions(scalers), *self._parts_of(scalers)}
             self._separation.forget_others(asked)
             self._unanswered &= asked
 
-    def _shards_of(self, scalers: Sequence[Autoscaler]) -> Iterator[Question]:
+    def _parts_of(self, scalers: Sequence[Autoscaler]) -> Iterator[Question]:
         """Yield their own parts of the questions that were asked in parts."""
         for query in [query for scaler in scalers for query in queries_of(scaler)]:
             for batch in self._batches:
-                each, values = batch.shared.get(question(query)), dict(query.match)
+                each, values = batch.splittable.get(question(query)), dict(query.match)
                 if each is not None and each.narrowing.label in values:
                     mine = replace(query, expr=each.narrowing.to(values[each.narrowing.label]))
                     yield from (question(mine), age_question(mine))
 
-    def prepare(self, scalers: Sequence[Autoscaler], sources: Mapping[str, PrometheusSource]) -> Shards:
+    def prepare(self, scalers: Sequence[Autoscaler], sources: Mapping[str, PrometheusSource]) -> SplitBatch:
         """Return these autoscalers with their queries as this cycle asks them."""
         batch = next((each for each in self._batches if each.scalers is scalers), None)
         if batch is None:
             batch = _Batch(scalers)
             self._batches = [*self._batches[1 - _BATCHES :], batch]
-            current = {known for each in self._batches for known in each.shared}
+            current = {known for each in self._batches for known in each.splittable}
             self._samples = {each: count for each, count in self._samples.items() if each in current}
-        return batch.sharded(self._samples, self._separation.known, sources)
+        return batch.split(self._samples, self._separation.known, sources)
 
-    def plan(self, wanted: Sequence[Question], shards: Shards, sources: Mapping[str, PrometheusSource]) -> Plan:
+    def plan(self, wanted: Sequence[Question], batch: SplitBatch, sources: Mapping[str, PrometheusSource]) -> Plan:
         """Return the queries to send in a cycle for these questions."""
         self._cycles += 1
-        return plan(wanted, sources, self._planner, {**shards.parts, **self._separation.parts()})
+        return plan(wanted, sources, self._planner, {**batch.parts, **self._separation.parts()})
 
     def in_order(self, planned: Sequence[PlannedQuery]) -> Sequence[PlannedQuery]:
         """Sort queries whose last run had no answer to the end. Queries that did not run stay in place."""
@@ -111,7 +111,7 @@ class Queries:
             return None
         return alone(Question(asked.prometheus, each.narrowing.to(sorted(each.values)[turn % len(each.values)])))
 
-    def learn(self, asked: Asked, samples: Mapping[Question, int], shards: Shards, now: float) -> None:
+    def learn(self, asked: Asked, samples: Mapping[Question, int], split_batch: SplitBatch, now: float) -> None:
         """Learn from a cycle's results for the next cycles.
 
         `samples`: of each answered question. `now`: the end of the cycle, on the monotonic clock.
@@ -122,14 +122,14 @@ class Queries:
         self._doubted = {each.prometheus for each in missing} - asked.responsive
         if missing or self._unanswered:
             self._unanswered = self._unanswered.difference(every).union(missing)
-        mine = {each for batch in self._batches for each in batch.shared}
+        mine = {each for batch in self._batches for each in batch.splittable}
         divisible = {each for batch in self._batches for each in batch.divisible}
-        self._separation.learn(asked, samples, shards.whole, divisible, now)
+        self._separation.learn(asked, samples, split_batch.whole, divisible, now)
         self._samples |= {each: count for each, count in samples.items() if each in mine}
         whole: dict[Question, int] = {}
-        for part, each in shards.whole.items():
+        for part, each in split_batch.whole.items():
             whole[each] = whole.get(each, 0) + samples.get(part, 0)
-        for each in {shards.whole[part] for part in shards.whole.keys() - samples.keys()}:
+        for each in {split_batch.whole[part] for part in split_batch.whole.keys() - samples.keys()}:
             del whole[each]  # parts of it have no answer
         self._samples |= whole
 
@@ -156,39 +156,43 @@ class _Batch:
 
     def __init__(self, scalers: Sequence[Autoscaler]) -> None:
         self.scalers = scalers
-        self.shared = shared(scalers)
-        self.divisible: Mapping[Question, Shared] = {}
+        self.splittable = splittable(scalers)
+        self.divisible: Mapping[Question, Splittable] = {}
         """Questions that are asked in parts if they are large or costly."""
-        self._together: Mapping[Question, int] = {}
-        self._shards = Shards(scalers)
+        self._values_per_query: Mapping[Question, int] = {}
+        self._split = SplitBatch(scalers)
 
     @property
     def asked(self) -> Sequence[Autoscaler]:
         """The autoscalers with their queries as asked."""
-        return self._shards.scalers
+        return self._split.scalers
 
-    def sharded(
+    def split(
         self,
         samples: Mapping[Question, int],
         costly: Container[Question],
         sources: Mapping[str, PrometheusSource],
-    ) -> Shards:
+    ) -> SplitBatch:
         """Return the batch's queries. They are rebuilt only if sizes or costs require a different division."""
-        self.divisible = {asked: each for asked, each in self.shared.items() if sources[asked.prometheus].merge_queries}
+        self.divisible = {
+            asked: each for asked, each in self.splittable.items() if sources[asked.prometheus].merge_queries
+        }
         wanted = {
             asked: count
             for asked, each in self.divisible.items()
             if (count := self._count(each, asked, samples, costly)) is not None
         }
-        if wanted != self._together:
-            self._together = wanted
-            self._shards = in_shards(self.scalers, self.shared, wanted) if wanted else Shards(self.scalers)
-        return self._shards
+        if wanted != self._values_per_query:
+            self._values_per_query = wanted
+            self._split = split(self.scalers, self.splittable, wanted) if wanted else SplitBatch(self.scalers)
+        return self._split
 
     def _count(
-        self, each: Shared, question: Question, samples: Mapping[Question, int], costly: Container[Question]
+        self, each: Splittable, question: Question, samples: Mapping[Question, int], costly: Container[Question]
     ) -> int | None:
-        return each.together(samples.get(question), self._together.get(question), costly=question in costly)
+        return each.values_per_query(
+            samples.get(question), self._values_per_query.get(question), costly=question in costly
+        )
 
 
 def plan(

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from autoscaler.config.kept_labels import names_no_instance
 from autoscaler.decide.instances import NOT_SCRAPED_YET, are_new
-from autoscaler.errors import MetricError, named
+from autoscaler.errors import MetricError, bare, named
 from autoscaler.model import Instance, InstanceReading, MetricSpec, MetricType, Query, Reading, Sample, ValueReading
 from autoscaler.observe.answer import FARTHEST_SECONDS
 from autoscaler.observe.answers import Answers, Series, series
@@ -45,10 +45,8 @@ def read(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, no
         if metric.type in (MetricType.OBJECT, MetricType.EXTERNAL):
             return _values(metric, answers, now)
         return _per_instance(metric, instances, answers, now)
-    except NoSample as error:
-        return NoSample(error.what, error.remedy, error.query)
     except MetricError as error:
-        return MetricError(str(error))  # without the frames that the traceback keeps in memory
+        return bare(error)
     except Exception as error:  # noqa: BLE001 - an unforeseen answer must not affect other autoscalers
         return MetricError(f"could not be read: {named(error)}; this is a bug, please report it")
 

@@ -77,7 +77,8 @@ class Runtime:
         self._builder = Builder(state_dir, clock, logger, self._stop)
         self._wanted: Mapping[ShardName, Wanted] = {}
         """The shards of the configuration, served here or not."""
-        self._running: dict[ShardName, RunningShard] = {}
+        self.running: dict[ShardName, RunningShard] = {}
+        """The shards that are served here, by name. Read-only for others."""
         self._abandoned: list[RunningShard] = []
         """Shards that were ended while a thread of theirs hung."""
         self._ending: list[RunningShard] = []
@@ -94,7 +95,7 @@ class Runtime:
     @property
     def adapters(self) -> Sequence[str]:
         """The connections' names, sorted."""
-        return sorted({name.adapter for name in self._running})
+        return sorted({name.adapter for name in self.running})
 
     def served(self, settings: Settings) -> Sequence[Autoscaler]:
         """Return the autoscalers of the configuration that this daemon serves."""
@@ -119,19 +120,19 @@ class Runtime:
             self._configure(wanted, settings)
             self._stop.run_interruptibly(self._membership.join)
         kept = {
-            name for name, one in self._running.items() if name in wanted and wanted[name].adapter == one.wanted.adapter
+            name for name, one in self.running.items() if name in wanted and wanted[name].adapter == one.wanted.adapter
         }
         built = self._builder.build_all({name: wanted[name] for name in self._usable(wanted) if name not in kept})
         try:
             also()
-            self._end([self._running.pop(name) for name in self._running.keys() - kept])
+            self._end([self.running.pop(name) for name in self.running.keys() - kept])
         except AutoscalerError:
             self._builder.close(each.adapter for each in built.values())
             raise
         self._retry_at.clear()
         self._wanted = wanted
         self._configure(wanted, settings)
-        for name, one in self._running.items():
+        for name, one in self.running.items():
             if one.follow(wanted[name]):
                 self.shards.reschedule(one.shard)
         return self._begin_all(built.keys(), {}, built)
@@ -151,17 +152,17 @@ class Runtime:
         """
         self._release_ended()
         usable = self._usable(self._wanted)
-        self._leave([one for name, one in self._running.items() if name not in usable or self._is_stale(one)])
-        stuck = {name: one for name, one in self._running.items() if one.stuck()}
-        failure = self._begin_all([*(usable - self._running.keys()), *stuck], stuck, {})
+        self._leave([one for name, one in self.running.items() if name not in usable or self._is_stale(one)])
+        stuck = {name: one for name, one in self.running.items() if one.stuck()}
+        failure = self._begin_all([*(usable - self.running.keys()), *stuck], stuck, {})
         self._give_back()
         return failure
 
     def close(self) -> bool:
         """End all shards. Waits for running cycles until their deadlines. Returns False if a thread hangs."""
-        gone = [*self._awaited, *self._running.values()]
-        self._retire([*self._running.values()])
-        self._running.clear()
+        gone = [*self._awaited, *self.running.values()]
+        self._retire([*self.running.values()])
+        self.running.clear()
         wait_for([one.shard for one in (*gone, *self._ending)])
         self._release([*gone, *self._ending])
         self._ending.clear()
@@ -171,7 +172,7 @@ class Runtime:
 
     def asked_alone(self) -> Sequence[AskedAlone]:
         """Return the queries of all shards that are sent alone. From any thread."""
-        return [each for one in [*self._running.values()] for each in one.queries.asked_alone()]
+        return [each for one in [*self.running.values()] for each in one.queries.asked_alone()]
 
     def hanging(self) -> Collection[ShardName]:
         """Return the shards that an abandoned thread still uses."""
@@ -188,7 +189,7 @@ class Runtime:
     def _leave(self, gone: Sequence[RunningShard]) -> None:
         """Begin no further cycle of these, which another daemon is to serve."""
         for one in gone:
-            del self._running[one.name]
+            del self.running[one.name]
         self._retire(gone)
         self._ending += gone
         self.changes += len(gone)
@@ -277,7 +278,7 @@ class Runtime:
     def _start(self, name: ShardName, built: BuiltAdapter, ledger: Ledger) -> None:
         """Start a shard in the epoch of `ledger`."""
         shard = Shard(name, self._clock, self._logger, self._report)
-        self._running[name] = RunningShard(
+        self.running[name] = RunningShard(
             self._wanted[name],
             built,
             ledger,
@@ -331,6 +332,6 @@ class Runtime:
         if self._membership is None:
             return
         longest, left = self._membership.duration, (*self._ending, *self._abandoned)
-        used = {one.name for one in left if one.overdue_seconds() < longest} | self._running.keys()
+        used = {one.name for one in left if one.overdue_seconds() < longest} | self.running.keys()
         leaving, held = self._membership.excess(), self._membership.held()
         self._membership.give_back({name for name in held if name in leaving or name not in self._wanted} - used)

@@ -340,7 +340,7 @@ def test_the_deadline_ends_a_search_and_answers_count() -> None:
 @pytest.mark.parametrize(
     ("method", "event", "queries"),
     [
-        ("prepare", "queries_not_sharded", 1),
+        ("prepare", "queries_not_split", 1),
         ("plan", "queries_not_merged", 5),
         ("learn", "queries_not_learned_from", 1),
     ],

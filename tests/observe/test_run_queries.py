@@ -13,7 +13,6 @@ from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.model import Call
 from autoscaler.observe.answers import Results
-from autoscaler.observe.failure import NoAnswer
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import PlannedQuery, alone
 from autoscaler.observe.prometheus import Exchange, Prometheus
@@ -93,9 +92,7 @@ def test_endless_headers_use_no_thread_beyond_the_deadline() -> None:
     with answering(trickle_headers) as fake:
         source = Prometheus("main", PrometheusSource(fake.url), CLOCK)
         answers = answers_to(EACH, {"main": source}, call(0.3), CLOCK)
-        first, second, third = answers.values()
-        assert type(first) is type(second) is NoAnswer
-        assert isinstance(third, MetricError)
+        assert all(isinstance(answer, MetricError) for answer in answers.values())
         end = time.monotonic() + 10
         while any(thread.name == "prometheus-main" for thread in threading.enumerate()):
             assert time.monotonic() < end

@@ -122,13 +122,13 @@ class Separation:
         asked: Asked,
         samples: Mapping[Question, int],
         whole: Mapping[Question, Question],
-        shardable: Collection[Question],
+        splittable: Collection[Question],
         now: float,
     ) -> None:
         """Learn from a cycle that ended at `now`, in seconds on the monotonic clock.
 
-        `samples`: of each answered question. `whole`: maps a part's question to the divided one. `shardable`: questions
-        that can be asked in parts.
+        `samples`: of each answered question. `whole`: maps a part's question to the whole one.
+        `splittable`: questions whose answers can be split.
         """
         self._next = self._updated_known(asked, samples, whole, now)
         for searched in asked.searches:
@@ -142,7 +142,7 @@ class Separation:
             elif each.outcome is Outcome.TOO_LARGE or (
                 each.outcome is Outcome.LATE and each.query.prometheus in asked.responsive
             ):
-                self._separate_failed(each, shardable)
+                self._separate_failed(each, splittable)
         self.known = self._next
 
     def _updated_known(
@@ -213,11 +213,11 @@ class Separation:
         if not heavy and share > SLOW_SHARE:
             self._separate(halves(query), Why.SPLIT)
 
-    def _separate_failed(self, sent: Sent, shardable: Collection[Question]) -> None:
+    def _separate_failed(self, sent: Sent, splittable: Collection[Question]) -> None:
         """Mark an unmerged query as heavy, or divide it from the next cycle on."""
         if len(sent.query.members) == 1 and self.why(sent.query) is not Why.HEAVY:
-            in_shards = next(sent.query.questions) in shardable
-            self._separate([sent.query], Why.SPLIT if in_shards else Why.HEAVY, sent.message)
+            can_split = next(sent.query.questions) in splittable
+            self._separate([sent.query], Why.SPLIT if can_split else Why.HEAVY, sent.message)
 
     def _separate(self, parts: Sequence[PlannedQuery], why: Why, message: str = "") -> None:
         """Ask the members of each part separately from now on: alone or with one another, as `why` says."""

@@ -1,8 +1,8 @@
-"""Large shared answers in shards: several queries, each for some of the values that the autoscalers match on.
+"""Splits large answers: several queries in place of one, each for some of the label values that autoscalers match on.
 
-A shared query is asked once for all. Its answer is decoded as a whole, and all of it is in memory until the last
-autoscaler has its part. From some 150,000 samples on it is better asked in parts: each autoscaler's is then a
-question of its own (`narrowing.py`), and the planner merges these, so many to a query as give SHARD samples.
+A query that several autoscalers use is sent once. Its whole answer is in memory until the last autoscaler has read its
+samples. An answer of more than about 150,000 samples is better asked in parts: each autoscaler gets a question of its
+own (`narrowing.py`), and the planner merges as many of these into a query as have PART samples.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,41 +14,40 @@ from autoscaler.observe.plan import Question, age_question, queries_of, question
 from autoscaler.observe.planner import Limits, Narrowing, can_be_written, narrowing
 
 LARGE: Final = 150_000
-"""Samples from which on an answer is asked for in shards: below, the one query costs less than the many."""
+"""Samples of an answer from which on it is split. A smaller one costs less as one query."""
 _SMALL: Final = 120_000
-"""Samples below which it is asked for as a whole again."""
+"""Samples below which an answer is no longer split."""
 _MANY: Final = 1_000
-"""Values from which on an answer whose size is not known yet is taken for a large one."""
-SHARD: Final = 25_000
-"""Samples that one query of a sharded one is to give: 5 MB of text."""
+"""Number of label values from which on an answer of unknown size counts as large."""
+PART: Final = 25_000
+"""Samples in one query's part of a split answer: 5 MB of text."""
 _MOST_VALUES: Final = Limits().values
 
 
 @dataclass(frozen=True)
-class Shards:
-    """A batch's autoscalers, as they are asked for."""
+class SplitBatch:
+    """A batch's autoscalers, with the questions of split answers in place of the whole ones."""
 
     scalers: Sequence[Autoscaler]
-    """With the queries of their own shards."""
     parts: Mapping[Question, int] = field(default_factory=dict)
-    """Which of the questions are asked together, as `Planner.plan` takes it."""
+    """Which questions are asked together, as for `Planner.plan`."""
     whole: Mapping[Question, Question] = field(default_factory=dict)
-    """A shard's question -> that whose answer it is part of."""
+    """A part's question -> the question of the whole answer."""
 
 
 @dataclass(frozen=True)
-class Shared:
-    """A question that may be sharded."""
+class Splittable:
+    """A question whose answer can be split."""
 
     narrowing: Narrowing
     values: frozenset[str]
-    """Those of its label that are matched on."""
+    """The values of its label that autoscalers match on."""
 
-    def together(self, samples: int | None, now: int | None, *, costly: bool = False) -> int | None:
-        """How many values a query is to be for; None: the answer is asked for as a whole.
+    def values_per_query(self, samples: int | None, now: int | None, *, costly: bool = False) -> int | None:
+        """Return for how many values one query is; None if the answer is not split.
 
-        `samples`: how many it had; None: that is not known. `now`: what it is; that changes only when it has to.
-        `costly`: as a whole it is late, or too large.
+        `samples`: of its last answer; None if not known. `now`: the current result, which changes only if necessary.
+        `costly`: the whole answer is late or too large.
         """
         count = len(self.values)
         if costly:
@@ -57,12 +56,12 @@ class Shared:
             return now or (_MOST_VALUES if count > _MANY else None)
         if samples < (_SMALL if now else LARGE):
             return None
-        wanted = max(1, min(_MOST_VALUES, SHARD * count // samples))
+        wanted = max(1, min(_MOST_VALUES, PART * count // samples))
         return now if now and wanted <= 2 * now <= 4 * wanted else wanted
 
 
-def shared(scalers: Sequence[Autoscaler]) -> Mapping[Question, Shared]:
-    """The questions that may be sharded, each by the label that tells most of its users apart."""
+def splittable(scalers: Sequence[Autoscaler]) -> Mapping[Question, Splittable]:
+    """Return the questions whose answers can be split, each by the label with the most values among its users."""
     users: dict[Question, list[Mapping[str, str]]] = {}
     for scaler in scalers:
         for query in queries_of(scaler):
@@ -75,28 +74,28 @@ def shared(scalers: Sequence[Autoscaler]) -> Mapping[Question, Shared]:
         if label is None or len(values[label]) == 1 or not all(map(can_be_written, values[label])):
             continue
         if (narrowed := narrowing(asked.expr, label)) is not None:
-            found[asked] = Shared(narrowed, values[label])
+            found[asked] = Splittable(narrowed, values[label])
     return found
 
 
-def in_shards(
-    scalers: Sequence[Autoscaler], known: Mapping[Question, Shared], together: Mapping[Question, int]
-) -> Shards:
-    """The autoscalers with some questions in shards. `together`: for how many values each of its queries is."""
+def split(
+    scalers: Sequence[Autoscaler], known: Mapping[Question, Splittable], values_per_query: Mapping[Question, int]
+) -> SplitBatch:
+    """Return the autoscalers with some answers split. `values_per_query`: for how many values each query is."""
     own: dict[tuple[Question, str], str] = {}
     parts: dict[Question, int] = {}
     whole: dict[Question, Question] = {}
 
     def narrowed(query: Query) -> Query:
         asked = question(query)
-        if asked not in together:
+        if asked not in values_per_query:
             return query
         return replace(query, expr=own[asked, dict(query.match)[known[asked].narrowing.label]])
 
-    for asked, count in together.items():
+    for asked, count in values_per_query.items():
         for number, value in enumerate(sorted(known[asked].values)):
             expr = own[asked, value] = known[asked].narrowing.to(value)
             mine = Query(expr, asked.prometheus)
             parts[question(mine)] = parts[age_question(mine)] = -2 - number // count
             whole[question(mine)] = asked
-    return Shards(tuple([with_queries(each, narrowed) for each in scalers]), parts, whole)
+    return SplitBatch(tuple([with_queries(each, narrowed) for each in scalers]), parts, whole)

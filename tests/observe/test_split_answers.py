@@ -1,4 +1,4 @@
-"""Large shared answers, asked for in shards."""
+"""Large shared answers, split."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from autoscaler.model import Autoscaler, MetricTarget, MetricType, Query, TargetRef, TargetType
-from autoscaler.observe import gathering, shards
+from autoscaler.observe import gathering, split_answers
 from autoscaler.observe.plan import Question
-from autoscaler.observe.shards import Shards, in_shards, shared
+from autoscaler.observe.split_answers import SplitBatch, split, splittable
 from tests.observe.build import metric, scaler
 from tests.observe.scripted import Answer, Scripted, Shard, Simulated, answered, refused, sample, scripted
 from tests.observe.test_merged import well
@@ -32,9 +32,9 @@ def matching(count: int, expr: str = "load", **query: Any) -> list[Autoscaler]:
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousandth of the real sizes, or so."""
-    monkeypatch.setattr(shards, "LARGE", 100)
-    monkeypatch.setattr(shards, "_SMALL", 50)
-    monkeypatch.setattr(shards, "SHARD", 25)
+    monkeypatch.setattr(split_answers, "LARGE", 100)
+    monkeypatch.setattr(split_answers, "_SMALL", 50)
+    monkeypatch.setattr(split_answers, "PART", 25)
     monkeypatch.setattr(gathering, "_MOST_HELD", 100)
 
 
@@ -43,7 +43,7 @@ def every(groups: Sequence[str], count: int = 100) -> Answer:
     return answered(groups or [f"g{number}" for number in range(count)])
 
 
-def test_an_answer_that_was_large_is_asked_for_in_shards() -> None:
+def test_an_answer_that_was_large_is_split() -> None:
     """The whole of it would be in memory until the last autoscaler has its part."""
     with scripted() as server:
         server.answer = every
@@ -84,7 +84,7 @@ def test_an_answer_that_became_small_is_asked_for_once_again() -> None:
         assert all(count > 1 for count in counts[1:4])
 
 
-def test_one_that_is_over_max_answer_is_asked_for_in_shards_from_the_next_cycle_on() -> None:
+def test_one_that_is_over_max_answer_is_split_from_the_next_cycle_on() -> None:
     """A million series are a hundred megabytes: no maxAnswer that anybody sets would take them at once."""
     with scripted() as server:
         server.answer = lambda groups: answered(
@@ -96,7 +96,7 @@ def test_one_that_is_over_max_answer_is_asked_for_in_shards_from_the_next_cycle_
         assert shard.values() == well(60)
 
 
-def test_nothing_is_sharded_where_queries_are_not_merged() -> None:
+def test_nothing_is_split_where_queries_are_not_merged() -> None:
     """Each autoscaler's part would be a query."""
     with scripted() as server:
         server.answer = every
@@ -106,9 +106,9 @@ def test_nothing_is_sharded_where_queries_are_not_merged() -> None:
         assert server.taken() == ["load"] * 2
 
 
-def test_a_fleet_on_one_query_is_in_shards_from_the_first_cycle_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fleet_on_one_query_is_split_from_the_first_cycle_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody knows yet how large the answer is, and the first cycle should not fail."""
-    monkeypatch.setattr(shards, "_MANY", 20)
+    monkeypatch.setattr(split_answers, "_MANY", 20)
     with scripted() as server:
         server.answer = every
         shard = Shard(server, matching(100))
@@ -118,7 +118,7 @@ def test_a_fleet_on_one_query_is_in_shards_from_the_first_cycle_on(monkeypatch: 
         assert len(server.taken()) == 4
 
 
-def test_a_shard_that_fails_costs_only_its_own() -> None:
+def test_a_failing_part_affects_only_its_own_autoscalers() -> None:
     with scripted() as server:
         shard = Shard(server, matching(100))
         server.answer = every
@@ -132,7 +132,7 @@ def test_a_shard_that_fails_costs_only_its_own() -> None:
 
 
 def test_a_member_that_makes_a_shared_answer_late_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whole, the answer is late for all who match on it: it is asked in shards, and the one that is late searched."""
+    """Whole, the answer is late for all who match on it: it is split, and the late part is searched."""
     shard = Shard(Scripted(), matching(60))
     server = Simulated(shard, monkeypatch)
     server.heavy("g7")
@@ -179,9 +179,9 @@ def test_answers_are_let_go_of_as_soon_as_nobody_needs_them(monkeypatch: pytest.
     assert max(held) < 200
 
 
-def chosen(scalers: Sequence[Autoscaler], together: int = 2) -> Shards:
-    known = shared(scalers)
-    return in_shards(scalers, known, dict.fromkeys(known, together))
+def chosen(scalers: Sequence[Autoscaler], together: int = 2) -> SplitBatch:
+    known = splittable(scalers)
+    return split(scalers, known, dict.fromkeys(known, together))
 
 
 def test_each_gets_the_query_of_its_own_shard() -> None:
@@ -197,7 +197,7 @@ def test_each_gets_the_query_of_its_own_shard() -> None:
     assert set(found.whole.values()) == {LOAD}
 
 
-def test_requests_and_other_metrics_are_sharded_too() -> None:
+def test_requests_and_other_metrics_are_split_too() -> None:
     """A capacity is a shared query like any other."""
     request = Query("cores", match=(("group", "g0"),))
     target = MetricTarget(TargetType.UTILIZATION, 60)
@@ -219,12 +219,12 @@ def test_requests_and_other_metrics_are_sharded_too() -> None:
 
 
 def label_of(*matches: Mapping[str, str], expr: str = "load") -> str | None:
-    """The label that a question of users with these matches is sharded by."""
+    """The label that a question of users with these matches is split by."""
     users = [
         scaler(metric(MetricType.EXTERNAL, Query(expr, match=tuple(sorted(match.items())))), name=f"s{number}")
         for number, match in enumerate(matches)
     ]
-    return next((each.narrowing.label for each in shared(users).values()), None)
+    return next((each.narrowing.label for each in splittable(users).values()), None)
 
 
 def test_the_label_that_tells_most_users_apart_makes_the_shards() -> None:
@@ -241,10 +241,10 @@ def test_the_label_that_tells_most_users_apart_makes_the_shards() -> None:
         [{"group": "a"}, {"group": "b\n"}],
     ],
 )
-def test_what_is_needed_as_a_whole_is_not_sharded(matches: Sequence[Mapping[str, str]]) -> None:
+def test_what_is_needed_as_a_whole_is_not_split(matches: Sequence[Mapping[str, str]]) -> None:
     """Somebody takes all of it, or a value cannot be asked for."""
     assert label_of(*matches) is None
 
 
-def test_an_expression_whose_parts_are_not_known_to_be_the_same_is_not_sharded() -> None:
+def test_an_expression_whose_parts_are_not_known_to_be_the_same_is_not_split() -> None:
     assert label_of({"group": "a"}, {"group": "b"}, expr="topk(5, load)") is None
