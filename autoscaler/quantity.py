@@ -91,19 +91,6 @@ def format_decimal(milli: Milli) -> str:
     return text.rstrip("0").rstrip(".")
 
 
-def milli_from_float(value: float) -> Milli:
-    """Return a sample's value in thousandths, truncated toward zero as in Kubernetes' metrics adapters.
-
-    Raises QuantityError for NaN, infinities and values that do not fit 63 bits.
-    """
-    if not math.isfinite(value):
-        raise QuantityError(f"{value} is not a number that can be scaled on; expected a finite value")
-    thousandths = value * 1000
-    if math.isinf(thousandths) or abs(int(thousandths)) > MAX_MILLI:
-        raise QuantityError(f"{value} is too large: its thousandths do not fit 63 bits; divide it in the query")
-    return int(thousandths)
-
-
 def sum_of(values: Iterable[Milli]) -> Milli:
     """Return the sum, or the largest quantity if the sum is larger."""
     return min(sum(values), MAX_MILLI)

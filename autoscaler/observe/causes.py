@@ -7,6 +7,8 @@ supports PromQL has these endpoints. Without them, that part of the cause stays 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from heapq import nlargest
+from os.path import commonprefix
 from typing import Final, NamedTuple, TypeVar
 from urllib.parse import quote
 
@@ -251,7 +253,7 @@ class _Source:
         down = next((each for each in targets if each.health != "up" and each.last_error), None)
         if up or down is None:
             return text
-        url, why = plain(down.scrape_url, _LONGEST_SHOWN), plain(down.last_error, 2 * _LONGEST_SHOWN)
+        url, why = plain(down.scrape_url, _LONGEST_SHOWN), plain(down.last_error, _LONGEST_SHOWN)
         return f"{text}: {url}: {why}"
 
 
@@ -274,13 +276,9 @@ def _other_values(what: str, label: str, wanted: str, values: Sequence[str]) -> 
 
 
 def _nearest(name: str, names: Sequence[str]) -> str | None:
-    """Return the most similar name, comparing only likely candidates."""
-    similar = [
-        each
-        for each in names
-        if abs(len(each) - len(name)) <= max(3, len(name) // 4) and (each[:2] == name[:2] or each[-2:] == name[-2:])
-    ]
-    found = difflib.get_close_matches(name[:200], similar[:_MOST_COMPARED], n=1, cutoff=_SIMILAR)
+    """Return the most similar name. Of many names, only those with the longest common beginning are compared."""
+    compared = nlargest(_MOST_COMPARED, names, key=lambda each: len(commonprefix((name, each))))  # noqa: RUF071 - no paths
+    found = difflib.get_close_matches(name[:200], compared, n=1, cutoff=_SIMILAR)
     return found[0] if found else None
 
 

@@ -1,5 +1,6 @@
 """Matches samples to instances."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 from typing import Final, NamedTuple
@@ -9,6 +10,7 @@ from autoscaler.model import Instance
 from autoscaler.observe.result import Point
 from autoscaler.text import plain
 
+_WITH_PORT: Final = re.compile(r"(\[(?P<v6>.+)\]|(?P<host>[^:]+)):\d+")
 CONTAINER_LABELS: Final = ("task", "container")
 """Default labels that name a container or task of an instance."""
 _MOST_NAMED: Final = 20
@@ -93,9 +95,5 @@ def first_label(labels: Mapping[str, str], names: Iterable[str]) -> tuple[str, s
 
 def without_port(address: str) -> str:
     """Return the host of `host:port` or `[v6]:port`, and any other text unchanged."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdecimal():
-        return address
-    if host.startswith("[") and host.endswith("]"):
-        return host[1:-1]
-    return address if ":" in host else host
+    found = _WITH_PORT.fullmatch(address)
+    return address if found is None else found["v6"] or found["host"]

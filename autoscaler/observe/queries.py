@@ -19,6 +19,7 @@ from autoscaler.observe.planner import (
     Why,
     alone,
 )
+from autoscaler.observe.source_queries import CANARIES
 from autoscaler.observe.split_answers import SplitBatch, Splittable, split, splittable
 
 _BATCHES: Final = 4
@@ -102,7 +103,7 @@ class Queries:
 
     def canary(self, query: PlannedQuery, number: int) -> PlannedQuery | None:
         """Return one member of a query, or the part for one of its users, or None if it has no parts."""
-        turn = 2 * self._cycles + number
+        turn = CANARIES * self._cycles + number
         if len(query.members) > 1:
             return query.narrowed([sorted(query.members)[turn % len(query.members)]])
         asked = next(query.questions)

@@ -12,16 +12,14 @@ from typing import Final
 
 import msgspec
 
-from autoscaler.errors import MetricError, QuantityError
-from autoscaler.quantity import Milli, milli_from_float
+from autoscaler.errors import MetricError
+from autoscaler.quantity import MAX_MILLI, Milli
 from autoscaler.text import plain
 
 _MOST_LABELS: Final = 16
 """Most labels of a sample shown."""
 _LONGEST_LABEL: Final = 64
 """Longest label name or value shown, in bytes."""
-_SURELY_FITS: Final = 9e15
-"""In thousandths, smaller values fit 63 bits."""
 _LONGEST_TEXT: Final = 256
 """Longest sample shown, in bytes."""
 
@@ -59,12 +57,12 @@ class QueryResult:
 
 
 def milli(point: Point) -> Milli | None:
-    """Return a point's value in thousandths, truncated toward zero, or None for NaN.
+    """Return a point's value in thousandths, or None for NaN. Truncates toward zero as Kubernetes' metrics adapters do.
 
     Raises MetricError for a histogram, an infinity, a negative value, or a value that is too large.
     """
     value = point.value
-    if value is not None and 0 <= value < _SURELY_FITS:
+    if value is not None and 0 <= value * 1000 <= MAX_MILLI:
         return int(value * 1000)
     if value is None:
         raise MetricError(f"{point} is a native histogram, not a number; use histogram_quantile() or histogram_count()")
@@ -75,7 +73,4 @@ def milli(point: Point) -> Milli | None:
         raise MetricError(f"{point} is {sign}Inf; guard the expression against a division by zero")
     if value < 0:
         raise MetricError(f"{point} is negative ({value:g}); write clamp_min(…, 0) if that is expected")
-    try:
-        return milli_from_float(value)
-    except QuantityError as error:
-        raise MetricError(f"{point}: {error}") from None
+    raise MetricError(f"{point} is too large ({value:g}): its thousandths do not fit 63 bits; divide it in the query")

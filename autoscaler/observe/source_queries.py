@@ -34,7 +34,8 @@ from autoscaler.observe.result import QueryResult
 
 _PROBE_SHARE: Final = 1 / 10
 """Share of a query's time for each query of a search for a heavy member: eight in a row find one of 250."""
-_CANARIES: Final = 2
+CANARIES: Final = 2
+"""Most canaries in a cycle."""
 
 Settle: TypeAlias = Callable[[Results], object]
 """Called once with each question's answer, as soon as it is known."""
@@ -226,7 +227,7 @@ class SourceQueries:
         while self._failed and self._searching is None and not self._canary_pending:
             failed = self._failed[0]
             canary = None if self.responsive else self._known.canary(failed.query, self._canaries)
-            if canary is not None and self._canaries < _CANARIES:
+            if canary is not None and self._canaries < CANARIES:
                 self._canaries, self._canary_pending = self._canaries + 1, True
                 self._ready.append(Job(canary, _PROBE_SHARE * self._seconds, canary=True))
                 return

@@ -18,7 +18,7 @@ import pytest
 
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
-from autoscaler.model import Autoscaler, MetricType, Observation, TargetRef
+from autoscaler.model import Autoscaler, MetricType, Observation, Observed, TargetRef
 from autoscaler.observe import Connection, Gates, Observer, Queries
 from autoscaler.observe.failure import NoAnswer
 from autoscaler.observe.prometheus import Exchange, Prometheus
@@ -189,6 +189,10 @@ class Shard:
         self.connections = {"fleet": Connection("fleet", adapter, self.clock, self.log)}
 
     def look(self, **how: Any) -> Mapping[str, Observation]:
+        """Return the observations of one cycle."""
+        return self.observe(**how).observations
+
+    def observe(self, **how: Any) -> Observed:
         """Run one cycle with a new observer, as after a reload."""
         observer = Observer(
             self.sources, self.connections, self.clock, self.log, queries=self.queries, gates=self.gates
@@ -196,7 +200,7 @@ class Shard:
         cycle = call(**how)
         left = cycle.deadline - SystemClock().monotonic()
         try:
-            return observer.observe(self.scalers, replace(cycle, deadline=self.clock.monotonic() + left)).observations
+            return observer.observe(self.scalers, replace(cycle, deadline=self.clock.monotonic() + left))
         finally:
             observer.close()
 

@@ -184,6 +184,19 @@ def test_a_heavy_member_is_merged_after_ten_cheap_minutes(monkeypatch: pytest.Mo
     assert counts == [2, 2, 2, 1]
 
 
+@pytest.mark.parametrize(("timeout", "queries"), [(3, 2), (30, 1)])
+def test_a_merged_query_is_halved_if_it_takes_most_of_the_sources_timeout(
+    monkeypatch: pytest.MonkeyPatch, timeout: int, queries: int
+) -> None:
+    """Two seconds are too long only for a short timeout."""
+    shard, server = simulated(monkeypatch, 41, timeout=timedelta(seconds=timeout))
+    server.cost = lambda _: 2
+    assert shard.values(seconds=60) == well(41)
+    server.taken()
+    assert shard.values(seconds=60) == well(41)
+    assert len(server.taken()) == queries
+
+
 @pytest.mark.parametrize("heavy", range(41))
 def test_the_first_cycles_are_the_same_whichever_member_is_heavy(monkeypatch: pytest.MonkeyPatch, heavy: int) -> None:
     """The heavy member may itself be the canary."""

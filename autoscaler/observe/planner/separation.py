@@ -193,7 +193,7 @@ class Separation:
         for query in search.culprits:
             outcome, message = searched.message[next(query.questions)]
             self._separate([query], Why.HEAVY if outcome.costly else Why.REFUSED, message)
-        if not searched.costly and search.budget <= 0:
+        if not searched.costly and not search.budget:
             for each in [query.narrowed([key]) for query in search.lost for key in query.members]:
                 self._separate([each], Why.REFUSED, "too many members of its merged query are rejected")
         else:
