@@ -1,10 +1,10 @@
 """What a scenario answers to queries, in place of Prometheus."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
@@ -19,6 +19,9 @@ from autoscaler.scenarios.clock import VirtualClock
 from autoscaler.scenarios.file import Labels, Signal
 from autoscaler.scenarios.instances import Group
 from autoscaler.scenarios.notation import Values
+
+Evaluate: TypeAlias = Callable[[Question, timedelta], QueryResult | MetricError]
+"""Returns the answer to a query, at a time after the start."""
 
 
 class Spread(StrEnum):
@@ -89,19 +92,28 @@ class Answer:
 class Answers:
     """All answers of a scenario, and the outages of its sources."""
 
-    def __init__(self, answers: Mapping[Question, Sequence[Answer]], interval: timedelta, clock: VirtualClock) -> None:
-        """`interval`: from one of the values to the next."""
+    def __init__(
+        self,
+        answers: Mapping[Question, Sequence[Answer]],
+        interval: timedelta,
+        clock: VirtualClock,
+        evaluate: Evaluate | None,
+    ) -> None:
+        """`interval`: from one of the values to the next. `evaluate`: answers every query, in place of `answers`."""
         self.silent_until: Final = dict[str, timedelta]()
         """Source -> until when it does not answer."""
         self._answers: Final = answers
         self._interval: Final = interval
         self._clock: Final = clock
+        self._evaluate: Final = evaluate
 
     def ask(self, asked: Question) -> QueryResult | MetricError:
         """Return the samples of a query now."""
         now = self._clock.elapsed
         if now < self.silent_until.get(asked.prometheus, timedelta(0)):
             return MetricError(f"prometheus {asked.prometheus!r} does not answer: the test has an outage now")
+        if self._evaluate is not None:
+            return self._evaluate(asked, now)
         taken = asked.expr.removeprefix("timestamp(").removesuffix("\n)")
         is_age = taken != asked.expr and asked not in self._answers
         index = now // self._interval

@@ -10,7 +10,7 @@ from pydantic import Field, PlainValidator, model_validator
 
 from autoscaler.config.fields import CountOrZero, Flag, PositiveDuration, PositiveQuantity, Section, SyncPeriod, Text
 from autoscaler.model import Direction
-from autoscaler.observe.selectors import selectors
+from autoscaler.observe.selectors import NAME, Matcher, selectors, written
 from autoscaler.scenarios.notation import Values
 from autoscaler.target import ConfigPath, Duration
 
@@ -24,6 +24,7 @@ _OPERATORS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "!=": operator.ne,
 }
 _BOUND: Final = re.compile(r"\s*(<=?|>=?|==?|!=)?\s*([0-9]{1,10})\s*", re.ASCII)
+_METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _CLAIM: Final = re.compile(r"\s*(size|ready)\b\s*([<>=!].*)", re.ASCII)
 
 
@@ -88,6 +89,15 @@ def labels_of(series: str) -> Labels:
     if len(found) != 1 or found[0].range is not None or any(each.operator != "=" for each in found[0].matchers):
         raise ValueError(f"{series[:64]!r} is not a series; write it as in '{{instance=\"web-1\"}}'")
     return tuple(sorted((each.label, each.value) for each in found[0].matchers))
+
+
+def openmetrics_series(text: str) -> str:
+    """Return a series as OpenMetrics writes it. Raises ValueError."""
+    labels = dict(labels_of(text))
+    name = labels.pop(NAME, "")
+    if not _METRIC_NAME.fullmatch(name):
+        raise ValueError(f"{text[:64]!r} names no metric; write it as in 'up{{instance=\"web-1\"}}'")
+    return name + written([Matcher(label, "=", value) for label, value in labels.items()])
 
 
 BoundText: TypeAlias = Annotated[Bound, PlainValidator(_bound)]
@@ -237,6 +247,8 @@ class Test(Section):
     """From one of the values to the next."""
     autoscalers: Annotated[Mapping[Text, Subject], Field(min_length=1)]
     queries: tuple[QueryAnswer, ...] = ()
+    series: Mapping[Text, ValuesText] = Field(default_factory=dict)
+    """Series, as PromQL selects each -> its values. A Prometheus evaluates every query over them."""
     events: tuple[Event, ...] = ()
 
 

@@ -19,14 +19,16 @@ from autoscaler.observe.plan import Question, queries_of, question, request_quer
 from autoscaler.quantity import format_duration
 from autoscaler.scenarios.answers import Answer
 from autoscaler.scenarios.events import clock_step
-from autoscaler.scenarios.file import File, Signal, Subject, Test
+from autoscaler.scenarios.file import File, Signal, Subject, Test, openmetrics_series
 from autoscaler.scenarios.instances import Group
+from autoscaler.scenarios.notation import Values
 from autoscaler.scenarios.scenario import Expected, Happening, Scenario
 from autoscaler.scenarios.times import Start
 
 _MOST_CYCLES: Final = 50_000
 """Cycles of a scenario: more than a week of cycles every 15 s."""
 _MOST_REPLICAS: Final = 10_000
+_MOST_SAMPLES: Final = 1_000_000
 
 
 def read_tests(path: Path, config: Path | None = None) -> Sequence[Scenario]:
@@ -75,7 +77,8 @@ class _Check:
             self._add(("start",), error)
         scalers = self._scalers()
         groups = {name: self._group(scaler) for name, scaler in scalers.items()}
-        answers = self._answers(scalers, groups)
+        series = self._series()
+        answers = {} if self._test.series else self._answers(scalers, groups)
         happenings = list(self._happenings(scalers))
         expected = list(self._expected())
         duration = timedelta(0)
@@ -83,7 +86,10 @@ class _Check:
             duration = self._duration(happenings, expected, scalers)
         if self._start is None or len(list(self._problems)) > before:
             return None
-        sources = {name: replace(source, merge_queries=False) for name, source in self._settings.prometheus.items()}
+        sources = {
+            name: replace(source, merge_queries=source.merge_queries and bool(series))
+            for name, source in self._settings.prometheus.items()
+        }
         return Scenario(
             name=self._test.name,
             place=self._place(()),
@@ -93,6 +99,7 @@ class _Check:
             settings=replace(self._settings, autoscalers=tuple(scalers.values()), prometheus=sources),
             groups={scalers[name].target: group for name, group in groups.items()},
             answers=answers,
+            series=series,
             happenings=sorted(happenings, key=lambda each: each.at),
             expected=[replace(each, end=duration) if each.end < each.begin else each for each in expected],
         )
@@ -126,6 +133,30 @@ class _Check:
         else:
             group.resize(size, timedelta(days=-1))
         return group
+
+    def _series(self) -> Mapping[str, Values]:
+        """Series as OpenMetrics writes them -> their values. Nothing else may answer a query beside them."""
+        if not self._test.series:
+            return {}
+        beside: list[Loc] = [
+            ("autoscalers", name, key)
+            for name, subject in self._test.autoscalers.items()
+            for key in ("load", "values")
+            if getattr(subject, key)
+        ]
+        for loc in [*beside, *([("queries",)] if self._test.queries else [])]:
+            self._add(loc, "the test has `series`, over which Prometheus evaluates every query; remove one of the two")
+        found = dict[str, Values]()
+        for text, values in self._test.series.items():
+            try:
+                series = openmetrics_series(text)
+            except ValueError as error:
+                self._add(("series", text), error)
+                continue
+            if series in found:
+                self._add(("series", text), "the test has this series twice; remove one of them")
+            found[series] = values
+        return found
 
     def _answers(
         self, scalers: Mapping[str, Autoscaler], groups: Mapping[str, Group]
@@ -273,4 +304,9 @@ class _Check:
         if duration / shortest > _MOST_CYCLES:
             longest = format_duration(_MOST_CYCLES * shortest)
             self._add((), f"it lasts {format_duration(duration)}; write at most {longest}, or a longer `tick`")
+        samples = len(self._test.series) * (duration // self._test.interval + 1)
+        if samples > _MOST_SAMPLES:
+            self._add(
+                ("series",), f"they have {samples:,} samples; {_MOST_SAMPLES:,} are possible; write a longer `interval`"
+            )
         return duration

@@ -13,6 +13,7 @@ from autoscaler.documents.explain import explanation
 from autoscaler.layout import Screen
 from autoscaler.record import Archive, Retention, State
 from autoscaler.scenarios.expectations import Failure, failure
+from autoscaler.scenarios.prometheus import evaluating
 from autoscaler.scenarios.run import Run
 from autoscaler.scenarios.scenario import Scenario
 
@@ -43,13 +44,14 @@ class Result:
 
 
 def result_of(scenario: Scenario) -> Result:
-    """Run a test. Raises StateError."""
+    """Run a test. Raises StateError, PrometheusFailed."""
     began = time.monotonic()
     with TemporaryDirectory(prefix="autoscaler-test-", dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
         state = State.open(None, Path(folder), Retention(_FOREVER, _FOREVER))
         try:
-            run = Run(scenario, state)
-            run.to_its_end()
+            with evaluating(scenario) as evaluate:
+                run = Run(scenario, state, evaluate)
+                run.to_its_end()
             unmet = [failure(each, run.seen[each.autoscaler], scenario.start) for each in scenario.expected]
             failures = [each for each in unmet if each is not None]
             explained = [

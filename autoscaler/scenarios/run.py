@@ -17,7 +17,7 @@ from autoscaler.record import State
 from autoscaler.runtime.building import BuiltAdapter, ShardMemory
 from autoscaler.runtime.running_shard import RunningShard
 from autoscaler.runtime.wanted import Wanted, wanted_shards
-from autoscaler.scenarios.answers import Answers, ScriptedPrometheus
+from autoscaler.scenarios.answers import Answers, Evaluate, ScriptedPrometheus
 from autoscaler.scenarios.clock import VirtualClock
 from autoscaler.scenarios.events import clock_step, steer
 from autoscaler.scenarios.file import Event
@@ -63,7 +63,8 @@ class _Log:
 class Run:
     """A scenario that runs in a state of its own."""
 
-    def __init__(self, scenario: Scenario, state: State) -> None:
+    def __init__(self, scenario: Scenario, state: State, evaluate: Evaluate | None = None) -> None:
+        """`evaluate`: of a Prometheus that has the scenario's series; None: it has none."""
         self.seen: Final[Mapping[str, list[Seen]]] = {name: [] for name in scenario.scalers}
         """By autoscaler, in order of time."""
         self.errors: Final = list[str]()
@@ -71,7 +72,7 @@ class Run:
         self._scenario: Final = scenario
         self._state: Final = state
         self._clock: Final = VirtualClock(scenario.start.at.astimezone(UTC))
-        self._answers: Final = Answers(scenario.answers, scenario.interval, self._clock)
+        self._answers: Final = Answers(scenario.answers, scenario.interval, self._clock, evaluate)
         self._adapters: Final = {
             name: Groups(name, scenario.groups, self._clock) for name in scenario.settings.adapters
         }

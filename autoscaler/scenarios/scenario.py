@@ -10,6 +10,7 @@ from autoscaler.observe.plan import Question
 from autoscaler.scenarios.answers import Answer
 from autoscaler.scenarios.file import Event, Expectation
 from autoscaler.scenarios.instances import Group
+from autoscaler.scenarios.notation import Values
 from autoscaler.scenarios.times import Start
 
 
@@ -48,6 +49,8 @@ class Scenario:
     """The configuration with the autoscalers of the test alone."""
     groups: Mapping[TargetRef, Group]
     answers: Mapping[Question, Sequence[Answer]]
+    series: Mapping[str, Values]
+    """As OpenMetrics writes a series -> its values. A Prometheus evaluates the queries over them, if there are any."""
     happenings: Sequence[Happening]
     """In order of time."""
     expected: Sequence[Expected]

@@ -48,7 +48,8 @@ def test(
 
     Each test is a scenario: values that queries answer or a load that instances share, events at given times, and what
     is expected of sizes, reasons and changes. The daemon's own cycle runs through it on a virtual clock. Nothing is
-    asked over the network, no target is touched, and a daemon may run meanwhile.
+    asked over the network, no target is touched, and a daemon may run meanwhile. If a test has series, a Prometheus
+    that is started for the test evaluates the queries.
 
     A failure shows the time, what was expected, what came, and the explanation of the decision at that time. Exits
     with 1 if a test fails or a file is wrong.
