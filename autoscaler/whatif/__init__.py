@@ -1,4 +1,4 @@
-"""What another configuration would have decided: replays of the past, comparisons, searches, and cases as files.
+"""What another configuration would have decided: replays, comparisons, searches and cases.
 
-The daemon imports nothing of this.
+The daemon never imports this package.
 """

@@ -1,4 +1,4 @@
-"""What differs between two configurations, in words of the configuration's own keys."""
+"""The differences between two configurations, by the keys of the configuration file."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -25,7 +25,7 @@ from autoscaler.quantity import format_duration, format_quantity
 
 
 class Kind(StrEnum):
-    """What becomes of an autoscaler."""
+    """What happens to an autoscaler."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -34,40 +34,40 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One key that has another value."""
+    """A key with a different value."""
 
     path: str
-    """Of the key, below the autoscaler: `metrics[cpu].resource.target.averageUtilization`.
+    """The path of the key in the autoscaler: `metrics[cpu].resource.target.averageUtilization`.
 
-    Below `controller` stands what the autoscaler takes from there.
+    Settings that the autoscaler takes from the section `controller` are below `controller`.
     """
     before: str | None
-    """As the configuration writes it, with defaults filled in; None: there was none."""
+    """As in the configuration, with defaults filled in; None if there was no value."""
     after: str | None
-    """None: there is none any more."""
+    """None if there is no value any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class AutoscalerChanges:
-    """What becomes of one autoscaler."""
+    """What happens to one autoscaler."""
 
     name: str
     kind: Kind
     changes: tuple[Change, ...] = ()
-    """Of one that changed; in the order of the configuration's keys."""
+    """In the order of the keys of the configuration."""
     before: Autoscaler | None = None
     after: Autoscaler | None = None
 
     @property
     def decides_otherwise(self) -> bool:
-        """Whether the same past could come to other sizes: more than labels, dry run or what is only shown differs."""
+        """Whether the same past could lead to different sizes: labels and dry runs do not change a size."""
         if self.before is None or self.after is None:
             return False
         return _deciding(self.before) != _deciding(self.after)
 
 
 def changes_of(before: Iterable[Autoscaler], after: Iterable[Autoscaler]) -> Sequence[AutoscalerChanges]:
-    """What becomes of each autoscaler that is not the same in both, by name."""
+    """What happens to each autoscaler that differs, by name."""
     old, new = ({scaler.name: scaler for scaler in each} for each in (before, after))
     found = []
     for name in sorted(old.keys() | new.keys()):
@@ -82,15 +82,15 @@ def changes_of(before: Iterable[Autoscaler], after: Iterable[Autoscaler]) -> Seq
 
 
 def autoscaler_changes(before: Autoscaler, after: Autoscaler) -> tuple[Change, ...]:
-    """Each key with another value. A value that is written out where it was the default has not changed."""
+    """Each key with a different value. Writing a default out is no difference."""
     return tuple(_differences(settings_of(before), settings_of(after)))
 
 
 def settings_of(scaler: Autoscaler) -> Mapping[str, str]:
-    """Every key that the autoscaler is decided with -> its value, as `Change` has them; defaults are filled in."""
+    """Every key of the autoscaler -> its value, as in `Change`, with defaults filled in."""
     plain = replace(scaler, behavior=_effective(scaler))
     found = dict(_leaves(plain, ""))
-    if scaler.behavior is not None:  # then its own say it
+    if scaler.behavior is not None:  # its rules have these values
         for key in ("controller.tolerance", "controller.downscaleStabilization"):
             found.pop(key, None)
     found.pop("name")
@@ -98,7 +98,7 @@ def settings_of(scaler: Autoscaler) -> Mapping[str, str]:
 
 
 def section_changes(before: Settings, after: Settings) -> Sequence[str]:
-    """The keys outside of `autoscalers` that have another value: `prometheus.default.url`. A value may be a secret."""
+    """The keys outside of `autoscalers` with a different value: `prometheus.default.url`. Values may be secret."""
     connections = before.limits.keys() | after.limits.keys()
     limits = [
         {name: each.limits.get(name, ConnectionLimits()) for name in sorted(connections)} for each in (before, after)
@@ -125,7 +125,7 @@ _KEYS: Final = {
     "start_up": "startUpSeconds",
     "victims": "scaleTargetRef.victims",
 }
-"""Of the model's fields -> the configuration's key, where it is not the same word."""
+"""Field of the model -> key of the configuration, if it has a different name."""
 _QUANTITIES: Final = frozenset({"request", "service_rate"})
 """Fields in thousandths."""
 _BODIES: Final = {
@@ -144,7 +144,7 @@ _NOT_CONFIGURED: Final = frozenset({"scale_to_zero"})
 
 
 def _effective(scaler: Autoscaler) -> Behavior | None:
-    """Its behavior, with what it leaves to the controller filled in."""
+    """Its behavior, with the controller's defaults filled in."""
     behavior, tolerance = scaler.behavior, scaler.options.tolerance
     if behavior is None:
         return None
@@ -160,13 +160,13 @@ def _given(own: float | None, default: float) -> float:
 
 
 def _deciding(scaler: Autoscaler) -> Autoscaler:
-    """The autoscaler without what no size depends on."""
+    """The autoscaler without what cannot change a size."""
     metrics = tuple([replace(metric, described_object=None) for metric in scaler.metrics])
     return replace(scaler, labels=(), dry_run=False, metrics=metrics, behavior=_effective(scaler))
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Every key below a value of the model -> its value as text; what is None is left out."""
+    """Every key below a value of the model -> its value as text; None is left out."""
     for field in fields(value):
         name, held = field.name, getattr(value, field.name)
         if held is None or name in _NOT_CONFIGURED:
@@ -189,7 +189,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _text(name: str, key: str, value: Any) -> str:
-    """One value as the configuration writes it."""
+    """A value as in the configuration."""
     match value:
         case timedelta():
             return f"{value.total_seconds():g}" if key.endswith("Seconds") else format_duration(value)
@@ -208,7 +208,7 @@ def _target(target: MetricTarget) -> str:
 
 
 def _metric_leaves(metrics: Sequence[MetricSpec], path: str) -> Iterator[tuple[str, str]]:
-    """A metric is known by its name: another place in the list is no change."""
+    """Metrics are identified by name, so that another place in the list is no difference."""
     seen: dict[tuple[MetricType, str], int] = {}
     for metric in metrics:
         number = seen[metric.type, metric.name] = seen.get((metric.type, metric.name), 0) + 1
@@ -228,7 +228,7 @@ def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterato
 
 
 def _changed_paths(before: Any, after: Any, path: str) -> Iterator[str]:
-    """The paths, as deep as both sides have the same form, at which two values differ."""
+    """The paths at which two values differ, as deep as both have the same type."""
     if before == after:
         return
     if isinstance(before, Mapping) and isinstance(after, Mapping):

@@ -1,7 +1,7 @@
-"""A replay as one HTML file that needs nothing else: no network, no daemon.
+"""A replay as one HTML file that needs no network and no daemon.
 
-What it loads is in it. Its content security policy allows its own style and script alone, by their hashes, and no
-address at all; so a name that got past the templates' escaping could still run nothing.
+Its content security policy allows its own style and script, by their hashes, and no address. So a name that got past
+the escaping of the templates could not run anything.
 """
 
 import re
@@ -17,8 +17,8 @@ from typing import Any, Final
 from autoscaler.documents.explanation import Explanation
 from autoscaler.web import page
 from autoscaler.web.page.environment import environment
-from autoscaler.whatif.documents.measured import LOAD_MEANINGS, MeasureRow, measure_rows, times_of_instances
-from autoscaler.whatif.documents.replay import ReplayDocument
+from autoscaler.whatif.documents.measured import LOAD_MEANINGS, MeasureRow, instance_times_text, measure_rows
+from autoscaler.whatif.documents.replay import ChangeDocument, ReplayDocument
 from autoscaler.whatif.past.past import FindingKind
 
 _STATIC: Final = Path(page.__file__).parent / "static"
@@ -28,31 +28,29 @@ _MODULES: Final = ("times.js", "plots.js", "report.js")
 """In the order in which they need each other."""
 _STYLES: Final = ("vendor/uplot/uPlot.min.css", "page.css")
 _NOTHING_KNOWN: Final = (FindingKind.GAP, FindingKind.OUTAGE)
-_MOST_PARTINGS: Final = 200
-"""That are listed."""
+_MOST_DIVERGENCES: Final = 200
 _IMPORT: Final = re.compile(r"^import .*$", re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedReplay:
-    """A replay, and why the size changed."""
+    """A replay with explanations of changes."""
 
     document: ReplayDocument
-    explanations: Sequence[Sequence[Explanation]] = ()
-    """For each candidate, of as many of its changes as are explained."""
+    explanations: Sequence[Sequence[Explanation]]
+    """For each candidate, of those of its changes that can be explained."""
 
 
 def report(replays: Sequence[ExplainedReplay], made: datetime, version: str) -> str:
-    """The whole file, in which every change that has an explanation leads to it. `made`: when, `version`: by which."""
+    """Return the whole file. `made`: when; `version`: of this program."""
     script, style = _script(), _style()
-    views = [_ReplayView.of(number, each) for number, each in enumerate(replays)]
-    templates = environment()
-    return templates.get_template("report.html").render(
+    views = [_ReplayView(number, each) for number, each in enumerate(replays)]
+    return environment().get_template("report.html").render(
         replays=views,
         charts=[each.chart() for each in views],
         load_meanings=LOAD_MEANINGS,
-        most_divergences=_MOST_PARTINGS,
+        most_divergences=_MOST_DIVERGENCES,
         now=made,
         version=version,
         script=script,
@@ -61,50 +59,35 @@ def report(replays: Sequence[ExplainedReplay], made: datetime, version: str) -> 
             f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
             "base-uri 'none'; form-action 'none'"
         ),
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class _ChangeView:
-    """A line of the list."""
+    """A change in the list."""
 
-    at: datetime
-    before: int
-    after: int
-    message: str
-    anchor: str
-    """Of its explanation; empty: there is none."""
+    change: ChangeDocument
     explanation: Explanation | None
+    anchor: str
+    """Of its explanation; empty if it has none."""
 
 
-@dataclass(frozen=True, slots=True)
 class _ReplayView:
-    """One replay for the template."""
+    """A replay for the template."""
 
-    number: int
-    document: ReplayDocument
-    changes: Sequence[Sequence[_ChangeView]]
-    """For each candidate."""
-
-    @classmethod
-    def of(cls, number: int, replay: ExplainedReplay) -> "_ReplayView":
-        changes: list[Sequence[_ChangeView]] = []
-        for place, candidate in enumerate(replay.document.candidates):
-            known = {each.at: each for each in replay.explanations[place]} if place < len(replay.explanations) else {}
-            changes.append(
+    def __init__(self, number: int, replay: ExplainedReplay) -> None:
+        self.number, self.document = number, replay.document
+        self.changes: list[Sequence[_ChangeView]] = []
+        """For each candidate."""
+        known = zip(replay.document.candidates, replay.explanations, strict=True)
+        for place, (candidate, explanations) in enumerate(known):
+            at = {each.at: each for each in explanations}
+            self.changes.append(
                 [
-                    _ChangeView(
-                        each.at,
-                        each.before,
-                        each.after,
-                        each.message,
-                        f"why-{number}-{place}-{line}" if each.at in known else "",
-                        known.get(each.at),
-                    )
+                    _ChangeView(each, at.get(each.at), f"why-{number}-{place}-{line}" if each.at in at else "")
                     for line, each in enumerate(candidate.changes)
                 ]
             )
-        return cls(number, replay.document, changes)
 
     @property
     def measures(self) -> Sequence[MeasureRow]:
@@ -113,18 +96,19 @@ class _ReplayView:
 
     @property
     def times(self) -> str:
-        """Which times of instances were used."""
-        return times_of_instances(self.document)
+        """The times of instances."""
+        start_ups = [(each.label, each.start_up) for each in self.document.candidates]
+        return instance_times_text(start_ups, self.document.termination)
 
     def chart(self) -> Mapping[str, Any]:
-        """What the script draws."""
-        series = self.document.series
+        """The data of the script."""
+        document, series = self.document, self.document.series
         return {
             "at": [each.timestamp() for each in series.at],
             "needed": series.needed,
             "unknown": [
                 (each.begin.timestamp(), each.end.timestamp())
-                for each in self.document.findings
+                for each in document.findings
                 if each.kind in _NOTHING_KNOWN
             ],
             "candidates": [
@@ -133,20 +117,19 @@ class _ReplayView:
                     "size": course.size,
                     "overload": [None if each is None else round(each, 4) for each in course.overload],
                     "changes": [
-                        {"at": each.at.timestamp(), "out": each.after > each.before, "anchor": each.anchor}
-                        for each in changes
+                        {"at": each.at.timestamp(), "out": each.after > each.before, "anchor": view.anchor}
+                        for view in changes
+                        for each in (view.change,)
                     ],
                 }
-                for candidate, course, changes in zip(
-                    self.document.candidates, series.courses, self.changes, strict=True
-                )
+                for candidate, course, changes in zip(document.candidates, series.courses, self.changes, strict=True)
             ],
         }
 
 
 @cache
 def _script() -> str:
-    """The page's modules as one: the chart library keeps its names to itself, the others have each a different one."""
+    """The page's modules as one. The chart library is wrapped; the names of the others do not clash."""
     library = (_STATIC / _LIBRARY).read_text("utf-8")
     body = library.replace(_LIBRARY_EXPORT, "return uPlot;")
     modules = [_EXPORT.sub("", _IMPORT.sub("", (_STATIC / name).read_text("utf-8"))) for name in _MODULES]

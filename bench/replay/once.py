@@ -11,10 +11,11 @@ from typing import NamedTuple
 from autoscaler.clock import SystemClock
 from autoscaler.config import load
 from autoscaler.observe.prometheus import Prometheus
-from autoscaler.whatif.compare.comparison import Candidate, compare
+from autoscaler.whatif.compare.comparison import compare
 from autoscaler.whatif.prometheus.fetching import Fetcher
 from autoscaler.whatif.prometheus.prometheus_past import PrometheusPast
 from autoscaler.whatif.prometheus.range_cache import RangeCache
+from autoscaler.whatif.replay.replay import Candidate
 
 
 class Took(NamedTuple):

@@ -7,14 +7,14 @@ from math import sin
 import pytest
 from playwright.sync_api import Locator, expect
 
-from autoscaler.whatif.compare.comparison import Candidate, compare
 from autoscaler.whatif.documents.replay import explanations, replay_document
+from autoscaler.whatif.replay.replay import Candidate
 from autoscaler.whatif.report import ExplainedReplay, report
 from tests.browser.conftest import Address, Open
 from tests.browser.pages import chart, click, colours, scrolls_sideways, violations
 from tests.decide.build import NOW
 from tests.replaced import replace
-from tests.whatif.lived import LivedPast, shop
+from tests.whatif.pasts import compared, shop, shop_past
 
 HOSTILE = "</script><script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">'&"
 
@@ -26,9 +26,9 @@ def load(minutes: float) -> float:
 
 def explained(name: str, label: str = "new.yaml") -> ExplainedReplay:
     """Four hours with a gap and an outage. The candidate has another maximum and HPA's default behavior."""
-    past = LivedPast(shop(name), load, 960, silent=[range(300, 340)], failing=[range(500, 520)])
+    past = shop_past(load, 960, name, silent=range(300, 340), failing=range(500, 520))
     other = replace(shop(name), max_replicas=6, behavior=None)
-    found = compare(past, [Candidate("old.yaml", shop(name)), Candidate(label, other)], NOW, NOW + past.until)
+    found = compared(past, Candidate("old.yaml", shop(name)), Candidate(label, other))
     return ExplainedReplay(replay_document(found), explanations(found))
 
 

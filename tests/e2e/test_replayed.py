@@ -13,9 +13,10 @@ import pytest
 import yaml
 
 from autoscaler.record import Archive
-from autoscaler.whatif.compare.comparison import AS_IT_WAS, Comparison, compare
+from autoscaler.whatif.compare.comparison import Comparison, compare
 from autoscaler.whatif.past.past import FindingKind
 from autoscaler.whatif.past.state_past import StatePast
+from autoscaler.whatif.replay.course import AS_IT_WAS
 from tests.daemon.running import RunningDaemon, end_workers, external, finished, mark, running_daemon
 from tests.e2e.loop import SHARE, TARGET, WORKER
 from tests.servers.files import replace_text

@@ -1,94 +1,173 @@
-"""A daemon's past without a daemon: what it would have recorded, a cycle at a time."""
+"""Pasts without a daemon: the cycles that it would have recorded, one after another."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.errors import MetricError, TargetError
+from autoscaler.errors import MetricError, TargetError, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
     Behavior,
     Decision,
     History,
+    Instance,
+    MetricSpec,
+    MetricTarget,
+    MetricType,
     Observation,
     Outcome,
+    Phase,
+    PolicyType,
     Proposed,
+    Query,
+    ScalingPolicy,
+    ScalingRules,
+    SelectPolicy,
     Steering,
+    TargetRef,
+    TargetState,
+    TargetType,
+    ValueReading,
     Written,
 )
-from autoscaler.whatif.past.past import Moment
+from autoscaler.whatif.compare.comparison import Comparison, compare
+from autoscaler.whatif.past.past import STATE, Cycle, Finding
+from autoscaler.whatif.past.watch import Watch
+from autoscaler.whatif.replay.replay import Candidate
 from tests.decide.build import CPU_60, NOW, samples, scaler, state
 from tests.replaced import replace
+
+_QUEUE = MetricSpec(
+    MetricType.EXTERNAL, "orders_waiting", MetricTarget(TargetType.AVERAGE_VALUE, 15_000), Query("sum(orders_waiting)")
+)
+_CALM = Behavior(
+    scale_up=ScalingRules(timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 2, timedelta(minutes=1)),)),
+    scale_down=ScalingRules(
+        timedelta(minutes=5), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PERCENT, 25, timedelta(minutes=1)),)
+    ),
+)
+_START_UP = timedelta(seconds=45)
+_NONE = range(0)
 
 
 @dataclass
 class Life:
-    """One autoscaler's cycles, 15 s apart. Whatever it decides is written, and there at once."""
+    """The cycles of one autoscaler, 15 s apart. Each decision is written and takes effect at once."""
 
     scaler: Autoscaler = field(default_factory=lambda: scaler(CPU_60, maximum=10, behavior=Behavior()))
     size: int = 2
     now: datetime = NOW
     history: History = field(default_factory=History)
-    moments: list[Moment] = field(default_factory=list)
+    cycles: list[Cycle] = field(default_factory=list)
 
-    def see(
-        self,
-        observed: Observation,
-        outcome: Outcome | None = None,
-        *,
-        recorded: bool = True,
-        away: timedelta = timedelta(0),
-    ) -> Decision:
-        """One cycle, and none for `away`. `outcome`: what a write comes to; `recorded`: whether the state took it."""
+    def see(self, observed: Observation, outcome: Outcome | None = None) -> Decision:
+        """A cycle with this observation. `outcome`: of a write."""
         made = decide(self.scaler, observed, self.history, self.now)
         if made.change is not None:
             made = conclude(made, Written(made.change.size) if outcome is None else outcome)
-        if recorded:
-            self.moments.append(Moment(self.now, observed, made, self.history, self.scaler))
-            self.history = remember(self.scaler, self.history, made)
+        self.cycles.append(Cycle(self.now, observed, made, self.history, self.scaler))
+        self.history = remember(self.scaler, self.history, made)
         if made.written is not None:
             self.size = made.written
-        self.now += self.scaler.sync_period + away
+        self.now += self.scaler.sync_period
         return made
 
-    def cpu(self, percent: int, outcome: Outcome | None = None, *, recorded: bool = True) -> Decision:
-        """A cycle in which each instance uses so much of its capacity."""
-        return self.see(self.seen(percent), outcome, recorded=recorded)
+    def cpu(self, *percents: int, outcome: Outcome | None = None) -> Decision:
+        """A cycle for each number, in which each instance uses this much of its capacity; the last decision."""
+        for percent in percents:
+            made = self.see(self.seen(percent), outcome)
+        return made
 
-    def dry(self, percent: int) -> Decision:
-        """A cycle of a dry run."""
-        made = decide(self.scaler, self.seen(percent), self.history, self.now)
-        return self.cpu(percent, Proposed(made.desired or 0))
+    def dry(self, *percents: int) -> None:
+        """A cycle of a dry run for each number."""
+        for percent in percents:
+            made = decide(self.scaler, self.seen(percent), self.history, self.now)
+            self.cpu(percent, outcome=Proposed(made.desired or 0))
 
-    def load(self, percent: int) -> Decision:
-        """A cycle in which all instances together use so much: of one's capacity."""
-        return self.cpu(percent // self.size)
+    def load(self, *percents: int) -> None:
+        """A cycle for each number, in which all instances together use this much of one's capacity."""
+        for percent in percents:
+            self.cpu(percent // self.size)
 
     def seen(self, percent: int) -> Observation:
         return Observation(state(self.size), (samples([percent * 10] * self.size, self.now),))
 
-    def fail(self) -> Decision:
-        """A cycle in which Prometheus gives no answer."""
-        return self.see(Observation(state(self.size), (MetricError("no answer"),)))
+    def fail(self) -> None:
+        """A cycle in which Prometheus does not answer."""
+        self.see(Observation(state(self.size), (MetricError("no answer"),)))
 
-    def unreadable(self, error: TargetError) -> Decision:
-        """A cycle in which the back end gives no answer."""
-        return self.see(Observation(error, (MetricError("not asked"),) * len(self.scaler.metrics)))
+    def unreadable(self, error: TargetError) -> None:
+        """A cycle in which the back end does not answer."""
+        self.see(Observation(error, (MetricError("not asked"),) * len(self.scaler.metrics)))
 
     def steer(self, steering: Steering) -> None:
         self.history = replace(self.history, steering=steering)
 
 
 class Listed:
-    """A past that is held in memory."""
+    """Implements `Past` in memory."""
 
-    name = "web"
-    origin = "list"
-    findings = ()
+    def __init__(
+        self, cycles: Sequence[Cycle], name: str = "web", origin: str = "list", findings: Sequence[Finding] = ()
+    ) -> None:
+        self.name, self.origin, self.findings = name, origin, findings
+        self._cycles = cycles
 
-    def __init__(self, moments: Sequence[Moment]) -> None:
-        self._moments = moments
+    def cycles(self) -> Iterator[Cycle]:
+        return iter(self._cycles)
 
-    def moments(self) -> Iterator[Moment]:
-        return iter(self._moments)
+
+def compared(
+    past: Listed | Sequence[Cycle], *candidates: Candidate, termination: timedelta | None = None
+) -> Comparison:
+    """Candidates over a past, to its end."""
+    past = past if isinstance(past, Listed) else Listed(past)
+    until = max([NOW, *[each.at + timedelta(seconds=15) for each in past.cycles()]])
+    return compare(past, candidates, NOW, until, termination=termination)
+
+
+def shop(name: str = "shop-web", maximum: int = 12) -> Autoscaler:
+    """An autoscaler with two metrics and calm rules."""
+    return Autoscaler(name, TargetRef("local", name), 2, maximum, (CPU_60, _QUEUE), _CALM)
+
+
+def shop_past(
+    load: Callable[[float], float],
+    cycles: int,
+    name: str = "shop-web",
+    *,
+    silent: range = _NONE,
+    failing: range = _NONE,
+    unreadable: range = _NONE,
+) -> Listed:
+    """The recorded past of a shop whose instances start in 45 s. `load`: of a minute; 1 is an instance on its target.
+
+    `silent`: cycles that did not run; `failing`: without a queue; `unreadable`: without the target.
+    """
+    life, born = Life(shop(name), size=3), [NOW - timedelta(days=1)] * 3
+    watch = Watch(NOW, life.scaler.sync_period)
+    for number in range(cycles):
+        if number in silent:
+            life.now += life.scaler.sync_period
+            continue
+        now = life.now
+        born = [*born, *[now - life.scaler.sync_period] * (life.size - len(born))][: life.size]
+        seen = _shop_seen(load(number / 4), now, born, failed=number in failing)
+        if number in unreadable:
+            seen = replace(seen, target=TargetUnavailable("the back end did not answer"))
+        life.see(seen)
+        watch.see(life.cycles[-1])
+    watch.end(life.now)
+    return Listed(life.cycles, name, STATE, watch.findings)
+
+
+def _shop_seen(load: float, now: datetime, born: Sequence[datetime], *, failed: bool) -> Observation:
+    instances = tuple(
+        Instance(f"i-{place}", Phase.RUNNING, now >= since + _START_UP, since + _START_UP, since)
+        for place, since in enumerate(born)
+    )
+    each = min(round(load * 600 / (sum(bool(one.ready) for one in instances) or 1)), 1000)
+    cpu = samples({one.name: each if one.ready else 10 for one in instances}, now)
+    queue = MetricError("Prometheus did not answer") if failed else ValueReading((round(load * 6_000),))
+    return Observation(TargetState(len(born), len(born), instances), (cpu, queue))

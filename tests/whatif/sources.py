@@ -1,4 +1,4 @@
-"""A Prometheus that answers range queries by a function, and remembers what it was asked."""
+"""A Prometheus that answers range queries with a function, and records the queries."""
 
 from array import array
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ LOAD = Question("default", "load")
 
 @dataclass
 class FakeClock:
-    """A clock that only goes on when somebody sleeps. Implements `Clock`."""
+    """Implements `Clock`; only sleeping moves it."""
 
     seconds: float = 1_750_000_000.0
     slept: list[float] = field(default_factory=list)
@@ -29,7 +29,7 @@ class FakeClock:
         return self.seconds
 
     def moment(self) -> Moment:
-        raise AssertionError("nobody needs it")
+        raise AssertionError("not needed here")
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -44,7 +44,7 @@ def numbered(grid: Grid) -> RangeResult:
 
 @dataclass
 class FakePrometheus:
-    """Implements `fetching.Source`. `answer` may raise MetricError; `live` says how long an instant query takes."""
+    """Implements `fetching.Server`. `answer` may raise MetricError; `live` is the time that an instant query takes."""
 
     clock: FakeClock
     answer: Callable[[Grid], RangeResult] = numbered
@@ -63,7 +63,7 @@ class FakePrometheus:
 
 
 def refusing(error: MetricError, when: Callable[[Grid], bool]) -> Callable[[Grid], RangeResult]:
-    """An `answer` that is an error for some queries."""
+    """An `answer` with an error for some queries."""
 
     def answer(grid: Grid) -> RangeResult:
         if when(grid):

@@ -1,4 +1,4 @@
-"""What differs between two configurations, said in its own keys."""
+"""The differences between two configurations, by their keys."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -43,7 +43,7 @@ def loaded(text: str) -> Settings:
 
 
 def changed(before: str, after: str, base: str = BASE) -> list[tuple[str, str | None, str | None]]:
-    """What one edit of the file comes to for its autoscaler."""
+    """The changes of the autoscaler by an edit of the file."""
     assert before in base
     was, is_ = loaded(base).autoscalers[0], loaded(base.replace(before, after)).autoscalers[0]
     return [(each.path, each.before, each.after) for each in autoscaler_changes(was, is_)]
@@ -76,12 +76,11 @@ def changed(before: str, after: str, base: str = BASE) -> list[tuple[str, str | 
     ],
 )
 def test_a_change_names_its_key_and_both_values(before: str, after: str, path: str, was: str, is_: str) -> None:
-    """As they stand in the file, so that an operator finds the line."""
+    """As in the file, so that an operator finds the line."""
     assert changed(before, after) == [(path, was, is_)]
 
 
-def test_the_controllers_number_is_a_change_of_each_who_takes_it() -> None:
-    """Nobody has to work out whose tolerance it was."""
+def test_a_default_of_the_controller_is_a_change_of_each_autoscaler_that_uses_it() -> None:
     assert changed("tolerance: 0.1", "tolerance: 0.2") == [
         ("behavior.scaleUp.tolerance", "0.1", "0.2"),
         ("behavior.scaleDown.tolerance", "0.1", "0.2"),
@@ -91,13 +90,11 @@ def test_the_controllers_number_is_a_change_of_each_who_takes_it() -> None:
 
 
 def test_a_default_written_out_is_no_change() -> None:
-    """Only what is decided with counts."""
     window = "stabilizationWindowSeconds: 120"
     assert changed(window, f"{window}\n        tolerance: 0.1\n        selectPolicy: Max") == []
 
 
-def test_an_added_metric_is_all_of_its_keys() -> None:
-    """A removed one, too: nothing stands on the other side."""
+def test_an_added_metric_adds_all_of_its_keys() -> None:
     extra = """
       - type: External
         external: {metric: {name: late}, query: {expr: late}, target: {type: Value, value: 5}}
@@ -108,7 +105,7 @@ def test_an_added_metric_is_all_of_its_keys() -> None:
 
 
 def test_metrics_in_another_order_are_no_change() -> None:
-    """The one that asks for most decides, wherever it stands."""
+    """The metric that asks for most decides, wherever it stands."""
     scaler = loaded(BASE).autoscalers[0]
     turned = Autoscaler(
         **{each.name: getattr(scaler, each.name) for each in fields(scaler)} | {"metrics": scaler.metrics[::-1]}
@@ -117,8 +114,8 @@ def test_metrics_in_another_order_are_no_change() -> None:
     assert changes_of([scaler], [turned]) == []
 
 
-def test_autoscalers_come_and_go_by_name() -> None:
-    """In the order of their names."""
+def test_a_renamed_autoscaler_is_added_and_removed() -> None:
+    """In the order of names."""
     before = loaded(BASE).autoscalers
     renamed = loaded(BASE.replace("- name: web", "- name: api")).autoscalers
     assert [(each.name, each.kind) for each in changes_of(before, renamed)] == [
@@ -136,14 +133,14 @@ def test_autoscalers_come_and_go_by_name() -> None:
         ("tolerance: 0.1", "tolerance: 0.2", True),
     ],
 )
-def test_labels_and_dry_run_come_to_no_other_size(before: str, after: str, decides: bool) -> None:
-    """So their past need not be replayed."""
+def test_labels_and_dry_run_change_no_size(before: str, after: str, decides: bool) -> None:
+    """Their past need not be replayed."""
     (found,) = changes_of(loaded(BASE).autoscalers, loaded(BASE.replace(before, after)).autoscalers)
     assert found.decides_otherwise is decides
 
 
-def test_every_field_of_an_autoscaler_is_looked_at() -> None:
-    """One that is added to the model later must not be forgotten here."""
+def test_every_field_of_an_autoscaler_is_compared() -> None:
+    """Also one that is added to the model later."""
     scaler = loaded(
         BASE.replace("controller: {", "controller: {brakes: {loss: {}}, dryRun: true, ").replace(
             "expr: inflight}", "expr: inflight, instanceLabel: instance}"
@@ -155,8 +152,8 @@ def test_every_field_of_an_autoscaler_is_looked_at() -> None:
     assert found["metrics[inflight].pods.query.instanceLabel"] == "instance"
     assert found["controller.initialReadinessDelay"] == "30s"
     assert "controller.tolerance" not in found
-    looked_at = {path.partition(".")[0].partition("[")[0] for path in found}
-    assert looked_at == {
+    compared = {path.partition(".")[0].partition("[")[0] for path in found}
+    assert compared == {
         "brakes", "behavior", "controller", "dryRun", "labels", "maxReplicas", "metrics", "minReplicas",
         "scaleTargetRef", "syncPeriod",
     }  # fmt: skip
@@ -175,5 +172,5 @@ def test_every_field_of_an_autoscaler_is_looked_at() -> None:
     ],
 )
 def test_other_sections_are_named_without_their_values(before: str, after: str, paths: list[str]) -> None:
-    """A header or an environment may hold a secret."""
+    """A header or an environment may contain a secret."""
     assert section_changes(loaded(BASE), loaded(BASE.replace(before, after))) == paths

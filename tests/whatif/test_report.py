@@ -1,4 +1,4 @@
-"""A replay's report: one file that needs nothing and runs nothing but its own script."""
+"""The report of a replay: one file that loads nothing and runs only its own script."""
 
 import json
 import re
@@ -8,22 +8,24 @@ from functools import cache
 from hashlib import sha256
 from html.parser import HTMLParser
 
-from autoscaler.whatif.compare.comparison import Candidate, compare
 from autoscaler.whatif.documents.replay import explanations, replay_document
-from autoscaler.whatif.replay.replay import Load
+from autoscaler.whatif.replay.replay import Candidate
 from autoscaler.whatif.report import ExplainedReplay, report
 from tests.decide.build import NOW
 from tests.replaced import replace
-from tests.whatif.lived import LivedPast, shop
+from tests.whatif.pasts import compared, shop, shop_past
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}"
 
 
+def doubling(minutes: float) -> float:
+    return 3 if minutes < 20 else 6
+
+
 def explained(name: str = "shop-web", label: str = "new.yaml") -> ExplainedReplay:
     """An hour in which the load doubles."""
-    past = LivedPast(shop(name), lambda minutes: 3 if minutes < 20 else 6, 240, failing=[range(150, 160)])
-    lower = replace(shop(name), max_replicas=5)
-    found = compare(past, [Candidate(label, lower, Load.CONSERVED)], NOW, NOW + past.until)
+    past = shop_past(doubling, 240, name, failing=range(150, 160))
+    found = compared(past, Candidate(label, replace(shop(name), max_replicas=5)))
     return ExplainedReplay(replay_document(found), explanations(found))
 
 
@@ -33,7 +35,7 @@ def usual() -> str:
 
 
 class Parts(HTMLParser):
-    """A page's elements, and what scripts and styles hold."""
+    """The elements of a page, and the content of its scripts and styles."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -59,8 +61,8 @@ def policy(page: str) -> str:
     return next(each["content"] or "" for each in metas if each.get("http-equiv") == "Content-Security-Policy")
 
 
-def test_it_allows_its_own_script_and_style_alone() -> None:
-    """By their hashes: nothing that gets into the page later may run."""
+def test_the_policy_allows_only_its_own_script_and_style() -> None:
+    """By their hashes, so that nothing else in the page can run."""
     for tag, attributes, text in Parts(usual()).held:
         if attributes.get("type") != "application/json":
             digest = b64encode(sha256(text.encode()).digest()).decode()
@@ -69,7 +71,7 @@ def test_it_allows_its_own_script_and_style_alone() -> None:
     assert "unsafe" not in policy(usual())
 
 
-def test_nothing_is_loaded_from_anywhere() -> None:
+def test_nothing_is_loaded() -> None:
     for tag, attributes in Parts(usual()).elements:
         assert not {"src", "srcset", "data", "action", "style", "onclick"} & attributes.keys(), tag
         assert tag not in ("link", "iframe", "object", "base", "form")
@@ -90,8 +92,8 @@ def test_every_change_leads_to_its_explanation() -> None:
     assert "asks for it" in usual()
 
 
-def test_measures_and_findings_are_in_it_without_a_script() -> None:
-    """A mail's preview, or a reader that runs none, shows them."""
+def test_measures_and_findings_need_no_script() -> None:
+    """The preview of a mail shows them."""
     page = re.sub(r"<script.*?</script>", "", usual(), flags=re.DOTALL)
 
     for text in ("Instance-hours", "Instability", "SPEC-RG-2016-01", "as it was", "had no value in 10 cycles"):
@@ -99,19 +101,18 @@ def test_measures_and_findings_are_in_it_without_a_script() -> None:
     assert "240 of 240 recorded decisions are the same" in page
 
 
-def test_two_configurations_are_compared_with_where_they_part_and_why() -> None:
-    past = LivedPast(shop(), lambda minutes: 3 if minutes < 20 else 6, 240)
+def test_two_configurations_have_their_differences_with_the_reason() -> None:
     lower = replace(shop(), max_replicas=5)
-    found = compare(past, [Candidate("old.yaml", shop()), Candidate("new.yaml", lower)], NOW, NOW + past.until)
+    found = compared(shop_past(doubling, 240), Candidate("old.yaml", shop()), Candidate("new.yaml", lower))
 
     page = report([ExplainedReplay(replay_document(found), explanations(found))], NOW, "1")
 
-    assert "old.yaml and new.yaml, from the first cycle that they decided otherwise" in page
+    assert "old.yaml and new.yaml, from the first different decision" in page
     assert "new.yaml: TooManyReplicas" in page
 
 
-def test_names_become_neither_markup_nor_script() -> None:
-    """Names come from a file or a back end that somebody else may write."""
+def test_names_are_neither_markup_nor_script() -> None:
+    """They may come from an untrusted file or back end."""
     page = report([explained(HOSTILE, HOSTILE), explained("b")], NOW, "1")
     parts = Parts(page)
 
@@ -131,8 +132,8 @@ def test_several_autoscalers_are_in_one_file() -> None:
     assert {"replay-0", "replay-1"} <= set(ids)
 
 
-def test_the_modules_became_one_script() -> None:
-    """An import that is left would ask for a file that is not there."""
+def test_the_modules_are_one_script() -> None:
+    """An import would load a file that does not exist."""
     script = next(text for tag, attributes, text in Parts(usual()).held if attributes.get("type") == "module")
 
     assert not re.search(r"^import |^export (const|\{)|/static/", script, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What `replay` and `diff` print."""
+"""The text of `replay` and `diff`."""
 
 from autoscaler.layout import Screen
 from autoscaler.whatif.compare.comparison import Comparison
@@ -9,8 +9,8 @@ from tests.decide.build import NOW
 from tests.whatif.courses import course, curve, seconds
 
 
-def test_what_a_metric_tells_of_the_load_stands_before_what_rests_on_it() -> None:
-    """Also where `diff` shows the measures alone."""
+def test_a_finding_about_the_load_stands_before_the_measures() -> None:
+    """Also in `diff`, which shows no other findings."""
     queue = Finding(NOW, NOW, FindingKind.LOAD, "External metric jobs looks like a queue")
     gap = Finding(NOW, NOW, FindingKind.GAP, "no cycle is known for 1m")
     found = Comparison("web", NOW, NOW + seconds(30), [], [course([2, 2])], demand=curve([2, 2]), findings=[queue, gap])

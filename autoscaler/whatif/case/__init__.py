@@ -1,1 +1,1 @@
-"""Cases: the inputs and decisions of an autoscaler's cycles as a file that can be sent with a bug report."""
+"""Cases: files with the inputs and decisions of an autoscaler, for a bug report."""

@@ -1,7 +1,7 @@
-"""A past under other names: what was called the same still is, and everything is decided as it was.
+"""A past with other names: every text has one replacement, and the decisions stay the same.
 
-Every text is replaced but for words of the program's own: classes, types, reasons. What the decisions say is not
-replaced but decided again, from what has been.
+Words of the program stay: classes, types, reasons. The texts of decisions are not replaced; the decisions are made
+again from the replaced past.
 """
 
 import dataclasses
@@ -15,168 +15,124 @@ from msgspec.structs import replace
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.decide.connection_limits import limit_as_recorded
 from autoscaler.errors import AutoscalerError
-from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, MetricType, Steering
-from autoscaler.whatif.past.past import Moment
-from autoscaler.whatif.replay.own import same_decision
+from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, Override, Pause, Steering
+from autoscaler.whatif.past.past import Cycle
+from autoscaler.whatif.replay.own import repeated, same_decision
 
 _T = TypeVar("_T")
-_OWN: Final = "own"
-"""Words of the program, or of an adapter's code: they stay."""
-_RESOURCE: Final = "resource"
-_USUAL_RESOURCES: Final = frozenset({"cpu", "memory"})
-"""They stay: HPA has rules for cpu alone, and neither tells anything of who uses it."""
-_KINDS: Final[Mapping[tuple[str, str], str]] = {
-    ("Autoscaler", "name"): "autoscaler",
-    ("Decision", "name"): "autoscaler",
-    ("TargetRef", "adapter"): "adapter",
-    ("TargetRef", "name"): "target",
-    ("TargetRef", "namespace"): "namespace",
-    ("TargetRef", "region"): "region",
-    ("Query", "expr"): "query",
-    ("Query", "prometheus"): "prometheus",
-    ("Query", "match"): "label",
-    ("Query", "instance_label"): "label",
-    ("MetricSpec", "name"): "metric",
-    ("MetricSpec", "container"): "container",
-    ("MetricSpec", "container_label"): "label",
-    ("MetricSpec", "described_object"): "object",
-    ("MetricOutcome", "name"): "metric",
-    ("MetricOutcome", "not_ready"): "instance",
-    ("MetricOutcome", "missing"): "instance",
-    ("MetricOutcome", "ignored"): "instance",
-    ("MetricFailure", "name"): "metric",
-    ("Backlog", "name"): "metric",
-    ("Instance", "name"): "instance",
-    ("Instance", "identities"): "instance",
-    ("Instance", "requests"): _RESOURCE,
-    ("Instance", "container_requests"): "container",
-    ("InstanceReading", "samples"): "instance",
-    ("InstanceReading", "requests"): "instance",
-    ("Observation", "victims"): "instance",
-    ("ScaleChange", "victims"): "instance",
-    ("Condition", "reason"): _OWN,
-    ("Event", "reason"): _OWN,
-    ("Step", "reason"): _OWN,
-    ("HoldReason", "reason"): _OWN,
-    ("ActiveBrake", "reason"): _OWN,
-    ("Pause", "by"): "operator",
-    ("Override", "by"): "operator",
-}
-"""Class and field of the model -> what its texts are called; all others are texts."""
-_RESOURCES: Final = frozenset({MetricType.RESOURCE, MetricType.CONTAINER_RESOURCE})
+_KEPT: Final = frozenset({"", "cpu", "memory"})
+"""The HPA has rules for cpu, and the names of usual resources say nothing of their user."""
+_OWN_REASONS: Final = "reason"
+"""The field with words of the program or of an adapter; in pauses and overrides it is an operator's text."""
 
 
 class _Last(NamedTuple):
-    """The moment before: as it was, and under other names."""
+    """The cycle before, as it was and with other names."""
 
-    moment: Moment
-    renamed: Moment
+    cycle: Cycle
+    renamed: Cycle
 
 
 class Anonymizer:
-    """Gives every text of a past another one. One for each case."""
+    """Replaces the texts of one past."""
 
     def __init__(self) -> None:
-        self._names: dict[str, dict[str, str]] = {}
+        self._names: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}
+        """Kind of a name -> the number of its last one."""
         self._last: _Last | None = None
 
-    def moments(self, moments: Iterable[Moment]) -> Iterator[Moment]:
-        """Each under other names, and decided again under them. Those without a decision are left out."""
-        for moment in moments:
-            if moment.decision is not None and moment.scaler is not None and moment.history is not None:
-                renamed = self._renamed(moment, moment.scaler, moment.decision, moment.history)
-                self._last = _Last(moment, renamed)
+    def cycles(self, cycles: Iterable[Cycle]) -> Iterator[Cycle]:
+        """Each cycle with other names, decided again with them. Those without a decision are left out."""
+        for cycle in cycles:
+            if cycle.decision is not None and cycle.scaler is not None and cycle.history is not None:
+                renamed = self._renamed(cycle, cycle.scaler, cycle.decision, cycle.history)
+                self._last = _Last(cycle, renamed)
                 yield renamed
 
     def name(self, name: str) -> str:
-        """What an autoscaler of this name is called."""
+        """The other name of an autoscaler."""
         return self._name("autoscaler", name)
 
-    def _renamed(self, moment: Moment, scaler: Autoscaler, recorded: Decision, before: History) -> Moment:
+    def _renamed(self, cycle: Cycle, scaler: Autoscaler, recorded: Decision, before: History) -> Cycle:
         other = self._configuration(scaler)
         history = self._history(before)
-        observed = self._scrub(moment.observation)
-        again = limit_as_recorded(decide(other, observed, history, moment.at), history, self._with_plain_cut(recorded))
+        observed = self._scrub(cycle.observation)
+        again = limit_as_recorded(decide(other, observed, history, cycle.at), history, self._without_names(recorded))
         made = conclude(again, self._scrub(recorded.outcome))
-        as_it_was = limit_as_recorded(decide(scaler, moment.observation, before, moment.at), before, recorded)
-        as_it_was = conclude(as_it_was, recorded.outcome)
-        if not same_decision(as_it_was, recorded):  # what the case is about, perhaps: it stays different
-            made = self._differing(made, as_it_was, recorded)
-        return Moment(moment.at, observed, made, history, other)
+        as_it_was = repeated(scaler, cycle.observation, before, recorded)
+        if not same_decision(as_it_was, recorded):  # the case may be about this difference, so it stays
+            different = {
+                name: self._scrub(getattr(recorded, name), ("Decision", name))
+                for name in recorded.__struct_fields__
+                if getattr(as_it_was, name) != getattr(recorded, name)
+            }
+            made = replace(made, **different)
+        return Cycle(cycle.at, observed, made, history, other)
 
     def _configuration(self, scaler: Autoscaler) -> Autoscaler:
         last = self._last
-        if last is not None and last.moment.scaler is scaler and last.renamed.scaler is not None:
+        if last is not None and last.cycle.scaler is scaler and last.renamed.scaler is not None:
             return last.renamed.scaler
         return self._scrub(dataclasses.replace(scaler, labels=()))
 
     def _history(self, before: History) -> History:
-        """What follows from the cycle before, where it did; else what was recorded."""
+        """What follows from the cycle before, if the recorded memory did; else the recorded memory."""
         last = self._last
-        if last is not None:
-            known, renamed = last.moment, last.renamed
-            if _following(known, before.steering) == before:
-                follows = _following(renamed, self._scrub(before.steering))
-                if follows is not None:
-                    return follows
+        if last is not None and _following(last.cycle, before.steering) == before:
+            follows = _following(last.renamed, self._scrub(before.steering))
+            if follows is not None:
+                return follows
         return self._scrub(before)
 
-    def _with_plain_cut(self, recorded: Decision) -> Decision:
-        """The decision whose step says how the connection's limits cut it, without the connection's name."""
+    def _without_names(self, recorded: Decision) -> Decision:
+        """The decision, without the name of the connection in the step that says how its limits reduced it."""
         trace = [
-            replace(step, detail=self._name("text", step.detail)) if step.reason in CONNECTION_LIMITS else step
+            replace(step, detail=self._name("detail", step.detail)) if step.reason in CONNECTION_LIMITS else step
             for step in recorded.trace
         ]
         return replace(recorded, trace=tuple(trace))
 
-    def _differing(self, made: Decision, as_it_was: Decision, recorded: Decision) -> Decision:
-        names = [
-            name for name in recorded.__struct_fields__ if getattr(as_it_was, name) != getattr(recorded, name)
-        ]  # fmt: skip
-        return replace(made, **{name: self._scrub(getattr(recorded, name), ("Decision", name)) for name in names})
-
     def _name(self, kind: str, text: str) -> str:
-        if kind == _OWN or (kind == _RESOURCE and text in _USUAL_RESOURCES):
+        if text in _KEPT:
             return text
-        known = self._names.setdefault(kind, {})
-        return known.setdefault(text, f"{kind}-{len(known) + 1}")
+        if text not in self._names:
+            self._numbers[kind] = self._numbers.get(kind, 0) + 1
+            self._names[text] = f"{kind}-{self._numbers[kind]}"
+        return self._names[text]
 
-    def _scrub(self, value: _T, field: tuple[str, str] = ("", "")) -> _T:
-        """The same value with other texts. `field`: class and name of the field that it is of."""
+    def _scrub(self, value: _T, field: tuple[str, str] = ("", "text")) -> _T:
+        """The same value with other texts. `field`: the class and the name of the field that has it."""
         scrubbed: Any = self._scrubbed(value, field)
         same: _T = scrubbed
         return same
 
     def _scrubbed(self, value: Any, field: tuple[str, str]) -> Any:
+        kind, name = field
+        if isinstance(value, Enum):
+            return value
         if isinstance(value, str):
-            return value if isinstance(value, Enum) or not value else self._name(_KINDS.get(field, "text"), value)
+            if name == _OWN_REASONS and kind not in (Pause.__name__, Override.__name__):
+                return value
+            return self._name(kind.lower() if name == "name" else name, value)
         if isinstance(value, AutoscalerError):
             return type(value)(self._name("error", str(value)))
         if isinstance(value, tuple | frozenset):
             return type(value)([self._scrubbed(each, field) for each in value])
         if isinstance(value, Mapping):
-            return {self._scrubbed(key, field): self._inside(each, field) for key, each in value.items()}
+            return {self._scrubbed(key, field): self._scrubbed(each, field) for key, each in value.items()}
         if isinstance(value, msgspec.Struct):
             names = value.__struct_fields__
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
             names = tuple([each.name for each in dataclasses.fields(value)])
         else:
             return value
-        kind, values = type(value), {name: getattr(value, name) for name in names}
-        at = {name: (kind.__name__, name) for name in names}
-        if getattr(value, "type", None) in _RESOURCES:  # it is called as what instances have reserved is
-            at["name"] = "Instance", "requests"
-        return kind(**{name: self._scrubbed(each, at[name]) for name, each in values.items()})
-
-    def _inside(self, value: Any, field: tuple[str, str]) -> Any:
-        """What a mapping's key leads to: capacities of a container are called by resources, too."""
-        if isinstance(value, Mapping):
-            return {self._name(_RESOURCE, key): each for key, each in value.items()}
-        return self._scrubbed(value, field)
+        made = type(value)
+        return made(**{each: self._scrubbed(getattr(value, each), (made.__name__, each)) for each in names})
 
 
-def _following(moment: Moment, steering: Steering) -> History | None:
-    """What is remembered after a moment, with what operators asked for before the next one; None: not known."""
-    if moment.scaler is None or moment.history is None or moment.decision is None:
+def _following(cycle: Cycle, steering: Steering) -> History | None:
+    """The memory after a cycle, with what operators asked for before the next one; None if it is unknown."""
+    if cycle.scaler is None or cycle.history is None or cycle.decision is None:
         return None
-    return replace(remember(moment.scaler, moment.history, moment.decision), steering=steering)
+    return replace(remember(cycle.scaler, cycle.history, cycle.decision), steering=steering)

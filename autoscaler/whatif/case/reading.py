@@ -1,4 +1,4 @@
-"""A case as a past. The file is not trusted: whatever it holds costs a message, and memory for one line."""
+"""Reads a case as a past. The file is not trusted: bad content is a CaseError, and one line is in memory."""
 
 import gzip
 import json
@@ -6,41 +6,42 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from autoscaler.model import MAX_SIZE, Autoscaler, TargetState
 from autoscaler.text import plain
-from autoscaler.whatif.case.errors import CaseError, reason
-from autoscaler.whatif.case.wire import Header, header_from, line_from
-from autoscaler.whatif.case.writing import FORMAT, MOST_LINE_BYTES
-from autoscaler.whatif.past.past import Finding, Moment
+from autoscaler.whatif.case.wire import FORMAT, MOST_LINE_BYTES, CaseError, Header, line_from, reason
+from autoscaler.whatif.past.past import Cycle, Finding
 from autoscaler.whatif.past.watch import Watch
 
 MOST_CYCLES: Final = 3_000_000
 """More than a year of cycles 15 s apart."""
 _YEARS: Final = range(1970, 9000)
-"""Of times: near the first and the last year there is no room to reckon."""
-_DEFAULT_PERIOD: Final = timedelta(seconds=15)
+"""Of times, so that computing with them cannot overflow."""
 _WRONG_VALUES: Final = (TypeError, ValueError, ArithmeticError, LookupError, RecursionError)
-"""What values that fit together nowhere raise, wherever they are used."""
+"""Errors that inconsistent values raise where they are used."""
 
 
 class CasePast:
-    """The cycles of a case. Reading raises CaseError."""
+    """Implements `Past` from a case. Reading raises CaseError."""
 
     def __init__(self, file: Path) -> None:
-        """Reads the first line. Raises CaseError."""
+        """Read the first line. Raises CaseError."""
         self._file: Final = file
         self._number = 0
         with self._opened() as lines:
             self.header: Final = self._header(lines)
-        self._watch = Watch(self.header.since, _DEFAULT_PERIOD)
+        self._scaler: Autoscaler | None = None
+        """The last configuration that was read."""
+        self._watch = Watch(self.header.since)
 
     @property
     def name(self) -> str:
-        """The autoscaler's."""
+        """The name of the autoscaler."""
         return self.header.autoscaler
 
     @property
@@ -50,19 +51,12 @@ class CasePast:
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """Gaps and outages of what was read last, in order of time."""
+        """Gaps and outages of the last reading."""
         return self._watch.findings
 
-    @property
-    def configuration(self) -> Autoscaler | None:
-        """The last one that was read; None: none was."""
-        return self._scaler
-
-    _scaler: Autoscaler | None = None
-
-    def moments(self) -> Iterator[Moment]:
-        """In the order in which they stand in the file; one is held in memory."""
-        watch, cycles = self._watch, 0
+    def cycles(self) -> Iterator[Cycle]:
+        """In the order of the file, with one in memory."""
+        watch, count = self._watch, 0
         with self._opened() as lines:
             self._header(lines)
             while (values := self._values(lines)) is not None:
@@ -70,19 +64,19 @@ class CasePast:
                 if isinstance(found, Autoscaler):
                     self._scaler = found
                     continue
-                cycles += 1
-                if cycles > MOST_CYCLES:
+                count += 1
+                if count > MOST_CYCLES:
                     raise self._wrong(f"there are more than {MOST_CYCLES:,} cycles")
-                moment = self._moment(found)
-                if cycles == 1:
-                    watch = self._watch = Watch(found.at, _DEFAULT_PERIOD)
-                watch.see(moment)
-                yield moment
-        watch.end(watch.last or self.header.since)
+                cycle = self._cycle(found)
+                if count == 1:
+                    watch = self._watch = Watch(found.at)
+                watch.see(cycle)
+                yield cycle
+        watch.end(watch.last)
 
     @contextmanager
     def deciding(self) -> Iterator[None]:
-        """Around what is done with the moments, and shown of it: values of no use are a CaseError, too."""
+        """Make errors of inconsistent values a CaseError, around whatever uses the cycles."""
         try:
             yield
         except _WRONG_VALUES as error:
@@ -108,7 +102,7 @@ class CasePast:
         if values["case"] > FORMAT:
             raise CaseError(f"{self._file} is of a newer version of this program; use that one, or a newer one")
         try:
-            header = header_from(values)
+            header = msgspec.convert(values, Header)
         except _WRONG_VALUES as error:
             raise self._wrong(str(error)) from None
         for each in (header.since, header.until):
@@ -116,7 +110,7 @@ class CasePast:
         return header
 
     def _values(self, lines: gzip.GzipFile) -> Any:
-        """What the next line holds; None: there is none."""
+        """The values of the next line; None at the end."""
         line = lines.readline(MOST_LINE_BYTES + 1)
         if not line:
             return None
@@ -131,7 +125,7 @@ class CasePast:
             raise self._wrong("expected an object")
         return values
 
-    def _found(self, values: Any) -> Autoscaler | Moment:
+    def _found(self, values: Any) -> Autoscaler | Cycle:
         try:
             return line_from(values)
         except LookupError as error:
@@ -139,10 +133,10 @@ class CasePast:
         except _WRONG_VALUES as error:
             raise self._wrong(str(error)) from None
 
-    def _moment(self, read: Moment) -> Moment:
+    def _cycle(self, read: Cycle) -> Cycle:
         scaler, observed = self._scaler, read.observation
         if scaler is None:
-            raise self._wrong("a cycle stands before the configuration that it is of")
+            raise self._wrong("a cycle stands before the configuration that it belongs to")
         self._check_time(read.at)
         if len(observed.readings) != len(scaler.metrics):
             raise self._wrong(f"it has {len(observed.readings)} readings for {len(scaler.metrics)} metrics")
@@ -154,7 +148,7 @@ class CasePast:
         return replace(read, scaler=scaler)
 
     def _check_time(self, at: datetime) -> None:
-        """Raise CaseError for one that nothing can be reckoned with."""
+        """Raise CaseError for a time that cannot be used."""
         if at.tzinfo is None:
             raise self._wrong("a time has no offset")
         if at.year not in _YEARS:

@@ -1,7 +1,6 @@
-"""Recorded cycles as plain JSON values, and back; unknown keys are ignored, and what is missing has its default.
+"""Recorded cycles as JSON values, and back. Unknown keys are ignored, and missing ones have their defaults.
 
-The model's own fields are the keys. Errors, and values of which several kinds may stand in one place, have a key `kind`
-that tells which it is.
+The keys are the fields of the model. Errors, and values of one of several types, have a key `kind`.
 """
 
 from collections.abc import Mapping
@@ -27,7 +26,16 @@ from autoscaler.model import (
     ValueReading,
     Written,
 )
-from autoscaler.whatif.past.past import Moment
+from autoscaler.whatif.past.past import Cycle
+
+FORMAT: Final = 1
+"""Version of the format. A reader refuses a newer one."""
+MOST_LINE_BYTES: Final = 8 * 2**20
+"""Of a decompressed line: a cycle of ten thousand instances takes six million. In memory it takes twenty times."""
+
+
+class CaseError(AutoscalerError):
+    """A case cannot be written or read; the message names the file, the line and the problem."""
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +44,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     case: int
     """Version of the format."""
     program: str
-    """Version of the program that made the decisions, and wrote the file."""
+    """Version of the program that made the decisions and wrote the file."""
     autoscaler: str
     since: datetime
     until: datetime
@@ -64,30 +72,20 @@ _ConcludedDecision: Final[Any] = msgspec.defstruct(
     ],
     kw_only=True,
 )
-"""A decision whose outcome is still a plain value: msgspec knows no union of dataclasses."""
+"""A decision whose outcome is a plain value: msgspec has no union of dataclasses."""
 
 
-def header_values(header: Header) -> Any:
-    """As JSON has it."""
-    return msgspec.to_builtins(header)
+def reason(error: Exception) -> object:
+    """The system's reason for an error of a file, without the name of the file."""
+    return getattr(error, "strerror", None) or error
 
 
-def header_from(values: Any) -> Header:
-    """Raises msgspec.ValidationError."""
-    return msgspec.convert(values, Header)
-
-
-def configuration_values(scaler: Autoscaler) -> Any:
-    """As JSON has it."""
-    return {"configuration": msgspec.to_builtins(scaler)}
-
-
-def cycle_values(moment: Moment, made: Decision) -> Any:
-    """As JSON has it. `made`: the moment's decision."""
-    observed = moment.observation
+def cycle_values(cycle: Cycle, made: Decision) -> Any:
+    """A cycle as JSON values. `made`: its decision."""
+    observed = cycle.observation
     return {
         "cycle": {
-            "at": msgspec.to_builtins(moment.at),
+            "at": msgspec.to_builtins(cycle.at),
             "observation": {
                 "target": _values_of(observed.target),
                 "readings": [_values_of(each) for each in observed.readings],
@@ -95,13 +93,13 @@ def cycle_values(moment: Moment, made: Decision) -> Any:
                 "fallbacks": [_values_of(each) for each in observed.fallbacks],
             },
             "decision": msgspec.to_builtins(replace(made, outcome=None)) | {"outcome": _values_of(made.outcome)},
-            "history": msgspec.to_builtins(moment.history),
+            "history": msgspec.to_builtins(cycle.history),
         }
     }
 
 
-def line_from(values: Any) -> Autoscaler | Moment:
-    """What a line after the first holds; a moment without its configuration.
+def line_from(values: Any) -> Autoscaler | Cycle:
+    """The content of a line after the first; a cycle does not have its configuration.
 
     Raises msgspec.ValidationError, TypeError, LookupError, ValueError.
     """
@@ -112,7 +110,7 @@ def line_from(values: Any) -> Autoscaler | Moment:
     cycle = values["cycle"]
     seen, decision = cycle["observation"], msgspec.convert(cycle["decision"], _ConcludedDecision)
     outcome = _from_values(decision.outcome, _OUTCOMES, TargetError)
-    return Moment(
+    return Cycle(
         msgspec.convert(cycle["at"], datetime),
         Observation(
             _from_values(seen["target"], _TARGETS, TargetError),
@@ -126,7 +124,7 @@ def line_from(values: Any) -> Autoscaler | Moment:
 
 
 def _values_of(value: Any) -> Any:
-    """Of one of several kinds, or an error, or None."""
+    """A value of one of several types, an error or None, as JSON values."""
     if value is None:
         return None
     if isinstance(value, AutoscalerError):
@@ -135,7 +133,7 @@ def _values_of(value: Any) -> Any:
 
 
 def _from_values(values: Any, kinds: Mapping[str, type], error: type[AutoscalerError]) -> Any:
-    """`kinds`: those that may stand here; `error`: the root of the errors that may."""
+    """`kinds`: the possible types; `error`: the root of the possible errors."""
     if values is None:
         return None
     kind = values["kind"]
@@ -149,5 +147,5 @@ def _from_values(values: Any, kinds: Mapping[str, type], error: type[AutoscalerE
 
 
 def _class_of(error: AutoscalerError) -> str:
-    """The nearest of our own tree: an adapter may have some of its own."""
+    """The nearest class of this program: adapters may have their own."""
     return next(parent.__name__ for parent in type(error).__mro__ if parent.__module__ == errors.__name__)

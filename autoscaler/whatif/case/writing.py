@@ -1,4 +1,4 @@
-"""Cycles into a case: JSON lines, compressed by gzip."""
+"""Writes a case: JSON lines, compressed by gzip."""
 
 import gzip
 import json
@@ -9,22 +9,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from autoscaler.model import Autoscaler
 from autoscaler.version import VERSION
-from autoscaler.whatif.case.errors import CaseError, reason
-from autoscaler.whatif.case.wire import Header, configuration_values, cycle_values, header_values
-from autoscaler.whatif.past.past import Moment
+from autoscaler.whatif.case.wire import FORMAT, MOST_LINE_BYTES, CaseError, Header, cycle_values, reason
+from autoscaler.whatif.past.past import Cycle
 
-FORMAT: Final = 1
-"""Version of the format. A reader refuses a newer one."""
-MOST_LINE_BYTES: Final = 8 * 2**20
-"""Of one line, decompressed: a cycle of ten thousand instances takes some six million. Read, it takes twenty times."""
-_OWN_ALONE: Final = 0o600
-"""Names and addresses of a whole installation stand in it."""
+_OWNER_ONLY: Final = 0o600
+"""A case has the names and addresses of a whole installation."""
 
 
 class Written(NamedTuple):
-    """What a case holds."""
+    """What was written."""
 
     cycles: int
     first: datetime
@@ -33,14 +30,14 @@ class Written(NamedTuple):
 
 
 def write_case(
-    file: Path, name: str, since: datetime, until: datetime, moments: Iterable[Moment], *, anonymized: bool = False
+    file: Path, name: str, since: datetime, until: datetime, cycles: Iterable[Cycle], *, anonymized: bool = False
 ) -> Written:
-    """Write the moments that have a decision into a new file, which its owner alone may read.
+    """Write the cycles that have a decision into a new file, which only its owner can read.
 
-    Raises CaseError, also when there is none, and what the moments raise; then there is no file.
+    Raises CaseError, also if there is no such cycle, and what the cycles raise; then there is no file.
     """
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWN_ALONE)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
     except FileExistsError:
         raise CaseError(f"{file} already exists; name another file") from None
     except (OSError, ValueError) as error:
@@ -49,9 +46,9 @@ def write_case(
     try:
         with os.fdopen(descriptor, "wb") as raw:
             with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as compressed:
-                compressed.write(_line(header_values(header)))
-                cycles, first, last = _write_moments(compressed, name, moments)
-            return Written(cycles, first, last, raw.tell())
+                compressed.write(_line(msgspec.to_builtins(header)))
+                count, first, last = _write_cycles(compressed, name, cycles)
+            return Written(count, first, last, raw.tell())
     except BaseException as error:
         with suppress(OSError):
             file.unlink()
@@ -60,28 +57,28 @@ def write_case(
         raise
 
 
-def _write_moments(compressed: gzip.GzipFile, name: str, moments: Iterable[Moment]) -> tuple[int, datetime, datetime]:
-    """How many, when the first was, and the last. Raises CaseError where there is none."""
+def _write_cycles(compressed: gzip.GzipFile, name: str, cycles: Iterable[Cycle]) -> tuple[int, datetime, datetime]:
+    """Return their number, and the times of the first and the last. Raises CaseError if there is none."""
     scaler: Autoscaler | None = None
-    cycles = 0
+    count = 0
     first = last = None
-    for moment in moments:
-        if moment.decision is None or moment.scaler is None:
+    for cycle in cycles:
+        if cycle.decision is None or cycle.scaler is None:
             continue
-        if moment.scaler is not scaler and moment.scaler != scaler:
-            compressed.write(_line(configuration_values(moment.scaler)))
-        scaler = moment.scaler
-        line = _line(cycle_values(moment, moment.decision))
+        if cycle.scaler is not scaler and cycle.scaler != scaler:
+            compressed.write(_line({"configuration": msgspec.to_builtins(cycle.scaler)}))
+        scaler = cycle.scaler
+        line = _line(cycle_values(cycle, cycle.decision))
         if len(line) > MOST_LINE_BYTES:
-            at = moment.at.isoformat()
-            raise CaseError(f"the cycle of {at} takes more than {MOST_LINE_BYTES:,} bytes; leave its time out")
+            at = cycle.at.isoformat()
+            raise CaseError(f"the cycle of {at} takes more than {MOST_LINE_BYTES:,} bytes; leave out its time")
         compressed.write(line)
-        cycles, first, last = cycles + 1, first or moment.at, moment.at
+        count, first, last = count + 1, first or cycle.at, cycle.at
     if first is None or last is None:
-        raise CaseError(f"autoscaler {name!r}: no cycle of the time asked for is recorded in full")
-    return cycles, first, last
+        raise CaseError(f"autoscaler {name!r}: no cycle of that time is recorded in full")
+    return count, first, last
 
 
 def _line(values: Any) -> bytes:
-    """All of it in ASCII: what is no character on its own stays as it is."""
+    """In ASCII, so that lone surrogates are kept."""
     return json.dumps(values, separators=(",", ":")).encode() + b"\n"

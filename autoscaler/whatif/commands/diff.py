@@ -1,7 +1,6 @@
 """`autoscaler diff`: what another configuration would change."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
@@ -18,22 +17,21 @@ from autoscaler.model import Autoscaler
 from autoscaler.record import Archive
 from autoscaler.text import clean
 from autoscaler.whatif.changes import AutoscalerChanges, changes_of, section_changes
-from autoscaler.whatif.commands.pasts import Sources, source_of
-from autoscaler.whatif.commands.replay import followed, labels, limits_of
-from autoscaler.whatif.compare.comparison import Candidate
-from autoscaler.whatif.documents.changes import diff_document
+from autoscaler.whatif.commands.pasts import Sources, past_of
+from autoscaler.whatif.commands.replay import compare_with_progress, labels, limits_of
+from autoscaler.whatif.documents.changes import AutoscalerChangesDocument, DiffDocument
 from autoscaler.whatif.documents.replay import ReplayDocument, replay_document
+from autoscaler.whatif.replay.replay import Candidate
 from autoscaler.whatif.tables.changes import block, last_lines
 
-_NOW: Final = "now"
 _MOST_REPLAYED: Final = 20
 """Autoscalers: each takes seconds."""
 _POINTS: Final = 200
-"""Of a replay's series: a chart is what `replay --html` is for."""
+"""Of the series of a replay. Charts are in `replay --html`."""
 
 
 def diff(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The configuration that is to be loaded next.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The configuration to load next.")],
     names: Annotated[
         list[str] | None, typer.Argument(metavar="NAME", help="Only these autoscalers. Default: all that change.")
     ] = None,
@@ -45,7 +43,7 @@ def diff(
     since: Annotated[
         str, typer.Option("--since", metavar="TIME", help=f"Replay what happened since then: {TIME_FORMS}.")
     ] = "24h",
-    no_replay: Annotated[bool, typer.Option("--no-replay", help="Replay nothing: show what changes alone.")] = False,
+    no_replay: Annotated[bool, typer.Option("--no-replay", help="Show only what changes; replay nothing.")] = False,
     exit_code: Annotated[
         bool,
         typer.Option("--exit-code", help="Exit 1 if something changes, 0 if nothing does, 2 if the comparison fails."),
@@ -55,13 +53,13 @@ def diff(
     http_config_file: HttpConfigFile = None,
     config_file: StateConfigFile = None,
 ) -> None:
-    """Show what a configuration would change, before it is loaded: every key of each autoscaler with another value.
+    """Show what a configuration would change before it is loaded: every key of each autoscaler with a different value.
 
-    It is set against the configuration that runs: the daemon says which autoscalers it has, and its state as what each
-    was last decided. With --against it is set against another file, and the daemon is not asked.
+    It is compared with the running configuration: the daemon names its autoscalers, and its state has the configuration
+    of each. With --against it is compared with another file, and the daemon is not needed.
 
-    Where sizes could be other ones, the last 24 h are replayed with both, under a conserved load. What was needed is
-    told by the metrics and targets of the configuration before.
+    If sizes could differ, the last 24 h are replayed with both configurations, with the load conserved. The demand is
+    by the metrics and targets of the configuration before.
     """
     begin, end = moment(since, "--since"), datetime.now(UTC)
     if begin >= end:
@@ -73,9 +71,15 @@ def diff(
         after = [scaler for scaler in new.autoscalers if scaler.name not in before.left_out]
         chosen = _chosen(names, [*before.scalers, *after])
         changes = [each for each in changes_of(before.scalers, after) if each.name in chosen]
-        sections = None if before.settings is None else section_changes(before.settings, new)
-        replays = {} if no_replay else _replayed(changes, _Replay(before, file, new, begin, end))
-        document = diff_document(before.label, str(file), sections, changes, len(chosen) - len(changes), replays)
+        sections = None if before.settings is None else tuple(section_changes(before.settings, new))
+        replays = {} if no_replay else _replayed(changes, before, file, new, (begin, end))
+        document = DiffDocument(
+            before=before.label,
+            after=str(file),
+            sections=sections,
+            autoscalers=tuple([AutoscalerChangesDocument.of(each, replay=replays.get(each.name)) for each in changes]),
+            unchanged=len(chosen) - len(changes),
+        )
         if output is Form.TEXT:
             on = screen()
             for each in document.autoscalers:
@@ -88,16 +92,16 @@ def diff(
 
 
 class _Before(NamedTuple):
-    """What the file is set against."""
+    """The configuration before."""
 
     label: str
     config: Path
     """The file that says where the state is."""
     scalers: Sequence[Autoscaler]
     settings: Settings | None = None
-    """None: it is what runs, which is known by its autoscalers alone."""
+    """None: the running one, of which only the autoscalers are known."""
     left_out: Collection[str] = ()
-    """Names of autoscalers that nothing can be said about."""
+    """Names of autoscalers of which nothing is known."""
 
 
 def _loaded(path: Path, config: Path) -> _Before:
@@ -112,33 +116,31 @@ def _running(where: Where, new: Path) -> _Before:
     return _Before("what runs now", found.config, tuple(found.scalers.values()), left_out=found.unreadable)
 
 
-class _Replay(NamedTuple):
-    """What is replayed, and over which time."""
-
-    before: _Before
-    file: Path
-    new: Settings
-    since: datetime
-    until: datetime
-
-    @property
-    def labels(self) -> tuple[str, str]:
-        """Of the configuration before, and of the one after."""
-        return (_NOW, self.file.name) if self.before.settings is None else labels(Path(self.before.label), self.file)
-
-
-def _replayed(changes: Iterable[AutoscalerChanges], wanted: _Replay) -> Mapping[str, ReplayDocument]:
-    """The replays of those whose sizes could be other ones, by name. What cannot be replayed is said on stderr."""
+def _replayed(
+    changes: Iterable[AutoscalerChanges], before: _Before, file: Path, new: Settings, times: tuple[datetime, datetime]
+) -> Mapping[str, ReplayDocument]:
+    """The replays of the autoscalers whose sizes could be different, by name. Failures are shown on stderr."""
     deciding = [each for each in changes if each.decides_otherwise]
     found = dict[str, ReplayDocument]()
     if not deciding:
         return found
+    names = ("now", file.name) if before.settings is None else labels(Path(before.label), file)
     try:
-        url, folder, _ = state_place(wanted.before.config)
+        url, folder, _ = state_place(before.config)
         with Archive.open_archive(url, folder) as archive:
+            sources = Sources(archive, new)
             for each in deciding[:_MOST_REPLAYED]:
-                with _noted():
-                    found[each.name] = _replay(each, Sources(archive, wanted.new), wanted)
+                pair = (each.before, before.settings or new), (each.after, new)
+                candidates = [
+                    Candidate(label, scaler, limits=limits_of(scaler, settings))
+                    for label, (scaler, settings) in zip(names, pair, strict=True)
+                    if scaler is not None
+                ]
+                try:
+                    past = past_of(sources, candidates[-1].scaler, *times)
+                    found[each.name] = replay_document(compare_with_progress(past, candidates, *times), most=_POINTS)
+                except AutoscalerError as error:  # the others are still replayed
+                    show_error(error)
     except StateError as error:
         typer.echo(f"the past is not replayed: {clean(str(error))}", err=True)
     if len(deciding) > _MOST_REPLAYED:
@@ -146,30 +148,8 @@ def _replayed(changes: Iterable[AutoscalerChanges], wanted: _Replay) -> Mapping[
     return found
 
 
-def _replay(changes: AutoscalerChanges, sources: Sources, wanted: _Replay) -> ReplayDocument:
-    before, after = changes.before, changes.after
-    if before is None or after is None:
-        raise AssertionError("one that decides otherwise was there before and is there after")
-    past = source_of(sources, after, wanted.since, wanted.until)
-    label, new_label = wanted.labels
-    candidates = [
-        Candidate(label, before, limits=limits_of(before, wanted.before.settings or wanted.new)),
-        Candidate(new_label, after, limits=limits_of(after, wanted.new)),
-    ]
-    return replay_document(followed(past, candidates, wanted.since, wanted.until), most=_POINTS)
-
-
-@contextmanager
-def _noted() -> Iterator[None]:
-    """What fails for one autoscaler costs its replay alone."""
-    try:
-        yield
-    except AutoscalerError as error:
-        show_error(error)
-
-
 def _chosen(names: Sequence[str] | None, scalers: Iterable[Autoscaler]) -> frozenset[str]:
-    """The names asked for. Raises UnknownName."""
+    """The given names, or all. Raises UnknownName."""
     known = frozenset(scaler.name for scaler in scalers)
     for name in names or ():
         if name not in known:

@@ -1,4 +1,4 @@
-"""`autoscaler export`: what was seen and decided, as a file for a bug report or a test."""
+"""`autoscaler export`: writes recorded cycles into a file, for a bug report or a test."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -14,7 +14,7 @@ from autoscaler.record import Archive
 from autoscaler.whatif.case.anonymity import Anonymizer
 from autoscaler.whatif.case.writing import write_case
 from autoscaler.whatif.commands.progress import Progress, progress, share_of
-from autoscaler.whatif.past.past import Moment
+from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.past.state_past import StatePast
 
 
@@ -36,31 +36,29 @@ def export(
     ] = False,
     config_file: StateConfigFile = None,
 ) -> None:
-    """Write an autoscaler's cycles into one new file: what was seen, remembered and decided in each.
+    """Write the cycles of an autoscaler into a new file: what was observed, remembered and decided in each.
 
-    `autoscaler replay --case FILE` decides them again, anywhere. The cycles come from the state of the daemon, which
-    may run meanwhile, as far back as `state.detail` goes. Only you may read the file: it holds names and addresses.
+    `autoscaler replay --case FILE` decides them again, on any machine. The cycles come from the daemon's state, as far
+    back as `state.detail` reaches; the daemon may be running. Only you may read the file: it holds names and addresses.
     """
     begin, end = span(since, until)
     with exit_on_error():
         url, folder, _ = state_place(config_file)
-        with Archive.open_archive(url, folder) as archive, progress(name) as tell:
+        with Archive.open_archive(url, folder) as archive, progress(name) as show:
             if not archive.knows(name):
                 raise unknown(name, archive.latest())
-            past, other = StatePast(archive, name, begin, end), Anonymizer()
-            seen = _told(past.moments(), tell, begin, end)
+            past, anonymizer = StatePast(archive, name, begin, end), Anonymizer()
+            cycles = _with_progress(past.cycles(), show, begin, end)
             if anonymize:
-                done = write_case(output_file, other.name(name), begin, end, other.moments(seen), anonymized=True)
-            else:
-                done = write_case(output_file, name, begin, end, seen)
+                name, cycles = anonymizer.name(name), anonymizer.cycles(cycles)
+            done = write_case(output_file, name, begin, end, cycles, anonymized=anonymize)
     first, last = (at.isoformat(timespec="seconds") for at in (done.first, done.last))
     typer.echo(
         f"{output_file}: {done.cycles:,} cycle{'s' if done.cycles > 1 else ''}, {first} to {last}, {done.bytes:,} bytes"
     )
 
 
-def _told(moments: Iterator[Moment], tell: Progress, since: datetime, until: datetime) -> Iterator[Moment]:
-    """The moments, each of which tells how far it is."""
-    for each in moments:
-        tell(share_of(each.at, since, until))
+def _with_progress(cycles: Iterator[Cycle], show: Progress, since: datetime, until: datetime) -> Iterator[Cycle]:
+    for each in cycles:
+        show(share_of(each.at, since, until))
         yield each

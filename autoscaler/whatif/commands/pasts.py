@@ -1,4 +1,4 @@
-"""Where a past is read from."""
+"""Chooses where the past of an autoscaler is read from: the state, Prometheus or both."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -21,105 +21,113 @@ from autoscaler.whatif.compare.inferred_past import InferredPast
 from autoscaler.whatif.past.past import Past
 from autoscaler.whatif.past.state_past import StatePast
 from autoscaler.whatif.prometheus.fetching import Fetcher
-from autoscaler.whatif.prometheus.prometheus_past import Given, PrometheusPast, phase_of
+from autoscaler.whatif.prometheus.prometheus_past import PrometheusPast
 from autoscaler.whatif.prometheus.range_cache import RangeCache, cache_folder
 from autoscaler.whatif.replay.fitting import Fitting
 
 
 class NothingKnown(AutoscalerError):
-    """No source has anything of that time; the message says what was looked for, and where."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """What the options say of how Prometheus is asked."""
-
-    prometheus: str | None = None
-    """The source to ask for all of the past; None: the queries' own, for what the state does not tell."""
-    cache: Path | None = None
-    """Where its answers are kept; None: the user's cache folder."""
-    size: str | None = None
-    """A query for the target's size."""
+    """No source knows the time; the message names the sources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What there is to read from."""
+    """Where a past can be read from."""
 
     archive: Archive | None
-    """None: there is no state here."""
+    """The state; None if there is none."""
     settings: Settings | None
-    """The configuration to try, which has the Prometheus sources."""
-    asking: Asking = Asking()
+    """The configuration with the Prometheus sources."""
+    prometheus: str | None = None
+    """`--prometheus`: the source for the whole past; None: the queries' own, for what the state lacks."""
+    cache: Path | None = None
+    """`--cache`; None: the user's cache folder."""
+    size: str | None = None
+    """`--size`: a query for the size of the target."""
 
 
 @contextmanager
-def opened(url: str | None, folder: Path, asking: Asking) -> Iterator[Archive | None]:
-    """The state. None: there is none here, and Prometheus is asked for all. Raises StateError."""
+def opened(url: str | None, folder: Path, prometheus: str | None) -> Iterator[Archive | None]:
+    """Open the state. None if it cannot be opened and `--prometheus` makes it unnecessary. Raises StateError."""
     try:
         archive = Archive.open_archive(url, folder)
     except StateError as error:
-        if asking.prometheus is None:
+        if prometheus is None:
             raise
-        show_error(error)  # it is not needed
+        show_error(error)
         yield None
         return
     with archive:
         yield archive
 
 
-def source_of(sources: Sources, scaler: Autoscaler, since: datetime, until: datetime) -> Past:
-    """What is known of an autoscaler from `since` to `until`: from the state, and from Prometheus for what that lacks.
+def past_of(sources: Sources, scaler: Autoscaler, since: datetime, until: datetime) -> Past:
+    """Return the past of an autoscaler from `since` to `until`: the state's, and Prometheus' for what the state lacks.
 
-    The state lacks the time before its oldest detail; and all of it for a configuration that asks for a metric which
-    the daemon did not ask for. What Prometheus has is fetched before this returns, with its progress shown. Raises
-    NothingKnown, PastError, StateError, UnknownName.
+    The state lacks the time before its oldest detail, and metrics that the daemon did not query. Everything from
+    Prometheus is fetched before this returns, with progress on stderr. Raises NothingKnown, PastError, StateError,
+    UnknownName.
     """
-    archive, asked_alone = sources.archive, sources.asking.prometheus is not None
+    archive, from_prometheus = sources.archive, sources.prometheus is not None
     begin = None if archive is None else archive.detail_since(scaler.name)
     state = None if archive is None or begin is None or begin > until else StatePast(archive, scaler.name, since, until)
     record = None if archive is None or state is None else archive.record_at(scaler.name, until)
     new = () if record is None else Fitting(scaler).missing(record.scaler)
-    reaches = begin is not None and begin <= since + scaler.sync_period
-    if state is not None and reaches and not new and not asked_alone:
+    is_complete = begin is not None and begin <= since + scaler.sync_period
+    if state is not None and is_complete and not new and not from_prometheus:
         return state
     recorded = _recorded(sources, record)
-    also = () if recorded is None or recorded.metrics == scaler.metrics else (recorded,)
     try:
-        inferred = _from_prometheus(sources, scaler, also, _given(sources.asking, record), since, until)
+        inferred = _from_prometheus(sources, scaler, record, recorded, since, until)
     except PastError as error:
-        if asked_alone:
+        if from_prometheus:
             raise
         if state is not None:
-            show_error(NothingKnown(f"autoscaler {scaler.name!r}: {_known_of(begin, new)}: {error}"))
+            show_error(NothingKnown(f"autoscaler {scaler.name!r}: {_known(begin, new)}: {error}"))
             return state
-        oldest = "none of it at all" if begin is None else f"its oldest is of {_time(begin)}"
+        oldest = "it has none at all" if begin is None else f"its oldest is of {_time(begin)}"
         raise NothingKnown(
-            f"autoscaler {scaler.name!r}: the state has no detail of the time asked for: {oldest}; `state.detail` says "
-            f"how long it is kept; and from Prometheus: {error}"
+            f"autoscaler {scaler.name!r}: the state has no detail of that time: {oldest}; `state.detail` says how long "
+            f"it is kept; and from Prometheus: {error}"
         ) from None
-    if archive is None or state is None or begin is None or asked_alone or new:
+    if archive is None or state is None or begin is None or from_prometheus or new:
         return InferredPast(inferred, state, None, recorded)
     return InferredPast(inferred, StatePast(archive, scaler.name, begin, until), begin, recorded)
 
 
 def _from_prometheus(
-    sources: Sources, scaler: Autoscaler, also: Sequence[Autoscaler], given: Given, since: datetime, until: datetime
+    sources: Sources,
+    scaler: Autoscaler,
+    record: Record | None,
+    recorded: Autoscaler | None,
+    since: datetime,
+    until: datetime,
 ) -> PrometheusPast:
-    """All of it, fetched. Raises PastError, UnknownName."""
-    settings, asking = sources.settings, sources.asking
+    """The whole past, fetched. `record`: the last one of the state. Raises PastError, UnknownName."""
+    settings, prometheus = sources.settings, sources.prometheus
     if settings is None:
         raise PastError("no configuration says where it is; give --config.file")
-    if asking.prometheus is not None and asking.prometheus not in settings.prometheus:
-        hint = nearest(asking.prometheus, settings.prometheus, "the configuration lists them under prometheus")
-        raise UnknownName(f"there is no Prometheus source {asking.prometheus[:64]!r}; {hint}")
+    if prometheus is not None and prometheus not in settings.prometheus:
+        hint = nearest(prometheus, settings.prometheus, "the configuration lists them under prometheus")
+        raise UnknownName(f"there is no Prometheus source {prometheus[:64]!r}; {hint}")
     clock = SystemClock()
-    cache = RangeCache(asking.cache or cache_folder(os.environ), settings.prometheus, clock)
+    cache = RangeCache(sources.cache or cache_folder(os.environ), settings.prometheus, clock)
     servers = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
-    with progress(f"{scaler.name}: fetching") as tell:
-        fetcher = Fetcher(servers, cache, clock, tell)
+    target = None if record is None or record.observation is None else record.observation.target
+    instances = target.instances if isinstance(target, TargetState) else ()
+    with progress(f"{scaler.name}: fetching") as show:
         try:
-            past = PrometheusPast(scaler, fetcher, since, until, asking.prometheus, given, also)
+            past = PrometheusPast(
+                scaler,
+                Fetcher(servers, cache, clock, show),
+                since,
+                until,
+                prometheus=prometheus,
+                size=None if sources.size is None else Query(sources.size),
+                like=None if record is None else record.decision.now,
+                requests=instances[0].requests if instances else {},
+                also=() if recorded is None or recorded.metrics == scaler.metrics else (recorded,),
+            )
             past.fetch()
         finally:
             for server in servers.values():
@@ -127,28 +135,16 @@ def _from_prometheus(
     return past
 
 
-def _given(asking: Asking, record: Record | None) -> Given:
-    """What else is known of the target: of the state, what it had last."""
-    size = None if asking.size is None else Query(asking.size)
-    if record is None:
-        return Given(size)
-    phase = phase_of(record.decision.now, record.scaler.sync_period)
-    target = None if record.observation is None else record.observation.target
-    if not isinstance(target, TargetState) or not target.instances:
-        return Given(size, phase)
-    return Given(size, phase, target.instances[0].requests)
-
-
 def _recorded(sources: Sources, record: Record | None) -> Autoscaler | None:
-    """As it was configured, where all that it asked for can still be asked: so its decisions can be made again."""
+    """The recorded configuration, if all of its queries can be sent, so that it can be replayed for comparison."""
     if record is None or sources.settings is None:
         return None
-    asked = {query.prometheus for query in queries_of(record.scaler)}
-    return record.scaler if asked <= set(sources.settings.prometheus) or sources.asking.prometheus else None
+    names = {query.prometheus for query in queries_of(record.scaler)}
+    return record.scaler if names <= set(sources.settings.prometheus) or sources.prometheus else None
 
 
-def _known_of(begin: datetime | None, new: Sequence[MetricSpec]) -> str:
-    """What is left where Prometheus does not answer."""
+def _known(begin: datetime | None, new: Sequence[MetricSpec]) -> str:
+    """What is known without Prometheus."""
     if new:
         names = ", ".join([f"{spec.type} metric {spec.name}" for spec in new])
         return f"{names}: nothing is known of it, as the daemon did not ask for it then"

@@ -1,31 +1,27 @@
-"""How far a long command is: a bar on standard error, where that is a terminal."""
+"""A progress bar on standard error for long commands."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 import typer
 
 from autoscaler.text import plain
 
 _STEPS: Final = 200
-"""More often the bar is not drawn: that would take longer than the work."""
+"""How often the bar is drawn."""
 
-
-class Progress(Protocol):
-    """What long work tells how far it is."""
-
-    def __call__(self, share: float) -> None:
-        """`share`: of the whole, from 0 to 1."""
+Progress: TypeAlias = Callable[[float], object]
+"""Called with the share that is done, from 0 to 1."""
 
 
 @contextmanager
 def progress(label: str) -> Iterator[Progress]:
-    """A bar until the block ends; nothing where standard error is not a terminal."""
+    """Show a bar until the block ends; nothing if standard error is no terminal."""
     if not sys.stderr.isatty():
-        yield _nothing
+        yield lambda _: None
         return
     with typer.progressbar(length=_STEPS, label=plain(label), file=sys.stderr) as bar:
 
@@ -38,9 +34,5 @@ def progress(label: str) -> Iterator[Progress]:
 
 
 def share_of(at: datetime, since: datetime, until: datetime) -> float:
-    """How far a time is from one to the other."""
+    """The share of the time from `since` to `until` that has passed at `at`."""
     return (at - since) / (until - since) if since < until else 1.0
-
-
-def _nothing(share: float) -> None:
-    pass

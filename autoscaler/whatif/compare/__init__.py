@@ -1,1 +1,1 @@
-"""What candidates, records and sources come to over one past, held against one another."""
+"""Measures and differences of candidates over one past."""

@@ -1,181 +1,93 @@
-"""How far an inferred past agrees with the state, where both are known.
+"""How far an inferred past agrees with the state, where both know the same time.
 
-What was recorded is held against what the same configuration decides over the inferred past (`replay` with the load
-`recorded`). A cycle's counterpart is the nearest step, half a sync period away at most.
+The recorded decisions are compared with those that the same configuration makes over the inferred past, with the load
+`recorded`. A recorded cycle is compared with the nearest inferred one, at most half a sync period away.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Final, NamedTuple
 
 from autoscaler.documents.base import Document
-from autoscaler.model import Decision, MetricOutcome, TargetType
-from autoscaler.quantity import format_decimal
-from autoscaler.whatif.past.past import Moment
-from autoscaler.whatif.replay.replay import Replayed
-
-_MOST_DIFFERENCES: Final = 1_000
-"""That are kept."""
+from autoscaler.model import Decision
+from autoscaler.whatif.past.past import Cycle, Replayed
 
 
 class Why(StrEnum):
-    """Why a cycle has another size."""
+    """Why a cycle has a different size."""
 
     UNCOVERED = "not covered"
-    """The inferred past has no step there."""
+    """There is no inferred cycle at that time."""
     SIZE = "size"
-    """Another size was read, or none."""
+    """A different size was read, or none."""
     READING = "reading"
-    """A metric asked for another size."""
+    """A metric asked for a different size."""
     OTHER = "other"
-    """What was read is the same. What Prometheus does not tell differs: what is remembered, operators, limits, time."""
-
-
-class Difference(Document):
-    """Cycles in a row that differ for one reason."""
-
-    begin: datetime
-    end: datetime
-    cycles: int
-    why: Why
-    message: str
-    """Of the first of them."""
-    recorded: int | None
-    """The size that was decided in the first; null: nothing was."""
-    inferred: int | None
-
-    def __str__(self) -> str:
-        cycles = f", {self.cycles} cycles" if self.cycles > 1 else ""
-        time = self.begin.isoformat(timespec="seconds")
-        return f"{time}{cycles}: {_size(self.inferred)} instead of {_size(self.recorded)} ({self.why}): {self.message}"
+    """The readings are the same. Something differs that Prometheus does not know: memory, operators, limits, time."""
 
 
 class Agreement(Document):
-    """What came of the comparison."""
+    """The result of the comparison."""
 
     cycles: int
-    """Of the state, from the first step to the last."""
+    """Of the state, from the first inferred cycle to the last."""
     same: int
     """In which the same size was decided."""
     same_read: int
     """In which the same size was read."""
-    summary: str
-    """In a sentence."""
-    differences: tuple[Difference, ...]
-    """In order of time; the first, where there were more."""
-    more_differences: int
-    """How many there are beside those."""
+    others: Mapping[Why, int]
+    """The number of the other cycles by reason, the most frequent reason first."""
+
+    @property
+    def summary(self) -> str:
+        """The agreement in a sentence, without its full stop."""
+        share = self.same / self.cycles if self.cycles else 1
+        text = f"{self.same} of {self.cycles} cycles have the size that the state has ({share:.1%})"
+        counted = ", ".join(f"{why} {count}" for why, count in self.others.items())
+        return f"{text}; the others differ by {counted}" if counted else text
 
 
-def agreement(recorded: Iterable[Moment], inferred: Iterable[Replayed]) -> Agreement:
-    """What was recorded, held against what was decided over the inferred past; each in order of time.
-
-    Cycles before the first step and after the last are not counted.
-    """
+def agreement(recorded: Iterable[Cycle], inferred: Iterable[Replayed]) -> Agreement:
+    """Compare recorded cycles with inferred ones; both in order of time."""
     cycles = same = same_read = 0
-    reasons, differences = Counter[Why](), list[Difference]()
-    for moment, replayed in _paired(recorded, inferred):
-        own, made = moment.decision, None if replayed is None else replayed.decision
+    others = Counter[Why]()
+    for cycle, replayed in _paired(recorded, inferred):
+        own, made = cycle.decision, None if replayed is None else replayed.decision
         if own is None:
             continue
         cycles += 1
         same_read += made is not None and own.current == made.current
         if made is not None and own.desired == made.desired:
             same += 1
-            continue
-        reason = _reason(own, made)
-        reasons[reason.why] += 1
-        _add(differences, moment.at, own.desired, None if made is None else made.desired, reason)
-    text = f"{same} of {cycles} cycles have the size that the state has ({same / cycles if cycles else 1:.1%})"
-    counted = ", ".join(f"{why} {count}" for why, count in reasons.most_common())
-    return Agreement(
-        cycles=cycles,
-        same=same,
-        same_read=same_read,
-        summary=f"{text}; the others differ by {counted}" if counted else text,
-        differences=tuple(differences[:_MOST_DIFFERENCES]),
-        more_differences=max(0, len(differences) - _MOST_DIFFERENCES),
-    )
+        else:
+            others[_why(own, made)] += 1
+    return Agreement(cycles=cycles, same=same, same_read=same_read, others=dict(others.most_common()))
 
 
-class _Reason(NamedTuple):
-    why: Why
-    message: str
-
-
-def _reason(own: Decision, made: Decision | None) -> _Reason:
-    """The most telling one."""
+def _why(own: Decision, made: Decision | None) -> Why:
+    """The first reason that applies."""
     if made is None:
-        return _Reason(Why.UNCOVERED, "the inferred past has no step at this time")
+        return Why.UNCOVERED
     if own.current != made.current:
-        return _Reason(Why.SIZE, f"the size was {_known(own.current)}, and is told to be {_known(made.current)}")
-    for then, now in zip(own.metrics, made.metrics, strict=False):
-        if then.proposal != now.proposal:
-            return _Reason(Why.READING, _of_metric(then, now))
-    return _Reason(Why.OTHER, "what was read is the same; what Prometheus does not tell differs")
+        return Why.SIZE
+    if any(then.proposal != now.proposal for then, now in zip(own.metrics, made.metrics, strict=False)):
+        return Why.READING
+    return Why.OTHER
 
 
-def _of_metric(then: MetricOutcome, now: MetricOutcome) -> str:
-    asked = f"metric {then.name!r} asked for {_size(then.proposal)}, and here for {_size(now.proposal)}"
-    if then.failed or now.failed:
-        error = then.error if then.failed else now.error
-        return f"{asked}: {'then' if then.failed else 'here'} it had no value: {error}"
-    if then.current != now.current:
-        return f"{asked}: it was {_value(then)}, and is {_value(now)} here"
-    counted = f"{then.ready} ready and {len(then.missing)} without a sample"
-    return f"{asked}: of {counted}, not {now.ready} and {len(now.missing)}"
-
-
-def _paired(recorded: Iterable[Moment], inferred: Iterable[Replayed]) -> Iterator[tuple[Moment, Replayed | None]]:
-    """Each cycle with its nearest step, from the first step to the last."""
+def _paired(recorded: Iterable[Cycle], inferred: Iterable[Replayed]) -> Iterator[tuple[Cycle, Replayed | None]]:
+    """Each recorded cycle with the nearest inferred one, from the first inferred cycle to the last."""
     steps = iter(inferred)
     before, after = None, next(steps, None)
     if after is None:
         return
     half = after.scaler.sync_period / 2
-    first = after.moment.at - half
-    for moment in recorded:
-        while after is not None and after.moment.at < moment.at:
+    first = after.cycle.at - half
+    for cycle in recorded:
+        while after is not None and after.cycle.at < cycle.at:
             before, after = after, next(steps, None)
-        if moment.at < first or (after is None and before is not None and moment.at > before.moment.at + half):
+        if cycle.at < first or (after is None and before is not None and cycle.at > before.cycle.at + half):
             continue
         near = [each for each in (before, after) if each is not None]
-        nearest = min(near, key=lambda each: abs(each.moment.at - moment.at))
-        yield moment, nearest if abs(nearest.moment.at - moment.at) <= half else None
-
-
-def _add(
-    differences: list[Difference], at: datetime, recorded: int | None, inferred: int | None, reason: _Reason
-) -> None:
-    last = differences[-1] if differences else None
-    if last is not None and last.why is reason.why and (last.recorded, last.inferred) == (recorded, inferred):
-        differences[-1] = last.model_copy(update={"end": at, "cycles": last.cycles + 1})
-        return
-    differences.append(
-        Difference(
-            begin=at,
-            end=at,
-            cycles=1,
-            why=reason.why,
-            message=reason.message,
-            recorded=recorded,
-            inferred=inferred,
-        )
-    )
-
-
-def _value(outcome: MetricOutcome) -> str:
-    if outcome.current is None:
-        return "unknown"
-    is_percent = outcome.target.type is TargetType.UTILIZATION
-    return f"{outcome.current}%" if is_percent else format_decimal(outcome.current)
-
-
-def _known(size: int | None) -> str:
-    return "not known" if size is None else str(size)
-
-
-def _size(size: int | None) -> str:
-    return "no size" if size is None else str(size)
+        nearest = min(near, key=lambda each: abs(each.cycle.at - cycle.at))
+        yield cycle, nearest if abs(nearest.cycle.at - cycle.at) <= half else None

@@ -1,51 +1,28 @@
-"""One autoscaler's past, read once, and every candidate led through it."""
+"""Reads the past of one autoscaler once, and runs every candidate through it."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
 
-from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.whatif.compare.agreement import Agreement
 from autoscaler.whatif.compare.divergences import Divergence, Divergences
 from autoscaler.whatif.compare.inferred_past import InferredPast
-from autoscaler.whatif.past.past import Finding, Moment, Past
-from autoscaler.whatif.replay.course import Course
+from autoscaler.whatif.past.past import Cycle, Finding, Past
+from autoscaler.whatif.replay.course import AS_IT_WAS, Course
 from autoscaler.whatif.replay.demand import Demand, DemandRecorder
-from autoscaler.whatif.replay.instance_times import (
-    NONE_SEEN,
-    InstanceTime,
-    Terminations,
-    start_up_used,
-    termination_of,
-)
-from autoscaler.whatif.replay.kept import KeptChanges
+from autoscaler.whatif.replay.instance_times import NONE_SEEN, InstanceTime, Terminations
+from autoscaler.whatif.replay.own import Repetition
 from autoscaler.whatif.replay.reaction import Reactions
-from autoscaler.whatif.replay.replay import NO_LIMITS, Load, Replay, Replayed
-
-AS_IT_WAS: Final = "as it was"
-"""The label of the sizes that were seen."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A configuration to try."""
-
-    label: str
-    scaler: Autoscaler
-    load: Load = Load.CONSERVED
-    start_up: timedelta | None = None
-    """As in `replay`, and the next."""
-    limits: ConnectionLimits = NO_LIMITS
+from autoscaler.whatif.replay.replay import Candidate, Load, Replay
 
 
 @dataclass(slots=True)
 class Part:
-    """Cycles in a row that one source told."""
+    """Successive cycles from one source."""
 
     origin: str
-    """As of Past."""
+    """As in Past."""
     begin: datetime
     end: datetime
     cycles: int = 1
@@ -53,7 +30,7 @@ class Part:
 
 @dataclass(slots=True)
 class Comparison:
-    """What came of it."""
+    """The result of a comparison."""
 
     name: str
     """The autoscaler's."""
@@ -61,35 +38,31 @@ class Comparison:
     until: datetime
     candidates: Sequence[Candidate]
     courses: Sequence[Course]
-    """That of the sizes seen (AS_IT_WAS), then one for each candidate."""
+    """The course of the recorded sizes (AS_IT_WAS), then one for each candidate."""
     parts: list[Part] = field(default_factory=list)
-    """Which source was used for what, in order of time."""
+    """In order of time."""
     findings: Sequence[Finding] = ()
     """In order of time."""
     same: int = 0
-    """Recorded decisions that were decided again, bit for bit."""
+    """How many recorded decisions were the same, bit for bit, when they were decided again."""
     compared: int = 0
     """Of how many."""
     demand: Demand = field(default_factory=Demand)
-    """What all courses are held to: by the first candidate, or without one by what was configured first."""
+    """By the metrics and targets of the first candidate; without one, of the first recorded configuration."""
     divergences: Sequence[Divergence] = ()
-    """Where the first two candidates part, in order of time."""
-    explainable: Sequence[Sequence[Replayed]] = ()
-    """For each course the cycles of its changes, as far as they were kept: what explains them."""
-    start_ups: Mapping[str, InstanceTime] = field(default_factory=dict)
-    """Label of a candidate -> the start-up time that it had at the end; without those whose load needs none."""
+    """When the sizes of the first two candidates differ, in order of time."""
     termination: InstanceTime = NONE_SEEN
-    """For how long what leaves is paid for, in all courses."""
+    """How long an instance that leaves is paid for, in all courses."""
     agreement: Agreement | None = None
-    """How far what was inferred agrees with the state; None: nothing was inferred, or nothing is known of both."""
+    """Between Prometheus and the state; None if no time is known from both."""
 
     @property
     def cycles(self) -> int:
-        """Of the past."""
+        """The number of cycles of the past."""
         return sum([part.cycles for part in self.parts])
 
     def add_cycle(self, origin: str, at: datetime) -> None:
-        """One more, after those before it."""
+        """Count the next cycle."""
         if self.parts and self.parts[-1].origin == origin:
             last = self.parts[-1]
             last.end, last.cycles = at, last.cycles + 1
@@ -102,65 +75,54 @@ def compare(
     candidates: Sequence[Candidate],
     since: datetime,
     until: datetime,
-    watchers: Sequence[Callable[[Moment], None]] = (),
+    watch: Callable[[Cycle], object] | None = None,
     termination: timedelta | None = None,
 ) -> Comparison:
-    """Lead candidates through a past, and decide again what the daemon decided.
+    """Run candidates through a past, and decide recorded cycles again.
 
-    Where the past has no decisions of its own, the sizes seen need at least one candidate to be told against.
-
-    What was needed is told by the metrics and targets of the first candidate; without one, by what was configured then.
-
-    `watchers`: are shown each moment before it is replayed. `termination`: how long an instance that leaves takes to be
-    gone; None: as the past tells it. Raises what the past raises.
+    `watch` is called with each cycle before it is replayed. `termination`: how long an instance takes to end; None: as
+    the past shows. A past without recorded decisions needs at least one candidate. Raises what the past raises.
     """
-    courses = [Course(AS_IT_WAS), *[Course(each.label, each.scaler) for each in candidates]]
+    courses = [Course(AS_IT_WAS), *[Course.of(each) for each in candidates]]
     found = Comparison(past.name, since, until, candidates, courses)
-    own = Replay(None, Load.RECORDED)
-    seen = Replay(_in_every_cycle(candidates[0].scaler), Load.RECORDED) if candidates else None
-    replays = [Replay(each.scaler, each.load, each.start_up, each.limits) for each in candidates]
-    kept, divergences = [KeptChanges(course) for course in courses], Divergences()
-    needs, terminations = DemandRecorder(candidates[0].scaler if candidates else None), Terminations()
+    own, recorder = courses[0], Repetition()
+    sizes = Replay(_in_every_cycle(candidates[0])) if candidates else None
+    replays = [Replay(each) for each in candidates]
+    demand, terminations = DemandRecorder(candidates[0].scaler if candidates else None), Terminations()
     reactions = [Reactions(each.scaler) for each in candidates[:1] if each.load is Load.CONSERVED]
-    for moment in past.moments():
-        found.add_cycle(past.origin, moment.at)
-        for watch in watchers:
-            watch(moment)
-        needs.add(moment)
-        terminations.see(moment)
+    divergences = Divergences()
+    for cycle in past.cycles():
+        found.add_cycle(past.origin, cycle.at)
+        if watch is not None:
+            watch(cycle)
+        demand.add(cycle)
+        terminations.see(cycle)
         for each in reactions:
-            each.see(moment)
-        again = own.step(moment)
-        if again is not None and (again.decision.shadow is None or seen is None):
-            courses[0].add(again)
-            kept[0].see(again)
-        elif seen is not None and (as_seen := seen.step(moment)) is not None:
-            courses[0].add_seen(as_seen)  # what was decided is not known, or followed by a shadow alone
-        steps = [one.step(moment) for one in replays]
+            each.see(cycle)
+        repeated = recorder.step(cycle)
+        if repeated is not None and (repeated.decision.shadow is None or sizes is None):
+            own.add(repeated)
+        elif sizes is not None and (seen := sizes.step(cycle)) is not None:
+            own.add_seen(seen)  # the decision is unknown, or only a shadow followed it
+        steps = [replay.step(cycle) for replay in replays]
         if len(steps) > 1:
             divergences.add(steps[0], steps[1])
-        for course, changes, replayed in zip(courses[1:], kept[1:], steps, strict=True):
+        for course, replayed in zip(courses[1:], steps, strict=True):
             if replayed is not None:
                 course.add(replayed)
-                changes.see(replayed)
-    findings = [*past.findings, *own.findings]
-    findings += [each for one in replays for each in one.findings]
-    findings += [each for one in reactions for each in one.findings]
-    found.findings = sorted(set(findings), key=lambda each: each.begin)
-    found.same, found.compared = own.same, own.compared
-    found.demand = needs.demand()
-    found.start_ups = {
-        each.label: used
-        for each, course in zip(candidates, courses[1:], strict=True)
-        if (used := start_up_used(course.start_up, each.start_up)) is not None
-    }
-    found.termination = termination_of(termination, terminations.learnt)
+    findings = {*past.findings, *recorder.findings}
+    findings |= {finding for each in replays for finding in each.findings}
+    findings |= {finding for each in reactions for finding in each.findings}
+    found.findings = sorted(findings, key=lambda each: (each.begin, each.kind, each.message))
+    found.same, found.compared = recorder.same, recorder.compared
+    found.demand = demand.demand()
+    found.termination = terminations.used(termination)
     found.divergences = divergences.found()
-    found.explainable = [each.cycles for each in kept]
     if isinstance(past, InferredPast):
         found.agreement = past.agreement()
     return found
 
 
-def _in_every_cycle(scaler: Autoscaler) -> Autoscaler:
-    return dataclasses.replace(scaler, sync_period=timedelta(0))
+def _in_every_cycle(candidate: Candidate) -> Candidate:
+    scaler = dataclasses.replace(candidate.scaler, sync_period=timedelta(0))
+    return Candidate(AS_IT_WAS, scaler, Load.RECORDED)

@@ -1,4 +1,4 @@
-"""Where two configurations differ: the times at which the same past leads them to other sizes, and what made it so."""
+"""When and why two candidates have different sizes over the same past."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 from autoscaler.documents.base import Document
 from autoscaler.documents.explanation import StepDocument
 from autoscaler.model import Decision, Proposed, Written
+from autoscaler.whatif.past.past import Replayed
 from autoscaler.whatif.replay.course import size_of
-from autoscaler.whatif.replay.replay import Replayed
 
 
 class Sizes(NamedTuple):
-    """Of the one and of the other at one time, after their decisions."""
+    """The sizes of both at one time, after their decisions."""
 
     one: int
     other: int
@@ -28,29 +28,29 @@ class Cause(StepDocument):
 
 
 class Divergence(Document):
-    """A time in which the sizes of two candidates were different without a break."""
+    """A time during which the sizes of two candidates differ."""
 
     begin: datetime
-    """The first cycle that they decided otherwise."""
+    """The first cycle with different decisions."""
     end: datetime
-    """The last cycle after which their sizes were different."""
+    """The last cycle after which the sizes differ."""
     first: Sizes
     """At the beginning."""
     furthest: Sizes
-    """When they were furthest apart."""
+    """When they are furthest apart."""
     causes: tuple[Cause | None, Cause | None] | None
-    """The first step of each one's decision at which they differ, for a decision from the same size; null: it took none
-    there. null for both: their sizes were different before the first cycle that both decided."""
+    """The first different step of each decision, if both began at the same size; null for a decision that lacks the
+    step. null for both: the sizes differed before the first cycle that both decided."""
 
     def because(self, labels: Sequence[str]) -> str:
-        """Why they differ, in a sentence: the step of each that made the difference. `labels`: the two's names."""
+        """The causes in a sentence. `labels`: the names of the two candidates."""
         if self.causes is None:
             return "their sizes were different before"
         return "; ".join(f"{label}: {each or 'no step'}" for label, each in zip(labels, self.causes, strict=True))
 
 
 class Divergences:
-    """Follows two replays through one past, a moment at a time."""
+    """Compares two replays of one past, cycle by cycle."""
 
     def __init__(self) -> None:
         self._done: Final = list[Divergence]()
@@ -58,44 +58,34 @@ class Divergences:
         self._last: tuple[Decision | None, Decision | None] = None, None
 
     def add(self, one: Replayed | None, other: Replayed | None) -> None:
-        """One moment. None: this one decided nothing then; its size stays."""
+        """Take the next cycle. None: the candidate did not decide, so its size stays."""
         known = self._last
         mine = known[0] if one is None else one.decision
         theirs = known[1] if other is None else other.decision
         self._last = mine, theirs
         if (one is None and other is None) or mine is None or theirs is None:
             return
-        sizes = _sizes(mine, theirs)
-        if sizes is None:
+        own_size, other_size = _size_after(mine), _size_after(theirs)
+        if own_size is None or other_size is None:
             return
-        at = max(mine.now, theirs.now)
+        at, sizes, known_open = max(mine.now, theirs.now), Sizes(own_size, other_size), self._open
         if sizes.one == sizes.other:
-            self._close()
-        elif self._open is None:
+            if known_open is not None:
+                self._done.append(known_open)
+            self._open = None
+        elif known_open is None:
             self._open = Divergence(begin=at, end=at, first=sizes, furthest=sizes, causes=_causes(mine, theirs))
         else:
-            begun = self._open.furthest
-            apart = abs(sizes.one - sizes.other) > abs(begun.one - begun.other)
-            changes = {"end": at} | ({"furthest": sizes} if apart else {})
-            self._open = self._open.model_copy(update=changes)
+            furthest = max(known_open.furthest, sizes, key=lambda each: abs(each.one - each.other))
+            self._open = known_open.model_copy(update={"end": at, "furthest": furthest})
 
     def found(self) -> Sequence[Divergence]:
-        """All of them, in order of time; one that still lasts ends at the last moment."""
+        """All, in order of time. One that has not ended ends with the last cycle."""
         return [*self._done, *([] if self._open is None else [self._open])]
 
-    def _close(self) -> None:
-        if self._open is not None:
-            self._done.append(self._open)
-            self._open = None
 
-
-def _sizes(one: Decision, other: Decision) -> Sizes | None:
-    mine, theirs = size_after(one), size_after(other)
-    return None if mine is None or theirs is None else Sizes(mine, theirs)
-
-
-def size_after(made: Decision) -> int | None:
-    """What is asked for after a decision; of one that is only proposed, what was proposed. None: it is not known."""
+def _size_after(made: Decision) -> int | None:
+    """The size after a decision, as written or proposed; None if it is unknown."""
     match made.outcome:
         case Written(size) | Proposed(size):
             return size

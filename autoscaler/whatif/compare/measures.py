@@ -1,4 +1,4 @@
-"""What a course of sizes was worth: what it cost, what it left undone, and how restless it was.
+"""Measures of a course of sizes: its cost, the demand that it left unserved, and its changes.
 
 The measures of elasticity are those of the SPEC Research Group's Cloud working group: Herbst, Krebs, Oikonomou,
 Kousiouris, Evangelinou, Iosup, Kounev: "Ready for Rain? A View from SPEC Research on the Future of Cloud Metrics",
@@ -10,9 +10,9 @@ Ali-Eldin, Kounev: "Chameleon: A Hybrid, Proactive Auto-Scaling Mechanism on a L
     accuracy, over       1/T * sum of max(s - d, 0) / d * dt        time share, over     1/T * sum of dt where s > d
     instability          1/T * sum of dt where the sign of the change of s is not that of the change of d
 
-All are shares of 1, and 0 is best; the accuracy of over-provisioning alone can exceed 1. Demand is in whole replicas
-here, the fewest that are enough, as supply is: what is ready, or where that is not known, the size. Where no replica is
-needed, the accuracy is set against one.
+All are shares of 1, and 0 is best; only the accuracy of over-provisioning can exceed 1. Demand is rounded up to whole
+replicas. Supply is the number of ready replicas, or the size if that is unknown. If no replica is needed, the accuracy
+divides by one.
 """
 
 from array import array
@@ -32,55 +32,53 @@ _HOUR: Final = 3600.0
 
 
 class Measures(Document):
-    """One candidate in numbers, over the time that its demand curve counts. Gaps count in nothing."""
+    """The measures of one candidate, over the time that the demand counts. Gaps do not count."""
 
     covered_seconds: float
-    """In which the size is known."""
+    """During which the size is known."""
     smallest: int | None
-    """The size; None, as the next: it is never known."""
+    """The smallest size; None, as the next, if it is never known."""
     largest: int | None
     instance_hours: float
-    """The size, and what had left it and was not gone yet, summed up over time: what was paid for."""
+    """The size with the instances that are leaving, summed over time: what is paid for."""
     leaving_instance_hours: float
-    """How much of this had left: instances that are on their way out take no load and are in no size."""
+    """The part of the leaving instances, which take no load."""
     above_target_seconds: float
-    """In which the load needed more than was ready, by more than the reference's tolerance. Of the compared time."""
+    """During which the demand exceeded the ready replicas by more than the reference's tolerance."""
     at_maximum_seconds: float
-    """In which the size was the largest that the bounds in force allowed."""
+    """During which the size was at its upper bound."""
     worst_overload: float | None
-    """The highest demand for each ready replica: 1 is on the reference's target. None: nothing is known."""
+    """The highest demand per ready replica: 1 is on the reference's target. None if nothing is known."""
     changes: int
     """Of size."""
     changes_of_direction: int
-    """How often a change went the other way than the one before it."""
+    """How many changes had the opposite direction of the change before."""
     compared_seconds: float
-    """In which demand and supply are both known: what all about the demand is taken over."""
+    """During which demand and supply are both known. All measures of the demand are over this time."""
     unserved: float | None
-    """Which share of the demand was not met: what was missing, times how long, divided by all that was needed.
+    """The share of the demand left unserved: the missing replicas over time, divided by the demand over time.
 
-    None, as the next five: nothing is known. 0 where nothing was needed.
+    None, as the next five, if nothing is known. 0 if nothing was needed.
     """
     accuracy_under: float | None
-    """SPEC RG: how much of the demand was not met, on average over time."""
+    """SPEC RG: the missing replicas relative to the demand, on average over time."""
     accuracy_over: float | None
-    """SPEC RG: how much more there was than the demand, relative to it, on average over time."""
+    """SPEC RG: the surplus replicas relative to the demand, on average over time."""
     timeshare_under: float | None
-    """SPEC RG: the share of the time in which there was too little."""
+    """SPEC RG: the share of the time with too few replicas."""
     timeshare_over: float | None
-    """SPEC RG: the share of the time in which there was too much."""
+    """SPEC RG: the share of the time with too many replicas."""
     instability: float | None
-    """SPEC RG: the share of the time in which supply did not move as demand did."""
+    """SPEC RG: the share of the time in which supply and demand did not move alike."""
     saturated_seconds: float
-    """In which the demand may have been higher than could be measured: what was there was at its maximum and above its
-    target. The same for all candidates of a comparison."""
+    """During which the demand may have been higher than measured: the target was at its maximum and above target. The
+    same for all candidates of a comparison."""
 
 
 def measures(course: Course, demand: Demand, termination: timedelta = timedelta(0)) -> Measures:
-    """What a candidate's course comes to against a demand curve; both are of one past.
+    """Measure a candidate's course against the demand of the same past, over the time that the demand counts.
 
     `termination`: how long an instance that leaves is paid for after the change.
-
-    Only the time that the curve counts counts here (`Demand.between`, `Demand.unsaturated`).
     """
     covered = hours = gone = at_maximum = hidden = 0.0
     sizes = set[int]()
@@ -127,7 +125,7 @@ def measures(course: Course, demand: Demand, termination: timedelta = timedelta(
 
 
 def places_in_force(course: Course, demand: Demand) -> Sequence[int | None]:
-    """For each moment of the curve the place in the course of the cycle in force; None: there was none."""
+    """For each cycle of the demand the place of the course's cycle in force; None if there is none."""
     rising = _rising(course.at)
     own = 0.0 if course.scaler is None else course.scaler.sync_period.total_seconds()
     found: list[int | None] = []
@@ -141,7 +139,7 @@ def places_in_force(course: Course, demand: Demand) -> Sequence[int | None]:
 
 
 def _rising(times: "array[float]") -> Sequence[int]:
-    """The places of the times that are later than all before them: the wall clock may have been set back."""
+    """The places of the times that are later than all before; others follow a clock that was set back."""
     if all(before < after for before, after in pairwise(times)):
         return range(len(times))
     found: list[int] = []
@@ -152,7 +150,7 @@ def _rising(times: "array[float]") -> Sequence[int]:
 
 
 def supply(course: Course, cycle: int) -> int | None:
-    """What was there to serve in one of its cycles; None: the size is not known."""
+    """The replicas that could serve in a cycle; None if the size is unknown."""
     ready, size = course.ready[cycle], course.size[cycle]
     if size == UNKNOWN:
         return None
@@ -160,7 +158,7 @@ def supply(course: Course, cycle: int) -> int | None:
 
 
 class _Leaving:
-    """Units that have left the size and are not gone yet. Times are POSIX seconds, and rise."""
+    """Instances that are leaving and still paid for. Times are POSIX seconds, rising."""
 
     __slots__ = ("_before", "_termination", "_units")
 
@@ -168,27 +166,27 @@ class _Leaving:
         self._termination = termination
         self._before = UNKNOWN
         self._units = deque[tuple[int, float]]()
-        """How many, and when they are gone; in order of time."""
+        """How many, and until when; in order of time."""
 
     def forget(self) -> None:
-        """What the size was before is not known any more, so what leaves next is not known either."""
+        """The size before is unknown from here on."""
         self._before = UNKNOWN
 
     def see(self, size: int, at: float) -> None:
-        """The size at a time, or UNKNOWN."""
+        """Take the size at a time; it may be UNKNOWN."""
         if UNKNOWN not in (size, self._before) and size < self._before and self._termination:
             self._units.append((self._before - size, at + self._termination))
         self._before = size
 
     def paid_seconds(self, at: float, seconds: float) -> float:
-        """For how long they are there in so many seconds from `at` on, summed up over the units."""
+        """Return their instance-seconds within `seconds` after `at`."""
         while self._units and self._units[0][1] <= at:
             self._units.popleft()
         return sum([units * min(seconds, gone - at) for units, gone in self._units])
 
 
 class _Elasticity:
-    """Sums of seconds, and of seconds weighted by how far demand and supply were apart."""
+    """Sums of seconds, and of seconds weighted by the difference of demand and supply."""
 
     __slots__ = (
         "_before", "_highest", "_missing", "_needed", "above", "apart", "lacking", "over", "seconds", "surplus",
@@ -196,20 +194,20 @@ class _Elasticity:
     )  # fmt: skip
 
     def __init__(self, highest: float) -> None:
-        """`highest`: demand for each ready replica that is not above target yet."""
+        """`highest`: the highest demand per ready replica that is not above target."""
         self.seconds = self.lacking = self.surplus = self.under = self.over = self.apart = self.above = 0.0
         self.worst: float | None = None
         self._highest = highest
         self._missing = self._needed = 0.0
         self._before: tuple[int, int] | None = None
-        """Demand and supply of the moment before; None: not known."""
+        """Demand and supply of the cycle before; None if unknown."""
 
     def forget(self) -> None:
-        """What was before is not known any more."""
+        """The cycle before is unknown."""
         self._before = None
 
     def add(self, needed: float, ready: int | None, seconds: float) -> None:
-        """One moment."""
+        """Take the next cycle."""
         if ready is None or isnan(needed):
             self._before = None
             return
@@ -232,13 +230,13 @@ class _Elasticity:
             self.apart += seconds
 
     def unserved(self) -> float | None:
-        """Of the demand."""
+        """As a share of the demand."""
         if not self.seconds:
             return None
         return self._missing / self._needed if self._needed else 0.0
 
     def share(self, part: float) -> float | None:
-        """Of the time."""
+        """As a share of the time."""
         return part / self.seconds if self.seconds else None
 
 

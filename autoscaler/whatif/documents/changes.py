@@ -1,52 +1,32 @@
-"""What another configuration would change, of each autoscaler."""
-
-from collections.abc import Mapping, Sequence
+"""What another configuration would change."""
 
 from autoscaler.documents.base import Document
-from autoscaler.whatif.changes import AutoscalerChanges, Change, Kind
+from autoscaler.whatif.changes import Change, Kind
 from autoscaler.whatif.documents.replay import ReplayDocument
 
 
 class AutoscalerChangesDocument(Document):
-    """What becomes of one autoscaler."""
+    """What would change for one autoscaler."""
 
     name: str
     kind: Kind
     changes: tuple[Change, ...]
-    """Of one that changed."""
+    """The keys with a different value, if the autoscaler is in both configurations."""
     decides_otherwise: bool
-    """Whether the same past could come to other sizes."""
+    """Whether its sizes could be different over the same past."""
     replay: ReplayDocument | None
-    """The past as it was, with the configuration before, and with the one after; null: it was not replayed."""
+    """The past with the configuration before and with the one after; null if it was not replayed."""
 
 
 class DiffDocument(Document):
-    """Two configurations, one against the other."""
+    """The differences between two configurations."""
 
     before: str
-    """The file; or the daemon whose running configuration it is."""
+    """The file, or `what runs now`."""
     after: str
     sections: tuple[str, ...] | None
-    """Keys outside of `autoscalers` with another value; null: a running configuration does not tell."""
+    """The keys outside of `autoscalers` with a different value; null if those of the running daemon are unknown."""
     autoscalers: tuple[AutoscalerChangesDocument, ...]
     """Those that differ, by name."""
     unchanged: int
-    """How many autoscalers do not."""
-
-
-def diff_document(
-    before: str,
-    after: str,
-    sections: Sequence[str] | None,
-    changes: Sequence[AutoscalerChanges],
-    unchanged: int,
-    replays: Mapping[str, ReplayDocument],
-) -> DiffDocument:
-    """Its document. `replays`: of those that were replayed, by name."""
-    return DiffDocument(
-        before=before,
-        after=after,
-        sections=None if sections is None else tuple(sections),
-        autoscalers=tuple([AutoscalerChangesDocument.of(each, replay=replays.get(each.name)) for each in changes]),
-        unchanged=unchanged,
-    )
+    """The number of the others."""

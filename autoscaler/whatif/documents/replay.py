@@ -1,4 +1,4 @@
-"""What a replay came to: measures, changes and findings of one or several candidates, and their course for a chart."""
+"""The result of a replay: measures, changes and findings of its candidates, and series for charts."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -21,13 +21,11 @@ from autoscaler.whatif.replay.instance_times import InstanceTime
 from autoscaler.whatif.replay.replay import Load
 
 MOST_POINTS: Final = 2_000
-"""Of a chart."""
+"""Of the series."""
 MOST_CHANGES: Final = 2_000
-"""Of a candidate that are listed."""
+"""Of a candidate that the document lists."""
 MOST_FINDINGS: Final = 1_000
-"""That are listed."""
-MOST_PARTINGS: Final = 1_000
-"""That are listed."""
+MOST_DIVERGENCES: Final = 1_000
 
 
 class ChangeDocument(Document):
@@ -42,112 +40,111 @@ class ChangeDocument(Document):
 
 
 class CourseDocument(Document):
-    """One candidate over the times of the series; null: not known."""
+    """One candidate at the times of the series; null if unknown."""
 
     size: tuple[int | None, ...]
     ready: tuple[int | None, ...]
     maximum: tuple[int | None, ...]
     """The upper bound in force."""
     overload: tuple[float | None, ...]
-    """The demand for each ready replica: 1 is on the reference's target."""
+    """The demand per ready replica: 1 is on the reference's target."""
 
 
 class SeriesDocument(Document):
-    """Sizes, demand and metrics over time. Each list has one entry for each time; null: not known.
+    """Sizes and demand over time. Each list has one item for each time; null if unknown.
 
-    Evenly thinned where there were more times: every change of size is kept as long as there is room, and of each
-    stretch between the highest and the lowest demand. A gap begins with a time at which nothing is known.
+    Long series are thinned evenly. As far as there is room they keep every change of size, and in between the highest
+    and the lowest demand. A gap begins with a time at which nothing is known.
     """
 
     at: tuple[datetime, ...]
     needed: tuple[int | None, ...]
-    """The demand: the fewest replicas that put every metric of the reference on its target or below."""
+    """The demand: the fewest replicas that put every metric of the reference at or below its target."""
     courses: tuple[CourseDocument, ...]
     """In the order of the candidates."""
 
 
 class CandidateDocument(Document):
-    """One of those that are compared: the sizes as they were, and what each configuration would have made of them."""
+    """A candidate, or the recorded sizes."""
 
     label: str
     measures: Measures
     start_up: InstanceTime | None = None
-    """How long an instance took to be ready, at the end of the time; null: no such time was used."""
+    """How long an instance took to be ready, at the end of the replay; null if no such time was used."""
     changes: tuple[ChangeDocument, ...]
-    """The first, where there were more than are listed; the measures have their number."""
+    """The first ones; the measures have the number of all."""
 
 
 class ReplayDocument(Document):
-    """One autoscaler's replay."""
+    """The replay of one autoscaler."""
 
     name: str
     since: datetime
     until: datetime
     load: Load | None
-    """By which the candidates were led through the past; null: there are none beside the sizes as they were."""
+    """Of the first candidate; null without candidates."""
     cycles: int
-    """How many there were in this time."""
+    """The number of cycles."""
     parts: tuple[Part, ...]
-    """What was used for what, in order of time."""
+    """The sources, in order of time."""
     same: int
-    """Recorded decisions that came out the same, bit for bit, when they were decided again."""
+    """How many recorded decisions were the same, bit for bit, when they were decided again."""
     compared: int
     """Of how many."""
     reference: str | None
-    """The candidate whose metrics and targets say what was needed; null: what was configured first then."""
+    """The candidate whose metrics and targets define the demand; null: the first recorded configuration."""
     candidates: tuple[CandidateDocument, ...]
     termination: InstanceTime
-    """For how long what leaves is paid for, in all candidates."""
+    """How long an instance that leaves is paid for."""
     findings: tuple[Finding, ...]
-    """In order of time; the first, where there were more."""
+    """The first ones in order of time."""
     more_findings: int
-    """How many there are beside those."""
+    """The number of the others."""
     divergences: tuple[Divergence, ...]
-    """Where the first two configurations come to other sizes, in order of time; the first, where there were more."""
+    """When the first two candidates have different sizes: the first times, in order."""
     more_divergences: int
-    """How many there are beside those."""
+    """The number of the others."""
     agreement: Agreement | None = None
-    """How far what Prometheus tells agrees with the state; null: it was not asked, or nothing is known of both."""
+    """How far Prometheus agrees with the state; null if no time is known from both."""
     series: SeriesDocument
 
 
 class ReplayList(Document):
-    """Several autoscalers' replays."""
+    """The replays of several autoscalers."""
 
     replays: tuple[ReplayDocument, ...]
 
 
 def replay_document(found: Comparison, most: int = MOST_POINTS) -> ReplayDocument:
-    """The document of one comparison, with a series of about `most` times."""
-    demand = found.demand
+    """The document of a comparison, with a series of about `most` times."""
+    reference = found.candidates[0] if found.candidates else None
     return ReplayDocument.of(
         found,
-        load=found.candidates[0].load if found.candidates else None,
+        load=reference and reference.load,
         parts=tuple(found.parts),
-        reference=found.candidates[0].label if found.candidates else None,
+        reference=reference and reference.label,
         candidates=tuple([_candidate(course, found) for course in found.courses]),
         findings=tuple(found.findings[:MOST_FINDINGS]),
         more_findings=max(0, len(found.findings) - MOST_FINDINGS),
-        divergences=tuple(found.divergences[:MOST_PARTINGS]),
-        more_divergences=max(0, len(found.divergences) - MOST_PARTINGS),
-        series=_series(demand, found.courses, most),
+        divergences=tuple(found.divergences[:MOST_DIVERGENCES]),
+        more_divergences=max(0, len(found.divergences) - MOST_DIVERGENCES),
+        series=_series(found.demand, found.courses, most),
     )
 
 
 def explanations(found: Comparison) -> Sequence[Sequence[Explanation]]:
-    """For each of its courses, the changes that can be explained, in order of time."""
+    """For each course the explanations of its explainable changes, in order of time."""
     return [
-        [explanation(Record(each.scaler, each.decision, each.observation, each.history)) for each in cycles]
-        for cycles in found.explainable
+        [explanation(Record(each.scaler, each.decision, each.observation, each.history)) for each in course.explainable]
+        for course in found.courses
     ]
 
 
 def _candidate(course: Course, found: Comparison) -> CandidateDocument:
-    start_up = found.start_ups.get(course.label)
     return CandidateDocument(
         label=course.label,
         measures=measures(course, found.demand, found.termination.seconds),
-        start_up=start_up,
+        start_up=course.start_up,
         changes=tuple(map(ChangeDocument.of, course.changes[:MOST_CHANGES])),
     )
 
@@ -157,7 +154,7 @@ def _series(demand: Demand, courses: Sequence[Course], most: int) -> SeriesDocum
     whole = [ceil(needed) if isfinite(needed) else None for needed in demand.needed]
     places = thinned_places(whole, _turns(demand, courses, in_force), most)
     times: list[float] = []
-    shown: list[int | None] = []  # None: the begin of a gap
+    shown: list[int | None] = []  # None: a gap begins
     for place in places:
         if times and demand.follows_gap(place):
             times.append(min(demand.at[place - 1] + demand.seconds[place - 1], demand.at[place] - 1e-3))
@@ -181,7 +178,7 @@ def _series(demand: Demand, courses: Sequence[Course], most: int) -> SeriesDocum
 
 
 def _turns(demand: Demand, courses: Sequence[Course], in_force: Sequence[Sequence[int | None]]) -> Sequence[int]:
-    """The first and the last place, both sides of a gap, and where a candidate's size or upper bound changes."""
+    """The first and the last place, both sides of each gap, and each change of a size or upper bound."""
     found: list[int] = []
     before: list[tuple[int, int] | None] | None = None
     for place, cycles in enumerate(zip(*in_force, strict=True)):

@@ -1,38 +1,37 @@
-"""What the search for better values came to."""
+"""The result of the search for better values."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from math import prod
 from typing import Final
 
 from autoscaler.documents.base import Document
 from autoscaler.whatif.changes import Change, autoscaler_changes
+from autoscaler.whatif.compare.measures import Measures
 from autoscaler.whatif.replay.instance_times import InstanceTime
-from autoscaler.whatif.tune.search import Candidate, Point, Score
-from autoscaler.whatif.tune.tuning import Evaluated, Setup, Tuned
+from autoscaler.whatif.tune.search import Point
+from autoscaler.whatif.tune.tuning import Setup, Tuned, score_of
 
 _DAY: Final = timedelta(hours=23)
-"""Nearly: the history begins and ends with cycles."""
+"""Nearly a day: a history begins and ends with cycles."""
 
 
 class ScoreDocument(Document):
-    """What one candidate came to in the part of the history that is searched."""
+    """What the search compares."""
 
     instance_hours: float
     unserved: float
-    """Share of the demand, 0 to 1, for which nothing was ready: what was missing, times how long. By the targets in
-    force now."""
+    """The share of the demand left unserved, 0 to 1, by the targets in force now."""
     changes: int
     """Of size."""
 
 
 class CandidateDocument(ScoreDocument):
-    """One of the best choices: none costs less without leaving more of the demand unserved."""
+    """One of the best combinations: no other costs less without leaving more of the demand unserved."""
 
     settings: tuple[Change, ...]
-    """What it has otherwise than the configuration; empty: it is the configuration itself."""
+    """How it differs from the configuration; empty if it is the configuration."""
     choice: bool
-    """Whether it is the one that was chosen."""
+    """Whether it is the choice."""
 
 
 class PartDocument(Document):
@@ -41,7 +40,7 @@ class PartDocument(Document):
     since: datetime
     until: datetime
     seconds: float
-    """That count: without gaps, and without the time in which the target was saturated."""
+    """The time that counts: without gaps and saturated cycles."""
     in_force: ScoreDocument
     choice: ScoreDocument
 
@@ -51,111 +50,90 @@ class TuningDocument(Document):
 
     name: str
     origin: str
-    """What the history was read from."""
+    """Where the history was read from."""
     limit: float
     """Of the share of the demand left unserved, 0 to 1."""
     seed: int
     tried: tuple[ScoreDocument, ...]
-    """All candidates; the configuration first."""
+    """All that were tried; the configuration first."""
     combinations: int
-    """How many there are of the values that were tried."""
+    """The number of combinations that could have been tried."""
     front: tuple[CandidateDocument, ...]
-    """The best choices, by their instance-hours."""
+    """The best combinations, by their instance-hours."""
     choice: tuple[Change, ...]
-    """What the choice has otherwise; empty: nothing found is better than the configuration."""
+    """How the choice differs from the configuration; empty if nothing better was found."""
     keeps_limit: bool
-    """Whether the choice keeps the limit in the part that was searched; false: no candidate does."""
+    """Whether the choice keeps the limit in the part that was searched; false: no combination does."""
     keeps_limit_held_back: bool
-    """Whether it does in what was held back."""
+    """Whether the choice keeps the limit in the part that was held back."""
     refuted: bool
-    """Whether, in what was held back, the choice breaks the limit, and leaves more unserved than the configuration."""
+    """Whether the choice breaks the limit in the part that was held back, and is worse there than the configuration."""
     searched: PartDocument
-    """From the first cycle to the last; the blocks that were held back count in nothing here."""
+    """From the first cycle to the last, without the blocks that were held back."""
     held_back: PartDocument
-    """All blocks that the search was not judged by."""
+    """All blocks that were held back."""
     blocks: tuple[PartDocument, ...]
     """Each of them, in order of time."""
     worst: int
     """The place in `blocks`, from 0, of the one in which the choice leaves most of the demand unserved."""
     notes: tuple[str, ...]
-    """What the metrics tell of the load: one that looks like a queue, one that does not react to the size."""
+    """What the metrics show of the load."""
     start_up: InstanceTime | None
-    """How long an instance took to be ready, at the end of the history; null: it is not known."""
+    """How long an instance took to be ready, at the end of the history; null if it is unknown."""
     termination: InstanceTime
-    """For how long what leaves is paid for."""
+    """How long an instance that leaves is paid for."""
     saturated_seconds: float
-    """Left out: at the maximum size and above target, more may have been needed than was seen."""
+    """The time that does not count: at the maximum and above target, more may have been needed than was measured."""
     short_history: bool
-    """Whether the history is of less than a day, so that a day's load is not in it."""
+    """Whether the history is shorter than a day, so that it lacks the load of a whole day."""
     yaml: str | None
-    """The configuration's section `autoscalers` with the choice; null: keep the configuration as it is."""
+    """The section `autoscalers` with the choice; null: keep the configuration as it is."""
 
 
-def tuning_document(
-    setup: Setup,
-    found: Tuned,
-    start_up: InstanceTime | None,
-    termination: InstanceTime,
-    *,
-    origin: str,
-    seed: int,
-    yaml: str,
-    notes: Sequence[str] = (),
-) -> TuningDocument:
-    """Its document. `start_up` and `termination`: what was used; `yaml`: that of the choice."""
-    choice = _settings(setup, found, found.chosen)
-    demand = setup.parts.searched
+def tuning_document(setup: Setup, found: Tuned, seed: int, yaml: str) -> TuningDocument:
+    """The document of a search. `yaml`: of the choice."""
+    demand, best, now = setup.parts.searched, found.best, found.in_force
     begin, end = (datetime.fromtimestamp(at, UTC) for at in (demand.at[0], demand.at[-1]))
-    blocks = zip(setup.parts.blocks, found.in_force.blocks, found.best.blocks, strict=True)
+    blocks = setup.parts.blocks
+
+    def settings(point: Point) -> tuple[Change, ...]:
+        return autoscaler_changes(setup.base.scaler, found.choices.at(point))
+
+    choice = settings(found.chosen)
     return TuningDocument.of(
         found,
-        name=setup.scaler.name,
-        origin=origin,
+        name=setup.base.scaler.name,
+        origin=setup.origin,
         seed=seed,
-        tried=tuple([_score(each.score) for each in found.tried]),
+        tried=tuple([ScoreDocument.of(each.score) for each in found.tried]),
         combinations=prod(found.choices.space.sizes),
-        front=tuple([_candidate(setup, found, each) for each in found.front]),
-        choice=choice,
-        keeps_limit_held_back=found.best.held_back.score.unserved <= found.limit,
-        searched=_part(begin, end, found.in_force.searched, found.best.searched),
-        held_back=_part(
-            setup.parts.blocks[0].since, setup.parts.blocks[-1].until, found.in_force.held_back, found.best.held_back
+        front=tuple(
+            [
+                CandidateDocument.of(each.score, settings=settings(each.point), choice=each.point == found.chosen)
+                for each in found.front
+            ]
         ),
-        blocks=tuple([_part(block.since, block.until, one, other) for block, one, other in blocks]),
-        worst=found.best.worst,
-        notes=tuple(notes),
-        start_up=start_up,
-        termination=termination,
+        choice=choice,
+        searched=_part(begin, end, now.searched, best.searched),
+        held_back=_part(blocks[0].since, blocks[-1].until, now.held_back, best.held_back),
+        blocks=tuple(
+            [
+                _part(block.since, block.until, one, other)
+                for block, one, other in zip(blocks, now.blocks, best.blocks, strict=True)
+            ]
+        ),
+        worst=best.worst,
+        notes=tuple(setup.notes),
+        start_up=now.start_up,
+        termination=setup.termination,
         saturated_seconds=setup.parts.saturated_seconds,
         short_history=end - begin < _DAY,
         yaml=yaml if choice and not found.refuted else None,
     )
 
 
-def _part(since: datetime, until: datetime, in_force: Evaluated, choice: Evaluated) -> PartDocument:
+def _part(since: datetime, until: datetime, in_force: Measures, choice: Measures) -> PartDocument:
+    scores = [ScoreDocument.of(score_of(each)) for each in (in_force, choice)]
     return PartDocument(
-        since=since,
-        until=until,
-        seconds=in_force.measures.covered_seconds,
-        in_force=_score(in_force.score),
-        choice=_score(choice.score),
+        since=since, until=until, seconds=in_force.covered_seconds, in_force=scores[0], choice=scores[1]
     )
-
-
-def _score(score: Score) -> ScoreDocument:
-    return ScoreDocument(instance_hours=score.cost, unserved=score.unserved, changes=score.changes)
-
-
-def _candidate(setup: Setup, found: Tuned, candidate: Candidate) -> CandidateDocument:
-    score = candidate.score
-    return CandidateDocument(
-        instance_hours=score.cost,
-        unserved=score.unserved,
-        changes=score.changes,
-        settings=_settings(setup, found, candidate.point),
-        choice=candidate.point == found.chosen,
-    )
-
-
-def _settings(setup: Setup, found: Tuned, point: Point) -> tuple[Change, ...]:
-    return autoscaler_changes(setup.scaler, found.choices.at(point))

@@ -1,1 +1,1 @@
-"""The past as a row of cycles, from whatever tells of it."""
+"""The past of an autoscaler as a sequence of cycles."""

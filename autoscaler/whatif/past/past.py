@@ -1,94 +1,105 @@
-"""The past as a row of cycles, whichever source it is read from."""
+"""The past of an autoscaler as a sequence of cycles, and what is known to be missing or special in it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from autoscaler.model import Autoscaler, Decision, History, Observation
 from autoscaler.quantity import format_duration
 
 STATE: Final = "state"
-"""The `origin` of a past that the daemon recorded itself."""
+"""The `origin` of a past that the daemon recorded."""
 
 
 class FindingKind(StrEnum):
-    """What makes a part of the past less than what a daemon saw, or other than the cycles around it."""
+    """Why a part of the past is incomplete, inferred or unlike its neighbours."""
 
     GAP = "gap"
     """No cycle is known."""
     OUTAGE = "outage"
-    """The target, or a metric, had no value."""
+    """The target or a metric had no value."""
     RESTART = "restart"
-    """The daemon was started again."""
+    """The daemon restarted during a write."""
     RELOAD = "reload"
-    """The autoscaler was configured anew."""
+    """The configuration of the autoscaler changed."""
     STEERING = "steering"
-    """What operators asked for changed: a pause, an override, the end of one."""
+    """A pause or an override began or ended."""
     CLOCK = "clock"
     """The wall clock was set."""
     MEMORY = "memory"
-    """What was remembered is not what follows from the cycle before."""
+    """What the daemon remembered does not follow from the cycle before."""
     LIMITS = "limits"
-    """What the autoscalers of a connection share cut a decision."""
+    """The limits of the connection reduced a decision."""
     INFERRED = "inferred"
-    """What was not recorded, and is taken from Prometheus."""
+    """The values are from Prometheus, not recorded."""
     LOAD = "load"
-    """What a metric tells of the load, and whether that is conserved."""
+    """Whether a metric measures a load that is conserved."""
     UNKNOWN = "unknown"
-    """What a candidate asks for was not seen then, or what it would have been is not known."""
+    """A metric of a candidate was never queried, or its value for the candidate is a guess."""
     DIFFERENCE = "difference"
-    """A cycle that is decided otherwise than it was recorded."""
+    """A recorded decision is different when it is decided again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """One cycle of the past as it was seen.
-
-    `decision`, `history` and `scaler` are the daemon's own, where the state has them.
-    """
+class Cycle:
+    """One cycle of the past. `decision`, `history` and `scaler` are the daemon's; None where the state lacks them."""
 
     at: datetime
     observation: Observation
     decision: Decision | None = None
     history: History | None = None
-    """What was remembered before it."""
+    """What the daemon remembered before the cycle."""
     scaler: Autoscaler | None = None
-    """As it was configured then: what the observation's readings are of. None: they are of the candidate's metrics."""
+    """Its configuration at that time, to whose metrics the readings belong. None: they belong to the candidate's."""
+
+
+class Replayed(NamedTuple):
+    """A cycle of the past, decided again."""
+
+    cycle: Cycle
+    decision: Decision
+    """With its outcome."""
+    scaler: Autoscaler
+    """The configuration that decided: a candidate is a dry run, with a shadow if the load is conserved."""
+    observation: Observation
+    """What was decided from: that of the cycle, with its readings in the order of `scaler.metrics`."""
+    history: History
+    """What was remembered before the cycle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A part of the past to know of."""
+    """A part of the past that the user has to know of."""
 
     begin: datetime
     end: datetime
-    """The same as `begin`, for what has no length."""
+    """Equal to `begin` if it has no length."""
     kind: FindingKind
     message: str
     """One sentence."""
 
 
 def span(duration: timedelta) -> str:
-    """A length of time for readers, in whole seconds, at least one: `10m15s`."""
+    """A duration for people, in whole seconds, at least one: `10m15s`."""
     return format_duration(timedelta(seconds=max(1, round(duration.total_seconds()))))
 
 
 class Past(Protocol):
-    """One autoscaler's past. What it is read from may raise AutoscalerError at any moment."""
+    """The past of one autoscaler. Reading it may raise AutoscalerError at any time."""
 
     @property
     def name(self) -> str:
-        """The autoscaler's."""
+        """The name of the autoscaler."""
 
     @property
     def origin(self) -> str:
-        """STATE, or `prometheus NAME`."""
+        """STATE, `prometheus NAME` or `case FILE`."""
 
-    def moments(self) -> Iterator[Moment]:
-        """Its cycles in order of time, read anew at each call; as few of them at once in memory as can be."""
+    def cycles(self) -> Iterator[Cycle]:
+        """The cycles in order of time. Each call reads them again, with few of them in memory at once."""
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """In order of time; complete once the moments were read to their end."""
+        """In order of time; complete after `cycles` was read to its end."""

@@ -1,23 +1,25 @@
-"""What is missing in a past: times without a cycle, and outages of the target and of metrics."""
+"""Finds what is missing in a past: times without a cycle, and outages of the target and of metrics."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from autoscaler.errors import MetricError, TargetError
 from autoscaler.foresee.shadow_comparison import GAP
-from autoscaler.whatif.past.past import Finding, FindingKind, Moment, span
+from autoscaler.whatif.past.past import Cycle, Finding, FindingKind, span
+
+_DEFAULT_PERIOD: Final = timedelta(seconds=15)
+"""The controller's default, for a past whose cycles do not say it."""
 
 
 class Watch:
-    """Looks at each moment on its way. None of what it finds is ever read as zero."""
+    """Is shown each cycle in order, and collects gaps and outages."""
 
-    def __init__(self, since: datetime, period: timedelta) -> None:
-        """`since`: from when on there should be cycles; `period`: how far apart, where a moment does not say it."""
-        self._since: Final = since
+    def __init__(self, since: datetime, period: timedelta = _DEFAULT_PERIOD) -> None:
+        """`since`: when the past begins; `period`: the sync period of cycles without a configuration."""
+        self.last = since
+        """When the last cycle was; at first `since`."""
         self._period = period
-        self.last: datetime | None = None
-        """When the last moment was; None: there was none."""
         self._outages: dict[str, _Outage] = {}
         self._findings: list[Finding] = []
 
@@ -26,31 +28,27 @@ class Watch:
         """In order of time."""
         return sorted(self._findings, key=lambda each: each.begin)
 
-    def see(self, moment: Moment) -> None:
-        """One more moment, after those before it."""
-        period = self._period if moment.scaler is None else max(self._period, moment.scaler.sync_period)
-        before = self._since if self.last is None else self.last
-        self._tell_gap(before, moment.at, period)
-        if moment.scaler is not None:
-            self._period = moment.scaler.sync_period
-        self.last = moment.at
-        failing = dict(_failing(moment))
+    def see(self, cycle: Cycle) -> None:
+        """Take the next cycle."""
+        own = self._period if cycle.scaler is None else cycle.scaler.sync_period
+        self._add_gap(cycle.at, max(self._period, own))
+        self._period, self.last = own, cycle.at
+        failing = dict(_failing(cycle))
         for what in [each for each in self._outages if each not in failing]:
-            self._end(what, moment.at)
+            self._end(what, cycle.at)
         for what, why in failing.items():
-            self._outages.setdefault(what, _Outage(moment.at, why)).cycles += 1
+            self._outages.setdefault(what, _Outage(cycle.at, why)).cycles += 1
 
     def end(self, until: datetime) -> None:
-        """There are no more moments up to this time."""
-        before = self._since if self.last is None else self.last
-        self._tell_gap(before, until, self._period)
+        """The past ends at `until`."""
+        self._add_gap(until, self._period)
         for what in list(self._outages):
-            self._end(what, before)
+            self._end(what, self.last)
 
-    def _tell_gap(self, before: datetime, after: datetime, period: timedelta) -> None:
-        if after - before > GAP * period:
-            message = f"no cycle is known for {span(after - before)}"
-            self._findings.append(Finding(before, after, FindingKind.GAP, message))
+    def _add_gap(self, after: datetime, period: timedelta) -> None:
+        if after - self.last > GAP * period:
+            message = f"no cycle is known for {span(after - self.last)}"
+            self._findings.append(Finding(self.last, after, FindingKind.GAP, message))
 
     def _end(self, what: str, at: datetime) -> None:
         outage = self._outages.pop(what)
@@ -60,7 +58,7 @@ class Watch:
 
 
 class _Outage:
-    """One that goes on."""
+    """An outage that has not ended."""
 
     __slots__ = ("begin", "cycles", "why")
 
@@ -68,20 +66,14 @@ class _Outage:
         self.begin, self.why, self.cycles = begin, why, 0
 
 
-def _failing(moment: Moment) -> "list[tuple[str, str]]":
-    """What had no value, and why."""
-    observed = moment.observation
+def _failing(cycle: Cycle) -> Iterator[tuple[str, str]]:
+    """What has no value, and why."""
+    observed = cycle.observation
     if isinstance(observed.target, TargetError):
-        return [("the target could not be read", str(observed.target))]
-    names = _names(moment)
-    return [
-        (f"{names[place]} had no value", str(reading))
-        for place, reading in enumerate(observed.readings)
-        if isinstance(reading, MetricError)
-    ]
-
-
-def _names(moment: Moment) -> list[str]:
-    if moment.scaler is None:
-        return [f"metric {number}" for number in range(1, len(moment.observation.readings) + 1)]
-    return [f"{spec.type} metric {spec.name}" for spec in moment.scaler.metrics]
+        yield "the target could not be read", str(observed.target)
+        return
+    for place, reading in enumerate(observed.readings):
+        if isinstance(reading, MetricError):
+            spec = None if cycle.scaler is None else cycle.scaler.metrics[place]
+            name = f"metric {place + 1}" if spec is None else f"{spec.type} metric {spec.name}"
+            yield f"{name} had no value", str(reading)

@@ -1,7 +1,7 @@
-"""Reads the answers of a long time by range queries: in blocks, one after another, kept on disk.
+"""Fetches the answers of a long time by range queries, in blocks that are cached on disk.
 
-A block begins at a multiple of its own length, a power of two: so whatever time is asked for, the blocks are the same
-ones, and what was fetched once is found again.
+The length of a block is a power of two, and it begins at a multiple of its length. So every time is split into the same
+blocks, and a block is fetched once.
 """
 
 import time
@@ -22,29 +22,29 @@ from autoscaler.whatif.prometheus.pace import Pace
 from autoscaler.whatif.prometheus.range_cache import RangeCache
 
 LARGEST: Final = 8192
-"""Steps of a block: the largest power of two below Prometheus' 11,000 points a series."""
+"""Steps of a block: the largest power of two below Prometheus' 11,000 points per series."""
 SMALLEST: Final = 128
 _MOST_POINTS: Final = 250_000
 """Of an answer: some 8 MB of text."""
 _MOST_SAMPLES: Final = 25_000_000
-"""That a query loads: half of Prometheus' own limit, for a range selector loads more than one for each step."""
+"""That a query loads: half of Prometheus' limit, because a range selector loads more than one per step."""
 _SETTLED: Final = timedelta(minutes=10)
-"""After which no sample is added any more: what is younger is not kept."""
+"""The age at which samples are complete. Younger answers are not cached."""
 _MOST_TRIES: Final = 6
-"""Of one of the smallest blocks, when a server fails that has answered before."""
+"""Of a smallest block, if the server has answered before."""
 _TRIES_BEFORE_HALVING: Final = 2
 _FIRST_PAUSE_SECONDS: Final = 2.0
 _MOST_REFUSALS: Final = 16
-"""Of one question, after which it is not asked in smaller parts any more."""
+"""Of one question, after which refused blocks are no longer halved."""
 _LONG: Final = 3600.0
-"""Seconds; each request has its source's own timeout."""
+"""Seconds until the deadline of a query; the source's own timeout is shorter."""
 
 Progress: TypeAlias = Callable[[float], object]
-"""Told which share of what is to be fetched is there, 0 to 1. It may fall, for what there is to fetch is found out."""
+"""Called with the share that is fetched, 0 to 1. It may fall when more turns out to be needed."""
 
 
-class Source(Protocol):
-    """What a Prometheus is asked; `observe.Prometheus` implements it. Both raise MetricError."""
+class Server(Protocol):
+    """A Prometheus; `observe.Prometheus` implements it. Both methods raise MetricError."""
 
     def query(self, expr: str, at: datetime, deadline: float) -> QueryResult:
         """An instant query."""
@@ -58,13 +58,13 @@ def no_progress(share: float) -> None:
 
 
 class Recording:
-    """One question's answers over a time. It reads one block at a time into memory."""
+    """The answers to one question over a time, with one block in memory."""
 
     def __init__(self, blocks: Sequence[Grid], load: Callable[[Grid], RangeResult | MetricError], span: Grid) -> None:
         self._blocks, self._load, self._span = blocks, load, span
 
     def results(self) -> Iterator[QueryResult | MetricError]:
-        """What the question came to at each time of the span; read anew at each call. Raises PastError."""
+        """The answer at each step. Each call reads them again. Raises PastError."""
         end = self._span.first + self._span.count
         for block in self._blocks:
             answer = self._load(block)
@@ -73,39 +73,39 @@ class Recording:
                     yield result
 
     def refusal(self) -> MetricError | None:
-        """With which words the first block was answered that was refused; None: none was. Raises PastError."""
+        """The first refusal; None if no block was refused. Raises PastError."""
         answers = (self._load(block) for block in self._blocks)
         return next((each for each in answers if isinstance(each, MetricError)), None)
 
 
 class Fetcher:
-    """Fetches from any number of Prometheus servers. One thread's."""
+    """Fetches from any number of Prometheus servers. It belongs to one thread."""
 
     def __init__(
         self,
-        sources: Mapping[str, Source],
+        servers: Mapping[str, Server],
         cache: RangeCache,
         clock: Clock,
         progress: Progress = no_progress,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._sources, self._cache, self._clock = sources, cache, clock
+        self._servers, self._cache, self._clock = servers, cache, clock
         self._progress, self._sleep = progress, sleep
         self._done = self._total = 0
         self._unkept: dict[tuple[Question, Grid], RangeResult | MetricError] = {}
-        """Too young to be kept, or refused."""
+        """Answers that are too young to be cached, and refusals."""
         self._paces: dict[str, Pace] = {}
         self._most_steps: dict[Question, int] = {}
         self._refusals: dict[Question, int] = {}
 
     def now(self) -> datetime:
-        """The time: nothing later can be asked for."""
+        """The time, after which there is nothing to fetch."""
         return self._clock.now()
 
     def fetch(self, questions: Sequence[Question], span: Grid) -> Mapping[Question, Recording]:
-        """The answers to these questions, all of them fetched when this returns.
+        """Fetch the answers to these questions.
 
-        A question that is refused has that refusal as its answer. Raises PastError where a server cannot be asked.
+        The answer to a question that the server refuses is the refusal. Raises PastError if a server fails.
         """
         planned = blocks(span)
         self._total += sum(block.count for block in planned) * len(questions)
@@ -119,7 +119,7 @@ class Fetcher:
         }
 
     def _fetched(self, question: Question, block: Grid) -> Sequence[Grid]:
-        """The blocks in which this one is there, once they are."""
+        """Fetch a block, in parts if necessary; return the parts."""
         if (question, block) in self._unkept or self._cache.load(question, block) is not None:
             self._advance(block.count)
             return [block]
@@ -138,7 +138,7 @@ class Fetcher:
         return [each for part in parts for each in self._fetched(question, part)]
 
     def _worth_halving(self, question: Question, error: MetricError) -> bool:
-        """One moment may be why a whole block was refused; or the block is too much at once."""
+        """Whether smaller blocks may succeed: the block was too large, or a single step caused the refusal."""
         if outcome_of(error) is Outcome.TOO_LARGE:
             return True
         self._refusals[question] = self._refusals.get(question, 0) + 1
@@ -152,7 +152,7 @@ class Fetcher:
             self._cache.save(question, block, answer)
 
     def _loaded(self, question: Question, block: Grid) -> RangeResult | MetricError:
-        """Asked for again if its file was removed or damaged meanwhile."""
+        """The answer of a block. It is fetched again if its file was removed or damaged meanwhile."""
         if (known := self._unkept.get((question, block))) is not None:
             return known
         found = self._cache.load(question, block)
@@ -167,18 +167,18 @@ class Fetcher:
         self._progress(self._done / self._total)
 
     def _asked(self, question: Question, block: Grid) -> RangeResult | MetricError:
-        """The answer, or with which words the question was refused. Raises PastError when the server fails.
+        """The answer, or the refusal. Raises PastError if the server fails.
 
-        A server that has answered before may only have too much to do: it is asked again, and then for less.
+        A server that has answered before may be overloaded, so it is asked again, and then for less.
         """
-        source, pace = self._sources[question.prometheus], self._pace(question)
+        server, pace = self._servers[question.prometheus], self._pace(question)
         pause = _FIRST_PAUSE_SECONDS
         tries = 1 if not pace.answered else _MOST_TRIES if block.count <= SMALLEST else _TRIES_BEFORE_HALVING
         while True:
             pace.wait()
             began = self._clock.monotonic()
             try:
-                answer = source.range(question.expr, block, began + _LONG)
+                answer = server.range(question.expr, block, began + _LONG)
             except MetricError as error:
                 if outcome_of(error) not in (Outcome.FAILED, Outcome.LATE):
                     return error
@@ -186,7 +186,7 @@ class Fetcher:
                 if tries == 0 and pace.answered and block.count > SMALLEST:
                     return QueryError(error, Outcome.TOO_LARGE)
                 if tries == 0:
-                    kept = "; what was fetched until then is kept, so the same command goes on from there"
+                    kept = "; the answers so far are cached, so the same command continues from here"
                     raise PastError(f"{error}{kept if pace.answered else ''}") from None
             else:
                 pace.took(self._clock.monotonic() - began)
@@ -200,7 +200,7 @@ class Fetcher:
             self._most_steps[question] = min(self._limit(question), max(SMALLEST, _MOST_POINTS // count))
 
     def _limit(self, question: Question) -> int:
-        """Steps that one query may be for, by the series that its selectors have now."""
+        """The steps of one query, by the number of series that its selectors have now."""
         known = self._most_steps.get(question)
         if known is None:
             loaded = self._series(question)
@@ -208,7 +208,7 @@ class Fetcher:
         return known
 
     def _series(self, question: Question) -> int:
-        """0: it is not known."""
+        """The number of series; 0 if it is unknown."""
         count = 0
         for selector in selectors(question.expr):
             try:
@@ -220,10 +220,10 @@ class Fetcher:
 
     def _instant(self, question: Question) -> QueryResult:
         now = self._clock.now()
-        return self._sources[question.prometheus].query(question.expr, now, self._clock.monotonic() + _LONG)
+        return self._servers[question.prometheus].query(question.expr, now, self._clock.monotonic() + _LONG)
 
     def _pace(self, question: Question) -> Pace:
-        """The server's. How fast it serves others is told by the first question: a cycle of the daemon asks it, too."""
+        """That of the question's server. Its first question is the live query, which the daemon sends in each cycle."""
         pace = self._paces.get(question.prometheus)
         if pace is None:
             pace = Pace(lambda: self._instant(question), self._clock, self._sleep)
@@ -232,7 +232,7 @@ class Fetcher:
 
 
 def blocks(span: Grid) -> Sequence[Grid]:
-    """What is asked for a span: it may begin a little earlier. All but the last may be kept."""
+    """The blocks that cover a span. The first may begin earlier than the span."""
     at, end = span.first // SMALLEST * SMALLEST, span.first + span.count
     found = []
     while at < end:

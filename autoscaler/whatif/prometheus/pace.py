@@ -1,4 +1,4 @@
-"""How fast range queries follow one another: a server that serves live queries comes first."""
+"""The pace of range queries: the live queries of a server come first."""
 
 from collections import deque
 from collections.abc import Callable
@@ -9,32 +9,32 @@ from autoscaler.clock import Clock
 from autoscaler.errors import MetricError
 
 _SLOWER: Final = 3.0
-"""So many times what is usual, and `_AT_LEAST_SECONDS` more, is slow."""
+"""An answer is slow if it takes this many times the usual time and `_AT_LEAST_SECONDS`."""
 _AT_LEAST_SECONDS: Final = 0.1
 _USUAL: Final = 15
-"""Answers to live queries, the last ones that were not slow: their median is what is usual."""
+"""The usual time is the median of this many answers to live queries that were not slow."""
 _FIRST: Final = 3
-"""Live queries before the first range query: how fast the server is without us."""
+"""Live queries before the first range query, which show the usual time."""
 _LONGEST_REST_SECONDS: Final = 10.0
 _FIRST_PAUSE_SECONDS: Final = 1.0
 _LONGEST_PAUSE_SECONDS: Final = 16.0
 
 
 class Pace:
-    """Of one server. It is asked half of the time at most, and hardly at all while it answers slowly."""
+    """The pace for one server: range queries take at most half of the time, and wait while live queries are slow."""
 
     def __init__(self, live: Callable[[], object], clock: Clock, sleep: Callable[[float], object]) -> None:
-        """`live` asks what a cycle of the daemon would ask now; it may raise MetricError."""
+        """`live` sends a query as the daemon does in a cycle; it may raise MetricError."""
         self._live = live
         self._clock = clock
         self._sleep = sleep
         self._usual: deque[float] = deque(maxlen=_USUAL)
         self._rest = 0.0
         self.answered = False
-        """Whether a range query was."""
+        """Whether the server has answered a range query."""
 
     def wait(self) -> None:
-        """Until the next range query may be sent: half a minute at most, so that a slow server is read in the end."""
+        """Wait until the next range query may be sent. A slow server delays it by half a minute at most."""
         self._sleep(self._rest)
         while len(self._usual) < _FIRST - 1 and (seconds := self._asked()) is not None:
             self._usual.append(seconds)
@@ -47,7 +47,7 @@ class Pace:
             pause *= 2
 
     def took(self, seconds: float) -> None:
-        """The last range query was answered, after so long."""
+        """The last range query took this long."""
         self.answered = True
         self._rest = min(seconds, _LONGEST_REST_SECONDS)
 
@@ -55,7 +55,7 @@ class Pace:
         return bool(self._usual) and seconds > _SLOWER * median(self._usual) + _AT_LEAST_SECONDS
 
     def _asked(self) -> float | None:
-        """Seconds that the live query takes; None: it failed, and a range query will tell why."""
+        """Seconds that the live query takes; None if it fails, which the range query will report."""
         began = self._clock.monotonic()
         try:
             self._live()

@@ -1,4 +1,4 @@
-"""Answers to range queries on disk: a fetch that was broken off goes on where it was, and a second one is short."""
+"""Caches the answers to range queries on disk, so that a fetch continues where another one ended."""
 
 import hashlib
 import sys
@@ -20,12 +20,12 @@ from autoscaler.record.folder import make_private_folder
 from autoscaler.target.files import read_bounded, write_atomically
 
 _FORMAT: Final = 1
-"""Of a file's content."""
+"""Version of the content of a file."""
 _SUFFIX: Final = ".range"
 _LARGEST: Final = 2**28
-"""Bytes of a file, and of what it holds once unpacked."""
+"""Bytes of a file, packed and unpacked."""
 _UNUSED: Final = timedelta(days=30)
-"""After which a file is removed."""
+"""The time without use after which a file is removed."""
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
@@ -34,10 +34,10 @@ def cache_folder(environment: Mapping[str, str]) -> Path:
 
 
 class RangeCache:
-    """A folder of answers, one file each, for this user alone. Any number of processes may use it."""
+    """A folder with a file for each answer, which only its owner can read. Any number of processes may use it."""
 
     def __init__(self, folder: Path, sources: Mapping[str, PrometheusSource], clock: Clock) -> None:
-        """Makes the folder, and removes files that were unused for a month. Raises PastError."""
+        """Create the folder, and remove files that were unused for a month. Raises PastError."""
         self._folder = folder
         self._identities = {name: _identity(source) for name, source in sources.items()}
         try:
@@ -51,19 +51,19 @@ class RangeCache:
             raise _unusable(folder, error) from None
 
     def load(self, question: Question, grid: Grid) -> RangeResult | None:
-        """The answer; None: it is not here, or its file is damaged."""
+        """The answer; None if it is not cached or its file is damaged."""
         path = self._path(question, grid)
         try:
             unpacked = zlib.decompressobj().decompress(read_bounded(path, _LARGEST), _LARGEST)
             result = msgspec.msgpack.decode(unpacked, type=RangeResult)
         except (OSError, zlib.error, msgspec.MsgspecError):
             return None
-        with suppress(OSError):  # it stays useful, even where we may only read
+        with suppress(OSError):  # the folder may be read-only
             path.touch()
         return result
 
     def save(self, question: Question, grid: Grid, result: RangeResult) -> None:
-        """Keep an answer. Raises PastError."""
+        """Cache an answer. Raises PastError."""
         payload = zlib.compress(msgspec.msgpack.encode(result), 1)  # with a checksum
         try:
             write_atomically(self._path(question, grid), payload, durable=False)
@@ -71,20 +71,20 @@ class RangeCache:
             raise _unusable(self._folder, error) from None
 
     def _path(self, question: Question, grid: Grid) -> Path:
-        """By all that the answer depends on. A hash alone: a file's name does not tell what was asked."""
-        told = (
+        """Its name is a hash of all that the answer depends on, so that it does not reveal the query."""
+        key = (
             _FORMAT, sys.byteorder, self._identities[question.prometheus], question.expr,
             grid.step, grid.phase, grid.first, grid.count,
         )  # fmt: skip
-        return self._folder / f"{hashlib.sha256(msgspec.msgpack.encode(told)).hexdigest()}{_SUFFIX}"
+        return self._folder / f"{hashlib.sha256(msgspec.msgpack.encode(key)).hexdigest()}{_SUFFIX}"
 
 
 def _identity(source: PrometheusSource) -> tuple[object, ...]:
-    """Whose answers they are: a header or a parameter may name a tenant, and a login what may be seen."""
+    """What identifies the data of a source: headers and parameters may name a tenant, and a login limits access."""
     user = source.basic_auth and source.basic_auth.username
     token = str(source.bearer_token_file or "")
     return source.url, sorted(source.params.items()), sorted(source.headers.items()), user, token
 
 
 def _unusable(folder: Path, error: OSError) -> PastError:
-    return PastError(f"{folder}: what is fetched cannot be kept there: {error.strerror}; give --cache another folder")
+    return PastError(f"{folder}: answers cannot be cached there: {error.strerror}; give --cache another folder")

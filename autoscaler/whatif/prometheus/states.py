@@ -1,7 +1,7 @@
-"""The state of a target at each step of a past in Prometheus: its size as it is told, its instances by their samples.
+"""The state of a target at each step of a past from Prometheus: a given size, and the instances that have samples.
 
-An instance is there while its metric has a sample. It counts as running and ready: what a back end says of readiness is
-in no series.
+An instance exists while its metric has a sample, and counts as running and ready: no series has the readiness that a
+back end reports.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,10 +18,10 @@ from autoscaler.quantity import Milli
 
 
 class States:
-    """Asked for each step once, in order of time."""
+    """Computes the state at each step, in order of time."""
 
     def __init__(self, scaler: Autoscaler, requests: Mapping[str, Milli]) -> None:
-        """`requests`: what each instance has reserved."""
+        """`requests`: what each instance has reserved of a resource."""
         self._scaler, self._requests = scaler, requests
         self._naming = naming_metric(scaler)
         self._there: dict[str, Instance] = {}
@@ -29,16 +29,16 @@ class States:
         self._state: TargetState | None = None
 
     def at(self, now: datetime, size: int | None, answers: Answers) -> TargetState | TargetUnavailable:
-        """The state at a time. `size`: what was asked for then; None: it is not known."""
+        """The state at a time. `size`: the desired size at that time; None if it is unknown."""
         changed = self._follow(now, answers)
         if size is None:
-            return TargetUnavailable(f"{self._scaler.target}: nothing in Prometheus tells which size it had")
+            return TargetUnavailable(f"{self._scaler.target}: Prometheus does not know its size")
         if changed or size != self._size or self._state is None:
             self._size, self._state = size, self._made(size, now)
         return self._state
 
     def _follow(self, now: datetime, answers: Answers) -> bool:
-        """Whether other instances are there. A step without any sample tells of none, and changes nothing."""
+        """Update the instances; return whether they changed. A step without any sample changes nothing."""
         if self._naming is None:
             return False
         found = _named(self._naming, answers)
@@ -61,7 +61,7 @@ class States:
         )
 
     def _made(self, size: int, now: datetime) -> TargetState:
-        """More than were asked for: the newest leave. Fewer: the others are on their way."""
+        """If there are more instances than the size, the newest leave. If there are fewer, the others are starting."""
         surplus = len(self._there) - size
         newest = sorted(self._there.values(), key=lambda each: (each.started_at, each.name), reverse=True)
         leaving = {each.name for each in newest[: max(0, surplus)]}
@@ -74,13 +74,13 @@ class States:
 
 
 def naming_metric(scaler: Autoscaler) -> MetricSpec | None:
-    """The metric whose samples tell which instances there were: the first that has one for each; None: none has."""
+    """The metric whose samples name the instances: the first per-instance metric; None if there is none."""
     per_instance = (each for each in scaler.metrics if each.type not in (MetricType.OBJECT, MetricType.EXTERNAL))
     return next(per_instance, None)
 
 
 def _named(metric: MetricSpec, answers: Answers) -> Mapping[str, Point]:
-    """The instances that have a sample now, each with one of its samples."""
+    """The instances that have a sample, each with one of its samples."""
     try:
         points: Sequence[Point] = answers.points(metric.query)
     except MetricError:
@@ -92,7 +92,7 @@ def _named(metric: MetricSpec, answers: Answers) -> Mapping[str, Point]:
 
 
 def _identities(point: Point, metric: MetricSpec | None) -> Sequence[str]:
-    """All that another metric's sample may call it, as an adapter lists it: addresses with and without port."""
+    """The names that other metrics may use for it, as adapters list them: addresses with and without port."""
     names = INSTANCE_LABELS if metric is None else (*instance_labels(metric.query.instance_label), *INSTANCE_LABELS)
     values = [value for name in names if (value := point.labels.get(name))]
     return [*values, *map(without_port, values)]

@@ -1,1 +1,1 @@
-"""The decisions of the past made again, as they were or by a candidate's configuration."""
+"""Replays of a past: decisions, courses of sizes, and the demand."""

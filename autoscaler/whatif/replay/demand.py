@@ -1,7 +1,7 @@
-"""How many replicas the load needed at each moment of the past, whatever there was: the curve that sizes are held to.
+"""The demand: how many replicas the load needed in each cycle of the past, whatever the size was.
 
-It is made once, for one reference configuration, and is the same for all candidates of a comparison: each would
-otherwise be judged by its own target.
+It is computed once, with one reference configuration, and all candidates of a comparison are measured against it.
+Otherwise each would be judged by its own target.
 """
 
 from array import array
@@ -26,18 +26,18 @@ from autoscaler.model import (
     ValueReading,
 )
 from autoscaler.quantity import sum_of
-from autoscaler.whatif.past.past import Moment
+from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.replay.fitting import Fitting
 
 _DIGITS: Final = 9
-"""After the point: 55 x 2.2 is a little more than 121 in binary fractions, and no replica more is needed for that."""
+"""After the point: 55 x 2.2 is a little more than 121 in binary fractions, which must not cost a replica more."""
 
 
 def demand_of(scaler: Autoscaler, observation: Observation, now: datetime) -> float | None:
-    """The replicas that put every metric of `scaler` exactly on its target; not whole, of no bound, window or policy.
+    """Return the replicas that put every metric of `scaler` on its target, as a fraction, without bounds and rules.
 
-    The most that a metric asks for. None: a metric has no value, the target could not be read, or nothing was there to
-    measure; what is not known is not zero. An instance without a sample is taken to carry as much as the others.
+    It is the highest number of all metrics. None if a metric has no value, the target could not be read, or no instance
+    could be measured: unknown is not zero. An instance without a sample counts with the average load of the others.
     """
     state = observation.target
     if not isinstance(state, TargetState):
@@ -46,7 +46,7 @@ def demand_of(scaler: Autoscaler, observation: Observation, now: datetime) -> fl
     for spec, reading in zip(scaler.metrics, observation.readings, strict=True):
         needed = _needed(scaler, spec, reading, state, now)
         if needed is None:
-            return None  # it may be the one that asks for most
+            return None  # it may be the one that needs most
         most = needed if most is None else max(most, needed)
     return None if most is None else round(most, _DIGITS)
 
@@ -72,35 +72,35 @@ def _needed(
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The replicas needed over time. All arrays have one entry for each moment of the past."""
+    """The replicas needed over time. All arrays have one item for each cycle of the past."""
 
     at: "array[float]" = field(default_factory=lambda: array("d"))
     """POSIX seconds, rising."""
     needed: "array[float]" = field(default_factory=lambda: array("d"))
-    """Replicas, not whole; nan: not known."""
+    """Replicas, as a fraction; nan if unknown."""
     seconds: "array[float]" = field(default_factory=lambda: array("d"))
-    """For how long the moment stands: until the next one, but no longer than a sync period where that is late."""
+    """For how long the cycle counts: until the next one, or for one sync period before a gap."""
     saturated: bytearray = field(default_factory=bytearray)
-    """1: the target was as large as it could become and still above its metric's target, outside the tolerance.
+    """1: the target was at its maximum and above its metric's target, outside of the tolerance.
 
-    Load that is turned away shows in no metric, so more may have been needed than could be measured.
+    No metric shows the load that was turned away, so the demand may have been higher than measured.
     """
     counted: bytearray = field(default_factory=bytearray)
-    """0: the moment counts in no measure."""
+    """0: the cycle does not count."""
     tolerance: float = 0.0
-    """Of the reference: what is ready is above its target where the load needs more than this more, 0.1 for 10 %."""
+    """Of the reference: the ready replicas are above target if the load needs more than 1 + this of them."""
 
     def between(self, since: datetime, until: datetime) -> "Demand":
-        """The same with only the moments from `since` to before `until` counted, of those that are now."""
+        """The same, of which only cycles from `since` to before `until` count."""
         first, end = since.timestamp(), until.timestamp()
         return self._counting([first <= at < end for at in self.at])
 
     def without(self, other: "Demand") -> "Demand":
-        """The same with only the moments counted that do not count in another curve of the same moments."""
+        """The same, of which only cycles count that do not count in `other`, a curve of the same cycles."""
         return self._counting([not counted for counted in other.counted])
 
     def unsaturated(self) -> "Demand":
-        """The same without the moments in which demand may have been hidden."""
+        """The same, of which saturated cycles do not count."""
         return self._counting([not hidden for hidden in self.saturated])
 
     def _counting(self, wanted: Sequence[bool]) -> "Demand":
@@ -108,18 +108,18 @@ class Demand:
         return replace(self, counted=bytearray(kept))
 
     def counts(self, at: datetime) -> bool:
-        """Whether a time is in what is counted: a gap is not."""
+        """Whether a time is in a cycle that counts; a time in a gap is not."""
         time = at.timestamp()
         place = bisect_right(self.at, time) - 1
         return place >= 0 and bool(self.counted[place]) and time < self.at[place] + self.seconds[place]
 
     def follows_gap(self, place: int) -> bool:
-        """Whether what was before a moment is not known: it is the first, or comes after a gap."""
+        """Whether the cycle is the first or comes after a gap."""
         return place == 0 or self.at[place - 1] + self.seconds[place - 1] < self.at[place]
 
 
-def seconds_of(at: "array[float]", periods: "array[float]") -> "array[float]":
-    """As in Demand, for moments at these times, whose sync periods have so many seconds."""
+def _seconds(at: "array[float]", periods: "array[float]") -> "array[float]":
+    """`Demand.seconds` of cycles at these times, with these sync periods in seconds."""
     seconds = array("d")
     for (this, period), (following, next_period) in pairwise(zip(at, periods, strict=True)):
         late = following - this > GAP * max(period, next_period)
@@ -129,10 +129,10 @@ def seconds_of(at: "array[float]", periods: "array[float]") -> "array[float]":
 
 
 class DemandRecorder:
-    """Makes the demand curve of moments that pass by, so that the past is read once."""
+    """Is shown each cycle in order, and computes the demand, so that the past is read once."""
 
     def __init__(self, reference: Autoscaler | None) -> None:
-        """`reference`: whose metrics and targets say what was needed; None: what was configured first in that past."""
+        """`reference`: the configuration whose metrics and targets define the demand; None: the first of the past."""
         self._reference = reference
         self._fitting = None if reference is None else Fitting(reference)
         self._at = array("d")
@@ -140,52 +140,49 @@ class DemandRecorder:
         self._periods = array("d")
         self._saturated = bytearray()
 
-    def add(self, moment: Moment) -> None:
-        """Take in the next moment; one that is not later than the last is left out, as a clock may be set back."""
-        at = moment.at.timestamp()
+    def add(self, cycle: Cycle) -> None:
+        """Take the next cycle. One that is not later than the last is left out: the clock was set back."""
+        at = cycle.at.timestamp()
         if self._at and at <= self._at[-1]:
             return
-        reference = self._reference or moment.scaler
+        reference = self._reference or cycle.scaler
         if reference is None:
             return
         if self._fitting is None:
             self._reference, self._fitting = reference, Fitting(reference)
-        seen = moment.observation
-        if moment.scaler is not None:
-            seen = self._fitting.fit(moment.scaler, seen)
-        needed = demand_of(reference, seen, moment.at)
+        needed = demand_of(reference, self._fitting.fit(cycle), cycle.at)
         self._at.append(at)
         self._needed.append(nan if needed is None else needed)
-        self._periods.append((moment.scaler or reference).sync_period.total_seconds())
-        self._saturated.append(needed is not None and _is_saturated(reference, moment, needed))
+        self._periods.append((cycle.scaler or reference).sync_period.total_seconds())
+        self._saturated.append(needed is not None and _is_saturated(reference, cycle, needed))
 
     def demand(self) -> Demand:
-        """The curve of what has passed."""
-        seconds = seconds_of(self._at, self._periods)
+        """The demand of the cycles so far."""
+        seconds = _seconds(self._at, self._periods)
         counted = bytearray([1]) * len(seconds)
         tolerance = 0.0 if self._reference is None else tolerances_of(self._reference).up
         return Demand(self._at[:], self._needed[:], seconds, self._saturated[:], counted, tolerance)
 
 
-def _is_saturated(reference: Autoscaler, moment: Moment, needed: float) -> bool:
-    state = moment.observation.target
-    if not isinstance(state, TargetState) or not is_at_maximum(reference, moment, state):
+def _is_saturated(reference: Autoscaler, cycle: Cycle, needed: float) -> bool:
+    state = cycle.observation.target
+    if not isinstance(state, TargetState) or not is_at_maximum(reference, cycle, state):
         return False
     return needed > state.replicas * (1 + tolerances_of(reference).up)
 
 
-def is_at_maximum(reference: Autoscaler, moment: Moment, state: TargetState) -> bool:
-    """Whether the target was as large as it could become."""
-    maximum = None if moment.decision is None else moment.decision.maximum
+def is_at_maximum(reference: Autoscaler, cycle: Cycle, state: TargetState) -> bool:
+    """Whether the target was at its upper bound."""
+    maximum = None if cycle.decision is None else cycle.decision.maximum
     if maximum is None:
-        own, limit = (moment.scaler or reference).max_replicas, state.limits.maximum
+        own, limit = (cycle.scaler or reference).max_replicas, state.limits.maximum
         maximum = own if limit is None else min(own, limit)
     return state.replicas >= maximum
 
 
-def demand_over(reference: Autoscaler | None, moments: Iterable[Moment]) -> Demand:
-    """The demand curve of a past. `reference`: as of DemandRecorder."""
+def demand_over(reference: Autoscaler | None, cycles: Iterable[Cycle]) -> Demand:
+    """The demand of a past. `reference` as in DemandRecorder."""
     recorder = DemandRecorder(reference)
-    for moment in moments:
-        recorder.add(moment)
+    for cycle in cycles:
+        recorder.add(cycle)
     return recorder.demand()

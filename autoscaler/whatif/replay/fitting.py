@@ -1,4 +1,4 @@
-"""What was seen for one configuration, as another one of the same autoscaler would have seen it."""
+"""Finds the readings of a candidate among those that were recorded for another configuration."""
 
 from typing import Final, NamedTuple
 
@@ -6,14 +6,15 @@ from msgspec.structs import replace
 
 from autoscaler.errors import MetricError
 from autoscaler.model import Autoscaler, MetricSpec, Observation, Reading, TargetType
+from autoscaler.whatif.past.past import Cycle
 
 
 class _Places(NamedTuple):
-    """Where the candidate's readings are among those that were seen for `recorded`; one for each of its metrics."""
+    """For each metric of the candidate the place of its reading among those of `recorded`; None if there is none."""
 
     recorded: Autoscaler
     as_they_are: bool
-    """The readings are the candidate's own, in its order."""
+    """Whether both have the same metrics in the same order."""
     readings: tuple[int | None, ...]
     fallbacks: tuple[int | None, ...]
 
@@ -21,44 +22,47 @@ class _Places(NamedTuple):
 class Fitting:
     """Puts the readings of recorded cycles in the order of a candidate's metrics.
 
-    A reading is a metric's that has the same type, query and container, and for Utilization the same capacities. What
-    the metric is called and what it is set against does not matter.
+    Two metrics have the same reading if they have the same type, query and container, and for Utilization the same
+    capacities. Names and targets do not matter.
     """
 
     def __init__(self, candidate: Autoscaler) -> None:
         self._candidate: Final = candidate
         self._places: _Places | None = None
-        """Of the configuration that was asked for last: it rarely changes."""
+        """For the last configuration: it rarely changes."""
 
     def missing(self, recorded: Autoscaler) -> tuple[MetricSpec, ...]:
-        """The candidate's metrics that have no reading in what was seen for `recorded`."""
+        """The metrics of the candidate without a reading among those of `recorded`."""
         places = self._places_in(recorded).readings
         return tuple([spec for spec, place in zip(self._candidate.metrics, places, strict=True) if place is None])
 
-    def fit(self, recorded: Autoscaler, observed: Observation) -> Observation:
-        """What was seen for `recorded` as the candidate would have seen it; a metric not asked for then has failed."""
+    def fit(self, cycle: Cycle) -> Observation:
+        """Return the observation as the candidate would have had it; a metric that was not queried has an error."""
+        recorded, observed = cycle.scaler, cycle.observation
+        if recorded is None:
+            return observed
         places, candidate = self._places_in(recorded), self._candidate
         same_victims = candidate.victims == recorded.victims or not observed.victims
         if places.as_they_are:
             return observed if same_victims else replace(observed, victims=())
-        asked = list[Reading | MetricError | None]()
+        fallbacks = list[Reading | MetricError | None]()
         for spec, place in zip(candidate.metrics, places.fallbacks, strict=True):
             if spec.fallback is None or spec.fallback.query is None:
-                asked.append(None)
+                fallbacks.append(None)
             elif place is None:
-                asked.append(_not_asked(spec.fallback.query.expr))
+                fallbacks.append(_not_queried(spec.fallback.query.expr))
             else:
-                asked.append(observed.fallbacks[place])
+                fallbacks.append(observed.fallbacks[place])
         return replace(
             observed,
             readings=tuple(
                 [
-                    _not_asked(spec.query.expr) if place is None else observed.readings[place]
+                    _not_queried(spec.query.expr) if place is None else observed.readings[place]
                     for spec, place in zip(candidate.metrics, places.readings, strict=True)
                 ]
             ),
             victims=observed.victims if same_victims else (),
-            fallbacks=() if all(each is None for each in asked) else tuple(asked),
+            fallbacks=() if all(each is None for each in fallbacks) else tuple(fallbacks),
         )
 
     def _places_in(self, recorded: Autoscaler) -> _Places:
@@ -74,8 +78,8 @@ class Fitting:
         return known
 
 
-def _not_asked(expr: str) -> MetricError:
-    return MetricError(f"{expr}: was not asked for then")
+def _not_queried(expr: str) -> MetricError:
+    return MetricError(f"{expr}: the daemon did not send this query at that time")
 
 
 def _place(spec: MetricSpec, recorded: Autoscaler) -> int | None:

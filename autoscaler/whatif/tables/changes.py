@@ -9,14 +9,13 @@ from autoscaler.quantity import format_age
 from autoscaler.text import clean
 from autoscaler.whatif.changes import Kind
 from autoscaler.whatif.documents.changes import AutoscalerChangesDocument, DiffDocument
-from autoscaler.whatif.tables.divergences import divergence_lines
-from autoscaler.whatif.tables.replay import measure_lines
+from autoscaler.whatif.tables.replay import divergence_lines, measure_lines
 
 _COLOURS: Final = {Kind.ADDED: GREEN, Kind.REMOVED: RED, Kind.CHANGED: YELLOW}
 
 
 def block(found: AutoscalerChangesDocument, screen: Screen) -> Iterator[str]:
-    """One autoscaler: what becomes of it, then a line for each key."""
+    """One autoscaler: a line for each key, and the replay."""
     yield f"{screen.paint(BOLD, clean(found.name))}: {screen.paint(_COLOURS[found.kind], found.kind)}"
     if found.changes:
         rows = [(clean(each.path), clean(each.before or NONE), clean(each.after or NONE)) for each in found.changes]
@@ -29,7 +28,7 @@ def block(found: AutoscalerChangesDocument, screen: Screen) -> Iterator[str]:
 
 
 def last_lines(found: DiffDocument) -> Iterator[str]:
-    """The other sections that differ, and how many autoscalers do."""
+    """The other keys that differ, and the number of autoscalers."""
     if found.sections:
         yield f"also changed: {', '.join(map(clean, found.sections))}"
     kinds = Counter(each.kind for each in found.autoscalers)

@@ -1,4 +1,4 @@
-"""`autoscaler tune`: the best choices as a plot and as a table, and what the choice would have come to."""
+"""`autoscaler tune`: the best combinations, the choice beside the configuration, and a verdict."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -8,87 +8,66 @@ from autoscaler.layout import BOLD, Screen, Table
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
 from autoscaler.whatif.changes import Change
-from autoscaler.whatif.documents.instance_times import instance_times_text
-from autoscaler.whatif.documents.measured import hours_text
+from autoscaler.whatif.documents.measured import hours_text, instance_times_text
 from autoscaler.whatif.documents.tuning import CandidateDocument, PartDocument, ScoreDocument, TuningDocument
-from autoscaler.whatif.tables.scatter import Mark, scatter
 
 _MOST: Final = 12
-"""Of the best choices, in the table."""
-_TRIED, _BEST, _NOW, _CHOICE = "·", "○", "◇", "●"
+"""Combinations in the table."""
 
 
 def tuning_lines(found: TuningDocument, screen: Screen) -> Iterator[str]:
-    """All of it, but for the YAML."""
+    """The whole result, without the YAML."""
     yield screen.paint(BOLD, clean(found.name))
     yield (
         f"{len(found.tried)} of {found.combinations:,} combinations tried, seed {found.seed}; history from the "
-        f"{found.origin}, at most {percent(found.limit)} of the demand unserved"
+        f"{found.origin}, at most {_percent(found.limit)} of the demand unserved"
     )
     yield instance_times_text([(found.name, found.start_up)], found.termination)
     if found.saturated_seconds:
         yield (
             f"{format_age(timedelta(seconds=found.saturated_seconds))} are left out: the target was at its maximum and "
-            "above its target, so more may have been needed than could be seen"
+            "above target, so more may have been needed than was measured"
         )
     for note in found.notes:
         yield clean(note)
-    if screen.width is not None:
-        yield ""
-        yield from _plot(found, screen)
     yield ""
     yield from _front(found, screen)
     yield ""
     yield from _parts(found, screen)
     yield ""
-    yield from verdict(found)
+    yield from _verdict(found)
 
 
-def verdict(found: TuningDocument) -> Iterator[str]:
-    """What to make of it, a sentence each."""
-    limit, left = percent(found.limit), percent(found.held_back.choice.unserved)
+def _verdict(found: TuningDocument) -> Iterator[str]:
+    """What to do with the result, in sentences."""
+    limit, left = _percent(found.limit), _percent(found.held_back.choice.unserved)
     if found.short_history:
         length = format_age(found.searched.until - found.searched.since)
         yield f"Warning: the history spans {length}, less than a day, so the load of a whole day is not in it."
     if not found.keeps_limit:
-        yield f"No candidate keeps the limit of {limit}; the choice is the one that is nearest to it."
+        yield f"No candidate keeps the limit of {limit}; the choice is the nearest to it."
     if not found.choice:
-        yield "Nothing that was tried is better than the configuration as it is."
+        yield "No candidate is better than the configuration."
         return
     worst, blocks = found.blocks[found.worst], len(found.blocks)
     yield (
         f"In the worst of the {blocks} blocks that were held back, {_time(worst.since)} to {_time(worst.until)}, the "
-        f"choice leaves {percent(worst.choice.unserved)} of the demand unserved, the configuration "
-        f"{percent(worst.in_force.unserved)}."
+        f"choice leaves {_percent(worst.choice.unserved)} of the demand unserved, the configuration "
+        f"{_percent(worst.in_force.unserved)}."
     )
     if found.refuted:
         yield (
             f"Keep what you have: in all that was held back the choice leaves {left} of the demand unserved, and the "
-            f"configuration {percent(found.held_back.in_force.unserved)}. The limit is {limit}. Look further back with "
-            "--since."
+            f"configuration {_percent(found.held_back.in_force.unserved)}. The limit is {limit}. Look further back "
+            "with --since."
         )
     elif found.keeps_limit and not found.keeps_limit_held_back:
-        yield f"Mind: in all that was held back the choice leaves {left} unserved, over the limit of {limit}."
+        yield f"Note: in all that was held back the choice leaves {left} unserved, over the limit of {limit}."
 
 
-def percent(share: float) -> str:
+def _percent(share: float) -> str:
     """A share as `1.25%`."""
     return f"{share * 100:.3g}%"
-
-
-def _plot(found: TuningDocument, screen: Screen) -> Iterator[str]:
-    def marks(scores: Sequence[ScoreDocument], sign: str) -> list[Mark]:
-        return [Mark(each.instance_hours, each.unserved, sign) for each in scores]
-
-    searched = found.searched
-    all_marks = [
-        *marks(found.tried, _TRIED),
-        *marks(found.front, _BEST),
-        *marks([searched.in_force], _NOW),
-        *marks([searched.choice], _CHOICE),
-    ]
-    yield from scatter(all_marks, found.limit, "instance-hours", "demand left unserved", screen)
-    yield f"        {_CHOICE} choice   {_NOW} now   {_BEST} best choices   {_TRIED} tried   ┄ limit"
 
 
 def _front(found: TuningDocument, screen: Screen) -> Iterator[str]:
@@ -96,7 +75,7 @@ def _front(found: TuningDocument, screen: Screen) -> Iterator[str]:
         (
             "choice" if each.choice else "now" if not each.settings else "",
             hours_text(each.instance_hours),
-            percent(each.unserved),
+            _percent(each.unserved),
             str(each.changes),
             _settings(each.settings),
         )
@@ -108,17 +87,17 @@ def _front(found: TuningDocument, screen: Screen) -> Iterator[str]:
 
 
 def _around(found: TuningDocument) -> Sequence[CandidateDocument]:
-    """Those of the best choices that are nearest to the limit, by cost."""
+    """The combinations that are nearest to the limit, by cost."""
     nearest = sorted(found.front, key=lambda each: abs(each.unserved - found.limit))[:_MOST]
     return [each for each in found.front if each in nearest]
 
 
 def _settings(changes: Sequence[Change]) -> str:
-    return ", ".join(clean(f"{short(each.path)} {each.after}") for each in changes) or "as they are"
+    return ", ".join(clean(f"{_short(each.path)} {each.after}") for each in changes) or "as they are"
 
 
-def short(path: str) -> str:
-    """A key without what is clear: `scaleDown.tolerance`, `cpu averageUtilization`."""
+def _short(path: str) -> str:
+    """A key without its common parts: `scaleDown.tolerance`, `cpu averageUtilization`."""
     path = path.removeprefix("behavior.")
     if path.startswith("metrics["):
         name, _, rest = path.removeprefix("metrics[").partition("]")
@@ -136,7 +115,7 @@ def _parts(found: TuningDocument, screen: Screen) -> Iterator[str]:
 
 
 def _score(score: ScoreDocument) -> tuple[str, str, str]:
-    return hours_text(score.instance_hours), percent(score.unserved), str(score.changes)
+    return hours_text(score.instance_hours), _percent(score.unserved), str(score.changes)
 
 
 def _saved(part: PartDocument) -> str:

@@ -1,4 +1,4 @@
-"""What `tune` chooses from: values for an autoscaler's targets, windows, tolerances and policies."""
+"""The values that `tune` tries for the targets, windows, tolerances and policies of an autoscaler."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from autoscaler.whatif.tune.search import Point, Space
 
 
 class Group(StrEnum):
-    """Keys that are chosen or kept together."""
+    """Keys that `--keep` leaves as they are."""
 
     TARGET = "target"
     STABILIZATION = "stabilization"
@@ -37,7 +37,7 @@ class _Apply(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One key, and the values that are tried for it."""
+    """A key with the values to try."""
 
     group: Group
     values: tuple[Any, ...]
@@ -50,7 +50,7 @@ class Choices:
     """All combinations of values for one autoscaler."""
 
     def __init__(self, scaler: Autoscaler, kept: Collection[Group] = ()) -> None:
-        """`kept`: what is left as it is."""
+        """`kept`: the keys to leave as they are."""
         self._scaler: Final = scaler
         self._axes: Final = [axis for axis in _axes(scaler) if axis.group not in kept and len(axis.values) > 1]
 
@@ -60,7 +60,7 @@ class Choices:
         return Space(tuple([len(axis.values) for axis in self._axes]), tuple([axis.start for axis in self._axes]))
 
     def at(self, point: Point) -> Autoscaler:
-        """The autoscaler with one combination; at the start it is the one in force itself."""
+        """The autoscaler with a combination. At the start of the space it is the autoscaler itself."""
         made = self._scaler
         for axis, place in zip(self._axes, point, strict=True):
             if place != axis.start:
@@ -69,12 +69,12 @@ class Choices:
 
 
 _FACTORS: Final = (0.6, 0.7, 0.8, 0.9, 1.1, 1.2, 1.35, 1.5)
-"""Of the target in force."""
+"""Multiples of the target in force."""
 _TOLERANCES: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
 _UP_WINDOWS: Final = tuple(timedelta(seconds=each) for each in (0, 30, 60, 120, 300))
 _DOWN_WINDOWS: Final = tuple(timedelta(seconds=each) for each in (0, 60, 120, 300, 600, 900, 1800))
 _Rules = tuple[SelectPolicy, tuple[ScalingPolicy, ...]]
-"""Which of several policies limits a step, and the policies."""
+"""`selectPolicy` and `policies`."""
 
 
 def _rules(*policies: tuple[PolicyType, int, int]) -> _Rules:
@@ -89,7 +89,7 @@ _UP_RULES: Final = (
     _rules((_PODS, 2, 60), (_PERCENT, 50, 60)),
     _rules((_PODS, 1, 60), (_PERCENT, 20, 60)),
 )
-"""From the fastest to the slowest. So many at least, so that a small size can grow."""
+"""From the fastest to the slowest. Each allows at least one instance, so that a small size can grow."""
 _DOWN_RULES: Final = (
     _rules((_PERCENT, 100, 15)),  # autoscaling/v2's default
     _rules((_PERCENT, 50, 60)),
@@ -110,7 +110,7 @@ def _axes(scaler: Autoscaler) -> Iterator[Axis]:
     windows = {"scale_up": _UP_WINDOWS, "scale_down": _DOWN_WINDOWS}
     usual = {"scale_up": _UP_RULES, "scale_down": _DOWN_RULES}
     for side, (rules, window) in sides.items():
-        if rules.select_policy is SelectPolicy.DISABLED:  # it is configured never to move
+        if rules.select_policy is SelectPolicy.DISABLED:  # the operator wants no change in this direction
             continue
         yield _axis(Group.STABILIZATION, windows[side], window, partial(_with_rules, side, "stabilization_window"))
         tolerance = default if rules.tolerance is None else rules.tolerance
@@ -120,7 +120,7 @@ def _axes(scaler: Autoscaler) -> Iterator[Axis]:
 
 
 def _axis(group: Group, usual: Collection[Any], own: Any, apply: _Apply) -> Axis:
-    """The usual values and the one in force; in order, where they have one."""
+    """An axis of the usual values and the one in force, sorted if possible."""
     values = [*usual, *([] if own in usual else [own])]
     if group is not Group.POLICIES:
         values.sort()
@@ -128,7 +128,7 @@ def _axis(group: Group, usual: Collection[Any], own: Any, apply: _Apply) -> Axis
 
 
 def _targets(scaler: Autoscaler, place: int) -> Collection[int]:
-    """Around the target in force, to two digits; of a capacity no more than the whole."""
+    """Values around the target in force, in two digits; a utilization is at most 100 %."""
     target = scaler.metrics[place].target
     found = dict.fromkeys([target.value, *[_rounded(target.value * factor) for factor in _FACTORS]])
     if target.type is TargetType.UTILIZATION:

@@ -1,38 +1,40 @@
 """The search for the values of an autoscaler that would have cost least over its past, under a limit.
 
-The load is conserved (`Load.CONSERVED`). What counts as above target is the same for all candidates: the load would
-have needed more than was ready, by the targets and the tolerance that are in force now. By a candidate's own target,
-a higher one would always look better.
+The load is conserved (`Load.CONSERVED`), and the targets in force now define the demand for all candidates. By its own
+target, a candidate with a higher one would always look better.
 """
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from math import isnan
 from typing import Final, NamedTuple
 
 from autoscaler.errors import AutoscalerError
-from autoscaler.model import Autoscaler, ConnectionLimits, History, MetricKind
+from autoscaler.model import Autoscaler, History, MetricKind
 from autoscaler.whatif.compare.measures import Measures, measures
-from autoscaler.whatif.past.past import Moment
-from autoscaler.whatif.replay.course import Course, StartUp, course_of
+from autoscaler.whatif.past.past import Cycle
+from autoscaler.whatif.replay.course import course_of
 from autoscaler.whatif.replay.demand import Demand
 from autoscaler.whatif.replay.fitting import Fitting
+from autoscaler.whatif.replay.instance_times import NONE_SEEN, InstanceTime
 from autoscaler.whatif.replay.reaction import latency
-from autoscaler.whatif.replay.replay import NO_LIMITS, Load, replay
+from autoscaler.whatif.replay.replay import Candidate, replay
+from autoscaler.whatif.tune import search
 from autoscaler.whatif.tune.choices import Choices, Group
-from autoscaler.whatif.tune.search import Candidate, Evaluate, Point, Score, front, search
+from autoscaler.whatif.tune.search import Evaluate, Point, Score, Tried
 
 _FEWEST: Final = 120
-"""Cycles: with fewer, any answer would be chance."""
-_BLOCKS: Final = 12
-"""Of a history, of as many cycles each."""
-_HELD_BACK: Final = (2, 4, 6, 11)
-"""Blocks: one of each three in turn, each time another one of them, so that they are of different hours of a day."""
+"""Cycles. The result of fewer would be chance."""
+BLOCKS: Final = 12
+"""Parts of a history, with as many cycles each."""
+HELD_BACK: Final = (2, 4, 6, 11)
+"""Blocks: one of each three, always a different one, so that they are of different hours of the day."""
 
 
 class Untunable(AutoscalerError):
-    """There is nothing to search by: the message says what is missing."""
+    """The autoscaler cannot be tuned; the message says what is missing."""
 
 
 class Block(NamedTuple):
@@ -40,90 +42,94 @@ class Block(NamedTuple):
 
     since: datetime
     until: datetime
-    """Not in it."""
+    """Exclusive."""
     demand: Demand
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A demand curve in what is searched and what is held back. Neither has saturated moments."""
+    """The demand in two parts. Saturated cycles count in neither."""
 
     searched: Demand
     held_back: Demand
     blocks: Sequence[Block]
-    """Of what is held back, in order of time."""
+    """Of the part that is held back, in order of time."""
     saturated_seconds: float
-    """What is left out of both because the demand may have been hidden."""
+    """The time that counts in neither part because the demand may have been higher than measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What candidates are evaluated by. Together with the moments it says everything: the answer for one is a value."""
+    """What candidates are evaluated with, besides the cycles of the past."""
 
-    scaler: Autoscaler
-    """As it is in force."""
+    base: Candidate
+    """The configuration in force, with its limits and the start-up time."""
     kept: frozenset[Group]
+    """What candidates leave as it is."""
     parts: Split
-    start_up: timedelta | None
-    """As in `replay`."""
-    termination: timedelta = timedelta(0)
-    """As of `measures`."""
-    limits: ConnectionLimits = NO_LIMITS
-    """As in `replay`."""
+    termination: InstanceTime = NONE_SEEN
+    origin: str = ""
+    """Where the history was read from."""
+    notes: Sequence[str] = ()
+    """What the metrics show of the load."""
 
 
-class Evaluated(NamedTuple):
-    """One candidate over a part of the past."""
+class Evaluation(NamedTuple):
+    """One candidate over all parts of the history."""
 
-    score: Score
-    measures: Measures
-
-
-class Whole(NamedTuple):
-    """One candidate over all parts."""
-
-    searched: Evaluated
-    held_back: Evaluated
-    blocks: Sequence[Evaluated]
-    """For each that is held back."""
-    start_up: StartUp | None
-    """As of its course."""
+    searched: Measures
+    held_back: Measures
+    blocks: Sequence[Measures]
+    """Of each block that is held back."""
+    start_up: InstanceTime | None
+    """At the end of the history."""
 
     @property
     def worst(self) -> int:
-        """The place of the block in which it leaves most of the demand unserved."""
-        return max(range(len(self.blocks)), key=lambda place: self.blocks[place].score.unserved)
+        """The place of the block with the highest share of the demand left unserved."""
+        return max(range(len(self.blocks)), key=lambda place: self.blocks[place].unserved or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What the search came to."""
+    """The result of the search."""
 
     choices: Choices
     limit: float
     """Of the share of the demand left unserved, 0 to 1."""
-    tried: Sequence[Candidate]
-    """The one in force first."""
-    front: Sequence[Candidate]
-    """The best choices, by cost."""
+    tried: Sequence[Tried]
+    """The configuration in force first."""
+    front: Sequence[Tried]
+    """The best combinations, by cost."""
     chosen: Point
-    in_force: Whole
-    best: Whole
-    """The choice."""
+    in_force: Evaluation
+    best: Evaluation
+    """Of the choice."""
 
     @property
     def keeps_limit(self) -> bool:
         """Whether the choice keeps the limit in the part that was searched."""
-        return self.best.searched.score.unserved <= self.limit
+        return score_of(self.best.searched).unserved <= self.limit
+
+    @property
+    def keeps_limit_held_back(self) -> bool:
+        """Whether the choice keeps the limit in the part that was held back."""
+        return score_of(self.best.held_back).unserved <= self.limit
 
     @property
     def refuted(self) -> bool:
-        """Whether, in what was held back, the choice breaks the limit and leaves more unserved than now."""
-        return self.best.held_back.score.unserved > max(self.limit, self.in_force.held_back.score.unserved)
+        """Whether the choice breaks the limit in the part that was held back, and is worse there than now."""
+        best, now = score_of(self.best.held_back), score_of(self.in_force.held_back)
+        return best.unserved > max(self.limit, now.unserved)
+
+
+def score_of(found: Measures) -> Score:
+    """What the search compares."""
+    return Score(found.instance_hours, found.unserved or 0.0, found.changes)
 
 
 def check_tunable(scaler: Autoscaler) -> None:
-    """Raise Untunable for an autoscaler whose load at another size cannot be known."""
+    """Raise Untunable if the load at another size cannot be known."""
     for metric in scaler.metrics:
         named = f"autoscaler {scaler.name!r}: its metric {metric.name}"
         if metric.kind is MetricKind.BACKLOG and metric.service_rate is None:
@@ -134,13 +140,13 @@ def check_tunable(scaler: Autoscaler) -> None:
         why = latency(metric)
         if why is not None:
             raise Untunable(
-                f"{named} is a latency ({why}): its value times the ready replicas is no load, so nothing tells what it"
-                " would have been at another size; search with a metric of the load, such as requests per second"
+                f"{named} is a latency ({why}): its value times the ready replicas is no load, so its value at another "
+                "size is unknown; search with a metric of the load, such as requests per second"
             )
 
 
-def check_asked(scaler: Autoscaler, recorded: Autoscaler) -> None:
-    """Raise Untunable where a metric was not asked for when its history was recorded, for `recorded`."""
+def check_queried(scaler: Autoscaler, recorded: Autoscaler) -> None:
+    """Raise Untunable if the daemon did not query a metric while it ran with the configuration `recorded`."""
     missing = Fitting(scaler).missing(recorded)
     if missing:
         raise Untunable(
@@ -150,7 +156,7 @@ def check_asked(scaler: Autoscaler, recorded: Autoscaler) -> None:
 
 
 def split(demand: Demand, name: str) -> Split:
-    """Four of twelve blocks of the moments that count are held back. Raises Untunable where too little counts.
+    """Hold back four of twelve blocks of the cycles that count. Raises Untunable if too few cycles count.
 
     `name`: the autoscaler's.
     """
@@ -168,67 +174,63 @@ def split(demand: Demand, name: str) -> Split:
             f"{_FEWEST} are needed: look further back with --since"
         )
     end = datetime.fromtimestamp(demand.at[-1] + demand.seconds[-1], UTC)
-    edges = [*[known[len(known) * number // _BLOCKS] for number in range(_BLOCKS)], end]
+    edges = [*[known[len(known) * number // BLOCKS] for number in range(BLOCKS)], end]
     searched, blocks = unsaturated, list[Block]()
-    for number in _HELD_BACK:
+    for number in HELD_BACK:
         since, until = edges[number], edges[number + 1]
         blocks.append(Block(since, until, unsaturated.between(since, until)))
         searched = searched.without(blocks[-1].demand)
     return Split(searched, unsaturated.without(searched), blocks, hidden)
 
 
-def conserved_part(moment: Moment, *, first: bool) -> Moment:
-    """What a replay of the conserved load uses of a moment: all that was remembered only of the first."""
-    known = moment.history
+def conserved_part(cycle: Cycle, *, first: bool) -> Cycle:
+    """What a replay of the conserved load needs of a cycle; it needs the whole memory of the first one only."""
+    known = cycle.history
     if known is not None and not first:
         known = History(at=known.at, steering=known.steering)
-    return replace(moment, decision=None, history=known)
+    return replace(cycle, decision=None, history=known)
 
 
 class Evaluator:
-    """Evaluates candidates over one past."""
+    """Evaluates combinations over one past."""
 
-    def __init__(self, setup: Setup, moments: Sequence[Moment]) -> None:
+    def __init__(self, setup: Setup, cycles: Sequence[Cycle]) -> None:
         self._setup: Final = setup
-        self._moments: Final = moments
-        self._choices: Final = Choices(setup.scaler, setup.kept)
+        self._cycles: Final = cycles
+        self._choices: Final = Choices(setup.base.scaler, setup.kept)
 
     def score(self, point: Point) -> Score:
-        """What one comes to in the part that is searched."""
-        return self._evaluated(self._course(point), self._setup.parts.searched).score
+        """Evaluate a combination over the part that is searched."""
+        return score_of(self._measures(point, [self._setup.parts.searched])[0][0])
 
-    def whole(self, point: Point) -> Whole:
-        """What one comes to in all parts."""
-        parts, course = self._setup.parts, self._course(point)
-        searched, held_back = self._evaluated(course, parts.searched), self._evaluated(course, parts.held_back)
-        blocks = [self._evaluated(course, each.demand) for each in parts.blocks]
-        return Whole(searched, held_back, blocks, course.start_up)
+    def evaluate(self, point: Point) -> Evaluation:
+        """Evaluate a combination over all parts."""
+        parts = self._setup.parts
+        demands = [parts.searched, parts.held_back, *[each.demand for each in parts.blocks]]
+        (searched, held_back, *blocks), start_up = self._measures(point, demands)
+        return Evaluation(searched, held_back, blocks, start_up)
 
-    def _evaluated(self, course: Course, demand: Demand) -> Evaluated:
-        found = measures(course, demand, self._setup.termination)
-        return Evaluated(Score(found.instance_hours, found.unserved or 0.0, found.changes), found)
-
-    def _course(self, point: Point) -> Course:
-        scaler = self._choices.at(point)
-        setup = self._setup
-        again = replay(self._moments, scaler, Load.CONSERVED, setup.start_up, setup.limits)
-        return course_of("candidate", scaler, again)
+    def _measures(self, point: Point, demands: Sequence[Demand]) -> tuple[Sequence[Measures], InstanceTime | None]:
+        candidate = dataclasses.replace(self._setup.base, scaler=self._choices.at(point))
+        course = course_of(candidate, replay(self._cycles, candidate))
+        termination = self._setup.termination.seconds
+        return [measures(course, demand, termination) for demand in demands], course.start_up
 
 
 def tuned(
     setup: Setup,
     scores: Evaluate,
-    whole: Callable[[Sequence[Point]], Sequence[Whole]],
+    evaluations: Callable[[Sequence[Point]], Sequence[Evaluation]],
     most: int,
     limit: float | None,
     seed: int,
 ) -> Tuned:
-    """Search among at most so many candidates; the same for the same arguments.
+    """Search among at most `most` combinations; the same for the same arguments.
 
-    `limit`: of the share of the demand left unserved; None: what the configuration in force comes to.
+    `limit`: of the share of the demand left unserved; None: that of the configuration in force.
     """
-    choices = Choices(setup.scaler, setup.kept)
-    found = search(choices.space, scores, most, limit, seed)
+    choices = Choices(setup.base.scaler, setup.kept)
+    found = search.search(choices.space, scores, most, limit, seed)
     chosen = found.best.point
-    in_force, best = whole([choices.space.start, chosen])
-    return Tuned(choices, found.limit, found.tried, front(found.tried), chosen, in_force, best)
+    in_force, best = evaluations([choices.space.start, chosen])
+    return Tuned(choices, found.limit, found.tried, search.front(found.tried), chosen, in_force, best)

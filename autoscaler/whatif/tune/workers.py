@@ -1,4 +1,4 @@
-"""Processes that evaluate candidates over one past, so that every core is used. Each holds the past once."""
+"""Processes that evaluate combinations over one past, so that all cores are used. Each holds the past once."""
 
 import ctypes
 import os
@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Final, Self, TypeVar
 
 from autoscaler.errors import AutoscalerError
-from autoscaler.whatif.past.past import Moment
+from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.tune.search import Point, Score
-from autoscaler.whatif.tune.tuning import Evaluator, Setup, Whole
+from autoscaler.whatif.tune.tuning import Evaluation, Evaluator, Setup
 
 _BLOCK: Final = 256
-"""Moments that are pickled together."""
-MOST_BYTES: Final = 128 * 2**20
-"""Of a past that is handed over."""
+"""Cycles that are pickled together."""
+_MOST_BYTES: Final = 128 * 2**20
+"""Of a pickled past."""
 _GROWTH: Final = 6
-"""How much more it takes in the memory of a process, at most."""
+"""How many times more memory a past takes in a process, at most."""
 _NICENESS: Final = 10
-"""A daemon on the same machine goes first."""
+"""Below a daemon on the same machine."""
 _PR_SET_PDEATHSIG: Final = 1
 """Of prctl(2)."""
 
@@ -32,18 +32,18 @@ _T = TypeVar("_T")
 
 
 class Workers:
-    """First the past is added, a moment at a time; `begin` starts the processes, which are then asked."""
+    """Takes a past, one cycle after another; `begin` then starts the processes that evaluate."""
 
-    def __init__(self, count: int, room: int | None = None, most_bytes: int = MOST_BYTES) -> None:
-        """At most `count` processes; fewer where the past would take more than `room` bytes in all of them together.
+    def __init__(self, count: int, room: int | None = None, most_bytes: int = _MOST_BYTES) -> None:
+        """At most `count` processes; fewer if the past would take more than `room` bytes in all of them together.
 
         None: half of the memory that the machine has available.
         """
         self.count = count
-        """How many processes there are, once they are begun."""
+        """The number of processes, after `begin`."""
         self._room: Final = available_memory() // 2 if room is None else room
         self._most_bytes: Final = most_bytes
-        self._block: list[Moment] = []
+        self._block: list[Cycle] = []
         self._past: Final = list[bytes]()
         self._bytes = 0
         self._pool: ProcessPoolExecutor | None = None
@@ -55,30 +55,30 @@ class Workers:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
-    def add(self, moment: Moment) -> None:
-        """Take in the next moment. Raises AutoscalerError for a past that is too large."""
-        self._block.append(moment)
+    def add(self, cycle: Cycle) -> None:
+        """Take the next cycle. Raises AutoscalerError if the past is too large."""
+        self._block.append(cycle)
         if len(self._block) == _BLOCK:
             self._pickle()
 
     def begin(self, setup: Setup) -> None:
-        """The past is complete; this is what will be asked of it."""
+        """Start the processes; the past is complete."""
         self._pickle()
         self.count = max(1, min(self.count, self._room // (self._bytes * _GROWTH)))
-        os.environ["PYTHONSAFEPATH"] = "1"  # for the processes: they import nothing from the working directory
+        os.environ["PYTHONSAFEPATH"] = "1"  # so that the processes import nothing from the working directory
         self._pool = ProcessPoolExecutor(self.count, get_context("spawn"), _begin, (setup, self._past))
 
     def scores(self, points: Sequence[Point]) -> Iterator[Score]:
-        """What each comes to in the part of the past that is searched, in their order, as they are ready."""
+        """Evaluate combinations over the part that is searched; the scores in order, as they become known."""
         return self._answers(_score, points)
 
-    def whole(self, points: Sequence[Point]) -> Sequence[Whole]:
-        """What each comes to in the part that is searched, and in the one that is held back."""
-        return list(self._answers(_whole, points))
+    def evaluations(self, points: Sequence[Point]) -> Sequence[Evaluation]:
+        """Evaluate combinations over all parts."""
+        return list(self._answers(_evaluate, points))
 
     def _answers(self, ask: Callable[[Point], _T], points: Sequence[Point]) -> Iterator[_T]:
         if self._pool is None:
-            raise AssertionError("the processes are begun before they are asked")
+            raise AssertionError("the processes are started before they evaluate")
         try:
             yield from self._pool.map(ask, points)
         except (BrokenProcessPool, OSError) as error:
@@ -92,33 +92,33 @@ class Workers:
         self._bytes += len(self._past[-1])
         self._block = []
         if self._bytes > self._most_bytes:
-            raise AutoscalerError("its history is too large to be searched at once; shorten it with --since")
+            raise AutoscalerError("the history is too large to be searched at once; shorten it with --since")
 
 
 def available_memory() -> int:
     """Bytes that the machine can give to processes."""
     found = re.search(r"^MemAvailable:\s+(\d+) kB$", Path("/proc/meminfo").read_text(), re.MULTILINE)
     if found is None:
-        raise AssertionError("Linux has said this since 3.14")
+        raise AssertionError("Linux reports this since 3.14")
     return int(found[1]) * 1024
 
 
 _EVALUATOR: Final = list[Evaluator]()
-"""In a worker: its one evaluator."""
+"""In a worker process: its evaluator."""
 
 
 def _begin(setup: Setup, past: Sequence[bytes]) -> None:
-    """A worker's first call."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # it would outlive a parent that is killed
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
+    """Runs first in a worker process."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # so that it ends when its parent is killed
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # so that Ctrl-C ends it without a traceback
     os.nice(_NICENESS)
-    moments = [moment for block in past for moment in pickle.loads(block)]  # noqa: S301 - our parent wrote it
-    _EVALUATOR.append(Evaluator(setup, moments))
+    cycles = [cycle for block in past for cycle in pickle.loads(block)]  # noqa: S301 - the parent process wrote it
+    _EVALUATOR.append(Evaluator(setup, cycles))
 
 
 def _score(point: Point) -> Score:
     return _EVALUATOR[0].score(point)
 
 
-def _whole(point: Point) -> Whole:
-    return _EVALUATOR[0].whole(point)
+def _evaluate(point: Point) -> Evaluation:
+    return _EVALUATOR[0].evaluate(point)

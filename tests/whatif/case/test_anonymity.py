@@ -1,4 +1,4 @@
-"""A case under other names tells nobody's names, and gives the same decisions."""
+"""A case with other names reveals no name, and gives the same decisions."""
 
 import gzip
 from datetime import timedelta
@@ -21,18 +21,17 @@ from autoscaler.model import (
 from autoscaler.whatif.case.anonymity import Anonymizer
 from autoscaler.whatif.case.reading import CasePast
 from autoscaler.whatif.case.writing import write_case
-from autoscaler.whatif.compare.comparison import compare
-from autoscaler.whatif.past.past import FindingKind, Moment
+from autoscaler.whatif.past.past import Cycle, FindingKind
 from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler
 from tests.replaced import replace
 from tests.whatif.case.test_case import eventful
-from tests.whatif.pasts import Life, Listed
+from tests.whatif.pasts import Life, compared
 
 SECRETS = ("acme-shop", "acme-fleet", "eu-acme-1", "acme_requests", "10.7.7.", "acme-i-", "acme-queue", "acme-team")
 
 
-def anonymized(moments: list[Moment]) -> list[Moment]:
-    return list(Anonymizer().moments(moments))
+def anonymized(cycles: list[Cycle]) -> list[Cycle]:
+    return list(Anonymizer().cycles(cycles))
 
 
 def secretive() -> Autoscaler:
@@ -58,33 +57,32 @@ def secret_life() -> Life:
     return life
 
 
-def test_decisions_come_out_again_under_other_names() -> None:
+def test_decisions_are_the_same_with_other_names() -> None:
     life = eventful()
-    renamed = anonymized(life.moments)
-    assert len(renamed) == len(life.moments)
-    found = compare(Listed(renamed), [], NOW, life.now)
+    renamed = anonymized(life.cycles)
+    assert len(renamed) == len(life.cycles)
+    found = compared(renamed)
     assert found.same == found.compared == len(renamed)
-    for before, after in zip(life.moments, renamed, strict=True):
+    for before, after in zip(life.cycles, renamed, strict=True):
         assert before.decision is not None
         assert after.decision is not None
         assert (before.decision.current, before.decision.desired) == (after.decision.current, after.decision.desired)
         assert type(before.decision.outcome) is type(after.decision.outcome)
 
 
-def test_nothing_of_the_names_is_left(tmp_path: Path) -> None:
+def test_no_name_is_left(tmp_path: Path) -> None:
     life, other = secret_life(), Anonymizer()
     file = tmp_path / "case"
-    write_case(file, other.name("acme-shop"), NOW, NOW, other.moments(life.moments), anonymized=True)
+    write_case(file, other.name("acme-shop"), NOW, NOW, other.cycles(life.cycles), anonymized=True)
     text = gzip.decompress(file.read_bytes()).decode()
     assert [secret for secret in SECRETS if secret in text] == []
     assert "autoscaler-1" in text
-    past = CasePast(file)
-    found = compare(past, [], NOW, life.now)
+    found = compared(list(CasePast(file).cycles()))
     assert found.same == found.compared == 3
 
 
-def test_what_was_called_the_same_still_is() -> None:
-    first, second, _ = anonymized(secret_life().moments)
+def test_equal_names_stay_equal() -> None:
+    first, second, _ = anonymized(secret_life().cycles)
     assert isinstance(first.observation.target, TargetState)
     assert isinstance(second.observation.target, TargetState)
     assert first.observation.target.instances == second.observation.target.instances[:3]
@@ -92,14 +90,14 @@ def test_what_was_called_the_same_still_is() -> None:
 
 
 def test_cpu_stays_cpu() -> None:
-    """HPA has rules for it alone."""
-    (first, *_) = anonymized(secret_life().moments)
+    """The HPA has rules for it."""
+    (first, *_) = anonymized(secret_life().cycles)
     assert first.scaler is not None
-    assert [each.name for each in first.scaler.metrics] == ["cpu", "metric-1"]
+    assert [each.name for each in first.scaler.metrics] == ["cpu", "metricspec-1"]
 
 
-def test_another_resource_is_called_otherwise_wherever_it_stands() -> None:
-    """Its name is anybody's choice, and is what an instance's reservation is found by."""
+def test_another_resource_has_the_same_name_everywhere() -> None:
+    """The reservation of an instance is found by it."""
     life = Life(scaler=replace(scaler(replace(CPU_60, name="acme-gpu"), maximum=20), name="web"))
     reserved = {"acme-gpu": 1000}
     instances = tuple(
@@ -107,28 +105,29 @@ def test_another_resource_is_called_otherwise_wherever_it_stands() -> None:
         for each in ("web-1", "web-2")
     )
     life.see(Observation(TargetState(2, 2, instances), (samples({"web-1": 1200, "web-2": 1200}, life.now),)))
-    (renamed,) = anonymized(life.moments)
+    (renamed,) = anonymized(life.cycles)
     assert "acme" not in repr(renamed)
     assert renamed.decision is not None
-    assert (renamed.decision.metrics[0].name, renamed.decision.desired) == ("resource-1", 4)
+    name = renamed.decision.metrics[0].name
+    assert renamed.decision.desired == 4
     assert isinstance(renamed.observation.target, TargetState)
-    assert renamed.observation.target.instances[0].requests == {"resource-1": 1000}
+    assert renamed.observation.target.instances[0].requests == {name: 1000}
 
 
-def test_a_decision_that_was_another_one_stays_another_one() -> None:
-    """It may be what the case is about."""
+def test_a_decision_that_differs_from_the_record_still_differs() -> None:
+    """The case may be about it."""
     life = eventful()
-    made = life.moments[0].decision
+    made = life.cycles[0].decision
     assert made is not None
-    life.moments[0] = replace(life.moments[0], decision=replace(made, desired=7))
-    renamed = anonymized(life.moments[:1])
+    life.cycles[0] = replace(life.cycles[0], decision=replace(made, desired=7))
+    renamed = anonymized(life.cycles[:1])
     assert renamed[0].decision is not None
     assert renamed[0].decision.desired == 7
-    found = compare(Listed(renamed), [], NOW, life.now)
+    found = compared(renamed)
     assert [each.kind for each in found.findings] == [FindingKind.DIFFERENCE]
 
 
-def test_what_the_connections_limits_cut_stays_cut() -> None:
+def test_a_decision_that_the_limits_reduced_is_the_same() -> None:
     life = Life(size=8)
     life.cpu(60)
     life.now += timedelta(minutes=10)
@@ -136,8 +135,8 @@ def test_what_the_connections_limits_cut_stays_cut() -> None:
     standing = Standing("acme-fleet", ConnectionLimits(RemovalBudget(2, timedelta(minutes=5))))
     made = decide(life.scaler, seen, life.history, life.now)
     (cut,) = apply_limits([made], {"web": life.history}, standing, life.now).decisions
-    life.moments.append(Moment(life.now, seen, conclude(cut, Written(6)), life.history, life.scaler))
-    renamed = anonymized(life.moments)
-    found = compare(Listed(renamed), [], NOW, life.now)
+    life.cycles.append(Cycle(life.now, seen, conclude(cut, Written(6)), life.history, life.scaler))
+    renamed = anonymized(life.cycles)
+    found = compared(renamed)
     assert found.same == found.compared == 2
     assert "acme" not in repr(renamed)

@@ -1,4 +1,4 @@
-"""A case holds what was seen and decided, and gives the same decisions anywhere."""
+"""A case has observations and decisions, and gives the same decisions on any machine."""
 
 import gzip
 import json
@@ -23,19 +23,18 @@ from autoscaler.model import (
     Steering,
     Unchanged,
 )
-from autoscaler.whatif.case.errors import CaseError
 from autoscaler.whatif.case.reading import CasePast
-from autoscaler.whatif.case.writing import MOST_LINE_BYTES, write_case
-from autoscaler.whatif.compare.comparison import compare
-from autoscaler.whatif.past.past import FindingKind, Moment
-from autoscaler.whatif.replay.replay import Load, Replay
+from autoscaler.whatif.case.wire import MOST_LINE_BYTES, CaseError
+from autoscaler.whatif.case.writing import write_case
+from autoscaler.whatif.past.past import Cycle, FindingKind
+from autoscaler.whatif.replay.own import repeat
 from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, state, value
 from tests.replaced import replace
-from tests.whatif.pasts import Life
+from tests.whatif.pasts import Life, compared
 
 
 def eventful() -> Life:
-    """A bit of everything that a cycle can see and come to."""
+    """All kinds of observations and outcomes."""
     life = Life(scaler=scaler(CPU_60, QUEUE_15, maximum=20))
 
     def see(percent: int, queue: int, outcome: Any = None) -> None:
@@ -46,7 +45,7 @@ def eventful() -> Life:
     see(90, 30, TargetUnavailable("no answer"))
     see(90, 30, TargetDeferred("no time"))
     see(90, 30, Held(HoldReason("Rollout", "under way")))
-    see(90, 30, Conflict("somebody else"))
+    see(90, 30, Conflict("another writer"))
     see(90, 30, Unchanged())
     see(90, 30, Proposed(3))
     see(90, 30)
@@ -63,9 +62,9 @@ def eventful() -> Life:
     return life
 
 
-def written(folder: Path, moments: list[Moment], **more: Any) -> Path:
+def written(folder: Path, cycles: list[Cycle], **more: Any) -> Path:
     file = folder / "case.jsonl.gz"
-    write_case(file, "web", NOW, NOW + timedelta(hours=1), moments, **more)
+    write_case(file, "web", NOW, NOW + timedelta(hours=1), cycles, **more)
     return file
 
 
@@ -73,49 +72,48 @@ def texts_of(file: Path) -> str:
     return gzip.decompress(file.read_bytes()).decode()
 
 
-def comparable(moment: Moment) -> Any:
-    """Errors are equal when they are of one class and say the same."""
+def comparable(cycle: Cycle) -> Any:
+    """Errors are equal if they have the same class and message."""
 
-    def told(each: Any) -> Any:
+    def plain(each: Any) -> Any:
         return (type(each), str(each)) if isinstance(each, Exception) else each
 
-    seen, made = moment.observation, moment.decision
+    seen, made = cycle.observation, cycle.decision
     assert made is not None
     return (
-        moment.at,
-        told(seen.target),
-        tuple(map(told, seen.readings)),
+        cycle.at,
+        plain(seen.target),
+        tuple(map(plain, seen.readings)),
         seen.victims,
         replace(made, outcome=None),
-        told(made.outcome),
-        moment.history,
-        moment.scaler,
+        plain(made.outcome),
+        cycle.history,
+        cycle.scaler,
     )
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    """Every value, exactly."""
+def test_every_value_is_read_as_it_was_written(tmp_path: Path) -> None:
     life = eventful()
-    past = CasePast(written(tmp_path, life.moments))
-    assert [comparable(each) for each in past.moments()] == [comparable(each) for each in life.moments]
+    past = CasePast(written(tmp_path, life.cycles))
+    assert [comparable(each) for each in past.cycles()] == [comparable(each) for each in life.cycles]
     assert (past.name, past.header.anonymized) == ("web", False)
 
 
 def test_a_case_gives_the_same_decisions(tmp_path: Path) -> None:
     life = eventful()
-    found = compare(CasePast(written(tmp_path, life.moments)), [], NOW, life.now)
-    assert (found.same, found.compared) == (len(life.moments), len(life.moments))
+    found = compared(list(CasePast(written(tmp_path, life.cycles)).cycles()))
+    assert (found.same, found.compared) == (len(life.cycles), len(life.cycles))
     assert FindingKind.DIFFERENCE not in {each.kind for each in found.findings}
 
 
-def test_its_owner_alone_may_read_it(tmp_path: Path) -> None:
-    assert written(tmp_path, eventful().moments).stat().st_mode & 0o777 == 0o600
+def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
+    assert written(tmp_path, eventful().cycles).stat().st_mode & 0o777 == 0o600
 
 
-def test_a_file_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
+def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "case.jsonl.gz").write_text("mine")
     with pytest.raises(CaseError, match="already exists"):
-        written(tmp_path, eventful().moments)
+        written(tmp_path, eventful().cycles)
     assert (tmp_path / "case.jsonl.gz").read_text() == "mine"
 
 
@@ -125,7 +123,7 @@ def test_without_a_cycle_there_is_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error_with_its_reason(tmp_path: Path) -> None:
     with pytest.raises(CaseError, match=r"case cannot be written: No such file or directory$"):
         write_case(tmp_path / "no" / "case", "web", NOW, NOW, [])
 
@@ -141,22 +139,20 @@ def broken(folder: Path, lines: list[Any]) -> Path:
 
 
 def read(file: Path) -> str:
-    """What is wrong with it, by reading and deciding all of it."""
+    """The error of reading and deciding all of it."""
     with pytest.raises(CaseError) as caught:
         decided(file)
     return str(caught.value)
 
 
-def decided(file: Path) -> Replay:
-    """All of it decided again. Raises CaseError."""
-    own, past = Replay(None, Load.RECORDED), CasePast(file)
+def decided(file: Path) -> None:
+    """Decide all of it again. Raises CaseError."""
+    past = CasePast(file)
     with past.deciding():
-        for moment in past.moments():
-            own.step(moment)
-    return own
+        list(repeat(past.cycles()))
 
 
-def test_a_file_that_is_no_case_is_told_so(tmp_path: Path) -> None:
+def test_a_file_that_is_no_case_is_refused(tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.write_text("{}")
     assert "it is not gzip's" in read(plain)
@@ -166,18 +162,18 @@ def test_a_file_that_is_no_case_is_told_so(tmp_path: Path) -> None:
     assert "cannot be read" in read(tmp_path)
 
 
-def test_a_newer_case_names_the_remedy(tmp_path: Path) -> None:
+def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
     assert "newer version" in read(broken(tmp_path, [{"case": 2}]))
 
 
 def test_a_case_that_is_cut_off_says_after_which_line(tmp_path: Path) -> None:
-    file = written(tmp_path, eventful().moments)
+    file = written(tmp_path, eventful().cycles)
     file.write_bytes(file.read_bytes()[:-200])
     assert "is cut off" in read(file)
 
 
 def test_damaged_bytes_are_found(tmp_path: Path) -> None:
-    file = written(tmp_path, eventful().moments)
+    file = written(tmp_path, eventful().cycles)
     data = bytearray(file.read_bytes())
     for place in range(len(data) // 2, len(data) // 2 + 40):
         data[place] ^= 0x55
@@ -185,11 +181,11 @@ def test_damaged_bytes_are_found(tmp_path: Path) -> None:
     assert "damaged" in read(file) or "line" in read(file)
 
 
-def test_what_unpacks_without_end_is_broken_off(tmp_path: Path) -> None:
-    """A line that never ends is not held in memory."""
+def test_a_line_without_an_end_is_refused(tmp_path: Path) -> None:
+    """Before it fills the memory."""
     file = tmp_path / "bomb"
     with gzip.open(file, "wb") as bomb:
-        bomb.write(json.dumps(lines_of(written(tmp_path, eventful().moments))[0]).encode() + b"\n")
+        bomb.write(json.dumps(lines_of(written(tmp_path, eventful().cycles))[0]).encode() + b"\n")
         for _ in range(MOST_LINE_BYTES // 2**20 + 2):
             bomb.write(b" " * 2**20)
     assert read(file).endswith(f"line 2: it is longer than {MOST_LINE_BYTES:,} bytes")
@@ -213,21 +209,21 @@ def test_what_unpacks_without_end_is_broken_off(tmp_path: Path) -> None:
         (("decision", "conditions"), None, "line 3: "),
     ],
 )
-def test_values_that_are_wrong_are_told_by_their_line(
+def test_wrong_values_are_named_by_their_line(
     tmp_path: Path, place: tuple[str, ...], value: Any, expected: str
 ) -> None:
-    lines = lines_of(written(tmp_path, eventful().moments))
+    lines = lines_of(written(tmp_path, eventful().cycles))
     inner = lines[2]["cycle"]
     for key in place[:-1]:
         inner = inner[key]
     inner[place[-1]] = value
-    said = read(broken(tmp_path, lines))
-    assert expected in said
-    assert "line 3" in said
+    error = read(broken(tmp_path, lines))
+    assert expected in error
+    assert "line 3" in error
 
 
-def test_lines_that_are_out_of_place_are_told(tmp_path: Path) -> None:
-    lines = lines_of(written(tmp_path, eventful().moments))
+def test_misplaced_lines_are_refused(tmp_path: Path) -> None:
+    lines = lines_of(written(tmp_path, eventful().cycles))
     assert "before the configuration" in read(broken(tmp_path, [lines[0], lines[2]]))
     assert "either" in read(broken(tmp_path, [*lines[:2], {}]))
     assert "line 3" in read(broken(tmp_path, [*lines[:2], []]))
@@ -236,9 +232,9 @@ def test_lines_that_are_out_of_place_are_told(tmp_path: Path) -> None:
     assert "not valid JSON" in read(deep)
 
 
-def test_no_value_in_the_place_of_another_costs_more_than_a_message(tmp_path: Path) -> None:
-    """Each time some of a case's values are exchanged for odd ones."""
-    lines, chance = lines_of(written(tmp_path, eventful().moments)), random.Random(13)
+def test_odd_values_anywhere_are_read_or_refused(tmp_path: Path) -> None:
+    """Some values of a case are replaced, eighty times."""
+    lines, chance = lines_of(written(tmp_path, eventful().cycles)), random.Random(13)
     refused = 0
     for _ in range(80):
         damaged = json.loads(json.dumps(lines))
@@ -258,7 +254,7 @@ ODD: Final[tuple[Any, ...]] = (
 
 
 def damage(value: Any, chance: random.Random) -> None:
-    """Exchange one value anywhere in it, mostly for another one of its type: others are soon refused."""
+    """Replace a value anywhere in it, mostly by one of the same type: others are soon refused."""
     while True:
         key = chance.choice(list(value) if isinstance(value, dict) else range(len(value)))
         known = value[key]

@@ -1,4 +1,4 @@
-"""Two configurations side by side over a real state: `replay --against`, and what `diff` replays."""
+"""Two configurations side by side over a real state: `replay --against` and `diff`."""
 
 import json
 import re
@@ -18,12 +18,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Waves:
 
 @pytest.fixture(scope="module")
 def quick(world: Waves) -> str:
-    """The file with another window for `web`."""
+    """The configuration with another window for `web`."""
     return world.edited(SLOW, QUICK)
 
 
 def test_both_configurations_have_a_column(world: Waves, quick: str) -> None:
-    """Beside the sizes as they were; the one to compare with comes first."""
+    """After the recorded sizes; that of --against comes first."""
     said = world.run("replay", "web", "--candidate", quick, "--against", str(world.file))
     assert said.code == 0
     header = next(line for line in said.lines if line.lstrip().startswith("MEASURE"))
@@ -32,8 +32,8 @@ def test_both_configurations_have_a_column(world: Waves, quick: str) -> None:
     assert "by the metrics and targets of autoscaler.yaml, for all columns" in said.out
 
 
-def test_where_they_part_is_listed_with_both_sizes_and_reasons(world: Waves, quick: str) -> None:
-    """One keeps its size in the window, the other does not."""
+def test_differences_have_both_sizes_and_reasons(world: Waves, quick: str) -> None:
+    """Only one keeps its size in the window."""
     said = world.run("replay", "web", "--candidate", quick, "--against", str(world.file), "-o", "json")
     (web,) = json.loads(said.out)["replays"]
     assert web["divergences"]
@@ -48,8 +48,8 @@ def test_where_they_part_is_listed_with_both_sizes_and_reasons(world: Waves, qui
     assert "autoscaler.yaml: ScaleDownStabilized, " in text
 
 
-def test_the_same_configuration_never_parts(world: Waves) -> None:
-    """Files of one name are told apart by their paths."""
+def test_the_same_configuration_never_differs(world: Waves) -> None:
+    """Files with the same name are labelled by their paths."""
     folder = world.file.parent / "copy"
     folder.mkdir()
     copy = folder / world.file.name
@@ -59,22 +59,21 @@ def test_the_same_configuration_never_parts(world: Waves) -> None:
     assert f"{copy} and {world.file} never differ: every size is the same." in said.out
 
 
-def test_the_report_lists_where_they_part(world: Waves, quick: str, tmp_path: Path) -> None:
-    """Names in it are text: a file may be called anything."""
+def test_the_report_has_the_differences(world: Waves, quick: str, tmp_path: Path) -> None:
+    """Names of files are text in it."""
     odd = Path(quick).with_name("<b>new.yaml")
     odd.write_text(Path(quick).read_text())
     file = tmp_path / "report.html"
     arguments = ("--candidate", str(odd), "--against", str(world.file), "--html", str(file))
     assert world.run("replay", "web", *arguments).code == 0
     text = file.read_text()
-    section = text[text.index('id="divergences-0"') : text.index("To know of")]
+    section = text[text.index('id="divergences-0"') : text.index(">Findings<")]
     assert "autoscaler.yaml: ScaleDownStabilized, " in section
     assert "&lt;b&gt;new.yaml: " in section
     assert "<b>new" not in text
 
 
-def test_one_that_the_other_has_not_is_replayed_alone(world: Waves, tmp_path: Path) -> None:
-    """And this is said."""
+def test_an_autoscaler_of_one_configuration_is_replayed_alone(world: Waves) -> None:
     other = world.edited("name: web ", "name: old ", "old.yaml")
     said = world.run("replay", "web", "--candidate", str(world.file), "--against", other)
     assert said.code == 0
@@ -82,16 +81,14 @@ def test_one_that_the_other_has_not_is_replayed_alone(world: Waves, tmp_path: Pa
     assert "Where they differ" not in said.out
 
 
-def test_a_wrong_file_to_compare_with_is_shown_with_its_errors(world: Waves) -> None:
-    """As `check` does."""
+def test_an_invalid_file_is_shown_with_its_errors(world: Waves) -> None:
     wrong = world.edited("maxReplicas: 20", "maxReplicas: 0", "wrong.yaml")
     said = world.run("replay", "web", "--candidate", str(world.file), "--against", wrong)
     assert (said.code, said.out) == (1, "")
     assert "autoscalers[0].maxReplicas" in said.err
 
 
-def test_diff_shows_what_the_last_day_would_have_been(world: Waves, quick: str) -> None:
-    """Of an autoscaler whose sizes could be other ones."""
+def test_diff_replays_an_autoscaler_whose_sizes_could_differ(world: Waves, quick: str) -> None:
     said = world.run("diff", quick, "--against", str(world.file))
     assert said.code == 0
     assert said.lines[0] == "web: changed"
@@ -104,19 +101,18 @@ def test_diff_shows_what_the_last_day_would_have_been(world: Waves, quick: str) 
     assert after["measures"]["instanceHours"] < before["measures"]["instanceHours"]
 
 
-def test_diff_replays_nothing_that_comes_to_the_same_sizes(world: Waves) -> None:
-    """Labels do not."""
+def test_diff_does_not_replay_a_change_of_labels(world: Waves) -> None:
     said = world.run("diff", world.edited("team: shop", "team: cart", "label.yaml"), "--against", str(world.file))
     assert (said.code, said.err) == (0, "")
     assert "The last" not in said.out
 
 
-def test_a_past_that_is_not_known_does_not_keep_diff_from_the_rest(world: Waves, tmp_path: Path) -> None:
-    """Nothing is recorded of `jobs`; and there may be no state at all."""
+def test_diff_shows_changes_without_a_past(world: Waves, tmp_path: Path) -> None:
+    """Nothing is recorded of `jobs`, and there may be no state at all."""
     file = world.edited("averageValue: 15", "averageValue: 30", "jobs.yaml")
     said = world.run("diff", file, "--against", str(world.file))
     assert said.code == 0
-    assert "autoscaler 'jobs': the state has no detail of the time asked for" in said.err
+    assert "autoscaler 'jobs': the state has no detail of that time" in said.err
     assert "metrics[queue].external.target.averageValue" in said.out
     nowhere = Waves(world.file, world.since, world.env | {"STATE_DIRECTORY": str(tmp_path / "none")})
     said = nowhere.run("diff", file, "--against", str(world.file))
@@ -126,7 +122,7 @@ def test_a_past_that_is_not_known_does_not_keep_diff_from_the_rest(world: Waves,
 
 
 def test_against_a_case_needs_a_configuration(world: Waves, tmp_path: Path) -> None:
-    """There would be nothing to compare."""
+    """There is nothing to compare."""
     said = world.run("replay", "--case", str(tmp_path / "case"), "--against", str(world.file))
     assert said.code == 2
     assert "--against" in said.err

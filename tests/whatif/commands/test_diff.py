@@ -1,4 +1,4 @@
-"""`autoscaler diff`: a configuration against the one that runs, or against another file."""
+"""`autoscaler diff`: a configuration compared with the running one, or with another file."""
 
 import json
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ CONFIGURATION = HEAD + WEB + JOBS + BROKEN
 
 @pytest.fixture(scope="module")
 def online(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """A daemon that runs CONFIGURATION, and has decided about each autoscaler."""
+    """A daemon with CONFIGURATION that has decided about each autoscaler."""
     folder = tmp_path_factory.mktemp("online")
     scalers = load(write(folder / "autoscaler.yaml", CONFIGURATION)).autoscalers
     with open_state(folder / "state") as state:
@@ -70,7 +70,7 @@ def without_daemon(scene: Scene, *arguments: str) -> Said:
 
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
-    """The configuration that runs, as a file."""
+    """The running configuration as a file."""
     return write(tmp_path / "autoscaler.yaml", CONFIGURATION)
 
 
@@ -86,7 +86,7 @@ def edited(path: Path, before: str, after: str) -> Path:
 
 
 def test_a_key_that_changes_is_shown_with_both_values(online: Scene, written: Path) -> None:
-    """Against what runs: the file that it was loaded from may have been overwritten already."""
+    """Compared with what runs: the file of the daemon may have been overwritten."""
     said = online.run("diff", str(edited(written, "averageUtilization: 60", "averageUtilization: 70")), "--no-replay")
     assert said.code == 0
     assert said.lines == [
@@ -99,13 +99,13 @@ def test_a_key_that_changes_is_shown_with_both_values(online: Scene, written: Pa
 
 
 def test_the_same_configuration_changes_nothing(online: Scene, written: Path) -> None:
-    """So that a reload can be known to be harmless."""
+    """The operator knows that a reload is harmless."""
     said = online.run("diff", str(written))
     assert (said.code, said.out) == (0, "autoscalers: 3 as before\n")
 
 
-def test_the_exit_code_says_whether_something_changes_where_it_is_asked_for(online: Scene, written: Path) -> None:
-    """For a pipeline that loads a file only if it has to; as of `git diff`. A failure is neither."""
+def test_the_exit_code_says_whether_something_changes(online: Scene, written: Path) -> None:
+    """As with `git diff --exit-code`, for a pipeline that loads a file only if necessary. A failure is 2."""
     new = edited(written, "maxReplicas: 10", "maxReplicas: 12")
     for options in ((), ("-o", "json"), ("jobs",)):
         assert online.run("diff", str(written), "--exit-code", *options).code == 0
@@ -117,38 +117,35 @@ def test_the_exit_code_says_whether_something_changes_where_it_is_asked_for(onli
     assert online.run("diff", str(written.with_name("none.yaml")), "--exit-code").code == 2
 
 
-def test_it_needs_no_daemon(online: Scene, written: Path) -> None:
-    """Then against what ran last, and it says so."""
+def test_without_a_daemon_the_last_configuration_is_compared(online: Scene, written: Path) -> None:
     said = without_daemon(online, "diff", str(edited(written, "maxReplicas: 10", "maxReplicas: 12")))
     assert said.code == 0
     assert said.lines[2].split() == ["maxReplicas", "10", "12"]
     assert "the following is from its state" in said.err
 
 
-def test_autoscalers_come_and_go(online: Scene, written: Path) -> None:
-    """By name."""
+def test_added_and_removed_autoscalers_are_listed(online: Scene, written: Path) -> None:
     said = online.run("diff", str(edited(written, "name: jobs", "name: tasks")))
     assert said.lines == ["jobs: removed", "", "tasks: added", "", "autoscalers: 1 added, 1 removed, 2 as before"]
 
 
 def test_two_files_are_compared_without_a_daemon(online: Scene, written: Path) -> None:
-    """What stands outside of `autoscalers` is named, too."""
+    """Keys outside of `autoscalers` are named, too."""
     new = edited(written, "adapters:", "state: {retention: 7d}\nadapters:")
     said = without_daemon(online, "diff", str(new), "--against", str(written))
     assert (said.code, said.err) == (0, "")
     assert said.lines == ["also changed: state.retention", "autoscalers: 3 as before"]
 
 
-def test_names_choose(online: Scene, written: Path) -> None:
-    """One that is in neither is an error that names a near one."""
+def test_names_choose_autoscalers(online: Scene, written: Path) -> None:
+    """An unknown name is an error with a suggestion."""
     new = edited(written, "averageUtilization: 60", "averageUtilization: 70")
     assert online.run("diff", str(new), "jobs").lines == ["autoscalers: 1 as before"]
     said = online.run("diff", str(new), "wob")
     assert (said.code, said.err) == (1, "there is no autoscaler 'wob'; did you mean web?\n")
 
 
-def test_json_holds_the_same(online: Scene, written: Path) -> None:
-    """For scripts."""
+def test_json_has_the_same(online: Scene, written: Path) -> None:
     new = edited(written, "averageUtilization: 60", "averageUtilization: 70")
     found = json.loads(online.run("diff", str(new), "-o", "json").out)
     assert found["sections"] is None
@@ -160,14 +157,13 @@ def test_json_holds_the_same(online: Scene, written: Path) -> None:
     ]
 
 
-def test_a_wrong_file_is_shown_with_all_its_errors(online: Scene, written: Path) -> None:
-    """As `check` does."""
+def test_an_invalid_file_is_shown_with_all_its_errors(online: Scene, written: Path) -> None:
     said = online.run("diff", str(edited(written, "maxReplicas: 10", "maxReplicas: 1")))
     assert said.code == 1
     assert "maxReplicas: 1 is below minReplicas 2" in said.err
 
 
-def test_a_state_that_cannot_be_read_says_what_else_can_be_done(tmp_path: Path, written: Path, online: Scene) -> None:
+def test_without_a_readable_state_the_error_names_the_alternative(tmp_path: Path, written: Path, online: Scene) -> None:
     """The daemon may run as another user."""
     said = online.run("diff", str(written), STATE_DIRECTORY=str(tmp_path / "none"))
     assert said.code == 1

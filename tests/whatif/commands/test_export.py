@@ -1,4 +1,4 @@
-"""`autoscaler export`, and `autoscaler replay --case` of what it wrote."""
+"""`autoscaler export` and `autoscaler replay --case`."""
 
 import gzip
 import json
@@ -21,10 +21,10 @@ def exported(scene: Scene, folder: Path, *options: str) -> Path:
 
 @pytest.mark.parametrize("scene", ["offline", "online"])
 @pytest.mark.parametrize("options", [(), ("--anonymize",)])
-def test_a_case_gives_the_same_decisions_elsewhere(
+def test_a_case_gives_the_same_decisions_on_any_machine(
     scene: str, options: tuple[str, ...], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """Without the state that it is from."""
+    """Without the state that it comes from."""
     file = exported(request.getfixturevalue(scene), tmp_path, *options)
     elsewhere: Scene = request.getfixturevalue("offline")
     said = elsewhere.run("replay", "--case", str(file), STATE_DIRECTORY=str(tmp_path / "none"))
@@ -42,7 +42,7 @@ def test_a_candidate_can_be_tried_on_a_case(offline: Scene, tmp_path: Path) -> N
     assert "new.yaml never-ran" in said.out
 
 
-def test_a_decision_that_is_another_one_now_is_exit_code_1(offline: Scene, tmp_path: Path) -> None:
+def test_a_different_decision_is_exit_code_1(offline: Scene, tmp_path: Path) -> None:
     file = exported(offline, tmp_path)
     lines = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
     lines[0]["program"] = "0.0.1"
@@ -51,11 +51,11 @@ def test_a_decision_that_is_another_one_now_is_exit_code_1(offline: Scene, tmp_p
     said = offline.run("replay", "--case", str(file))
     assert said.code == 1
     assert "3 of 4 recorded decisions are the same when decided again" in said.out
-    assert "difference: decided otherwise than it was recorded: desired; desired 6 for 9" in said.out
+    assert "difference: the decision differs from the record: desired; desired 6 for 9" in said.out
     assert "is of version 0.0.1; this is" in said.err
 
 
-def test_what_cannot_be_read_is_told_without_a_traceback(offline: Scene, tmp_path: Path) -> None:
+def test_an_unreadable_case_is_an_error_without_a_traceback(offline: Scene, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello")
     said = offline.run("replay", "--case", str(tmp_path / "text"))
     assert (said.code, said.out) == (1, "")
@@ -63,7 +63,7 @@ def test_what_cannot_be_read_is_told_without_a_traceback(offline: Scene, tmp_pat
 
 
 def test_a_case_without_a_cycle_has_nothing_to_replay(offline: Scene, tmp_path: Path) -> None:
-    """As a file that was cut after its first line, and packed again."""
+    """A file that was cut after its first line and compressed again."""
     file = exported(offline, tmp_path)
     file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes()).splitlines(keepends=True)[0]))
     said = offline.run("replay", "--case", str(file))
@@ -71,8 +71,8 @@ def test_a_case_without_a_cycle_has_nothing_to_replay(offline: Scene, tmp_path: 
     assert "autoscaler 'web': no cycle is known" in said.err
 
 
-def test_a_case_that_can_be_decided_and_not_shown_costs_a_message(offline: Scene, tmp_path: Path) -> None:
-    """A policy so long that it leads past the last year there is, once an explanation asks when it allows more."""
+def test_a_case_that_cannot_be_explained_is_an_error(offline: Scene, tmp_path: Path) -> None:
+    """The period of a policy ends after the last year that exists."""
     policy = {"type": "Pods", "value": 1, "period": "P999999999D"}
     rules = {"stabilization_window": "PT0S", "select_policy": "Max", "policies": [policy]}
     said = reported(offline, tmp_path, 1, configuration={"behavior": {"scale_down": rules}})
@@ -80,14 +80,14 @@ def test_a_case_that_can_be_decided_and_not_shown_costs_a_message(offline: Scene
     assert "nothing can be made of its values: OverflowError" in said.err
 
 
-def test_a_report_holds_what_is_no_character_as_a_question_mark(offline: Scene, tmp_path: Path) -> None:
+def test_a_report_has_a_question_mark_for_a_lone_surrogate(offline: Scene, tmp_path: Path) -> None:
     said = reported(offline, tmp_path, 0, autoscaler="web\ud800")
     assert (said.code, said.err) == (0, "")
     assert "web?" in (tmp_path / "report.html").read_text()
 
 
 def reported(scene: Scene, folder: Path, number: int, **values: Any) -> Said:
-    """What `replay` says of a case with other values in one of its lines, when it writes a report."""
+    """`replay` of a case with other values in one of its lines, with a report."""
     file = exported(scene, folder)
     lines = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
     for key, value in values.items():
@@ -96,7 +96,7 @@ def reported(scene: Scene, folder: Path, number: int, **values: Any) -> Said:
     return scene.run("replay", "--case", str(file), "--html", str(folder / "report.html"))
 
 
-def test_options_that_do_not_fit_together_are_refused(offline: Scene, tmp_path: Path) -> None:
+def test_contradictory_options_are_refused(offline: Scene, tmp_path: Path) -> None:
     file = str(exported(offline, tmp_path))
     assert offline.run("replay", "--case", file, "--since", "1h").code == 2
     assert offline.run("replay", "web", "--case", file).code == 2
@@ -104,19 +104,19 @@ def test_options_that_do_not_fit_together_are_refused(offline: Scene, tmp_path: 
     assert offline.run("export", "web").code == 2
 
 
-def test_a_name_that_nobody_knows_names_the_nearest(offline: Scene, tmp_path: Path) -> None:
+def test_an_unknown_name_is_an_error_with_a_suggestion(offline: Scene, tmp_path: Path) -> None:
     said = offline.run("export", "wbe", "--output-file", str(tmp_path / "case"))
     assert (said.code, said.err) == (1, "there is no autoscaler 'wbe'; did you mean web?\n")
 
 
-def test_a_file_that_is_there_is_not_written_over(offline: Scene, tmp_path: Path) -> None:
+def test_an_existing_file_is_not_overwritten(offline: Scene, tmp_path: Path) -> None:
     file = exported(offline, tmp_path)
     said = offline.run("export", "web", "--output-file", str(file))
     assert (said.code, said.err) == (1, f"{file} already exists; name another file\n")
 
 
-def test_a_time_without_cycles_makes_no_file(offline: Scene, tmp_path: Path) -> None:
+def test_a_time_without_cycles_writes_no_file(offline: Scene, tmp_path: Path) -> None:
     said = offline.run("export", "web", "--output-file", str(tmp_path / "case"), "--since", "48h", "--until", "24h")
     assert said.code == 1
-    assert "no cycle of the time asked for" in said.err
+    assert "no cycle of that time" in said.err
     assert not (tmp_path / "case").exists()

@@ -1,4 +1,4 @@
-"""`autoscaler replay`: a configuration tried over what a daemon recorded."""
+"""`autoscaler replay` over the state of a daemon."""
 
 import json
 import re
@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.scene import Scene, ServedScene
+from tests.cli.scene import Scene
 
 
 def candidate(folder: Path, **changes: Any) -> str:
-    """A file with the scene's autoscaler `web`, some of it otherwise."""
+    """A file with the scene's autoscaler `web` and these changes."""
     cpu = {
         "name": "cpu",
         "query": {"expr": "vector(0)"},
@@ -39,14 +39,14 @@ def candidate(folder: Path, **changes: Any) -> str:
 
 
 def columns(out: str) -> dict[str, list[str]]:
-    """The table's rows, by their measures: the cell of each column."""
+    """The rows of the table: measure -> cells."""
     found = [re.split(r" {3,}", line.strip()) for line in out.splitlines()]
     return {cells[0]: cells[1:] for cells in found if len(cells) == 3}
 
 
 @pytest.mark.parametrize("command", ["offline", "online"])
-def test_a_candidate_is_set_beside_what_happened(command: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """Whether or not the daemon runs: the state is read beside it."""
+def test_a_candidate_is_compared_with_the_past(command: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """While the daemon runs, and without it."""
     scene: Scene = request.getfixturevalue(command)
     said = scene.run("replay", "web", "--candidate", candidate(tmp_path, maxReplicas=4), "--load", "recorded")
     assert said.code == 0
@@ -59,20 +59,20 @@ def test_a_candidate_is_set_beside_what_happened(command: str, request: pytest.F
     assert found["time at maximum"] == ["0s (0.0%)", "30s (50.0%)"]
 
 
-def test_a_name_that_is_not_in_the_file_names_the_nearest(offline: Scene, tmp_path: Path) -> None:
+def test_an_unknown_name_is_an_error_with_a_suggestion(offline: Scene, tmp_path: Path) -> None:
     said = offline.run("replay", "wbe", "--candidate", candidate(tmp_path))
     assert (said.code, said.out) == (1, "")
     assert said.err == f"{tmp_path / 'new.yaml'} has no autoscaler 'wbe'; did you mean `web`?\n"
 
 
-def test_one_without_a_past_costs_itself_alone(offline: Scene, tmp_path: Path) -> None:
+def test_an_autoscaler_without_a_past_does_not_affect_the_others(offline: Scene, tmp_path: Path) -> None:
     said = offline.run("replay", "--candidate", candidate(tmp_path), "--load", "recorded")
     assert said.code == 1
     assert "as it was" in said.out
-    assert "autoscaler 'never-ran': the state has no detail of the time asked for: none of it at all" in said.err
+    assert "autoscaler 'never-ran': the state has no detail of that time: it has none at all" in said.err
 
 
-def test_a_time_that_the_state_does_not_reach_is_said(offline: Scene, tmp_path: Path) -> None:
+def test_a_time_before_the_state_is_an_error(offline: Scene, tmp_path: Path) -> None:
     file = candidate(tmp_path)
     said = offline.run("replay", "web", "--candidate", file, "--since", "48h", "--until", "24h")
     assert (said.code, said.out) == (1, "")
@@ -80,41 +80,43 @@ def test_a_time_that_the_state_does_not_reach_is_said(offline: Scene, tmp_path: 
 
 
 def test_a_time_without_a_cycle_is_an_error(offline: Scene, tmp_path: Path) -> None:
-    """A table without a figure, and exit code 0, would read as if all had been well."""
+    """An empty table with exit code 0 would look like success."""
     file = candidate(tmp_path)
     said = offline.run("replay", "web", "--candidate", file, "--since", "2999-01-01", "--until", "2999-01-02")
     assert (said.code, said.out) == (1, "")
     assert said.err.startswith("autoscaler 'web': no cycle is known from 2999-01-0")
 
 
-def test_prometheus_is_not_asked_for_half_a_century(offline: Scene, tmp_path: Path) -> None:
-    """Every cycle of it would take memory, and a query for some thousand of them an answer."""
+def test_too_long_a_time_is_not_read_from_prometheus(offline: Scene, tmp_path: Path) -> None:
+    """Every cycle would take memory."""
     said = offline.run("replay", "web", "--candidate", candidate(tmp_path), "--since", "1975-01-01")
-    assert said.code == 0  # what the state has is replayed
-    assert "cycles of 15s, and at most 3,000,000 are asked of Prometheus; shorten it with --since" in said.err
+    assert said.code == 0  # the state is replayed
+    assert "cycles of 15s, and at most 3,000,000 are read from Prometheus; shorten it with --since" in said.err
 
 
-def test_prometheus_is_not_asked_for_what_has_not_come_yet(offline: Scene, tmp_path: Path) -> None:
+def test_a_future_time_is_not_read_from_prometheus(offline: Scene, tmp_path: Path) -> None:
     times = ("--since", "2999-01-01", "--until", "2999-01-02")
     said = offline.run("replay", "web", "--candidate", candidate(tmp_path), *times, "--prometheus", "default")
     assert (said.code, said.out) == (1, "")
-    assert said.err == "autoscaler 'web': the time asked for has not come yet; ask for another one\n"
+    assert said.err == "autoscaler 'web': the time is in the future; give another one\n"
 
 
-def test_arguments_that_are_wrong_are_refused(online: ServedScene, tmp_path: Path) -> None:
-    file = candidate(tmp_path)
-    for wrong in (
+@pytest.mark.parametrize(
+    "wrong",
+    [
         ["--since", "1h", "--until", "2h"],
         ["--since", "soon"],
         ["--since", "9999-01-01", "--until", "9999-12-31T23:59:59Z"],
         ["--start-up", "x"],
         ["--termination", "x"],
         ["--load", "heavy"],
-    ):
-        assert online.run("replay", "web", "--candidate", file, *wrong).code == 2
+    ],
+)
+def test_invalid_arguments_are_refused(offline: Scene, tmp_path: Path, wrong: list[str]) -> None:
+    assert offline.run("replay", "web", "--candidate", candidate(tmp_path), *wrong).code == 2
 
 
-def test_a_file_that_does_not_load_says_where(offline: Scene, tmp_path: Path) -> None:
+def test_an_invalid_file_is_shown_with_its_errors(offline: Scene, tmp_path: Path) -> None:
     said = offline.run("replay", "web", "--candidate", candidate(tmp_path, maxReplicas=1))
     assert said.code == 1
     assert "autoscalers[0].maxReplicas" in said.err
@@ -126,7 +128,7 @@ def test_a_gap_is_listed_with_its_time(offline: Scene, tmp_path: Path) -> None:
     assert "gap: no cycle is known for 23h59m" in said.out
 
 
-def test_programs_read_the_same_as_json_and_as_yaml(offline: Scene, tmp_path: Path) -> None:
+def test_json_and_yaml_have_the_same(offline: Scene, tmp_path: Path) -> None:
     asked = ("replay", "web", "--candidate", candidate(tmp_path), "--load", "recorded", "--until", "2030-01-01")
     first = json.loads(offline.run(*asked, "-o", "json").out)["replays"][0]
     assert [each["label"] for each in first["candidates"]] == ["as it was", "new.yaml"]
@@ -136,8 +138,8 @@ def test_programs_read_the_same_as_json_and_as_yaml(offline: Scene, tmp_path: Pa
     assert second["series"] == first["series"]
 
 
-def test_the_output_says_which_times_of_instances_were_used(offline: Scene, tmp_path: Path) -> None:
-    """And what tells them: in the table, as JSON, and in the report."""
+def test_the_output_names_the_times_of_instances_with_their_sources(offline: Scene, tmp_path: Path) -> None:
+    """In the table, as JSON, and in the report."""
     report = tmp_path / "report.html"
     asked = ("replay", "web", "--candidate", candidate(tmp_path))
     said = offline.run(*asked, "--start-up", "20s")
@@ -160,7 +162,7 @@ def test_a_report_is_written_beside_the_table(offline: Scene, tmp_path: Path) ->
     assert "The size was 3 and was set to 6." in page
 
 
-def test_a_report_that_cannot_be_written_fails_and_leaves_the_table(offline: Scene, tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_written_is_an_error_after_the_table(offline: Scene, tmp_path: Path) -> None:
     file = tmp_path / "nowhere" / "report.html"
     said = offline.run("replay", "web", "--candidate", candidate(tmp_path), "--html", str(file))
     assert said.code == 1
@@ -168,8 +170,8 @@ def test_a_report_that_cannot_be_written_fails_and_leaves_the_table(offline: Sce
     assert said.err.endswith(f"the report could not be written to {file}: No such file or directory\n")
 
 
-def test_a_metric_that_the_daemon_did_not_ask_for_is_asked_of_prometheus(offline: Scene, tmp_path: Path) -> None:
-    """Where that gives no answer, it has no value, and the reason is said."""
+def test_a_metric_that_the_daemon_did_not_query_is_read_from_prometheus(offline: Scene, tmp_path: Path) -> None:
+    """Without an answer it has no value, with the reason."""
     queue = {"metric": {"name": "queue"}, "query": {"expr": "queue"}, "target": {"type": "Value", "value": 1}}
     file = candidate(tmp_path, metrics=[{"type": "External", "external": queue}])
     said = offline.run("replay", "web", "--candidate", file)
@@ -179,7 +181,7 @@ def test_a_metric_that_the_daemon_did_not_ask_for_is_asked_of_prometheus(offline
 
 
 def test_the_running_configuration_says_where_the_state_is(offline: Scene, tmp_path: Path) -> None:
-    """A candidate may name another state, which is not read."""
+    """The state of the candidate is not read."""
     running = candidate(tmp_path)
     moved = tmp_path / "moved.yaml"
     moved.write_text(f"state: {{url: 'sqlite:///{tmp_path}/none/state.db'}}\n" + Path(running).read_text())
@@ -191,7 +193,7 @@ def test_the_running_configuration_says_where_the_state_is(offline: Scene, tmp_p
 
 
 def test_without_a_candidate_the_running_configuration_is_replayed(offline: Scene, tmp_path: Path) -> None:
-    """As `check`, `tune` and `diff` take it from `--config.file`."""
+    """That of `--config.file`."""
     said = offline.run("replay", "web", "--config.file", candidate(tmp_path), "--load", "recorded")
     assert said.code == 0, said.err
     assert columns(said.out)["MEASURE"] == ["as it was", "new.yaml"]

@@ -1,4 +1,4 @@
-"""`autoscaler replay` of what the state does not have: from Prometheus, with its answers kept."""
+"""`autoscaler replay` from Prometheus, with cached answers."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -17,13 +17,13 @@ BEGIN = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=3)
 
 
 def every(value: float) -> list[tuple[datetime, float]]:
-    """Of one hour."""
+    """For one hour."""
     return [(BEGIN + timedelta(seconds=15 * number), value) for number in range(240)]
 
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
-    """Two instances that are each twice as busy as they should be."""
+    """Two instances, each twice as busy as its target."""
     history = {f'busy{{job="web",instance="{name}:80"}}': every(2.0) for name in ("a", "b")}
     history |= {'autoscaler_current_replicas{autoscaler="pool"}': every(2.0)}
     with running_prometheus(tmp_path_factory.mktemp("prometheus"), history=openmetrics(history)) as server:
@@ -57,27 +57,27 @@ def hour(folder: Path, url: str, *more: str) -> list[str]:
 
 
 @pytest.mark.parametrize("more", [[], ["--prometheus", "storage"]], ids=["no detail", "named"])
-def test_what_the_state_does_not_have_is_read_from_prometheus(
+def test_what_the_state_lacks_is_read_from_prometheus(
     offline: Scene, prometheus: PrometheusServer, tmp_path: Path, more: list[str]
 ) -> None:
-    """The output says so, and what was inferred."""
+    """The output names the source and what was inferred."""
     said = offline.run(*hour(tmp_path, prometheus.url, *more))
     assert (said.code, said.err) == (0, "")
     assert f"from the prometheus {'storage' if more else 'default'}: " in said.out
     assert "instances: those with a sample of metric 'busy'" in " ".join(said.out.split())
 
 
-def test_its_answers_are_kept_for_the_next_time(offline: Scene, prometheus: PrometheusServer, tmp_path: Path) -> None:
+def test_answers_are_cached_for_the_next_time(offline: Scene, prometheus: PrometheusServer, tmp_path: Path) -> None:
     first = offline.run(*hour(tmp_path, prometheus.url))
     again = offline.run(*hour(tmp_path, "http://127.0.0.1:1"))
     assert first.code == 0
-    assert again.code == 1  # another server's answers are not taken for its own
+    assert again.code == 1  # the answers belong to another server
     files = sorted((tmp_path / "cache").iterdir())
     assert offline.run(*hour(tmp_path, prometheus.url)).out == first.out
     assert sorted((tmp_path / "cache").iterdir()) == files
 
 
-def test_a_source_that_is_not_in_the_file_names_the_nearest(
+def test_an_unknown_source_is_an_error_with_a_suggestion(
     offline: Scene, prometheus: PrometheusServer, tmp_path: Path
 ) -> None:
     said = offline.run(*hour(tmp_path, prometheus.url, "--prometheus", "storages"))
@@ -85,13 +85,11 @@ def test_a_source_that_is_not_in_the_file_names_the_nearest(
     assert said.err == "there is no Prometheus source 'storages'; did you mean storage?\n"
 
 
-def test_a_query_for_the_size_that_is_refused_is_said(
-    offline: Scene, prometheus: PrometheusServer, tmp_path: Path
-) -> None:
+def test_a_refused_query_for_the_size_is_an_error(offline: Scene, prometheus: PrometheusServer, tmp_path: Path) -> None:
     said = offline.run(*hour(tmp_path, prometheus.url, "--size", "count("))
     assert said.code == 1
     assert "the query for the size of autoscaler 'pool': prometheus 'default' answered HTTP 400" in said.err
 
 
-def test_the_options_do_not_go_with_a_case(offline: Scene, tmp_path: Path) -> None:
+def test_the_options_cannot_be_combined_with_a_case(offline: Scene, tmp_path: Path) -> None:
     assert offline.run("replay", "--case", str(tmp_path / "x"), "--prometheus", "default").code == 2

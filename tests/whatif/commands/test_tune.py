@@ -1,4 +1,4 @@
-"""`autoscaler tune`: the values that would have cost least, over a real state, in real processes."""
+"""`autoscaler tune` over a real state, in real processes."""
 
 import json
 import math
@@ -28,8 +28,8 @@ def tuned(world: Waves, *arguments: str) -> Any:
     return json.loads(said.out)
 
 
-def test_the_choice_is_printed_as_yaml_that_can_take_the_place_of_the_entry(world: Waves, tmp_path: Path) -> None:
-    """And says nothing else than what was chosen."""
+def test_the_choice_is_printed_as_yaml_that_can_replace_the_entry(world: Waves, tmp_path: Path) -> None:
+    """It changes nothing but the choice."""
     found = tuned(world, *QUICK, "--max-unserved", "20%")
     assert found["choice"]
     assert found["keepsLimit"]
@@ -43,7 +43,7 @@ def test_the_choice_is_printed_as_yaml_that_can_take_the_place_of_the_entry(worl
     assert load(tmp_path / "chosen.yaml").autoscalers[0].labels == (("team", "shop"),)
 
 
-def test_a_choice_that_was_refuted_is_not_printed_as_yaml(tmp_path: Path) -> None:
+def test_a_refuted_choice_is_not_printed_as_yaml(tmp_path: Path) -> None:
     """One block has fast waves, which a choice for slow ones follows too closely."""
     world = waves(tmp_path, cpu=lambda cycle: 400 + 300 * math.sin(cycle / 2) if 120 <= cycle < 140 else slow(cycle))
     asked = ("--candidates", "24", "--keep", "policies", "--max-unserved", "10%")
@@ -59,21 +59,19 @@ def test_a_choice_that_was_refuted_is_not_printed_as_yaml(tmp_path: Path) -> Non
 
 
 def test_the_same_seed_gives_the_same_answer_on_any_number_of_processes(world: Waves) -> None:
-    """Each candidate is evaluated by itself."""
+    """A score depends on its candidate alone."""
     begin = ("--since", (datetime.now(UTC) - timedelta(minutes=50)).isoformat())
     one, other = (tuned(world, *QUICK, *begin, "--seed", "5", "--processes", count) for count in ("1", "3"))
     assert one == other
     assert tuned(world, *QUICK, *begin, "--seed", "6")["tried"] != one["tried"]
 
 
-def test_the_text_names_the_best_choices_and_what_was_held_back(world: Waves) -> None:
-    """Without a terminal there is no plot, and the lines are not wrapped."""
+def test_the_text_has_the_best_candidates_and_the_parts_of_the_history(world: Waves) -> None:
     said = world.run("tune", "web", "--config.file", str(world.file), *QUICK, "--max-unserved", "20")
     assert (said.code, said.err) == (0, "")
     assert said.lines[0] == "web"
     assert "at most 20% of the demand unserved" in said.lines[1]
     assert said.lines[2].startswith("Instances: start-up time ")
-    assert "┤" not in said.out
     assert sum(line.startswith("choice") for line in said.lines) == 1
     assert any(line.startswith("held back, ") for line in said.lines)
     assert any(line.startswith("In the worst of the 4 blocks that were held back, ") for line in said.lines)
@@ -81,8 +79,8 @@ def test_the_text_names_the_best_choices_and_what_was_held_back(world: Waves) ->
     assert "less than a day" in said.out
 
 
-def test_what_leaves_is_paid_for_on_any_number_of_processes(world: Waves) -> None:
-    """And the output says which times were used."""
+def test_leaving_instances_are_paid_for_on_any_number_of_processes(world: Waves) -> None:
+    """The output names the time."""
     begin = ("--since", (datetime.now(UTC) - timedelta(minutes=50)).isoformat())
     at_once = tuned(world, *QUICK, *begin, "--termination", "0")
     one, other = (tuned(world, *QUICK, *begin, "--termination", "2m", "--processes", count) for count in ("1", "3"))
@@ -92,8 +90,7 @@ def test_what_leaves_is_paid_for_on_any_number_of_processes(world: Waves) -> Non
         assert one[part]["inForce"]["instanceHours"] > at_once[part]["inForce"]["instanceHours"]
 
 
-def test_a_limit_that_nothing_keeps_is_said(world: Waves) -> None:
-    """The choice is then the nearest to it."""
+def test_a_limit_that_no_candidate_keeps_is_named(world: Waves) -> None:
     said = world.run("tune", "web", "--config.file", str(world.file), "--candidates", "3", "--max-unserved", "0%")
     assert said.code == 0
     assert "No candidate keeps the limit of 0%" in said.out
@@ -103,19 +100,19 @@ def test_a_limit_that_nothing_keeps_is_said(world: Waves) -> None:
     ("arguments", "message"),
     [
         (["nobody"], "there is no autoscaler 'nobody'"),
-        (["jobs"], "autoscaler 'jobs': the state has no detail of the time asked for"),
+        (["jobs"], "autoscaler 'jobs': the state has no detail of that time"),
         (["web", "--since", "3m"], "at least 120 are needed: look further back with --since"),
     ],
 )
-def test_what_cannot_be_tuned_says_why(world: Waves, arguments: list[str], message: str) -> None:
-    """Exit code 1."""
+def test_an_autoscaler_that_cannot_be_tuned_is_an_error_with_the_reason(
+    world: Waves, arguments: list[str], message: str
+) -> None:
     said = world.run("tune", *arguments, "--config.file", str(world.file))
     assert (said.code, said.out) == (1, "")
     assert message in said.err
 
 
-def test_a_query_that_was_not_asked_then_is_named(world: Waves) -> None:
-    """Nothing is known of its values."""
+def test_a_query_without_history_is_named(world: Waves) -> None:
     file = world.edited("expr: vector(0)", "expr: vector(1)", "other.yaml")
     said = world.run("tune", "web", "--config.file", file)
     assert said.code == 1
@@ -136,6 +133,5 @@ def test_a_query_that_was_not_asked_then_is_named(world: Waves) -> None:
         ["--keep", "target", "--keep", "stabilization", "--keep", "tolerance", "--keep", "policies"],
     ],
 )
-def test_wrong_arguments_are_refused(world: Waves, wrong: list[str]) -> None:
-    """Exit code 2."""
+def test_invalid_arguments_are_refused(world: Waves, wrong: list[str]) -> None:
     assert world.run("tune", "web", "--config.file", str(world.file), *wrong).code == 2

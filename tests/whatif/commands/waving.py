@@ -1,4 +1,4 @@
-"""A state with an hour of a load that comes and goes, and the configuration that it ran with."""
+"""A state with an hour of a load in waves, and its configuration."""
 
 import math
 from collections.abc import Callable
@@ -43,22 +43,22 @@ CYCLES = 240
 
 @dataclass(frozen=True)
 class Waves:
-    """The state, the file, and the command line on top."""
+    """The state and the configuration, for commands."""
 
     file: Path
     since: str
-    """Of the first cycle; what is before it would be asked of a Prometheus."""
+    """The time of the first cycle. The time before it would be read from Prometheus."""
     env: dict[str, str] = field(default_factory=dict)
 
     def run(self, *arguments: str) -> Said:
-        """A command in this process, since the first cycle unless it says otherwise; no terminal, and no daemon."""
+        """Run a command in this process without terminal and daemon; by default since the first cycle."""
         asked = [*arguments, *(["--since", self.since] if "--since" not in arguments else [])]
         result = CliRunner().invoke(app, asked, env=self.env, prog_name="autoscaler")
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return Said(result.exit_code, result.stdout, result.stderr)
 
     def edited(self, before: str, after: str, name: str = "new.yaml") -> str:
-        """A file beside it in which something else stands."""
+        """A changed copy of the configuration."""
         text = self.file.read_text()
         assert before in text
         path = self.file.with_name(name)
@@ -72,7 +72,7 @@ def slow(cycle: int) -> float:
 
 
 def waves(folder: Path, cycles: int = CYCLES, cpu: Callable[[int], float] = slow) -> Waves:
-    """A load of cpu for `web`, and nothing for `jobs`; up to some seconds ago."""
+    """A load of cpu for `web` until some seconds ago, and nothing for `jobs`."""
     file = folder / "autoscaler.yaml"
     file.write_text(CONFIGURATION)
     web = load(file).autoscalers[0]

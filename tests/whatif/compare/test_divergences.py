@@ -1,11 +1,11 @@
-"""Where two configurations differ over one past, and what made it so."""
+"""When and why two configurations differ over one past."""
 
 from datetime import timedelta
 
 from autoscaler.model import Autoscaler, Behavior, PolicyType, Reason, ScalingPolicy, ScalingRules, SelectPolicy
 from autoscaler.whatif.compare.divergences import Divergence, Divergences, Sizes
-from autoscaler.whatif.past.past import Moment
-from autoscaler.whatif.replay.replay import Load, Replay
+from autoscaler.whatif.past.past import Cycle
+from autoscaler.whatif.replay.replay import Candidate, Load, Replay
 from tests.decide.build import CPU_60, NOW, scaler
 from tests.replaced import replace
 from tests.whatif.pasts import Life
@@ -24,31 +24,31 @@ ONE_AT_A_TIME = replace(
 )
 
 
-def past(*percents: int, size: int = 2) -> list[Moment]:
-    """Cycles in which each instance uses so much; nothing that is decided arrives."""
+def past(*percents: int, size: int = 2) -> list[Cycle]:
+    """Cycles of a fixed size, in which each instance uses this much."""
     life = Life(replace(WEB, min_replicas=size, max_replicas=size), size)
-    for percent in percents:
-        life.cpu(percent)
-    return life.moments
+    life.cpu(*percents)
+    return life.cycles
 
 
 def at(cycle: int) -> timedelta:
     return cycle * WEB.sync_period
 
 
-def diverged(moments: list[Moment], one: Autoscaler, other: Autoscaler) -> list[Divergence]:
-    first, second, divergences = Replay(one, Load.RECORDED), Replay(other, Load.RECORDED), Divergences()
-    for moment in moments:
-        divergences.add(first.step(moment), second.step(moment))
+def diverged(cycles: list[Cycle], one: Autoscaler, other: Autoscaler) -> list[Divergence]:
+    first, second = (Replay(Candidate("new", each, Load.RECORDED)) for each in (one, other))
+    divergences = Divergences()
+    for cycle in cycles:
+        divergences.add(first.step(cycle), second.step(cycle))
     return list(divergences.found())
 
 
-def test_the_same_configuration_never_parts_from_itself() -> None:
+def test_the_same_configuration_never_differs() -> None:
     assert diverged(past(60, 120, 20, 60), WEB, WEB) == []
 
 
 def test_a_divergence_has_its_times_and_the_sizes_of_both() -> None:
-    """The first and the last cycle that were decided otherwise."""
+    """The first and the last cycle with different decisions."""
     (found,) = diverged(past(60, 120, 180, 120, 60), WEB, ONE_AT_A_TIME)
     assert (found.begin, found.end) == (NOW + at(1), NOW + at(3))
     assert found.first == Sizes(4, 3)
@@ -56,7 +56,7 @@ def test_a_divergence_has_its_times_and_the_sizes_of_both() -> None:
 
 
 def test_the_cause_is_the_first_step_that_differs() -> None:
-    """Both asked for the same: the policy made the difference, not the metric."""
+    """Both metrics ask for the same: the policy makes the difference."""
     (found,) = diverged(past(60, 120, 60), WEB, ONE_AT_A_TIME)
     assert found.causes is not None
     mine, theirs = found.causes
@@ -66,8 +66,8 @@ def test_the_cause_is_the_first_step_that_differs() -> None:
     assert (mine.before, mine.after) == (4, 4)
 
 
-def test_another_target_is_found_at_the_metric() -> None:
-    """The first step of all."""
+def test_another_target_differs_at_the_metric() -> None:
+    """At the first step of all."""
     other = replace(WEB, metrics=(replace(CPU_60, target=replace(CPU_60.target, value=40)),))
     found = diverged(past(60, 60), WEB, other)[0]
     assert found.causes is not None
@@ -76,7 +76,7 @@ def test_another_target_is_found_at_the_metric() -> None:
     assert (theirs.reason, theirs.after) == (Reason.VALID_METRIC_FOUND, 3)
 
 
-def test_a_window_that_one_has_not_got_is_the_cause() -> None:
+def test_a_window_of_one_of_them_is_the_cause() -> None:
     (found,) = diverged(past(60, 60, 30, 60, size=4), WEB, WITHOUT_WINDOW)
     assert found.causes is not None
     mine, _ = found.causes
@@ -85,14 +85,14 @@ def test_a_window_that_one_has_not_got_is_the_cause() -> None:
     assert found.first == Sizes(4, 2)
 
 
-def test_each_time_apart_is_one_of_its_own() -> None:
-    """One that lasts until the end is among them."""
+def test_each_time_with_different_sizes_is_a_divergence() -> None:
+    """Also one that has not ended."""
     found = diverged(past(60, 120, 60, 60, 120), WEB, ONE_AT_A_TIME)
     assert [(each.begin, each.end) for each in found] == [(NOW + at(1), NOW + at(1)), (NOW + at(4), NOW + at(4))]
 
 
-def test_one_that_decides_more_rarely_keeps_its_size_meanwhile() -> None:
-    """Its cycles are every other one of those recorded."""
+def test_a_candidate_with_a_longer_sync_period_keeps_its_size_between_cycles() -> None:
+    """It decides every other recorded cycle."""
     rare = replace(WEB, sync_period=timedelta(seconds=30))
     (found,) = diverged(past(60, 60, 60, 120, 120, 120), WEB, rare)
     assert (found.begin, found.end, found.first) == (NOW + at(3), NOW + at(3), Sizes(4, 2))

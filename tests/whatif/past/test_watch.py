@@ -1,46 +1,42 @@
-"""What is missing in a past is listed, with its times."""
+"""Gaps and outages of a past, with their times."""
 
 from datetime import datetime, timedelta
 
 from autoscaler.errors import TargetUnavailable
-from autoscaler.whatif.past.past import Finding, FindingKind, Moment
+from autoscaler.whatif.past.past import Cycle, Finding, FindingKind
 from autoscaler.whatif.past.watch import Watch
 from tests.decide.build import NOW
 from tests.whatif.pasts import Life
 
-CYCLE = timedelta(seconds=15)
+PERIOD = timedelta(seconds=15)
+HOUR = timedelta(hours=1)
 
 
-def watched(moments: list[Moment], since: datetime = NOW, until: datetime | None = None) -> list[Finding]:
-    watch = Watch(since, CYCLE)
-    for moment in moments:
-        watch.see(moment)
-    watch.end(moments[-1].at if until is None else until)
+def watched(cycles: list[Cycle], since: datetime = NOW, until: datetime | None = None) -> list[Finding]:
+    watch = Watch(since, PERIOD)
+    for cycle in cycles:
+        watch.see(cycle)
+    watch.end(cycles[-1].at if until is None else until)
     return list(watch.findings)
 
 
 def test_a_past_without_gaps_and_outages_has_no_findings() -> None:
     life = Life()
-    for _ in range(5):
-        life.cpu(60)
-    assert watched(life.moments) == []
+    life.cpu(60, 60, 60, 60, 60)
+    assert watched(life.cycles) == []
 
 
 def test_a_gap_has_its_begin_and_its_end() -> None:
-    life = Life()
-    life.see(life.seen(60), away=timedelta(minutes=10))
-    life.cpu(60)
-    (gap,) = watched(life.moments)
-    assert (gap.kind, gap.begin, gap.end) == (FindingKind.GAP, NOW, NOW + timedelta(minutes=10, seconds=15))
-    assert gap.message == "no cycle is known for 10m15s"
-
-
-def test_time_before_the_first_and_after_the_last_cycle_is_a_gap() -> None:
+    """Also before the first cycle and after the last."""
     life = Life()
     life.cpu(60)
-    hour = timedelta(hours=1)
-    found = watched(life.moments, NOW - hour, NOW + hour)
-    assert [(each.begin, each.end) for each in found] == [(NOW - hour, NOW), (NOW, NOW + hour)]
+    life.now += timedelta(minutes=10)
+    life.cpu(60)
+    last = life.cycles[-1].at
+    found = watched(life.cycles, NOW - HOUR, last + HOUR)
+    assert {each.kind for each in found} == {FindingKind.GAP}
+    assert [(each.begin, each.end) for each in found] == [(NOW - HOUR, NOW), (NOW, last), (last, last + HOUR)]
+    assert found[1].message == "no cycle is known for 10m15s"
 
 
 def test_an_outage_of_a_metric_lasts_until_it_has_a_value_again() -> None:
@@ -49,8 +45,8 @@ def test_an_outage_of_a_metric_lasts_until_it_has_a_value_again() -> None:
     for _ in range(3):
         life.fail()
     life.cpu(60)
-    (outage,) = watched(life.moments)
-    assert (outage.kind, outage.begin, outage.end) == (FindingKind.OUTAGE, NOW + CYCLE, NOW + 4 * CYCLE)
+    (outage,) = watched(life.cycles)
+    assert (outage.kind, outage.begin, outage.end) == (FindingKind.OUTAGE, NOW + PERIOD, NOW + 4 * PERIOD)
     assert outage.message == "Resource metric cpu had no value in 3 cycles: no answer"
 
 
@@ -58,5 +54,5 @@ def test_an_outage_of_the_target_is_not_one_of_each_metric() -> None:
     life = Life()
     life.cpu(60)
     life.unreadable(TargetUnavailable("throttled"))
-    (outage,) = watched(life.moments)
+    (outage,) = watched(life.cycles)
     assert (outage.kind, outage.message) == (FindingKind.OUTAGE, "the target could not be read in 1 cycle: throttled")

@@ -1,9 +1,10 @@
-"""A past that a real Prometheus has: what is read of it, what is inferred, and what is said of its holes."""
+"""A past from a real Prometheus: its readings, what is inferred, and its outages."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,12 +13,13 @@ from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import PastError
 from autoscaler.model import Autoscaler, InstanceReading, MetricType, Query, TargetState, ValueReading
 from autoscaler.observe.prometheus import Prometheus
-from autoscaler.whatif.compare.comparison import Candidate, compare
+from autoscaler.whatif.compare.comparison import compare
 from autoscaler.whatif.compare.inferred_past import InferredPast
-from autoscaler.whatif.past.past import Finding, FindingKind, Moment
+from autoscaler.whatif.past.past import Cycle, Finding, FindingKind
 from autoscaler.whatif.prometheus.fetching import Fetcher
-from autoscaler.whatif.prometheus.prometheus_past import Given, PrometheusPast, phase_of
+from autoscaler.whatif.prometheus.prometheus_past import PrometheusPast
 from autoscaler.whatif.prometheus.range_cache import RangeCache
+from autoscaler.whatif.replay.replay import Candidate
 from tests.observe.build import metric, scaler
 from tests.servers.prometheus import PrometheusServer, openmetrics, running_prometheus
 from tests.whatif.pasts import Listed
@@ -40,7 +42,7 @@ def every(first: float, last: float, value: float, step: float = 15) -> list[tup
 
 HISTORY = openmetrics(
     {
-        # a is always there; b has samples from 10:30 on
+        # a always exists; b has samples from 10:30 on
         'load{job="web",instance="a:80"}': every(-900, 1800, 1.0),
         'load{job="web",instance="b:80"}': every(630, 1800, 2.0),
         'up{job="web",instance="a:80"}': every(-900, 1800, 1),
@@ -57,12 +59,12 @@ HISTORY = openmetrics(
 class Read:
     """A past, read to its end."""
 
-    moments: Sequence[Moment]
+    cycles: Sequence[Cycle]
     findings: Sequence[Finding]
     past: PrometheusPast
 
-    def at(self, seconds: float) -> Moment:
-        return next(each for each in self.moments if each.at == BEGIN + timedelta(seconds=seconds))
+    def at(self, seconds: float) -> Cycle:
+        return next(each for each in self.cycles if each.at == BEGIN + timedelta(seconds=seconds))
 
     def state(self, seconds: float) -> TargetState:
         target = self.at(seconds).observation.target
@@ -70,7 +72,7 @@ class Read:
         return target
 
     def of(self, kind: FindingKind) -> list[tuple[float, float, str]]:
-        """Seconds after BEGIN from and until when, and what."""
+        """Begin and end in seconds after BEGIN, and the message."""
         return [
             ((each.begin - BEGIN).total_seconds(), (each.end - BEGIN).total_seconds(), each.message)
             for each in self.findings
@@ -98,17 +100,15 @@ def fetcher(server: PrometheusServer, source: Prometheus, tmp_path: Path) -> Fet
     return Fetcher({"default": source, "long": source}, cache, clock, sleep=lambda _: None)
 
 
-def read(
-    fetcher: Fetcher, autoscaler: Autoscaler = WEB, given: Given | None = None, prometheus: str | None = None
-) -> Read:
-    past = PrometheusPast(autoscaler, fetcher, BEGIN, END, prometheus, given)
-    return Read(list(past.moments()), past.findings, past)
+def read(fetcher: Fetcher, autoscaler: Autoscaler = WEB, **more: Any) -> Read:
+    past = PrometheusPast(autoscaler, fetcher, BEGIN, END, **more)
+    return Read(list(past.cycles()), past.findings, past)
 
 
-def test_there_is_a_moment_for_each_period_with_what_the_daemon_would_have_read(fetcher: Fetcher) -> None:
-    told = read(fetcher)
-    assert [each.at for each in told.moments] == [BEGIN + number * STEP for number in range(121)]
-    reading = told.at(900).observation.readings[0]
+def test_there_is_a_cycle_for_each_period_with_what_the_daemon_would_have_read(fetcher: Fetcher) -> None:
+    found = read(fetcher)
+    assert [each.at for each in found.cycles] == [BEGIN + number * STEP for number in range(121)]
+    reading = found.at(900).observation.readings[0]
     assert isinstance(reading, InstanceReading)
     assert {name: sample.value for name, sample in reading.samples.items()} == {"a:80": 1000, "b:80": 2000}
 
@@ -122,71 +122,69 @@ def test_where_the_state_has_no_cycle_nothing_is_said_of_how_far_both_agree(fetc
 def test_what_was_read_tells_its_holes_even_if_the_rest_is_not_wanted(fetcher: Fetcher) -> None:
     """Where the state begins, it is read in place of Prometheus."""
     past = PrometheusPast(scaler(LOAD, QUEUE), fetcher, BEGIN, END)
-    for moment in past.moments():
-        if moment.at >= BEGIN + timedelta(seconds=1000):
+    for cycle in past.cycles():
+        if cycle.at >= BEGIN + timedelta(seconds=1000):
             break
     assert any("External metric" in each.message for each in past.findings)
 
 
-def test_a_refused_query_is_told_in_prometheus_words(fetcher: Fetcher) -> None:
+def test_a_refused_query_is_an_outage_with_the_words_of_prometheus(fetcher: Fetcher) -> None:
     ((_, _, message),) = read(fetcher, scaler(metric(MetricType.PODS, "load * on() up"))).of(FindingKind.OUTAGE)
     assert "prometheus 'default' answered HTTP 422: " in message
 
 
-def test_the_autoscalers_own_metric_tells_the_size(fetcher: Fetcher) -> None:
-    """What a cycle read is scraped after it: at 600 s the size was 2 already. Two daemons tell it during a takeover."""
-    told = read(fetcher)
-    assert [told.state(seconds).replicas for seconds in (570, 600, 900)] == [1, 2, 2]
-    assert [(told.state(seconds).ready) for seconds in (600, 630)] == [1, 2]
-    ((_, _, message),) = told.of(FindingKind.INFERRED)
+def test_the_size_comes_from_the_daemons_own_metric(fetcher: Fetcher) -> None:
+    """It is scraped after the cycle: at 600 s the size was 2 already. During a takeover two daemons have it."""
+    found = read(fetcher)
+    assert [found.state(seconds).replicas for seconds in (570, 600, 900)] == [1, 2, 2]
+    assert [(found.state(seconds).ready) for seconds in (600, 630)] == [1, 2]
+    ((_, _, message),) = found.of(FindingKind.INFERRED)
     instances, size = message.split("; ")
     assert instances == "instances: those with a sample of metric 'load'"
     assert size == "size: from the metric autoscaler_current_replicas"
 
 
-def test_a_query_tells_the_size(fetcher: Fetcher) -> None:
-    """What was asked for and has no sample is on its way."""
-    told = read(fetcher, given=Given(size=Query("asked")))
-    assert (told.state(0).replicas, told.state(0).ready) == (3, 1)
+def test_the_size_comes_from_a_query(fetcher: Fetcher) -> None:
+    """Instances without a sample are starting."""
+    found = read(fetcher, size=Query("asked"))
+    assert (found.state(0).replicas, found.state(0).ready) == (3, 1)
 
 
-@pytest.mark.parametrize("given", [None, Given(size=Query("absent"))], ids=["own metric", "query"])
-def test_the_size_has_to_be_told(fetcher: Fetcher, given: Given | None) -> None:
-    """By the samples alone it would be wrong in every third cycle of a pool that grows and shrinks."""
-    with pytest.raises(PastError, match=r"nothing in Prometheus tells which size its target had: .*--size"):
-        read(fetcher, scaler(LOAD, name="other"), given)
+@pytest.mark.parametrize("size", [None, Query("absent")], ids=["own metric", "query"])
+def test_without_a_size_there_is_no_past(fetcher: Fetcher, size: Query | None) -> None:
+    """The number of samples would be wrong in every third cycle of a pool that grows and shrinks."""
+    with pytest.raises(PastError, match=r"Prometheus does not know the size of its target: .*--size"):
+        read(fetcher, scaler(LOAD, name="other"), size=size)
 
 
-def test_a_metric_without_a_value_is_told_with_its_time(fetcher: Fetcher) -> None:
-    told = read(fetcher, scaler(LOAD, QUEUE))
-    ((begin, end, message),) = told.of(FindingKind.OUTAGE)
+def test_a_metric_without_a_value_is_an_outage(fetcher: Fetcher) -> None:
+    found = read(fetcher, scaler(LOAD, QUEUE))
+    ((begin, end, message),) = found.of(FindingKind.OUTAGE)
     assert begin in (900, 915)  # Prometheus 3 leaves out a sample of exactly five minutes ago
     assert end == 1200
     assert "External metric load had no value in " in message
-    assert told.at(600).observation.readings[1] == ValueReading((7000,))
+    assert found.at(600).observation.readings[1] == ValueReading((7000,))
 
 
-def test_another_source_may_be_asked_in_place_of_the_queries_own(fetcher: Fetcher) -> None:
-    """Long-term storage keeps what the Prometheus next to the daemon has dropped."""
-    told = read(fetcher, scaler(metric(MetricType.PODS, Query("load", "short"))), prometheus="long")
-    assert told.past.origin == "prometheus long"
-    assert told.state(900).ready == 2
+def test_another_source_may_be_queried(fetcher: Fetcher) -> None:
+    """Long-term storage keeps what the daemon's Prometheus has dropped."""
+    found = read(fetcher, scaler(metric(MetricType.PODS, Query("load", "short"))), prometheus="long")
+    assert found.past.origin == "prometheus long"
+    assert found.state(900).ready == 2
 
 
-def test_only_this_autoscalers_samples_of_a_shared_query_are_asked_for(fetcher: Fetcher) -> None:
-    told = read(fetcher, scaler(metric(MetricType.PODS, Query("load", match=(("instance", "b:80"),)))))
-    assert [each.name for each in told.state(900).instances] == ["b:80", "1 without a sample"]
+def test_a_shared_query_is_narrowed_to_this_autoscaler(fetcher: Fetcher) -> None:
+    found = read(fetcher, scaler(metric(MetricType.PODS, Query("load", match=(("instance", "b:80"),)))))
+    assert [each.name for each in found.state(900).instances] == ["b:80", "1 without a sample"]
 
 
-def test_other_configurations_metrics_are_read_as_well(fetcher: Fetcher) -> None:
-    """What they are of is told with them."""
+def test_metrics_of_other_configurations_are_read(fetcher: Fetcher) -> None:
     past = PrometheusPast(WEB, fetcher, BEGIN, END, also=[scaler(QUEUE)])
-    first = next(past.moments())
+    first = next(past.cycles())
     assert first.scaler is not None
     assert first.scaler.metrics == (LOAD, QUEUE)
     assert len(first.observation.readings) == 2
 
 
-def test_steps_lie_where_the_daemons_cycles_did(fetcher: Fetcher) -> None:
-    given = Given(phase=phase_of(BEGIN + timedelta(seconds=33.25), STEP))
-    assert read(fetcher, given=given).moments[0].at == BEGIN + timedelta(seconds=3.25)
+def test_cycles_are_whole_periods_from_those_of_the_daemon(fetcher: Fetcher) -> None:
+    assert read(fetcher, like=BEGIN + timedelta(seconds=33.25)).cycles[0].at == BEGIN + timedelta(seconds=3.25)

@@ -1,4 +1,4 @@
-"""What is kept on disk: whose it is, and who may read it."""
+"""Answers cached on disk."""
 
 import os
 import stat
@@ -21,13 +21,12 @@ def cache(folder: Path, source: PrometheusSource = SOURCE, clock: FakeClock | No
     return RangeCache(folder, {"default": source}, clock or FakeClock())
 
 
-def test_an_answer_is_found_again_as_it_was(tmp_path: Path) -> None:
+def test_an_answer_is_read_as_it_was_saved(tmp_path: Path) -> None:
     cache(tmp_path).save(LOAD, ASKED, numbered(ASKED))
     assert cache(tmp_path).load(LOAD, ASKED) == numbered(ASKED)
 
 
-def test_nobody_else_may_read_it(tmp_path: Path) -> None:
-    """Labels and values are the operator's."""
+def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     cache(folder).save(LOAD, ASKED, numbered(ASKED))
     (file,) = folder.iterdir()
@@ -43,19 +42,19 @@ def test_nobody_else_may_read_it(tmp_path: Path) -> None:
     ],
     ids=["server", "header", "parameter"],
 )
-def test_another_tenants_answer_is_not_taken(tmp_path: Path, other: PrometheusSource) -> None:
+def test_the_answer_of_another_tenant_is_not_used(tmp_path: Path, other: PrometheusSource) -> None:
     cache(tmp_path).save(LOAD, ASKED, numbered(ASKED))
     assert cache(tmp_path, other).load(LOAD, ASKED) is None
 
 
 @pytest.mark.parametrize("other", [replace(ASKED, phase=timedelta(seconds=1)), replace(ASKED, first=999)])
-def test_an_answer_of_other_times_is_not_taken(tmp_path: Path, other: object) -> None:
+def test_an_answer_of_other_times_is_not_used(tmp_path: Path, other: object) -> None:
     cache(tmp_path).save(LOAD, ASKED, numbered(ASKED))
     assert cache(tmp_path).load(LOAD, other) is None  # type: ignore[arg-type] # each is a Grid
 
 
 def test_a_file_that_was_not_used_for_a_month_is_removed(tmp_path: Path) -> None:
-    """And no file of somebody else's: --cache may name any folder."""
+    """Other files stay: --cache may name any folder."""
     clock = FakeClock()
     cache(tmp_path, clock=clock).save(LOAD, ASKED, numbered(ASKED))
     (file,) = tmp_path.iterdir()
@@ -68,12 +67,12 @@ def test_a_file_that_was_not_used_for_a_month_is_removed(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == [foreign]
 
 
-def test_a_folder_that_cannot_be_used_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_an_unusable_folder_is_an_error_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(PastError, match=r"file/cache: what is fetched cannot be kept there: .*; give --cache another"):
+    with pytest.raises(PastError, match=r"file/cache: answers cannot be cached there: .*; give --cache another"):
         cache(tmp_path / "file" / "cache")
 
 
-def test_the_folder_is_the_users_cache(tmp_path: Path) -> None:
+def test_the_default_folder_is_the_users_cache(tmp_path: Path) -> None:
     assert cache_folder({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "autoscaler"
     assert cache_folder({}) == Path.home() / ".cache" / "autoscaler"

@@ -1,4 +1,4 @@
-"""How long instances take to be gone, learnt from those that the daemon saw leave; and what tells a time."""
+"""How long instances take to end, and the sources of times."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -7,29 +7,22 @@ import pytest
 
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Autoscaler, Instance, Observation, Phase, TargetState
-from autoscaler.whatif.compare.comparison import Candidate, compare
-from autoscaler.whatif.past.past import Moment
-from autoscaler.whatif.replay.course import StartUp
-from autoscaler.whatif.replay.instance_times import (
-    NONE_SEEN,
-    InstanceTime,
-    Terminations,
-    TimeSource,
-    start_up_used,
-    termination_of,
-)
+from autoscaler.whatif.past.past import Cycle
+from autoscaler.whatif.replay.course import course_of
+from autoscaler.whatif.replay.instance_times import NONE_SEEN, InstanceTime, Terminations, TimeSource
+from autoscaler.whatif.replay.replay import Candidate, replay
 from tests.decide.build import NOW
 from tests.replaced import replace
 from tests.whatif.courses import WEB, seconds
-from tests.whatif.pasts import Life, Listed
+from tests.whatif.pasts import Life, compared
 
 HERE, LEAVING, FAILED = "here", "leaving", "failed"
 
 
-def cycle(after: float, scaler: Autoscaler | None = WEB, /, **instances: str) -> Moment:
-    """What the daemon saw so many seconds after the start: each instance, and how it is."""
+def cycle(after: float, scaler: Autoscaler | None = WEB, /, **instances: str) -> Cycle:
+    """A cycle of the daemon with these instances."""
     state = TargetState(len(instances), len(instances), tuple(_instances(instances)))
-    return Moment(NOW + seconds(after), Observation(state, ()), scaler=scaler)
+    return Cycle(NOW + seconds(after), Observation(state, ()), scaler=scaler)
 
 
 def _instances(instances: Mapping[str, str]) -> list[Instance]:
@@ -39,21 +32,22 @@ def _instances(instances: Mapping[str, str]) -> list[Instance]:
     ]
 
 
-def learnt(*moments: Moment) -> timedelta | None:
+def learnt(*cycles: Cycle) -> timedelta | None:
     found = Terminations()
-    for each in moments:
+    for each in cycles:
         found.see(each)
-    return found.learnt
+    used = found.used(None)
+    return None if used == NONE_SEEN else used.seconds
 
 
-def test_it_is_from_the_first_cycle_on_its_way_out_to_the_first_without_it() -> None:
+def test_the_time_is_from_the_first_cycle_in_which_it_leaves_to_the_first_without_it() -> None:
     assert learnt(
         cycle(0, a=HERE, b=HERE), cycle(15, a=HERE, b=LEAVING), cycle(30, a=HERE, b=LEAVING), cycle(45, a=HERE)
     ) == seconds(30)
 
 
-def test_of_several_it_is_the_median() -> None:
-    """One worker that hangs is not how long they take."""
+def test_the_time_of_several_is_their_median() -> None:
+    """One instance that hangs does not count."""
     found = [
         cycle(0, a=HERE, b=HERE, c=HERE),
         cycle(15, a=LEAVING, b=LEAVING, c=LEAVING),
@@ -63,14 +57,14 @@ def test_of_several_it_is_the_median() -> None:
     assert learnt(*found) == seconds(30)
 
 
-def test_one_that_failed_on_its_way_out_has_ended() -> None:
+def test_an_instance_that_fails_while_it_leaves_has_ended() -> None:
     """Some back ends list it for hours."""
     found = learnt(cycle(0, a=HERE), cycle(15, a=LEAVING), cycle(30, a=FAILED), cycle(45, a=FAILED), cycle(60))
     assert found == seconds(15)
 
 
-def test_nothing_is_learnt_of_one_whose_begin_or_end_nobody_saw() -> None:
-    """It was on its way out before the time began; or still is at its end; or came back."""
+def test_nothing_is_learnt_without_both_the_begin_and_the_end() -> None:
+    """It left before the first cycle, is still there in the last one, or came back."""
     assert learnt(cycle(0, a=LEAVING), cycle(15)) is None
     assert learnt(cycle(0, a=HERE), cycle(15, a=LEAVING)) is None
     assert learnt(cycle(0, a=HERE), cycle(15, a=LEAVING), cycle(30, a=HERE), cycle(45)) is None
@@ -80,49 +74,43 @@ def test_nothing_is_learnt_of_one_whose_begin_or_end_nobody_saw() -> None:
     "unknown",
     [
         [],
-        [Moment(NOW + seconds(30), Observation(TargetUnavailable("no answer"), ()), scaler=WEB)],
+        [Cycle(NOW + seconds(30), Observation(TargetUnavailable("no answer"), ()), scaler=WEB)],
         [cycle(30, None, a=LEAVING)],
         [cycle(-600, a=LEAVING)],
     ],
     ids=["gap", "outage", "inferred", "clock set back"],
 )
-def test_nothing_is_learnt_across_a_time_that_is_not_known(unknown: list[Moment]) -> None:
-    """Nor of one that was on its way out already when it was known again."""
+def test_nothing_is_learnt_across_an_unknown_time(unknown: list[Cycle]) -> None:
+    """When the instance left is unknown."""
     last = 75 if not unknown else 45
     assert learnt(cycle(0, a=HERE), cycle(15, a=LEAVING), *unknown, cycle(last, a=LEAVING), cycle(last + 15)) is None
 
 
-def test_what_is_given_counts_before_what_is_learnt() -> None:
-    """0 is given, too."""
-    seen = seconds(30)
-    assert termination_of(timedelta(0), seen) == InstanceTime(timedelta(0), TimeSource.GIVEN)
-    assert termination_of(None, seen) == InstanceTime(seen, TimeSource.INSTANCES)
-    assert termination_of(None, None) == NONE_SEEN
+@pytest.mark.parametrize(("start_up", "source"), [(None, TimeSource.CONFIGURATION), (9, TimeSource.GIVEN)])
+def test_a_start_up_time_is_given_or_configured_until_an_instance_was_observed(
+    start_up: float | None, source: TimeSource
+) -> None:
+    life = Life()
+    life.cpu(60)
+    candidate = Candidate("new", life.scaler, start_up=None if start_up is None else seconds(start_up))
+    expected = life.scaler.options.start_up if start_up is None else seconds(start_up)
+    found = list(replay(life.cycles, candidate))
+    assert course_of(candidate, found).start_up == InstanceTime(expected, source)
+    observed = replace(found[0].decision.shadow_memory, start_up=seconds(5), learnt=True)
+    later = found[0]._replace(decision=replace(found[0].decision, shadow_memory=observed))
+    assert course_of(candidate, [later]).start_up == InstanceTime(seconds(5), TimeSource.INSTANCES)
 
 
-def test_a_start_up_time_that_instances_have_shown_replaces_what_was_given() -> None:
-    shown, given, configured = StartUp(seconds(5), True), StartUp(seconds(9), False), StartUp(seconds(60), False)
-    assert start_up_used(shown, seconds(9)) == InstanceTime(seconds(5), TimeSource.INSTANCES)
-    assert start_up_used(given, seconds(9)) == InstanceTime(seconds(9), TimeSource.GIVEN)
-    assert start_up_used(configured, None) == InstanceTime(seconds(60), TimeSource.CONFIGURATION)
-    assert start_up_used(None, seconds(9)) is None
-
-
-def test_a_comparison_learns_it_from_its_past_unless_it_is_given() -> None:
-    """All columns are held to the same."""
+def test_a_comparison_uses_the_given_time_or_that_of_its_past() -> None:
+    """For all columns. 0 is a given time, too."""
     life = Life(size=3)
     for number in range(6):
         seen = life.seen(60)
         assert isinstance(seen.target, TargetState)
-        if number in (2, 3):
-            leaving = Instance("old", Phase.RUNNING, ready=True, deleting=True)
-        else:
-            leaving = Instance("old", Phase.RUNNING, ready=True)
-        others = seen.target.instances if number > 3 else (*seen.target.instances, leaving)
+        old = Instance("old", Phase.RUNNING, ready=True, deleting=number in (2, 3))
+        others = seen.target.instances if number > 3 else (*seen.target.instances, old)
         life.see(replace(seen, target=replace(seen.target, instances=others)))
-    candidates = [Candidate("same", life.scaler)]
-    found = compare(Listed(life.moments), candidates, NOW, life.now)
-    assert found.termination == InstanceTime(seconds(30), TimeSource.INSTANCES)
-    assert found.start_ups["same"].source is TimeSource.CONFIGURATION
-    given = compare(Listed(life.moments), candidates, NOW, life.now, termination=seconds(5))
-    assert given.termination == InstanceTime(seconds(5), TimeSource.GIVEN)
+    assert compared(life.cycles).termination == InstanceTime(seconds(30), TimeSource.INSTANCES)
+    given = compared(life.cycles, termination=timedelta(0))
+    assert given.termination == InstanceTime(timedelta(0), TimeSource.GIVEN)
+    assert compared(life.cycles[4:]).termination == NONE_SEEN

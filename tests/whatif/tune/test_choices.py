@@ -1,4 +1,4 @@
-"""What `tune` chooses from."""
+"""The values that `tune` tries."""
 
 from datetime import timedelta
 
@@ -15,20 +15,20 @@ WEB = scaler(CPU_60, QUEUE_15, maximum=10, behavior=Behavior())
 
 
 def values(choices: Choices, autoscaler: Autoscaler, axis: int) -> list[Autoscaler]:
-    """What each value of one axis makes of the autoscaler."""
+    """The autoscaler with each value of one axis."""
     space = choices.space
     return [choices.at((*space.start[:axis], place, *space.start[axis + 1 :])) for place in range(space.sizes[axis])]
 
 
 @pytest.mark.parametrize("autoscaler", [WEB, scaler(CPU_60), replace(WEB, min_replicas=0)])
 def test_the_start_is_the_configuration_itself(autoscaler: Autoscaler) -> None:
-    """Also of one without a behavior, which follows another algorithm."""
+    """Also without a behavior, which has another algorithm."""
     choices = Choices(autoscaler)
     assert choices.at(choices.space.start) is autoscaler
 
 
-def test_a_target_is_tried_around_its_value() -> None:
-    """In round numbers, and of a capacity no more than all of it."""
+def test_values_around_a_target_are_tried() -> None:
+    """In round numbers; a utilization is at most 100 %."""
     tried = values(Choices(WEB), WEB, 0)
     assert [each.metrics[0].target.value for each in tried] == [36, 42, 48, 54, 60, 66, 72, 81, 90]
     high = scaler(metric(MetricType.RESOURCE, TargetType.UTILIZATION, 80, "cpu"))
@@ -36,22 +36,19 @@ def test_a_target_is_tried_around_its_value() -> None:
     assert {each.metrics[1] for each in tried} == {QUEUE_15}
 
 
-def test_every_metric_has_a_target_of_its_own() -> None:
-    """Which of them decides is for the search to find."""
+def test_every_metric_has_its_own_axis() -> None:
     tried = values(Choices(WEB), WEB, 1)
     assert [each.metrics[1].target.value for each in tried][:3] == [9000, 11_000, 12_000]
     assert {each.metrics[0] for each in tried} == {CPU_60}
 
 
 @pytest.mark.parametrize("group", Group)
-def test_what_is_kept_stays(group: Group) -> None:
-    """The others are still chosen."""
+def test_keys_to_keep_are_not_tried(group: Group) -> None:
     kept, all_ = Choices(WEB, [group]).space, Choices(WEB).space
     assert 0 < len(kept.sizes) < len(all_.sizes)
 
 
-def test_a_direction_that_is_disabled_stays_so() -> None:
-    """Somebody wants that it never moves."""
+def test_a_disabled_direction_stays_disabled() -> None:
     never = replace(
         WEB, behavior=Behavior(scale_down=replace(Behavior().scale_down, select_policy=SelectPolicy.DISABLED))
     )
@@ -62,8 +59,8 @@ def test_a_direction_that_is_disabled_stays_so() -> None:
             assert each.behavior.scale_down == never.behavior.scale_down  # type: ignore[union-attr]  # see above
 
 
-def test_what_is_configured_is_among_what_is_tried() -> None:
-    """However odd it is."""
+def test_the_configured_values_are_tried() -> None:
+    """Even unusual ones."""
     odd = replace(
         WEB,
         behavior=Behavior(
