@@ -40,6 +40,9 @@ _MESSAGE_LENGTH: Final = 1000
 """Nomad stores messages unshortened; a decision's reason fits in this length."""
 
 
+_WRITE_TEST: Final = "autoscaler check --write-test: may this token scale the group? The count is unchanged"
+
+
 class _Place(NamedTuple):
     """Region, job and group of a target."""
 
@@ -49,7 +52,7 @@ class _Place(NamedTuple):
 
 
 class Nomad:
-    """One cluster, through one agent (`autoscaler.target.AdapterType`, `Announces`, `Closes`)."""
+    """One cluster, through one agent (`autoscaler.target.AdapterType`, `Announces`, `Closes`, `TriesWrites`)."""
 
     Settings: ClassVar = NomadSettings
     target_keys: ClassVar = frozenset({"namespace", "region"})
@@ -146,6 +149,16 @@ class Nomad:
         except NomadRefusal as refusal:
             raise refusal.as_target_error() from None
         self._announced[target] = key
+
+    def try_write(self, target: TargetRef, call: Call) -> str:
+        """Record a scaling event without a count, for which Nomad requires the same capability as for a count."""
+        place = self._place(target)
+        _group(place, self._region(place.region).read_job(place.job, call))
+        try:
+            self._post(place, _WRITE_TEST, {}, call)
+        except NomadRefusal as refusal:
+            raise refusal.as_target_error() from None
+        return "permitted: Nomad recorded a scaling event without a count; the count is unchanged"
 
     def close(self) -> None:
         """Close the connection."""

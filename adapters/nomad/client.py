@@ -45,6 +45,10 @@ _SHOWN: Final = 200
 """Characters of a reply in an error message."""
 
 
+_CAPABILITIES: Final = {"GET /v1/jobs": "list-jobs"}
+"""Source: Nomad's API documentation. All other reads of the adapter need `read-job`, its writes `scale-job`."""
+
+
 class NomadRefusal(Exception):
     """Nomad answered with an error status. It has the `status` and Nomad's text, for callers that interpret them."""
 
@@ -57,7 +61,10 @@ class NomadRefusal(Exception):
     def as_target_error(self) -> TargetError:
         """Return the TargetError of the status alone."""
         if self.status in (401, 403):
-            return TargetForbidden(f"{self}; the ACL token needs the capabilities that docs/nomad.md lists")
+            needed = "scale-job" if self.request.startswith("POST") else _CAPABILITIES.get(self.request, "read-job")
+            return TargetForbidden(
+                f"{self}; the ACL token needs the capability {needed} in the target's namespace (docs/nomad.md)"
+            )
         if self.status == 404:
             return TargetNotFound(f"{self}; create it, or correct the target's name, namespace or region")
         if "No path to region" in self.text:

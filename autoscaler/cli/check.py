@@ -3,7 +3,8 @@
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -36,6 +37,10 @@ def check(
     live: Annotated[
         bool, typer.Option("--live", help="Also ask every Prometheus and adapter once; change nothing.")
     ] = False,
+    write_test: Annotated[
+        bool,
+        typer.Option("--write-test", help="With --live: also test whether the targets may be scaled; change no size."),
+    ] = False,
     plan: Annotated[
         bool, typer.Option("--plan", help="Also print the queries of a cycle: what is merged, what is not, and why.")
     ] = False,
@@ -53,21 +58,27 @@ def check(
     With --live it also reads every target, runs every query once and prints what each autoscaler would do. It then
     exits with 1 if something would not work, for example if a secret is missing.
 
+    With --write-test beside --live it also sends each back end a write that changes no size, and prints whether the
+    daemon may scale the target, or which permission is missing. Nomad shows the test among the group's scaling events.
+
     With --plan it also prints the queries of a cycle for each Prometheus, without sending them. If a daemon that runs
     this file answers here or at $AUTOSCALER_SERVER, it prints which queries the daemon sends alone, and why.
     """
-    fine = [_check(file, live=live, plan=plan, strict=strict) for file in files or [config_file]]
+    if write_test and not live:
+        raise typer.BadParameter("needs --live", param_hint="--write-test")
+    examine = partial(_examine, write_test=write_test) if live else None
+    fine = [_check(file, examine, plan=plan, strict=strict) for file in files or [config_file]]
     raise typer.Exit(0 if all(fine) else 1)
 
 
-def _check(file: Path, *, live: bool, plan: bool, strict: bool) -> bool:
-    """Print the problems of a file. Returns whether there are none."""
+def _check(file: Path, examine: Callable[[Settings], bool] | None, *, plan: bool, strict: bool) -> bool:
+    """Print the problems of a file, with `examine` also what it finds. Returns whether there are none."""
     try:
         settings = load(file)
     except ConfigError as error:
         _print_problems(error.problems, error.warnings, strict=strict)
         return False
-    unknown = {each.problem for each in settings.unknown_expressions if not live}
+    unknown = {each.problem for each in settings.unknown_expressions if examine is None}
     warnings = sorted({*settings.warnings, *settings.hints, *unknown})
     _print_problems((), warnings, strict=strict)
     if strict and warnings:
@@ -79,7 +90,7 @@ def _check(file: Path, *, live: bool, plan: bool, strict: bool) -> bool:
 
         for line in plan_lines(settings):
             typer.echo(clean(line))
-    return not live or _examine(settings)
+    return examine is None or examine(settings)
 
 
 def _print_problems(errors: Sequence[Problem], warnings: Sequence[Problem], *, strict: bool) -> None:
@@ -90,13 +101,13 @@ def _print_problems(errors: Sequence[Problem], warnings: Sequence[Problem], *, s
         typer.echo(line)
 
 
-def _examine(settings: Settings) -> bool:
+def _examine(settings: Settings, *, write_test: bool) -> bool:
     """Print the findings of --live. Returns whether everything would work."""
     from autoscaler.cli.live import examine  # noqa: PLC0415 - slow to import, and not needed offline
     from autoscaler.clock import SystemClock  # noqa: PLC0415 - likewise
     from autoscaler.log import Level, configure  # noqa: PLC0415 - likewise
 
-    blocks = examine(settings, SystemClock(), configure(Level.WARNING))
+    blocks = examine(settings, SystemClock(), configure(Level.WARNING), write_test=write_test)
     for block in blocks:
         typer.echo(_title(block))
         width = max((len(line.label) for line in block.lines), default=0)

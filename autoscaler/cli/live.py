@@ -1,4 +1,7 @@
-"""`autoscaler check --live`: queries every Prometheus and reads every target once. It changes nothing."""
+"""`autoscaler check --live`: queries every Prometheus and reads every target once. It changes nothing.
+
+With `--write-test` it also sends each back end a write that changes no size, to learn whether the daemon may scale.
+"""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +14,7 @@ from typing import Final, NoReturn
 
 from msgspec.structs import replace
 
+from autoscaler.cli.examine_targets import examine_targets
 from autoscaler.cli.findings import Finding, Findings, count, findings_of
 from autoscaler.cli.source import daemons_folder
 from autoscaler.clock import Clock
@@ -37,7 +41,7 @@ from autoscaler.observe.planner import alone
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
 from autoscaler.observe.run_queries import run_queries
-from autoscaler.target import Adapter, AdapterContext, Closes, Examines, load
+from autoscaler.target import Adapter, AdapterContext, Closes, load
 from autoscaler.threads import spawn
 
 _CYCLE_SECONDS: Final = 15.0
@@ -50,10 +54,11 @@ _CLOSE_SECONDS: Final = 2.0
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Findings]:
+def examine(settings: Settings, clock: Clock, logger: Logger, *, write_test: bool = False) -> Sequence[Findings]:
     """Return findings about missing files, connections, expressions that cannot be checked offline, and autoscalers.
 
-    The autoscalers are in the file's order.
+    The autoscalers are in the file's order. `write_test`: also test whether the targets that could be read may be
+    scaled.
     """
     now = clock.now()
     tally = _Tally()
@@ -72,13 +77,15 @@ def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Findin
         unknown = _unknown(settings, tally, clock)
         _ask_the_unused(settings, tally, clock)
         seen = _with_causes(settings, seen, call.now, clock)
-        examined = {scaler.target: _examined(scaler.target, adapters) for scaler in settings.autoscalers}
+        targets = {scaler.target: seen[scaler.name].target for scaler in settings.autoscalers}
+        read = frozenset(target for target, state in targets.items() if isinstance(state, TargetState))
+        writable = read if write_test else frozenset()
+        examined = examine_targets(adapters, list(targets), writable, clock, _CYCLE_SECONDS)
     found = [*_sources(settings, tally), *_adapters(settings, adapters, seen)]
     blocks = []
     for scaler in settings.autoscalers:
         block = findings_of(scaler, seen[scaler.name], now)
-        more = examined[scaler.target]
-        blocks.append(block if more is None else Findings(block.title, (*block.lines, more)))
+        blocks.append(Findings(block.title, (*block.lines, *examined[scaler.target])))
     absent = [Finding(problem.path, problem.message, wrong=True) for problem in settings.warnings]  # `run` refuses them
     first = [Findings("files", absent)] if absent else []
     expressions = [Findings("expressions", unknown)] if unknown else []
@@ -158,18 +165,6 @@ def _build(name: str, settings: Settings, spare: Path, clock: Clock, logger: Log
 def _close(adapters: Iterable[Adapter]) -> None:
     """Close all adapters at the same time, so that one that hangs does not delay the others."""
     wait([spawn("close", each.close) for each in adapters if isinstance(each, Closes)], timeout=_CLOSE_SECONDS)
-
-
-def _examined(target: TargetRef, adapters: Mapping[str, Adapter]) -> Finding | None:
-    """Return what would prevent scaling, if the adapter knows it."""
-    adapter = adapters[target.adapter]
-    if not isinstance(adapter, Examines):
-        return None
-    try:
-        problem = adapter.examine(target)
-    except Exception as error:  # noqa: BLE001 - foreign code
-        problem = f"the adapter failed to examine it: {named(error)}; report it to its author"
-    return None if problem is None else Finding("scaling", problem, wrong=True)
 
 
 def _unknown(settings: Settings, tally: _Tally, clock: Clock) -> Sequence[Finding]:

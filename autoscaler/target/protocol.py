@@ -207,3 +207,15 @@ class Examines(Protocol):
 
     def examine(self, target: TargetRef) -> str | None:
         """Return why scaling the target would fail here, and the remedy; None: no problem is known. Changes nothing."""
+
+
+@runtime_checkable
+class TriesWrites(Protocol):
+    """An adapter that can find out whether it may scale, for `check --live --write-test`."""
+
+    def try_write(self, target: TargetRef, call: Call) -> str:
+        """Send a write that needs the same rights as `scale`, and that changes neither the size nor an instance.
+
+        Returns in words what the back end answered. Also called with `dry_run`. Raises TargetForbidden, which names the
+        missing right; any other TargetError means that the test failed to reach an answer.
+        """

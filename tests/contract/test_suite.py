@@ -188,6 +188,12 @@ class IgnoresDeadlines(Broken):
         super().check(replace(call, deadline=float("inf")))
 
 
+class WritesToTestWrites(Broken):
+    def try_write(self, target: TargetRef, call: Call) -> str:
+        self.resize(self.size())
+        return f"permitted: {target} has been written"
+
+
 class WritesForOthers(Broken):
     def check(self, call: Call) -> None:
         super().check(replace(call, is_current=lambda: True))
@@ -222,6 +228,7 @@ class TakesOutagesForEmptiness(Broken):
             AdapterContract.test_what_a_write_comes_to_has_the_types_of_the_contract,
             "scale from 1 to 3: Written.size is '3', expected a whole number",
         ),
+        (WritesToTestWrites, AdapterContract.test_a_write_test_changes_nothing, "after a write test differs"),
         (SharesNames, AdapterContract.test_instances_can_be_told_apart, "names should be unique"),
         (SharesIdentities, AdapterContract.test_instances_can_be_told_apart, "an identity of its own"),
         (IsNaive, AdapterContract.test_instances_are_well_formed, "should be aware and UTC"),

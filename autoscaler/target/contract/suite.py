@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, timedelta
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,8 @@ from autoscaler.errors import TargetError, TargetNotFound, TargetNotScalable, Ta
 from autoscaler.model import Call, Conflict, Phase, ScaleChange, TargetRef, TargetState, Unchanged, Written
 from autoscaler.target.answers import StateCheck, WrongAnswer, checked_outcome
 from autoscaler.target.contract.harness import Harness, at_rest, live_weight
-from autoscaler.target.protocol import Adapter, Closes, concurrent_writes
+from autoscaler.target.contract.promises import promise, promise_error, promise_prompt, promise_same
+from autoscaler.target.protocol import Adapter, Closes, TriesWrites, concurrent_writes
 
 _NOT_DONE = (TargetUnavailable, TargetNotWritten)
 _PROMPT_SECONDS = 2.0
@@ -36,40 +36,40 @@ class AdapterContract:
         """The daemon looks up every target of the batch, and pays for no other."""
         for asked in ([], [harness.target], [harness.missing, harness.target]):
             answer = harness.adapter.observe(asked, harness.call())
-            _promise(set(answer) == set(asked), f"observe({_names(asked)}) answers for {_names(list(answer))}")
+            promise(set(answer) == set(asked), f"observe({_names(asked)}) answers for {_names(list(answer))}")
 
     def test_a_missing_target_is_not_found_and_disturbs_no_other(self, harness: Harness) -> None:
         """An operator who deletes one group must not stop the scaling of the others on its connection."""
         answer = harness.adapter.observe([harness.missing, harness.target], harness.call())
-        _promise_error(answer[harness.missing], TargetNotFound, f"observe of {harness.missing}, which does not exist,")
+        promise_error(answer[harness.missing], TargetNotFound, f"observe of {harness.missing}, which does not exist,")
         seen = answer[harness.target]
-        _promise(isinstance(seen, TargetState), f"{harness.target}, asked with a missing one, is an error: {seen!r}")
+        promise(isinstance(seen, TargetState), f"{harness.target}, asked with a missing one, is an error: {seen!r}")
 
     def test_scaling_a_missing_target_is_not_found(self, harness: Harness) -> None:
         """The target may be deleted between observe and scale; the condition must say so."""
         change = ScaleChange("contract-missing", harness.large, harness.small, None, "the contract suite says so")
         error = _scale_error(harness.adapter, harness.missing, change, harness.call())
-        _promise_error(error, TargetNotFound, f"scale of {harness.missing}, which does not exist,")
+        promise_error(error, TargetNotFound, f"scale of {harness.missing}, which does not exist,")
 
     def test_observing_twice_changes_nothing(self, harness: Harness) -> None:
         """A dry run relies on `observe` being read-only."""
         first = harness.start_at(harness.small)
         again = harness.observe()
-        _promise_same(first, again, "a second observation")
+        promise_same(first, again, "a second observation")
 
     def test_a_dry_run_observes_the_same_and_changes_nothing(self, harness: Harness) -> None:
         """A dry run sees what a live daemon sees and changes nothing."""
         live = harness.start_at(harness.small)
         harness.rebuild(dry_run=True)
-        _promise_same(live, harness.observe(), "a dry run's observation")
+        promise_same(live, harness.observe(), "a dry run's observation")
         harness.rebuild()
-        _promise_same(live, harness.observe(), "the observation after a dry run")
+        promise_same(live, harness.observe(), "the observation after a dry run")
 
     def test_a_rebuilt_adapter_sees_the_same(self, harness: Harness) -> None:
         """A restart of the daemon does not change the back end."""
         before = harness.start_at(harness.small)
         harness.rebuild()
-        _promise_same(before, harness.observe(), "the observation after a restart")
+        promise_same(before, harness.observe(), "the observation after a restart")
 
     def test_states_have_the_types_and_bounds_of_the_contract(self, harness: Harness) -> None:
         """The daemon refuses other values: a wrong one could otherwise fail a stage after a write."""
@@ -95,32 +95,32 @@ class AdapterContract:
         instances = harness.start_at(harness.large).instances
         names = Counter(one.name for one in instances)
         identities = Counter(identity for one in instances for identity in one.identities)
-        _promise(max(names.values()) == 1, f"instance names should be unique, are {dict(names)}")
+        promise(max(names.values()) == 1, f"instance names should be unique, are {dict(names)}")
         for one in instances:
             own = [identity for identity in one.identities if identities[identity] == 1]
-            _promise(bool(own), f"{one.name} should have an identity of its own, has {sorted(one.identities)}")
-            _promise("" not in one.identities, f"{one.name} has an empty identity")
+            promise(bool(own), f"{one.name} should have an identity of its own, has {sorted(one.identities)}")
+            promise("" not in one.identities, f"{one.name} has an empty identity")
 
     def test_instances_are_well_formed(self, harness: Harness) -> None:
         """Readiness rules compare instance times with `now`; sizes are sums of weights."""
         now = harness.clock.now()
         for one in harness.start_at(harness.small).instances:
-            _promise(one.weight >= 1, f"{one.name}.weight should be at least 1, is {one.weight}")
+            promise(one.weight >= 1, f"{one.name}.weight should be at least 1, is {one.weight}")
             for name in ("started_at", "ready_transition"):
                 at = getattr(one, name)
                 utc = at is None or at.utcoffset() == UTC.utcoffset(None)
-                _promise(utc, f"{one.name}.{name} should be aware and UTC, is {at!r}")
+                promise(utc, f"{one.name}.{name} should be aware and UTC, is {at!r}")
                 late = at is not None and utc and at > now + timedelta(minutes=5)
-                _promise(not late, f"{one.name}.{name} should not lie in the future, is {at!r} at {now!r}")
+                promise(not late, f"{one.name}.{name} should not lie in the future, is {at!r} at {now!r}")
 
     def test_the_sizes_count_units(self, harness: Harness) -> None:
         """HPA's arithmetic needs three numbers that agree at rest: desired, existing and running."""
         for size in (harness.large, harness.small):
             state = harness.start_at(size)
             seen = (state.replicas, state.status_replicas, live_weight(state))
-            _promise(seen == (size,) * 3, f"asked for, existing, running should all be {size} at rest, are {seen}")
+            promise(seen == (size,) * 3, f"asked for, existing, running should all be {size} at rest, are {seen}")
             within = state.limits.minimum <= size <= (size if state.limits.maximum is None else state.limits.maximum)
-            _promise(within, f"{size} is the target's size, and outside its own limits {state.limits}")
+            promise(within, f"{size} is the target's size, and outside its own limits {state.limits}")
 
     def test_scale_out_is_written_and_comes_to_pass(self, harness: Harness) -> None:
         """The size is absolute, and the next observation returns it."""
@@ -130,7 +130,7 @@ class AdapterContract:
         """A scale-in replaces no instance."""
         before, after = self._scale_and_settle(harness, harness.large, harness.small)
         fresh = _live(after) - _live(before)
-        _promise(not fresh, f"a scale-in should keep instances that were there, but {sorted(fresh)} are new")
+        promise(not fresh, f"a scale-in should keep instances that were there, but {sorted(fresh)} are new")
 
     def test_what_leaves_is_not_counted_as_existing(self, harness: Harness) -> None:
         """An average divides load by existing instances. If leaving instances counted, a constant load would never
@@ -141,7 +141,7 @@ class AdapterContract:
 
         def is_counted(now: TargetState) -> bool:
             staying = [one.weight for one in now.instances if not one.deleting and one.phase is not Phase.FAILED]
-            _promise(
+            promise(
                 now.status_replicas == sum(staying),
                 f"status_replicas should be {sum(staying)}, without what leaves or has failed; seen: {now}",
             )
@@ -153,14 +153,14 @@ class AdapterContract:
         """Scaling must not restart the instances that carry the load."""
         before, after = self._scale_and_settle(harness, harness.small, harness.large)
         gone = _live(before) - _live(after)
-        _promise(not gone, f"a scale-out should keep what runs, but {sorted(gone)} are gone")
+        promise(not gone, f"a scale-out should keep what runs, but {sorted(gone)} are gone")
 
     def test_the_same_size_is_unchanged(self, harness: Harness) -> None:
         """Unchanged is an outcome without an event, a cooldown or a new revision."""
         state = harness.start_at(harness.small)
         outcome = harness.adapter.scale(harness.target, harness.change(state, harness.small), harness.call())
-        _promise(isinstance(outcome, Unchanged), f"scale to the size it has should be Unchanged, is {outcome}")
-        _promise_same(state, harness.observe(), "the observation after an unchanged size")
+        promise(isinstance(outcome, Unchanged), f"scale to the size it has should be Unchanged, is {outcome}")
+        promise_same(state, harness.observe(), "the observation after an unchanged size")
 
     def test_an_outside_change_since_the_observation_wins(self, harness: Harness) -> None:
         """Another client changed the size: the next cycle decides from its size, and no write overwrites it."""
@@ -169,10 +169,10 @@ class AdapterContract:
         harness.settle(harness.large)
         middle = (harness.small + harness.large) // 2
         outcome = harness.adapter.scale(harness.target, harness.change(stale, middle), harness.call())
-        _promise(isinstance(outcome, Conflict), f"scale by a stale observation should be a Conflict, is {outcome}")
-        _promise(bool(getattr(outcome, "message", "")), "a Conflict should say what was found")
+        promise(isinstance(outcome, Conflict), f"scale by a stale observation should be a Conflict, is {outcome}")
+        promise(bool(getattr(outcome, "message", "")), "a Conflict should say what was found")
         now = harness.settle(harness.large)
-        _promise(
+        promise(
             now.replicas == harness.large, f"after a Conflict the size should be {harness.large}, is {now.replicas}"
         )
 
@@ -183,8 +183,8 @@ class AdapterContract:
             "contract-no-revision", harness.large, harness.large + 1, None, "the contract suite says so"
         )
         outcome = harness.adapter.scale(harness.target, change, harness.call())
-        _promise(isinstance(outcome, Conflict), f"scale decided from another size should be a Conflict, is {outcome}")
-        _promise_same(state, harness.observe(), "the observation after a Conflict")
+        promise(isinstance(outcome, Conflict), f"scale decided from another size should be a Conflict, is {outcome}")
+        promise_same(state, harness.observe(), "the observation after a Conflict")
 
     def test_one_decision_repeated_never_removes_twice(self, harness: Harness) -> None:
         """A write whose answer was lost is retried, also after a restart."""
@@ -192,12 +192,12 @@ class AdapterContract:
         middle = (harness.small + harness.large) // 2
         change = harness.change(state, middle)
         outcome = harness.adapter.scale(harness.target, change, harness.call())
-        _promise(outcome == Written(middle), f"scale to {middle} should be Written, is {outcome}")
+        promise(outcome == Written(middle), f"scale to {middle} should be Written, is {outcome}")
         harness.adapter.scale(harness.target, change, harness.call())
         before = harness.settle(middle)
         for when in ("again", "again after a restart"):
             harness.adapter.scale(harness.target, change, harness.call())
-            _promise_same(before, harness.settle(middle), f"the observation after the same change {when}")
+            promise_same(before, harness.settle(middle), f"the observation after the same change {when}")
             harness.rebuild()
 
     def test_named_victims_leave_first(self, harness: Harness) -> None:
@@ -209,9 +209,9 @@ class AdapterContract:
         middle = (harness.small + harness.large) // 2
         change = harness.change(state, middle, victims=(victim,))
         outcome = harness.adapter.scale(harness.target, change, harness.call())
-        _promise(outcome == Written(middle), f"scale to {middle} should be Written, is {outcome}")
+        promise(outcome == Written(middle), f"scale to {middle} should be Written, is {outcome}")
         stayed = _live(harness.settle(middle))
-        _promise(victim not in stayed, f"{victim} was named as victim and is still there, beside {sorted(stayed)}")
+        promise(victim not in stayed, f"{victim} was named as victim and is still there, beside {sorted(stayed)}")
 
     def test_scaling_to_zero_and_back(self, harness: Harness) -> None:
         """HPAScaleToZero: an idle queue costs nothing, and work starts workers again."""
@@ -225,11 +225,26 @@ class AdapterContract:
         if harness.unscalable is None:
             pytest.skip("this back end knows nothing that exists and cannot be scaled")
         answer = harness.adapter.observe([harness.unscalable, harness.target], harness.call())
-        _promise_error(answer[harness.unscalable], TargetNotScalable, f"observe of {harness.unscalable}")
-        _promise(isinstance(answer[harness.target], TargetState), f"{harness.target} should not be disturbed by it")
+        promise_error(answer[harness.unscalable], TargetNotScalable, f"observe of {harness.unscalable}")
+        promise(isinstance(answer[harness.target], TargetState), f"{harness.target} should not be disturbed by it")
         change = ScaleChange("contract-unscalable", harness.large, harness.small, None, "the contract suite says so")
         error = _scale_error(harness.adapter, harness.unscalable, change, harness.call())
-        _promise_error(error, TargetNotScalable, f"scale of {harness.unscalable}")
+        promise_error(error, TargetNotScalable, f"scale of {harness.unscalable}")
+
+    def test_a_write_test_changes_nothing(self, harness: Harness) -> None:
+        """An operator tests permissions at any time, also beside a daemon that scales the target."""
+        if not isinstance(harness.adapter, TriesWrites):
+            pytest.skip("this adapter has no write test")
+        before = harness.start_at(harness.small)
+        harness.rebuild(dry_run=True)
+        answer = _try_write(harness.adapter, harness.target, harness.call())
+        late = _try_write(harness.adapter, harness.target, harness.call(-1))
+        missing = _try_write(harness.adapter, harness.missing, harness.call())
+        harness.rebuild()
+        promise_same(before, harness.observe(), "the observation after a write test")
+        promise(isinstance(answer, str) and bool(answer), f"try_write should answer in words, is {answer!r}")
+        promise_error(late, _NOT_DONE, "try_write after its deadline")
+        promise_error(missing, TargetNotFound, f"try_write of {harness.missing}, which does not exist,")
 
     def test_a_passed_deadline_is_unavailable_at_once(self, harness: Harness) -> None:
         """A late write would act on an outdated state."""
@@ -238,10 +253,10 @@ class AdapterContract:
         began = time.monotonic()
         answer = _observe(harness.adapter, [harness.target], harness.call(-1))
         error = _scale_error(harness.adapter, harness.target, change, harness.call(-1))
-        _promise_prompt(began, _PROMPT_SECONDS, "calls whose deadline has passed")
-        _promise_error(answer[harness.target], _NOT_DONE, "observe after its deadline")
-        _promise_error(error, _NOT_DONE, "scale after its deadline")
-        _promise_same(state, harness.observe(), "the observation after calls that were too late")
+        promise_prompt(began, _PROMPT_SECONDS, "calls whose deadline has passed")
+        promise_error(answer[harness.target], _NOT_DONE, "observe after its deadline")
+        promise_error(error, _NOT_DONE, "scale after its deadline")
+        promise_same(state, harness.observe(), "the observation after calls that were too late")
 
     def test_a_write_whose_target_was_taken_over_sends_nothing_more(self, harness: Harness) -> None:
         """Another shard or daemon may write by then: each request of a write is preceded by `Call.seconds_left`."""
@@ -252,8 +267,8 @@ class AdapterContract:
             if asked and outcome == Written(harness.large):
                 harness.settle(harness.large)
                 return
-            _promise_error(outcome, _NOT_DONE, "scale of a target that was taken over")
-            _promise_same(state, harness.observe(), "the observation after a write of a target that was taken over")
+            promise_error(outcome, _NOT_DONE, "scale of a target that was taken over")
+            promise_same(state, harness.observe(), "the observation after a write of a target that was taken over")
         pytest.fail(f"scale asks more than {_MOST_ASKED} times whether the target is still its own")
 
     def test_writes_side_by_side_do_not_mix(self, harness: Harness) -> None:
@@ -272,10 +287,10 @@ class AdapterContract:
         ]
         with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
             answers = [future.result() for future in [threads.submit(call) for call in calls]]
-        _promise(answers[0] == Written(size), f"scale to {size} should be Written(size={size}), is {answers[0]}")
-        _promise_error(answers[1], _NOT_DONE, "scale after its deadline, beside others,")
-        _promise_error(answers[2], TargetNotFound, "scale of a missing target, beside others,")
-        _promise(isinstance(answers[3], TargetState), f"observe beside writes should be a state, is {answers[3]!r}")
+        promise(answers[0] == Written(size), f"scale to {size} should be Written(size={size}), is {answers[0]}")
+        promise_error(answers[1], _NOT_DONE, "scale after its deadline, beside others,")
+        promise_error(answers[2], TargetNotFound, "scale of a missing target, beside others,")
+        promise(isinstance(answers[3], TargetState), f"observe beside writes should be a state, is {answers[3]!r}")
         harness.settle(size)
 
     def test_a_back_end_that_does_not_answer_is_unavailable(self, harness: Harness) -> None:
@@ -287,68 +302,29 @@ class AdapterContract:
         seconds = 2.0
         began = time.monotonic()
         answer = _observe(adapter, [harness.target], harness.call(seconds))
-        _promise_prompt(began, seconds + _PROMPT_SECONDS, f"observe with {seconds:g} s to its deadline")
+        promise_prompt(began, seconds + _PROMPT_SECONDS, f"observe with {seconds:g} s to its deadline")
         began = time.monotonic()
         error = _scale_error(adapter, harness.target, change, harness.call(seconds))
-        _promise_prompt(began, seconds + _PROMPT_SECONDS, f"scale with {seconds:g} s to its deadline")
+        promise_prompt(began, seconds + _PROMPT_SECONDS, f"scale with {seconds:g} s to its deadline")
         _close(adapter)
-        _promise_error(answer[harness.target], _NOT_DONE, "observe during an outage")
-        _promise_error(error, _NOT_DONE, "scale during an outage")
+        promise_error(answer[harness.target], _NOT_DONE, "observe during an outage")
+        promise_error(error, _NOT_DONE, "scale during an outage")
 
     def test_closing_is_quick_and_leaves_the_target_alone(self, harness: Harness) -> None:
         """A daemon that stops does so quickly and ends no worker."""
         before = harness.start_at(harness.small)
         began = time.monotonic()
         harness.rebuild()
-        _promise_prompt(began, _PROMPT_SECONDS, "close() and building anew")
-        _promise_same(before, harness.observe(), "the observation after close()")
+        promise_prompt(began, _PROMPT_SECONDS, "close() and building anew")
+        promise_same(before, harness.observe(), "the observation after close()")
 
     def _scale_and_settle(self, harness: Harness, start: int, size: int) -> tuple[TargetState, TargetState]:
         """Return the states at rest before and after."""
         before = harness.start_at(start)
         outcome = harness.adapter.scale(harness.target, harness.change(before, size), harness.call())
-        _promise(outcome == Written(size), f"scale from {start} to {size} should be Written(size={size}), is {outcome}")
+        promise(outcome == Written(size), f"scale from {start} to {size} should be Written(size={size}), is {outcome}")
         harness.wait_for(lambda state: state.replicas == size, f"to ask for the {size} just written")
         return before, harness.settle(size)
-
-
-def _promise(kept: bool, broken: str) -> None:
-    if not kept:
-        pytest.fail(broken)
-
-
-def _promise_error(found: object, wanted: type[TargetError] | tuple[type[TargetError], ...], what: str) -> None:
-    kinds = wanted if isinstance(wanted, tuple) else (wanted,)
-    name = " or ".join(kind.__name__ for kind in kinds)
-    _promise(isinstance(found, kinds), f"{what} should be {name}, is {found!r}")
-    _promise(bool(str(found)), f"{what}: {name} should carry a message that names the target and the remedy")
-
-
-def _promise_same(first: TargetState, second: TargetState, what: str) -> None:
-    _promise(
-        _lasting(first) == _lasting(second), f"{what} differs:\n  before {_lasting(first)}\n  now    {_lasting(second)}"
-    )
-
-
-def _promise_prompt(began: float, seconds: float, what: str) -> None:
-    took = time.monotonic() - began
-    _promise(took <= seconds, f"{what} should last at most {seconds:g} s, took {took:.1f} s")
-
-
-def _lasting(state: TargetState) -> dict[str, Any]:
-    """Return what two observations at rest share. Readiness may change, and ended instances may disappear."""
-    instances = {
-        one.name: (one.phase, one.started_at, sorted(one.identities), one.weight, one.requests)
-        for one in state.instances
-        if not one.deleting and one.phase is not Phase.FAILED
-    }
-    return {
-        "replicas": state.replicas,
-        "status_replicas": state.status_replicas,
-        "revision": state.revision,
-        "limits": state.limits,
-        "instances": instances,
-    }
 
 
 def _live(state: TargetState) -> set[str]:
@@ -373,6 +349,16 @@ def _scale_error(adapter: Adapter, target: TargetRef, change: ScaleChange, call:
     """Return the TargetError that scale raises, or the outcome that it returned instead."""
     try:
         return adapter.scale(target, change, call)
+    except TargetError as error:
+        return error
+
+
+def _try_write(adapter: Adapter, target: TargetRef, call: Call) -> object:
+    """Return the TargetError that try_write raises, or the answer that it returned instead."""
+    if not isinstance(adapter, TriesWrites):
+        pytest.fail("an adapter with try_write should have it again after it is rebuilt")
+    try:
+        return adapter.try_write(target, call)
     except TargetError as error:
         return error
 

@@ -1,0 +1,111 @@
+"""What `check --live` asks an adapter beside `observe`: an adapter that hangs or fails costs only its own lines."""
+
+import threading
+from collections.abc import Iterator
+from typing import NoReturn
+
+import pytest
+
+from autoscaler.cli import examine_targets as module
+from autoscaler.cli.examine_targets import examine_targets
+from autoscaler.clock import SystemClock
+from autoscaler.errors import TargetForbidden, TargetUnavailable
+from autoscaler.model import Call, TargetRef
+from autoscaler.target import Adapter
+
+_SECONDS = 2.0
+
+
+class Plain:
+    """An adapter with neither `examine` nor `try_write`."""
+
+    def observe(self, *_: object) -> NoReturn:
+        raise AssertionError("the targets have been read already")
+
+    def scale(self, *_: object) -> NoReturn:
+        raise AssertionError("a check writes nothing")
+
+
+class Examined(Plain):
+    """It does with a target what the target's name says."""
+
+    def __init__(self, ending: threading.Event) -> None:
+        self.ending = ending
+        self.tried: list[str] = []
+
+    def examine(self, target: TargetRef) -> str | None:
+        if target.name == "odd":
+            raise ZeroDivisionError("with a secret in it")
+        return "its command is missing" if target.name == "broken" else None
+
+    def try_write(self, target: TargetRef, call: Call) -> str:
+        self.tried.append(target.name)
+        match target.name:
+            case "hanging":
+                self.ending.wait()
+            case "forbidden":
+                raise TargetForbidden("the token needs scale-job")
+            case "silent":
+                raise TargetUnavailable("no answer")
+            case "odd":
+                raise ZeroDivisionError("with a secret in it")
+        return "permitted"
+
+
+@pytest.fixture
+def ending(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    monkeypatch.setattr(module, "_GRACE_SECONDS", 0.0)
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def found(adapters: dict[str, Adapter], *names: str, write_test: bool = True) -> dict[str, list[tuple[str, str, bool]]]:
+    """By target, written as adapter/name."""
+    targets = [TargetRef(*name.split("/")) for name in names]
+    findings = examine_targets(
+        adapters, targets, frozenset(targets) if write_test else frozenset(), SystemClock(), _SECONDS
+    )
+    return {str(target): [(one.label, one.text, one.wrong) for one in findings[target]] for target in targets}
+
+
+def test_an_adapter_that_hangs_is_asked_no_more_and_delays_no_other(ending: threading.Event) -> None:
+    """It takes one call at a time, so its later targets cannot be examined."""
+    slow, quick = Examined(ending), Examined(ending)
+    answers = found({"slow": slow, "quick": quick}, "slow/first", "slow/hanging", "slow/later", "quick/web")
+    assert answers == {
+        "slow/first": [("write", "permitted", False)],
+        "slow/hanging": [("scaling", "the adapter did not answer within 2 s", True)],
+        "slow/later": [("scaling", "not examined, because the adapter still hangs in the call for slow/hanging", True)],
+        "quick/web": [("write", "permitted", False)],
+    }
+    assert slow.tried == ["first", "hanging"]
+
+
+def test_a_failure_costs_its_own_target_alone(ending: threading.Event) -> None:
+    """Of what foreign code raises only the class is shown."""
+    answers = found({"x": Examined(ending)}, "x/odd", "x/forbidden", "x/silent", "x/broken", "x/web")
+    (examined, tried) = answers.pop("x/odd")
+    for _, text, wrong in (examined, tried):
+        assert wrong
+        assert "ZeroDivisionError" in text
+        assert "secret" not in text
+    assert answers == {
+        "x/forbidden": [("write", "the token needs scale-job", True)],
+        "x/silent": [("write", "the test has no result: no answer", True)],
+        "x/broken": [("scaling", "its command is missing", True), ("write", "permitted", False)],
+        "x/web": [("write", "permitted", False)],
+    }
+
+
+def test_without_a_write_test_nothing_is_tried(ending: threading.Event) -> None:
+    """It is said, never implied."""
+    adapter = Examined(ending)
+    assert found({"x": adapter}, "x/web", write_test=False) == {"x/web": []}
+    assert adapter.tried == []
+
+
+def test_an_adapter_without_a_write_test_says_so() -> None:
+    """Silence would look like a permission."""
+    text = "not tested: this adapter has no write test"
+    assert found({"x": Plain()}, "x/web") == {"x/web": [("write", text, False)]}

@@ -1,0 +1,105 @@
+"""`autoscaler check --live --write-test`: with the least rights it passes; without one of them it names that right."""
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from autoscaler.cli import live
+from autoscaler.cli.findings import Findings
+from autoscaler.clock import SystemClock
+from autoscaler.config import load
+from autoscaler.target.contract import RecordingLogger
+from tests.daemon.running import autoscaler, finished, write_config
+from tests.servers.nomad import NomadServer, running_nomad, service
+from tests.servers.prometheus import running_prometheus
+
+pytestmark = pytest.mark.slow
+_DOCS: Final = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_prometheus(tmp_path_factory.mktemp("prometheus")) as server:
+        yield server.url
+
+
+@pytest.fixture(autouse=True)
+def _state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A state folder of the test's own."""
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
+
+
+@pytest.fixture(scope="module")
+def nomad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NomadServer]:
+    """A real agent that requires tokens."""
+    with running_nomad(tmp_path_factory.mktemp("nomad"), acl=True) as server:
+        server.register(service("web"))
+        yield server
+
+
+def documented(page: str, language: str) -> str:
+    """The one block of this language on a page of the documentation."""
+    (found,) = re.findall(rf"```{language}\n(.*?)```", (_DOCS / page).read_text(), re.DOTALL)
+    return str(found)
+
+
+def write_tested(config: Path) -> Findings:
+    """The findings about the configuration's one autoscaler."""
+    return live.examine(load(config), SystemClock(), RecordingLogger(), write_test=True)[-1]
+
+
+def wrong(found: Findings) -> str:
+    return "\n".join(line.text for line in found.lines if line.wrong)
+
+
+def said(found: Findings) -> str:
+    """The answer of the write test."""
+    return next(line.text for line in found.lines if line.label == "write")
+
+
+def test_without_live_it_is_a_wrong_argument(tmp_path: Path) -> None:
+    """The test is said, never implied, and what it needs is too."""
+    config = write_config(tmp_path, "http://127.0.0.1:1", [autoscaler("web", "vector(3)")])
+    done = finished([sys.executable, "-m", "autoscaler", "check", "--write-test", str(config)], tmp_path / "state")
+    assert done.returncode == 2
+    assert "needs --live" in done.stderr
+
+
+def nomad_config(
+    folder: Path, prometheus: str, nomad: NomadServer, policy: str, adapters: Mapping[str, Any] | None = None
+) -> Path:
+    """One autoscaler on the job `web`, whose connection has a token under this policy."""
+    nomad.ask("POST", "/v1/acl/policy/tested", {"Name": "tested", "Rules": policy})
+    token = nomad.ask("POST", "/v1/acl/token", {"Name": "tested", "Type": "client", "Policies": ["tested"]})
+    (folder / "token").write_text(token["SecretID"])
+    section = {"type": "nomad", "address": nomad.url, "tokenFile": str(folder / "token")}
+    scaler = autoscaler("web", "vector(1)", "nomad")
+    scaler["scaleTargetRef"]["name"] = "web/work"
+    return write_config(folder, prometheus, [scaler], {"nomad": section, **(adapters or {})})
+
+
+def test_the_least_acl_policy_of_nomad_passes(tmp_path: Path, prometheus: str, nomad: NomadServer) -> None:
+    """The job is untouched; its group has one scaling event more, without a count."""
+    config = nomad_config(tmp_path, prometheus, nomad, documented("nomad.md", "hcl"))
+    before = nomad.ask("GET", "/v1/job/web")
+    found = write_tested(config)
+    assert not found.wrong, wrong(found)
+    assert said(found) == "permitted: Nomad recorded a scaling event without a count; the count is unchanged"
+    assert nomad.ask("GET", "/v1/job/web") == before
+    (event,) = nomad.ask("GET", "/v1/job/web/scale")["TaskGroups"]["work"]["Events"]
+    assert (event["Count"], event["Error"]) == (None, False)
+    assert "--write-test" in event["Message"]
+
+
+@pytest.mark.parametrize("capability", ["list-jobs", "read-job", "scale-job"])
+def test_each_capability_that_a_nomad_token_lacks_is_named(
+    tmp_path: Path, prometheus: str, nomad: NomadServer, capability: str
+) -> None:
+    """The operator copies the name into the policy."""
+    less = documented("nomad.md", "hcl").replace(f'"{capability}"', '"read-logs"')
+    found = write_tested(nomad_config(tmp_path, prometheus, nomad, less))
+    assert f"the ACL token needs the capability {capability} in the target's namespace" in wrong(found)
