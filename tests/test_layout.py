@@ -42,5 +42,5 @@ def test_of_several_metrics_the_one_that_wins_is_marked() -> None:
     """Of a single one there is nothing to win."""
     diary = Diary(scaler(QUEUE_15, CPU_60), 3)
     diary.step(value(45_000), samples([900] * 3, NOW + STEP))
-    table = explanation(diary.told(), NOW, Screen())
+    table = explanation(diary.explained(), NOW, Screen())
     assert ["(wins)" in line for line in table[3:5]] == [False, True]

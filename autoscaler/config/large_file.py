@@ -1,7 +1,7 @@
 """Loads a large configuration in a child process, which returns the settings.
 
-Loading ten thousand autoscalers makes objects by the million: some 250 MiB that a process which made them cannot give
-back whole, and seconds in which its other threads get half of a processor. What is handed over is a fiftieth of it.
+Loading ten thousand autoscalers allocates some 250 MiB, which a process cannot return completely, and for seconds it
+slows other threads down to half a processor. The settings themselves are a fiftieth of that.
 """
 
 import os
@@ -20,13 +20,14 @@ SMALL: Final = 256 * 2**10
 """Characters. A smaller file is loaded in this process, because a child process takes half a second longer."""
 
 
-def load_for_daemon(path: Path) -> Settings:
-    """The settings in `path`. Raises ConfigError with every problem at once.
+def load_for_daemon(path: Path, small: int = SMALL) -> Settings:
+    """Return the settings in `path`. Raises ConfigError with every problem at once.
 
-    Loads the file in this process if the child process cannot start, or cannot return the settings of an adapter.
+    A file of more than `small` characters is loaded in a child process; in this process if the child process cannot
+    start, or cannot return the settings of an adapter.
     """
     text = read(path)
-    found = _loaded_elsewhere(path, text) if len(text) > SMALL else None
+    found = _loaded_elsewhere(path, text) if len(text) > small else None
     if found is None:
         return load_text(path, text)
     if isinstance(found, Settings):
@@ -35,7 +36,7 @@ def load_for_daemon(path: Path) -> Settings:
 
 
 def _loaded_elsewhere(path: Path, text: str) -> Settings | list[Problem] | None:
-    """The result of a child process; None: it has none."""
+    """Return the result of a child process; None: it has none."""
     command = [sys.executable, "-P", "-c", f"from {__name__} import main; main()", str(path)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
@@ -43,7 +44,7 @@ def _loaded_elsewhere(path: Path, text: str) -> Settings | list[Problem] | None:
             command, input=text.encode(), capture_output=True, check=True, env=environment
         )
         return pickle.loads(done.stdout)  # type: ignore[no-any-return]  # noqa: S301 - our own code wrote it, as our own user
-    except Exception:  # noqa: BLE001 - whatever it is, loading it here says it in our own words or does it
+    except Exception:  # noqa: BLE001 - this process then loads the file, or reports what is wrong
         return None
 
 

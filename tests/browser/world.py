@@ -51,7 +51,7 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Ledger, State
-from tests.documents.lives import At, open_state
+from tests.documents.lives import StoppedClock, open_state
 from tests.replaced import replace
 from tests.steering import steer
 from tests.web.serving import Daemon, serving
@@ -260,7 +260,7 @@ def crowd(state: State, now: datetime, count: int = 2000, seconds: float = 40) -
     return world
 
 
-class Running(At):
+class Running(StoppedClock):
     """The machine's clock."""
 
     def now(self) -> datetime:

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,13 @@ def online(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedScene]:
 
 @pytest.fixture(scope="module")
 def offline(tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    """A state whose daemon is down."""
+    """A state without a running daemon."""
     folder = tmp_path_factory.mktemp("offline")
     with open_state(folder) as state:
         return build(folder, state)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The path of a manifest."""
+    return tmp_path / "hpa.yaml"

@@ -1,4 +1,4 @@
-"""A state that the real clock finds young, a real HTTP server on it, and the command line on top."""
+"""A state whose last cycles ended just now, a real HTTP server on it, and a way to run commands."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,16 +17,16 @@ from tests.decide.build import CPU_60, QUEUE_15, scaler
 from tests.documents.lives import Recorded, named, open_state
 from tests.web.serving import Daemon, Served, serving
 
-NOBODY = "http://127.0.0.1:1"
-"""Where nothing listens: the port needs root."""
+UNREACHABLE = "http://127.0.0.1:1"
+"""An address at which nothing listens, because the port needs root."""
 _SLOWLY = ScalingRules(
     timedelta(seconds=60), SelectPolicy.MIN, (ScalingPolicy(PolicyType.PODS, 1, timedelta(seconds=10)),)
 )
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a command came to."""
+class Result:
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -48,22 +48,22 @@ class Scene:
     daemon: Daemon
     env: dict[str, str] = field(default_factory=dict)
 
-    def run(self, *arguments: str, **env: str) -> Said:
-        """A command in this process; its output is not a terminal."""
+    def run(self, *arguments: str, **env: str) -> Result:
+        """Run a command in this process; its output is not a terminal."""
         result = CliRunner().invoke(app, list(arguments), env=self.env | env, prog_name="autoscaler")
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-        return Said(result.exit_code, result.stdout, result.stderr)
+        return Result(result.exit_code, result.stdout, result.stderr)
 
 
 @dataclass
 class ServedScene(Scene):
-    """The same behind a server."""
+    """The scene with a server."""
 
     served: Served = field(kw_only=True)
 
 
 def build(folder: Path, state: State) -> Scene:
-    """The autoscalers' last cycles, up to a second ago."""
+    """Return the scene; the last cycles of its autoscalers ended at most a second ago."""
     begin = datetime.now(UTC) - timedelta(seconds=61)
     web = scaler(CPU_60, minimum=2, maximum=10, behavior=Behavior(scale_down=_SLOWLY))
     jobs, broken = (named(scaler(QUEUE_15, minimum=0), name) for name in ("jobs", "broken"))
@@ -79,13 +79,13 @@ def build(folder: Path, state: State) -> Scene:
         failing.step(MetricError("no answer"))
     daemon = Daemon(state, [web, jobs, broken])
     daemon.clock.wall = datetime.now(UTC)
-    env = {"STATE_DIRECTORY": str(folder), "AUTOSCALER_SERVER": NOBODY}
+    env = {"STATE_DIRECTORY": str(folder), "AUTOSCALER_SERVER": UNREACHABLE}
     return Scene(folder, state, life, resting, daemon, env)
 
 
 @contextmanager
 def served_scene(folder: Path) -> Iterator[ServedScene]:
-    """The scene, and a server that the commands find."""
+    """Yield the scene with a server, whose control socket the commands use."""
     with open_state(folder) as state:
         scene = build(folder, state)
         with serving(scene.daemon) as served:

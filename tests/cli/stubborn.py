@@ -1,4 +1,4 @@
-"""An adapter type that does with a target what the target's name says."""
+"""An adapter type whose behavior depends on the target's name."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -10,18 +10,18 @@ from autoscaler.target import AdapterSettings
 
 
 class Settings(AdapterSettings):
-    """`broken`: it cannot be built, and how."""
+    """`broken` says how building the adapter fails."""
 
     broken: str = ""
 
 
 class Stubborn:
-    """Names: `global`, `narrow`, `hanging`; any other works."""
+    """`global` and `narrow` have states that cannot be scaled, `hanging` hangs; any other name works."""
 
     Settings: ClassVar = Settings
     target_keys: ClassVar[frozenset[str]] = frozenset()
     dry_runs: ClassVar[list[bool]] = []
-    """What each one that was built was told."""
+    """Whether each adapter that was built is for a dry run."""
     closed: ClassVar[list[bool]] = []
 
     @staticmethod

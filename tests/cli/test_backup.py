@@ -1,4 +1,4 @@
-"""`autoscaler backup` and `restore`: what an operator types and reads."""
+"""`autoscaler backup` and `restore`."""
 
 import json
 import os
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.scene import NOBODY, Scene, ServedScene
+from tests.cli.scene import UNREACHABLE, Scene, ServedScene
 
 
 def test_a_backup_says_what_it_holds(online: ServedScene, tmp_path: Path) -> None:
-    """Beside a running daemon; whoever reads the cron job's mail sees that it is the right state."""
+    """The mail of a cron job then shows whether the right state was backed up. The daemon keeps running."""
     said = online.run("backup", str(tmp_path / "a.db"))
     assert (said.code, said.err) == (0, "")
     size = (tmp_path / "a.db").stat().st_size
@@ -21,20 +21,20 @@ def test_a_backup_says_what_it_holds(online: ServedScene, tmp_path: Path) -> Non
     assert said.out.endswith(f"Z, {size:,} bytes\n")
 
 
-def test_a_backup_is_read_where_it_was_restored(offline: Scene, tmp_path: Path) -> None:
-    """`get` of the other machine shows what the first one knew."""
+def test_a_restored_state_shows_the_same_autoscalers(offline: Scene, tmp_path: Path) -> None:
+    """`get` on the other machine shows what it showed on the first."""
     assert offline.run("backup", str(tmp_path / "a.db")).code == 0
     there = {"STATE_DIRECTORY": str(tmp_path / "there")}
     said = offline.run("restore", str(tmp_path / "a.db"), **there)
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith(f"state {tmp_path}/there/state.db: 3 autoscalers, the last decision of 20")
-    shown = [json.loads(offline.run("get", "-o", "json", "--server", NOBODY, **env).out) for env in ({}, there)]
+    shown = [json.loads(offline.run("get", "-o", "json", "--server", UNREACHABLE, **env).out) for env in ({}, there)]
     assert shown[0] == shown[1]
     assert [each["name"] for each in shown[0]["autoscalers"]] == ["broken", "jobs", "web"]
 
 
-def test_replacing_says_where_the_old_state_is(offline: Scene, tmp_path: Path) -> None:
-    """And without --replace nothing is replaced."""
+def test_replace_keeps_the_previous_state_and_names_its_file(offline: Scene, tmp_path: Path) -> None:
+    """Without --replace, `restore` refuses to replace a state."""
     offline.run("backup", str(tmp_path / "a.db"))
     there = {"STATE_DIRECTORY": str(tmp_path / "there")}
     offline.run("restore", str(tmp_path / "a.db"), **there)
@@ -46,8 +46,7 @@ def test_replacing_says_where_the_old_state_is(offline: Scene, tmp_path: Path) -
     assert said.lines[1] == f"the previous state is kept as {tmp_path}/there/state.db.replaced-1"
 
 
-def test_the_configuration_says_where_the_state_is(offline: Scene, tmp_path: Path) -> None:
-    """As for every other command that reads it."""
+def test_backup_reads_the_state_that_the_configuration_names(offline: Scene, tmp_path: Path) -> None:
     config = tmp_path / "autoscaler.yaml"
     config.write_text(
         f"state: {{url: 'sqlite:///{tmp_path}/named.db'}}\n"
@@ -59,8 +58,8 @@ def test_the_configuration_says_where_the_state_is(offline: Scene, tmp_path: Pat
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files for another user")
-def test_what_root_restores_belongs_to_the_service(offline: Scene, tmp_path: Path) -> None:
-    """Else its daemon, which is another user, could not open it."""
+def test_files_that_root_restores_belong_to_the_user_of_the_folder(offline: Scene, tmp_path: Path) -> None:
+    """The daemon runs as another user and has to open them."""
     offline.run("backup", str(tmp_path / "a.db"))
     folder = tmp_path / "service"
     folder.mkdir()
@@ -72,8 +71,8 @@ def test_what_root_restores_belongs_to_the_service(offline: Scene, tmp_path: Pat
     }
 
 
-def test_the_nightly_backup_of_the_documentation_works(offline: Scene, tmp_path: Path) -> None:
-    """As written, but for the folder; a second run of the same day fails, and loses nothing."""
+def test_the_script_in_the_documentation_backs_up_once_a_day(offline: Scene, tmp_path: Path) -> None:
+    """A second run on the same day fails and keeps the first backup."""
     page = Path(__file__).parents[2] / "docs/operations.md"
     found = re.search(r"```sh\n(.*?)```", page.read_text(), re.DOTALL)
     assert found is not None

@@ -1,4 +1,4 @@
-"""`autoscaler check --live`, against real servers."""
+"""`autoscaler check --live` with real servers."""
 
 import socket
 import sys
@@ -18,6 +18,7 @@ from autoscaler.config import load
 from autoscaler.target import installed
 from autoscaler.target.contract import RecordingLogger
 from autoscaler.target.registry import GROUP
+from tests.cli.scene import UNREACHABLE
 from tests.cli.stubborn import Stubborn
 from tests.daemon.running import autoscaler, finished, running_daemon, workers, write_config
 from tests.servers.docker import running_engine
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 _CPU = 'label_replace(vector(0.9), "instance", "{}", "", "")'
 _NOT_READ_HERE: Final = "vector(3) or sum by (anchored) (x)"
-"""promql-parser takes the label for a keyword."""
+"""promql-parser reads the label as a keyword; Prometheus does not."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def stubborn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The adapter type `stubborn`; a state folder of the test's own; and no long wait for what hangs."""
+    """Install the adapter type `stubborn`, use a state folder of the test and shorten the deadline."""
     entry = EntryPoint("stubborn", "tests.cli.stubborn:Stubborn", GROUP)
     for module in ("autoscaler.target.registry", "autoscaler.config.connections"):
         monkeypatch.setattr(f"{module}.installed", lambda: dict(installed()) | {"stubborn": entry})
@@ -54,25 +55,25 @@ def cpu(expr: str) -> dict[str, Any]:
 
 
 def examined(config: Path) -> Mapping[str, Findings]:
-    """By the beginning of their titles."""
+    """Return the findings by the first word of their titles."""
     blocks = live.examine(load(config), SystemClock(), RecordingLogger())
     return {block.title.split(" ")[0]: block for block in blocks}
 
 
 def line(block: Findings, label: str) -> tuple[str, bool]:
-    """Its text, and whether it is wrong."""
+    """Return the text of a finding and whether it is wrong."""
     return next((line.text, line.wrong) for line in block.lines if line.label == label)
 
 
 def check(config: Path, *arguments: str) -> tuple[int, str]:
-    """Exit code and output of the command in a process of its own."""
+    """Run the command in a process; return its exit code and output."""
     done = finished([sys.executable, "-m", "autoscaler", "check", *arguments, str(config)], config.parent / "state")
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, done.stdout
 
 
-def test_beside_a_running_daemon_it_sees_the_workers_and_disturbs_nothing(tmp_path: Path, prometheus: str) -> None:
-    """The pool's records are the daemon's: they are read, and neither locked nor changed."""
+def test_live_sees_the_workers_of_a_running_daemon_and_changes_nothing(tmp_path: Path, prometheus: str) -> None:
+    """The check reads the daemon's records of the pool without locking or changing them."""
     port = free_port()
     query = _CPU.format(f"127.0.0.1:{port}")
     target = {"type": "AverageValue", "averageValue": 1}
@@ -96,8 +97,7 @@ def test_beside_a_running_daemon_it_sees_the_workers_and_disturbs_nothing(tmp_pa
     assert out.endswith(f"\n{config}: all would work\n")
 
 
-def test_before_the_daemon_s_first_start_it_leaves_no_trace(tmp_path: Path, prometheus: str) -> None:
-    """No state folder, no worker."""
+def test_live_before_the_first_start_creates_no_file_and_no_worker(tmp_path: Path, prometheus: str) -> None:
     config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(3)")])
     code, out = check(config, "--live")
     assert code == 0, out
@@ -106,28 +106,23 @@ def test_before_the_daemon_s_first_start_it_leaves_no_trace(tmp_path: Path, prom
     assert [path.name for path in tmp_path.iterdir()] == [config.name]
 
 
-def test_without_live_nobody_is_asked(tmp_path: Path) -> None:
-    """It runs in hooks and in CI, where there are no servers."""
-    config = write_config(tmp_path, "http://127.0.0.1:1", [autoscaler("web", "vector(3)")])
+def test_without_live_no_server_is_needed(tmp_path: Path) -> None:
+    """Hooks and CI run `check` where no server exists."""
+    config = write_config(tmp_path, UNREACHABLE, [autoscaler("web", "vector(3)")])
     assert check(config) == (0, f"{config}: ok, 1 autoscaler, 1 query\n")
 
 
-def test_the_last_line_names_what_would_not_work(tmp_path: Path) -> None:
-    """It is what stays on the screen of a long check."""
-    config = write_config(tmp_path, "http://127.0.0.1:1", [autoscaler("web", "vector(3)")])
+def test_the_last_line_names_the_first_problems(tmp_path: Path) -> None:
+    """The last line stays on the screen after a long check. It names four at most."""
+    config = write_config(tmp_path, UNREACHABLE, [autoscaler("web", "vector(3)")])
     code, out = check(config, "--live")
     assert code == 1
     assert out.endswith(f"\n{config}: would not work: connections, web on local/web\n")
-
-
-def test_of_many_it_names_the_first(tmp_path: Path) -> None:
-    """A line of a thousand names is not read."""
-    config = write_config(tmp_path, "http://127.0.0.1:1", [autoscaler(f"web-{n}", "vector(3)") for n in range(7)])
+    config = write_config(tmp_path, UNREACHABLE, [autoscaler(f"web-{n}", "vector(3)") for n in range(7)])
     assert check(config, "--live")[1].endswith("web-3 on local/web-3 and 3 more\n")
 
 
-def test_a_target_that_cannot_be_scaled_fails_alone(tmp_path: Path, prometheus: str) -> None:
-    """The others are shown as they are."""
+def test_a_target_that_cannot_be_scaled_does_not_hide_the_others(tmp_path: Path, prometheus: str) -> None:
     scalers = [autoscaler(name, "vector(3)", "odd") for name in ("global", "narrow", "fine")]
     found = examined(write_config(tmp_path, prometheus, scalers, {"odd": {"type": "stubborn"}}))
     assert {name: block.wrong for name, block in found.items()} == {
@@ -143,7 +138,7 @@ def test_a_target_that_cannot_be_scaled_fails_alone(tmp_path: Path, prometheus: 
 
 
 def test_an_adapter_is_built_for_a_dry_run_and_closed(tmp_path: Path, prometheus: str) -> None:
-    """Whatever the file says of dry runs."""
+    """This does not depend on `dryRun` in the file."""
     Stubborn.dry_runs.clear()
     Stubborn.closed.clear()
     scalers = [autoscaler("fine", "vector(3)", "odd")]
@@ -151,8 +146,8 @@ def test_an_adapter_is_built_for_a_dry_run_and_closed(tmp_path: Path, prometheus
     assert (Stubborn.dry_runs, Stubborn.closed) == ([True], [True])
 
 
-def test_instances_that_nobody_has_seen_before_are_not_taken_for_new(tmp_path: Path, prometheus: str) -> None:
-    """Else every cpu sample would count as one of the start-up, and the check would fail."""
+def test_a_check_does_not_treat_running_instances_as_new(tmp_path: Path, prometheus: str) -> None:
+    """The daemon ignores CPU samples of starting instances; a check has no earlier cycle to compare with."""
     query = " or ".join(_CPU.format(name) for name in ("w1", "w2", "stranger"))
     scalers = [autoscaler("fine", query, "odd", metrics=[cpu(query)])]
     found = examined(write_config(tmp_path, prometheus, scalers, {"odd": {"type": "stubborn"}}))["fine"]
@@ -162,34 +157,12 @@ def test_instances_that_nobody_has_seen_before_are_not_taken_for_new(tmp_path: P
     assert line(found, "now") == ("would propose 3: cpu 90%/60% (avg)", False)
 
 
-def test_when_no_sample_joins_it_is_wrong(tmp_path: Path, prometheus: str) -> None:
-    """The commonest mistake: labels that name nothing that the back end knows."""
-    query = _CPU.format("stranger")
-    scalers = [autoscaler("fine", query, "odd", metrics=[cpu(query)])]
-    text, wrong = line(
-        examined(write_config(tmp_path, prometheus, scalers, {"odd": {"type": "stubborn"}}))["fine"], "cpu"
-    )
-    assert wrong
-    assert text.startswith(
-        'no sample matches an instance: the samples have instance="stranger", but w1 is known as w1; '
-    )
-
-
-def test_an_empty_query_is_wrong(tmp_path: Path, prometheus: str) -> None:
-    """A metric that does not exist, or a label that is misspelt."""
-    scalers = [autoscaler("fine", "no_such_metric", "odd")]
-    found = examined(write_config(tmp_path, prometheus, scalers, {"odd": {"type": "stubborn"}}))["fine"]
-    text, wrong = line(found, "queue")
-    assert wrong
-    assert text.startswith("the query returned no sample")
-
-
 @pytest.mark.parametrize(
     ("broken", "said"),
     [("expected", "token.txt is absent; write it"), ("badly", "cannot be built: ZeroDivisionError at ")],
 )
-def test_an_adapter_that_cannot_be_built_is_named(tmp_path: Path, prometheus: str, broken: str, said: str) -> None:
-    """Its queries are run all the same; of what it raised unexpectedly only the class is shown."""
+def test_an_adapter_that_cannot_be_built_is_reported(tmp_path: Path, prometheus: str, broken: str, said: str) -> None:
+    """The queries are still sent. For an unexpected exception only the class is shown."""
     scalers = [autoscaler("fine", "vector(3)", "odd")]
     section = {"odd": {"type": "stubborn", "broken": broken}}
     found = examined(write_config(tmp_path, prometheus, scalers, section))
@@ -200,8 +173,8 @@ def test_an_adapter_that_cannot_be_built_is_named(tmp_path: Path, prometheus: st
     assert line(found["fine"], "queue") == ("1 sample, sum 3", False)
 
 
-def test_who_hangs_is_named_and_the_others_are_shown(tmp_path: Path, prometheus: str) -> None:
-    """An adapter and a Prometheus that never answer, at once."""
+def test_an_adapter_and_a_prometheus_that_hang_are_named(tmp_path: Path, prometheus: str) -> None:
+    """The other autoscalers are still shown."""
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         sources = {"default": {"url": prometheus}, "mute": {"url": f"http://127.0.0.1:{silent.getsockname()[1]}"}}
         scalers = [
@@ -219,8 +192,8 @@ def test_who_hangs_is_named_and_the_others_are_shown(tmp_path: Path, prometheus:
     assert text.startswith("0 queries answered; 1 failed: prometheus 'mute' ")
 
 
-def test_connections_that_nobody_uses_are_tried_too(tmp_path: Path, prometheus: str) -> None:
-    """They are in the file because somebody is about to."""
+def test_unused_connections_are_tried(tmp_path: Path, prometheus: str) -> None:
+    """An operator has added them in order to use them."""
     sources = {"default": {"url": prometheus}, "down": {"url": f"http://127.0.0.1:{free_port()}"}}
     adapters = {"odd": {"type": "stubborn"}, "spare": {"type": "stubborn", "broken": "expected"}}
     found = examined(write_config(tmp_path, sources, [autoscaler("fine", "vector(3)", "odd")], adapters))["connections"]
@@ -228,8 +201,8 @@ def test_connections_that_nobody_uses_are_tried_too(tmp_path: Path, prometheus: 
     assert line(found, "adapter spare") == ("token.txt is absent; write it", True)
 
 
-def test_an_expression_of_unknown_syntax_is_settled_by_asking(tmp_path: Path, prometheus: str) -> None:
-    """Offline both are warnings; Prometheus takes the one, and refuses the other. So is one that nobody uses yet."""
+def test_prometheus_decides_about_an_expression_that_the_parser_cannot_read(tmp_path: Path, prometheus: str) -> None:
+    """Without --live both are warnings. Prometheus accepts one and refuses the other, which is unused."""
     scalers = [autoscaler("taken", _NOT_READ_HERE)]
     config = write_config(tmp_path, prometheus, scalers, queries={"spare": {"expr": "fresh_function(vector(3))"}})
     assert check(config)[0] == 0
@@ -244,14 +217,13 @@ def test_an_expression_of_unknown_syntax_is_settled_by_asking(tmp_path: Path, pr
     assert "expressions: would not work" in out
 
 
-def test_with_strict_an_expression_that_prometheus_takes_is_no_error(tmp_path: Path, prometheus: str) -> None:
-    """Offline nobody can say; once it is asked, the warning has an answer."""
+def test_strict_accepts_an_expression_that_prometheus_accepts(tmp_path: Path, prometheus: str) -> None:
     config = write_config(tmp_path, prometheus, [autoscaler("taken", _NOT_READ_HERE)])
     assert check(config, "--strict")[0] == 1
     assert check(config, "--strict", "--live")[0] == 0
 
 
-def test_an_absent_secret_is_no_mere_warning(tmp_path: Path, prometheus: str) -> None:
+def test_a_missing_secret_is_an_error_with_live(tmp_path: Path, prometheus: str) -> None:
     """`run` would refuse to start."""
     sources = {"default": {"url": prometheus}, "other": {"url": prometheus, "bearerTokenFile": "none"}}
     code, out = check(write_config(tmp_path, sources, [autoscaler("web", "vector(3)")]), "--live")
@@ -259,8 +231,8 @@ def test_an_absent_secret_is_no_mere_warning(tmp_path: Path, prometheus: str) ->
     assert f"\nfiles: would not work\n  prometheus.other.bearerTokenFile  {tmp_path}/none is missing" in out
 
 
-def test_a_global_service_of_a_real_swarm_is_told_and_1(tmp_path: Path, prometheus: str) -> None:
-    """It runs once on every node, and has no size."""
+def test_a_global_service_of_a_real_swarm_is_reported(tmp_path: Path, prometheus: str) -> None:
+    """It runs once on every node and has no size."""
     with running_engine() as engine, engine.service("agent", Mode={"Global": {}}), engine.service("web"):
         scalers = [autoscaler(name, "vector(1)", "swarm") for name in ("agent", "web")]
         adapters = {"swarm": {"type": "docker-swarm", "host": engine.host}}
@@ -271,8 +243,8 @@ def test_a_global_service_of_a_real_swarm_is_told_and_1(tmp_path: Path, promethe
     assert "\nweb on swarm/web: ok\n" in out
 
 
-def test_a_system_job_of_a_real_nomad_is_told_and_1(tmp_path: Path, prometheus: str) -> None:
-    """It runs once on every node, and has no count."""
+def test_a_system_job_of_a_real_nomad_is_reported(tmp_path: Path, prometheus: str) -> None:
+    """It runs once on every node and has no count."""
     (tmp_path / "nomad").mkdir()
     with running_nomad(tmp_path / "nomad") as nomad:
         nomad.register(service("agent", Type="system"))
@@ -296,10 +268,10 @@ def test_a_system_job_of_a_real_nomad_is_told_and_1(tmp_path: Path, prometheus: 
         ({"command": ["sleep", "9"], "cwd": "nowhere"}, "nowhere does not exist; correct it, or create it"),
     ],
 )
-def test_a_command_that_cannot_start_is_found_before_it_is_needed(
+def test_a_command_that_cannot_start_is_reported(
     tmp_path: Path, prometheus: str, pool: dict[str, Any], said: str
 ) -> None:
-    """A pool in a dry run starts nothing, so nothing else would tell. Its neighbour is fine."""
+    """A pool in a dry run starts nothing, so only the check can find it."""
     scalers = [autoscaler("web", "vector(3)"), autoscaler("fine", "vector(3)")]
     config = write_config(tmp_path, prometheus, scalers)
     document = yaml.safe_load(config.read_text())

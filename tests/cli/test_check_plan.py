@@ -1,4 +1,4 @@
-"""`autoscaler check --plan`: what will be sent, and what stands in the way of fewer queries."""
+"""`autoscaler check --plan` prints the queries that are sent and why they are not fewer."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from tests.cli.test_check import run
 from tests.daemon.running import autoscaler, external, write_config
 
 
-def test_what_is_merged_and_what_is_not_is_printed_with_its_reason(tmp_path: Path) -> None:
-    """Nobody should have to guess why Prometheus is asked a thousand times."""
+def test_the_plan_shows_merged_queries_and_why_others_are_not_merged(tmp_path: Path) -> None:
+    """It explains the load on Prometheus."""
     merged = [autoscaler(name, f'rate(requests_total{{asg="{name}"}}[2m])') for name in ("api", "web")]
     alone = autoscaler(
         "top",
@@ -35,8 +35,8 @@ def test_what_is_merged_and_what_is_not_is_printed_with_its_reason(tmp_path: Pat
     ]
 
 
-def test_each_connection_and_sync_period_has_a_plan_of_its_own(tmp_path: Path) -> None:
-    """Each is observed by itself, so nothing is merged across them."""
+def test_each_sync_period_has_its_own_plan(tmp_path: Path) -> None:
+    """Each is observed in its own batch, and queries are merged only within a batch."""
     scalers = [
         autoscaler(name, f'load{{asg="{name}"}}', syncPeriod=period) for name, period in (("a", "15s"), ("b", "1m"))
     ]
@@ -47,20 +47,20 @@ def test_each_connection_and_sync_period_has_a_plan_of_its_own(tmp_path: Path) -
     ]
 
 
-def test_a_source_that_is_not_merged_says_so(tmp_path: Path) -> None:
+def test_the_plan_says_that_merge_queries_is_false(tmp_path: Path) -> None:
     scalers = [autoscaler(name, f'load{{asg="{name}"}}') for name in ("a", "b")]
     file = write_config(tmp_path, {"default": {"url": "http://p", "mergeQueries": False}}, scalers)
     assert "  as written, 2: mergeQueries is false" in run("check", "--plan", file)[1].splitlines()
 
 
-def test_an_empty_address_of_the_daemon_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for the option --server of other commands."""
+def test_an_empty_server_variable_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other commands ignore it for --server."""
     monkeypatch.setenv("AUTOSCALER_SERVER", "")
     file = write_config(tmp_path, "http://p", [autoscaler("a", "load")])
     assert run("check", "--plan", file)[0] == 0
 
 
-def test_a_wrong_file_has_no_plan(tmp_path: Path) -> None:
+def test_an_invalid_file_prints_errors_and_no_plan(tmp_path: Path) -> None:
     file = write_config(tmp_path, "http://p", [autoscaler("a", "load")])
     file.write_text(yaml.safe_dump({"autoscalers": 7}))
     code, out = run("check", "--plan", file)

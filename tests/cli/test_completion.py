@@ -1,4 +1,4 @@
-"""`autoscaler completion`, as real shells use it."""
+"""`autoscaler completion` in real shells."""
 
 import os
 import shutil
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from autoscaler.cli.app import COMMANDS
+from tests.cli.scene import UNREACHABLE
 from tests.servers.required import require
 
 pytestmark = pytest.mark.slow
@@ -16,9 +17,9 @@ BIN = Path(sys.executable).parent
 
 
 def run(*words: str) -> str:
-    """What the command prints, with `autoscaler` on PATH and no daemon anywhere."""
+    """Return what the command prints, with `autoscaler` on PATH and without a daemon."""
     path = f"{BIN}:{os.environ['PATH']}"
-    environment = {"PATH": path, "AUTOSCALER_SERVER": "http://127.0.0.1:1", "LC_ALL": "C.UTF-8"}
+    environment = {"PATH": path, "AUTOSCALER_SERVER": UNREACHABLE, "LC_ALL": "C.UTF-8"}
     done = subprocess.run(words, env=environment, check=False, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
@@ -30,7 +31,7 @@ def shell(name: str) -> str:
 
 
 def in_bash(*words: str) -> list[str]:
-    """What bash would offer for the last word."""
+    """Return what bash offers for the last word."""
     line = " ".join(f"'{word}'" for word in words)
     asked = f"COMP_WORDS=(autoscaler {line}); COMP_CWORD={len(words)}; _autoscaler_completion autoscaler"
     script = f'source <(autoscaler completion bash); {asked}; printf "%s\\n" "${{COMPREPLY[@]}}"'
@@ -47,14 +48,14 @@ def test_bash_completes_options_and_their_values() -> None:
     assert in_bash("get", "-o", "") == ["table", "wide", "json", "yaml", "name"]
 
 
-def test_bash_knows_where_the_script_belongs() -> None:
-    """Registered for the command, and file names where it offers nothing."""
+def test_bash_registers_the_script_for_the_command() -> None:
+    """Where the script offers nothing, bash offers file names."""
     script = "source <(autoscaler completion bash); complete -p autoscaler"
     assert run(shell("bash"), "--norc", "-c", script) == "complete -o default -F _autoscaler_completion autoscaler\n"
 
 
 def test_zsh_completes_at_the_first_tab(tmp_path: Path) -> None:
-    """It loads the file at that moment, and calls it."""
+    """Zsh loads the file at the first tab and calls it at once."""
     (tmp_path / "_autoscaler").write_text(run("autoscaler", "completion", "zsh"))
     script = (
         f"fpath=({tmp_path} $fpath); autoload -Uz compinit; compinit -D -u; _arguments() {{ print -r -- $2 $1 }};"
@@ -71,7 +72,7 @@ def test_fish_completes_commands_and_options(tmp_path: Path) -> None:
     assert [line.split("\t")[0] for line in offered] == ["history", "--watch"]
 
 
-def test_another_shell_is_refused_with_those_that_there_are() -> None:
+def test_another_shell_is_refused_and_the_supported_ones_are_listed() -> None:
     done = subprocess.run((BIN / "autoscaler", "completion", "tcsh"), check=False, capture_output=True, text=True)
     assert done.returncode == 2
     assert all(name in done.stderr for name in ("bash", "zsh", "fish"))

@@ -1,4 +1,4 @@
-"""`autoscaler create`: what it writes is accepted by `check`."""
+"""`autoscaler create` writes configuration that `check` accepts."""
 
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,8 @@ def create(*arguments: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     "metrics", [("--cpu", "60%"), ("--cpu", "500m"), ("--memory", "80%"), ("--cpu", "60%", "--memory", "1Gi")]
 )
-def test_check_accepts_it_for_every_adapter(config: Path, target: str, metrics: tuple[str, ...]) -> None:
-    """With the queries of the adapter's usual exporter: from there on it is edited, not written."""
+def test_check_accepts_the_output_for_every_adapter(config: Path, target: str, metrics: tuple[str, ...]) -> None:
+    """The queries are those of the adapter's usual exporter."""
     code, out, err = create("--target", target, "--min", "2", "--max", "10", *metrics, "--config.file", str(config))
     assert (code, err) == (0, "")
     config.write_text(ADAPTERS + out)
@@ -45,8 +45,8 @@ def test_check_accepts_it_for_every_adapter(config: Path, target: str, metrics: 
     assert (scaler.min_replicas, scaler.max_replicas, len(scaler.metrics)) == (2, 10, len(metrics) // 2)
 
 
-def test_without_a_configuration_it_says_that_the_queries_are_a_guess(config: Path) -> None:
-    """It is right all the same."""
+def test_without_a_configuration_the_output_says_that_the_queries_are_a_guess(config: Path) -> None:
+    """The output is valid nevertheless."""
     code, out, _ = create("--target", "other/Web_1", "--max", "3", "--cpu", "60%")
     assert code == 0
     assert "the queries are a guess" in out
@@ -56,8 +56,7 @@ def test_without_a_configuration_it_says_that_the_queries_are_a_guess(config: Pa
     assert load(config).autoscalers[0].min_replicas == 1
 
 
-def test_a_connection_that_is_not_configured_brings_the_nearest(config: Path) -> None:
-    """A typo would be found by `check` anyway."""
+def test_an_unknown_connection_is_refused_with_the_nearest_name(config: Path) -> None:
     code, out, err = create("--target", "flet/x", "--max", "3", "--cpu", "60%", "--config.file", str(config))
     assert (code, out) == (1, "")
     assert err == f"no connection 'flet' in `adapters` of {config}; did you mean `fleet`?\n"
@@ -76,7 +75,6 @@ def test_a_connection_that_is_not_configured_brings_the_nearest(config: Path) ->
         ("--target", "a/b", "--cpu", "60%"),
     ],
 )
-def test_wrong_arguments_are_2(arguments: tuple[str, ...]) -> None:
-    """And write nothing."""
+def test_invalid_arguments_exit_2_and_print_nothing(arguments: tuple[str, ...]) -> None:
     code, out, _ = create(*arguments)
     assert (code, out) == (2, "")

@@ -1,6 +1,5 @@
-"""`autoscaler describe`, in the layout of `kubectl describe hpa`."""
+"""`autoscaler describe` has the layout of `kubectl describe hpa`."""
 
-import json
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -22,7 +21,7 @@ from autoscaler.model import (
     Steering,
     UnfulfilledBrake,
 )
-from tests.cli.scene import Scene, ServedScene
+from tests.cli.scene import ServedScene
 from tests.decide.build import NOW, QUEUE_15, scaler
 from tests.documents.lives import Recorded, named
 from tests.replaced import replace
@@ -30,21 +29,12 @@ from tests.steering import steer
 
 
 def test_the_layout_is_that_of_kubectl(online: ServedScene) -> None:
-    """Known words in the known order."""
+    """Users of kubectl find the same words in the same order."""
     said = online.run("describe", "web")
     assert said.code == 0
     titles = [line.split(":")[0] for line in said.lines if line and not line.startswith(" ")]
-    wanted = [
-        "Name",
-        "Reference",
-        "Metrics",
-        "Min replicas",
-        "Max replicas",
-        "Behavior",
-        "Replicas",
-        "Conditions",
-        "Events",
-    ]
+    wanted = ["Name", "Reference", "Metrics", "Min replicas", "Max replicas", "Behavior", "Replicas", "Conditions"]
+    wanted.append("Events")
     assert [title for title in titles if title in wanted] == wanted
     assert re.search(
         r"^  resource cpu on instances  \(average, as a percentage of request\): +60% / 60%$", said.out, re.MULTILINE
@@ -54,7 +44,7 @@ def test_the_layout_is_that_of_kubectl(online: ServedScene) -> None:
 
 
 def test_behavior_is_shown_with_its_defaults(online: ServedScene) -> None:
-    """What is in force, also where the configuration leaves it out."""
+    """The output shows the values in force, also those that the configuration omits."""
     out = online.run("describe", "web").out
     assert (
         """  Scale Up:
@@ -75,13 +65,12 @@ def test_behavior_is_shown_with_its_defaults(online: ServedScene) -> None:
     )
 
 
-def test_without_behavior_the_window_is_said(online: ServedScene) -> None:
-    """HPA's older algorithm has one too."""
+def test_without_behavior_the_stabilization_window_is_shown(online: ServedScene) -> None:
+    """The HPA's older algorithm has a window, too."""
     assert "Behavior:  <none> (stabilization window for scaling in: 300 seconds)" in online.run("describe", "jobs").out
 
 
-def test_conditions_stand_in_a_table(online: ServedScene) -> None:
-    """Type, status, since when, reason, message."""
+def test_conditions_are_a_table(online: ServedScene) -> None:
     lines = online.run("describe", "broken").lines
     start = lines.index("Conditions:")
     assert lines[start + 1].split() == ["Type", "Status", "Since", "Reason", "Message"]
@@ -90,8 +79,8 @@ def test_conditions_stand_in_a_table(online: ServedScene) -> None:
     assert re.match(r"  ScalingActive +False +[-\d: ]+ \(\w+\) +FailedGetExternalMetric ", failing)
 
 
-def test_a_condition_says_since_when_also_after_a_restart(online: ServedScene) -> None:
-    """The metric has failed for a quarter of an hour; a daemon that starts now reads that from the state."""
+def test_a_condition_keeps_its_transition_time_over_a_restart(online: ServedScene) -> None:
+    """The daemon reads the time from the state."""
     begun = datetime.now(UTC) - timedelta(minutes=15)
     for now, seconds in ((begun, 15), (begun + timedelta(minutes=10), 15)):
         life = Recorded(online.state.ledger("fleet"), named(scaler(QUEUE_15), "silent"))
@@ -101,8 +90,8 @@ def test_a_condition_says_since_when_also_after_a_restart(online: ServedScene) -
     assert re.search(r" \(1[45]m\) ", active)
 
 
-def test_a_fallback_that_stands_in_is_shown(online: ServedScene) -> None:
-    """Beside the value that is missing, among the conditions, and as an event."""
+def test_an_active_fallback_is_shown(online: ServedScene) -> None:
+    """It is shown beside the missing value, among the conditions and as an event."""
     queue = replace(QUEUE_15, fallback=Fallback(timedelta(seconds=15), 9))
     fallen = Recorded(online.state.ledger("fleet"), named(scaler(queue), "fallen"))
     fallen.now = datetime.now(UTC) - timedelta(seconds=60)
@@ -119,7 +108,7 @@ def test_a_fallback_that_stands_in_is_shown(online: ServedScene) -> None:
 
 
 def braked(online: ServedScene, wanted: int) -> str:
-    """What is said of one whose size somebody else has set from 3 to 5, while the queue asks for `wanted`."""
+    """Describe an autoscaler whose size was set from 3 to 5 from outside, while the queue asks for `wanted`."""
     brakes, name = Brakes(UnfulfilledBrake(), LossBrake(50), OutsideChangeBrake()), f"braked-{wanted}"
     life = Recorded(online.state.ledger("fleet"), named(replace(scaler(QUEUE_15), brakes=brakes), name))
     life.now = datetime.now(UTC) - timedelta(seconds=60)
@@ -129,8 +118,8 @@ def braked(online: ServedScene, wanted: int) -> str:
     return online.run("describe", name).out
 
 
-def test_a_brake_that_prevents_a_change_is_shown_as_other_holds_are(online: ServedScene) -> None:
-    """In the decision, among the conditions and as an event."""
+def test_a_brake_that_prevents_a_change_is_shown(online: ServedScene) -> None:
+    """It is shown in the decision, among the conditions and as an event."""
     out = " ".join(braked(online, 9).split())
     assert "State: held" in out
     assert "Decision: stays at 5, although 9 is wanted: something else set the size from 3 to 5" in out
@@ -140,15 +129,14 @@ def test_a_brake_that_prevents_a_change_is_shown_as_other_holds_are(online: Serv
     assert "Brake on:" not in out
 
 
-def test_a_brake_that_prevents_nothing_yet_is_shown_too(online: ServedScene) -> None:
-    """Whoever looks must know why nothing will happen when the load changes."""
+def test_a_brake_that_has_prevented_nothing_yet_is_shown(online: ServedScene) -> None:
+    """It explains beforehand why the next change of load will have no effect."""
     out = " ".join(braked(online, 5).split())
     assert "Brake on: outsideChange: something else set the size from 3 to 5" in out
     assert "AbleToScale True" in out
 
 
-def test_the_brakes_that_are_configured_are_listed(online: ServedScene) -> None:
-    """Below the rules that they go before."""
+def test_configured_brakes_are_listed(online: ServedScene) -> None:
     assert """
 Brakes:
   unfulfilled: no scale-out after more than 30 % was missing for 10m without progress
@@ -159,13 +147,13 @@ Brakes:
 
 
 def test_equal_events_are_counted(online: ServedScene) -> None:
-    """`x4 over 46s`: how often, and since when."""
+    """`x4 over 46s` says how often and since when."""
     events = online.run("describe", "broken").out.partition("Events:\n")[2]
     assert re.search(r"Warning  FailedGetExternalMetric +\d+s \(x4 over \d+s\) +autoscaler  .*no answer", events)
 
 
-def test_what_operators_asked_for_is_shown(online: ServedScene) -> None:
-    """Who, why, and for how long: whoever comes next must see it."""
+def test_pauses_and_overrides_are_shown(online: ServedScene) -> None:
+    """The next operator sees who set them, why and for how long."""
     now = online.daemon.clock.wall
     steer(
         online.state,
@@ -179,26 +167,8 @@ def test_what_operators_asked_for_is_shown(online: ServedScene) -> None:
     assert re.search(r"^Overridden: +min 4, by bob, until it is resumed$", out, re.MULTILINE)
 
 
-def test_json_is_what_the_daemon_says(online: ServedScene) -> None:
-    """The whole document."""
-    assert json.loads(online.run("describe", "web", "-o", "json").out) == online.served.data("/api/v1/autoscalers/web")
-
-
-def test_without_a_daemon_the_state_is_read(offline: Scene) -> None:
-    """The same text, behind a word on stderr."""
-    said = offline.run("describe", "web")
-    assert (said.code, "no daemon answers" in said.err) == (0, True)
-    assert "ScalingActive" in said.out
-
-
-def test_an_unknown_name_brings_the_nearest(online: ServedScene) -> None:
-    """No page of usage."""
-    said = online.run("describe", "wbe")
-    assert (said.code, said.err) == (1, "there is no autoscaler 'wbe'; did you mean web?\n")
-
-
-def test_labels_stand_one_below_the_other(online: ServedScene) -> None:
-    """As kubectl shows them."""
+def test_each_label_has_a_line(online: ServedScene) -> None:
+    """Kubectl shows labels like this."""
     web, *others = online.daemon.scalers
     online.daemon.scalers = [replace(web, labels=(("example.org/zone", "a"), ("team", "shop"))), *others]
     lines = online.run("describe", "web").lines
@@ -207,22 +177,22 @@ def test_labels_stand_one_below_the_other(online: ServedScene) -> None:
     assert "Labels:" not in online.run("describe", "jobs").out
 
 
-def test_the_last_decision_is_told_in_a_line(online: ServedScene) -> None:
-    """Before all numbers; of what fails the error is enough."""
+def test_the_last_decision_is_summarized_in_one_line(online: ServedScene) -> None:
+    """A failing autoscaler shows its error instead."""
     assert re.search(r"^Decision: +stays at 6: cpu asks for 6 ", online.run("describe", "web").out, re.MULTILINE)
     assert "\nDecision:" not in online.run("describe", "broken").out
 
 
-def test_queries_and_what_each_instance_measured(online: ServedScene) -> None:
-    """The next question, whatever was seen first: what was asked, and who answered what."""
+def test_queries_and_the_values_of_each_instance_are_shown(online: ServedScene) -> None:
+    """They are what an operator asks for next."""
     said = online.run("describe", "web")
     assert re.search(r"^    query: +vector\(0\)$", said.out, re.MULTILINE)
     assert re.search(r"^Instances:\n  Name +State +Age +cpu +Detail\n", said.out, re.MULTILINE)
     assert re.search(r"^  i-0 +ready +\d+\w+ +60%$", said.out, re.MULTILINE)
 
 
-def test_of_many_instances_those_in_need_are_shown_and_the_others_counted() -> None:
-    """Ten thousand must not scroll the conditions away."""
+def test_of_many_instances_the_unready_are_shown_and_the_others_counted() -> None:
+    """A list of ten thousand would scroll the conditions away."""
     found = [
         InstanceDocument(
             name=f"i-{number}",
@@ -243,7 +213,7 @@ def test_of_many_instances_those_in_need_are_shown_and_the_others_counted() -> N
     assert lines[-1] == "  and 4990 more; 4999 of all 5000 are ready"
 
 
-def test_a_query_is_one_line_whatever_its_own_lines() -> None:
-    """With what it is narrowed to, and whom it is sent to."""
+def test_a_query_of_several_lines_is_shown_in_one() -> None:
+    """The line includes `match` and the name of the Prometheus."""
     query = QueryDocument(expr="sum by (asg)\n  (rate(x[1m]))\n", prometheus="long", match={"asg": "web"})
     assert query_text(query) == 'sum by (asg) (rate(x[1m])), those with asg="web" (Prometheus long)'

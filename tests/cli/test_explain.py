@@ -10,8 +10,8 @@ import pytest
 from tests.cli.scene import Scene, ServedScene
 
 
-def test_metrics_stand_in_a_table_and_the_rest_in_sentences(online: ServedScene) -> None:
-    """Read, ratio, proposal, which one won; then what became of the number."""
+def test_explain_prints_a_table_of_metrics_and_sentences(online: ServedScene) -> None:
+    """The table shows what was read and proposed; the sentences say what followed."""
     said = online.run("explain", "web")
     assert said.code == 0
     assert said.lines[0].startswith("web (fleet/web), decided ")
@@ -21,15 +21,14 @@ def test_metrics_stand_in_a_table_and_the_rest_in_sentences(online: ServedScene)
     assert any(line.startswith("To scale out it takes average cpu above 66%") for line in said.lines)
 
 
-def test_a_failed_metric_says_why(online: ServedScene) -> None:
-    """The first thing to repair."""
+def test_a_failed_metric_shows_its_error(online: ServedScene) -> None:
     out = online.run("explain", "broken").out
     assert re.search(r"^queue +<unknown> +15 +- +<unknown> ", out, re.MULTILINE)
     assert "queue has no value: " in out
 
 
-def test_a_decision_of_the_past(online: ServedScene) -> None:
-    """The one in force then: the size was set to 6 half a minute ago."""
+def test_at_selects_the_decision_that_was_in_force(online: ServedScene) -> None:
+    """The size was set to 6 half a minute ago."""
     at = online.web.now.isoformat()
     assert "The size is 6 and stays." in online.run("explain", "web", "--at", at).out
     said = online.run("explain", "web", "--at", "30s")
@@ -37,7 +36,7 @@ def test_a_decision_of_the_past(online: ServedScene) -> None:
 
 
 def times_of(scene: ServedScene) -> dict[str, str]:
-    """Every time that is written of a decision: it -> when the decision was made, as the API says."""
+    """Return each notation of a decision's time in any output, and the time as the API writes it."""
     found: dict[str, str] = {}
     points = json.loads(scene.run("history", "web", "-o", "json").out)["points"]
     rows = [line.split()[0] for line in scene.run("history", "web").lines[1:]]
@@ -66,8 +65,8 @@ def times_of(scene: ServedScene) -> dict[str, str]:
     return found
 
 
-def test_a_time_that_is_written_of_a_decision_leads_to_it(online: ServedScene) -> None:
-    """Cut to seconds, it is before the decision, and the one before that was explained."""
+def test_at_accepts_the_time_of_a_decision_in_every_notation(online: ServedScene) -> None:
+    """A time cut to seconds is before the decision, and must not select the previous one."""
     times = times_of(online)
     assert len(set(times.values())) == 4
     assert any(text.endswith(" UTC") for text in times)
@@ -75,8 +74,7 @@ def test_a_time_that_is_written_of_a_decision_leads_to_it(online: ServedScene) -
         assert json.loads(online.run("explain", "web", "--at", text, "-o", "json").out)["at"] == at, text
 
 
-def test_before_the_first_decision(online: ServedScene, offline: Scene) -> None:
-    """The name is right, the time is not."""
+def test_a_time_before_the_first_decision_is_refused(online: ServedScene, offline: Scene) -> None:
     for scene in (online, offline):
         said = scene.run("explain", "web", "--at", "2020-01-01T00:00:00Z")
         assert said.code == 1
@@ -84,27 +82,15 @@ def test_before_the_first_decision(online: ServedScene, offline: Scene) -> None:
 
 
 @pytest.mark.parametrize("time", ["yesterday", "25:00", "2026-13-01", "1h ago", "99999999999y", ""])
-def test_what_is_no_time_names_the_forms(online: ServedScene, time: str) -> None:
-    """Wrong arguments: 2."""
+def test_an_invalid_time_is_refused_with_the_accepted_forms(online: ServedScene, time: str) -> None:
     said = online.run("explain", "web", "--at", time)
     assert said.code == 2
     assert "is not a valid time" in said.err
     assert "14:30" in said.err
 
 
-def test_json_is_what_the_daemon_says(online: ServedScene) -> None:
-    """The whole trace."""
-    said = online.run("explain", "web", "-o", "json")
-    assert json.loads(said.out) == online.served.data("/api/v1/autoscalers/web/explain")
-
-
-def test_without_a_daemon_the_state_is_read(offline: Scene) -> None:
-    """It holds everything that decisions were made from."""
-    assert "The size is 6 and stays." in offline.run("explain", "web").out
-
-
-def test_queries_and_what_each_instance_measured(online: ServedScene) -> None:
-    """Of that moment: an average hides the one instance that is in trouble."""
+def test_queries_and_the_values_of_each_instance_are_shown(online: ServedScene) -> None:
+    """An average hides a single instance in trouble."""
     out = online.run("explain", "web").out
     assert re.search(r"^cpu  vector\(0\)$", out, re.MULTILINE)
     assert re.search(r"^Instances:\n  Name +State +Age +cpu +Detail\n", out, re.MULTILINE)

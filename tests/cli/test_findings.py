@@ -1,4 +1,4 @@
-"""What `check --live` says of what it has seen."""
+"""The findings that `check --live` derives from an observation."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -64,12 +64,12 @@ def found(target: TargetState | TargetError, *readings: Reading | MetricError) -
 
 
 def line(block: Findings, label: str) -> tuple[str, bool]:
-    """Its text, and whether it is wrong."""
+    """Return the text of a finding and whether it is wrong."""
     return next((line.text, line.wrong) for line in block.lines if line.label == label)
 
 
-def test_a_target_that_works_says_what_would_be_proposed() -> None:
-    """The line that a newcomer looks for."""
+def test_a_working_target_shows_the_proposed_size() -> None:
+    """A newcomer looks for this line."""
     block = found(state(instance("a"), instance("b")), reading("a", "b"))
     assert not block.wrong
     assert block.title == "web on fleet/web-asg"
@@ -78,8 +78,8 @@ def test_a_target_that_works_says_what_would_be_proposed() -> None:
     assert line(block, "now") == ("would propose 3: cpu 90%/60% (avg)", False)
 
 
-def test_instances_are_told_apart_by_what_they_count_for() -> None:
-    """Pending, failed and leaving ones explain a proposal that surprises."""
+def test_instances_are_counted_by_state() -> None:
+    """Pending, failed and terminating instances explain a surprising proposal."""
     others = (
         instance("b", phase=Phase.PENDING, ready=False),
         instance("c", ready=False),
@@ -91,8 +91,8 @@ def test_instances_are_told_apart_by_what_they_count_for() -> None:
     assert line(block, "target") == (text, False)
 
 
-def test_what_did_not_join_is_named_beside_what_it_was_compared_with() -> None:
-    """Both sides of a join that fails are needed to repair it."""
+def test_samples_that_match_no_instance_are_shown_with_the_identities() -> None:
+    """An operator needs both sides to correct the labels."""
     unmatched = tuple(f'instance="10.0.0.{number}"' for number in range(20))
     text, wrong = line(found(state(instance("a")), reading(unmatched=unmatched, more_unmatched=380)), "cpu")
     assert wrong
@@ -103,43 +103,42 @@ def test_what_did_not_join_is_named_beside_what_it_was_compared_with() -> None:
     )
 
 
-def test_samples_of_others_beside_our_own_are_no_fault() -> None:
-    """A shared query holds the whole fleet's."""
+def test_samples_of_other_targets_are_no_error() -> None:
+    """A shared query returns the samples of the whole fleet."""
     block = found(state(instance("a")), reading("a", unmatched=('instance="other"',)))
     assert not block.wrong
     assert "1 sample joined, 1 not, each matching no instance or several: " in line(block, "cpu")[0]
 
 
 def test_unusable_and_missing_samples_are_named() -> None:
-    """They make a proposal careful."""
+    """They make a proposal more conservative."""
     block = found(state(instance("a"), instance("b"), instance("c")), reading("a", dropped=("b: is NaN",)))
     assert line(block, "cpu") == ("1 sample joined; 1 unusable: b: is NaN; none for b, c", False)
 
 
-def test_a_missing_request_is_wrong() -> None:
-    """Utilization is set against it."""
+def test_a_missing_request_is_an_error() -> None:
+    """Utilization is a share of the request."""
     text, wrong = line(found(state(instance("a")), reading("a", requests={})), "cpu")
     assert wrong
     assert "instance a has no cpu request" in text
 
 
-def test_a_query_that_fails_is_wrong_also_where_another_metric_decides() -> None:
-    """It would hold every scale-in."""
+def test_a_failed_query_is_an_error_also_if_another_metric_decides() -> None:
+    """It would prevent every scale-in."""
     block = found(state(instance("a")), ValueReading((3000,)), MetricError("the query returned no sample"))
     assert line(block, "cpu") == ("the query returned no sample", True)
     assert line(block, "now") == ("would propose 3: queue 3/1 (avg), cpu <unknown>/60%", False)
     assert block.wrong
 
 
-def test_a_query_is_looked_at_also_outside_the_bounds() -> None:
-    """There the decision reads none, and the query fails when it is back inside."""
+def test_a_failed_query_is_an_error_also_outside_the_bounds() -> None:
+    """Outside the bounds the decision ignores the query; back inside, the query would fail."""
     block = found(state(instance("a"), size=9), MetricError("the query returned no sample"))
     assert line(block, "now") == ("would propose 5: the size is above maxReplicas", False)
     assert block.wrong
 
 
-def test_a_target_that_cannot_be_scaled_is_wrong_and_its_queries_are_told() -> None:
-    """They may well be right."""
+def test_the_queries_of_a_target_that_cannot_be_scaled_are_shown() -> None:
     block = found(TargetNotScalable("it is a global service"), ValueReading((3000,)), reading(unmatched=("x", "y")))
     assert line(block, "target") == ("it is a global service", True)
     assert line(block, "queue") == ("1 sample, sum 3", False)
@@ -147,36 +146,36 @@ def test_a_target_that_cannot_be_scaled_is_wrong_and_its_queries_are_told() -> N
     assert line(found(TargetNotScalable("no"), MetricError("empty")), "cpu") == ("empty", True)
 
 
-def test_bounds_without_a_size_in_common_are_wrong() -> None:
-    """Nothing could ever be written."""
+def test_bounds_that_allow_no_size_are_an_error() -> None:
+    """The daemon could never write a size."""
     text, wrong = line(found(state(instance("a"), limits=Limits(6, 9)), ValueReading((1000,))), "now")
     assert wrong
     assert text.startswith("would keep 1: BoundsConflict: no size is allowed: ")
 
 
-def test_a_hold_is_told_and_not_wrong() -> None:
-    """It ends by itself."""
+def test_a_hold_is_shown_and_no_error() -> None:
+    """A hold ends by itself."""
     hold = Hold(scale_out=HoldReason("DeploymentActive", "deployment 1 is under way"))
     text, wrong = line(found(state(instance("a"), hold=hold), ValueReading((3000,))), "now")
     assert (text, wrong) == ("would propose 3: queue 3/1 (avg); DeploymentActive: deployment 1 is under way", False)
 
 
-def test_a_proposal_that_is_not_followed_at_once_says_why() -> None:
-    """Without the reason it would look like a wrong metric."""
+def test_a_proposal_that_is_limited_shows_the_reason() -> None:
+    """Without it the metric would look wrong."""
     text, wrong = line(found(state(instance("a"), instance("b")), ValueReading((900,))), "now")
     assert not wrong
     assert text.startswith("would keep 2: queue 0.45/1 (avg); ScaleDownStabilized: ")
 
 
-def test_a_target_of_size_zero_is_switched_off_and_not_wrong() -> None:
-    """Nothing can be measured, and an operator meant it."""
+def test_size_zero_means_disabled_and_is_no_error() -> None:
+    """An operator has disabled scaling."""
     text, wrong = line(found(state(), reading()), "now")
     assert not wrong
     assert "ScalingDisabled" in text
 
 
-def test_a_query_that_ranks_nobody_is_wrong() -> None:
-    """Scale-in would take others than the operator chose, without a word."""
+def test_a_query_that_ranks_no_instance_is_an_error() -> None:
+    """Scale-in would silently remove other instances than the operator chose."""
     victims = VictimRule(VictimOrder.LEAST, Query("load"))
     seen = Observation(state(instance("a")), (ValueReading((1000,)),))
     ranked = replace(seen, victims=("a",))
@@ -185,14 +184,13 @@ def test_a_query_that_ranks_nobody_is_wrong() -> None:
     assert not findings_of(asked, ranked, NOW).wrong
 
 
-def test_the_target_s_warnings_are_told() -> None:
-    """Two autoscalers on one group are nobody's error message."""
+def test_the_warnings_of_a_target_are_shown() -> None:
     block = found(state(instance("a"), warnings=("another autoscaler is at work",)), ValueReading((1000,)))
     assert line(block, "warning") == ("another autoscaler is at work", False)
 
 
-def test_a_fallbacks_query_is_tried_as_well() -> None:
-    """On the day that it is needed is too late to find a mistake in it."""
+def test_the_query_of_a_fallback_is_checked() -> None:
+    """The operator finds a mistake in it before the fallback is needed."""
     one = scaler(replace(_QUEUE, fallback=Fallback(query=Query("crude"))), _CPU)
     readings = (ValueReading((5000,)), reading("a"))
     for target, other, text, wrong in (

@@ -1,4 +1,4 @@
-"""What `--help` says, and what is said to whoever mistypes."""
+"""`--help`, and the answer to a mistyped command."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from autoscaler.cli.app import COMMANDS, Commands, app
-from tests.cli.scene import NOBODY, ServedScene
+from tests.cli.scene import UNREACHABLE, ServedScene
 
 _ROW = re.compile(r"^  (-\S.*?)(?:  +\S.*)?$")
 
@@ -18,14 +18,14 @@ def said(*arguments: str) -> tuple[int, str]:
 
 
 def sections(text: str) -> Iterator[tuple[str, Sequence[str]]]:
-    """Title and rows of `Arguments` and `Options`; a help that goes on in the next line is left out."""
+    """Yield the title and the rows of `Arguments` and `Options`, without continuation lines."""
     for title, body in re.findall(r"^(Arguments|Options):\n((?:  .*\n?)+)", text, re.MULTILINE):
         yield title, [line for line in body.splitlines() if not line.startswith("   ")]
 
 
 @pytest.mark.parametrize("words", [(), *((name,) for name in COMMANDS)], ids=["", *COMMANDS])
-def test_help_is_free_of_python(words: tuple[str, ...]) -> None:
-    """A newcomer reads `FILE`, and does not have to know what a list[Path] is."""
+def test_help_shows_no_python_types(words: tuple[str, ...]) -> None:
+    """A newcomer reads `FILE`, not list[Path]."""
     code, text = said(*words, "--help")
     assert code == 0
     assert not re.search(r"list\[|<|\{|\[\[|None|Path\b|<=|range", text)
@@ -33,7 +33,7 @@ def test_help_is_free_of_python(words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_metavars_are_plain_capitals(name: str) -> None:
-    """As in the documentation."""
+    """The documentation writes them like this."""
     _, text = said(name, "--help")
     for title, rows in sections(text):
         for row in rows:
@@ -44,15 +44,14 @@ def test_metavars_are_plain_capitals(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_that_takes_a_value_says_of_what_kind(name: str) -> None:
-    """`--min` alone looks like a switch."""
+def test_every_option_with_a_value_has_a_metavar(name: str) -> None:
+    """Without one, `--min` looks like a switch."""
     command = Commands(name="autoscaler").get_command(None, name)
     unsaid = [each.name for each in command.params if not getattr(each, "is_flag", False) and not each.metavar]
     assert unsaid == []
 
 
-def test_the_first_line_says_what_to_type() -> None:
-    """Brackets are for what may be left out, dots for what may be repeated."""
+def test_the_usage_line_marks_optional_and_repeated_arguments() -> None:
     first = {name: said(name, "--help")[1].splitlines()[0] for name in COMMANDS}
     assert first["get"] == "Usage: autoscaler get [OPTIONS] [NAME]..."
     assert first["describe"] == "Usage: autoscaler describe [OPTIONS] NAME"
@@ -61,7 +60,6 @@ def test_the_first_line_says_what_to_type() -> None:
 
 
 def test_defaults_are_shown() -> None:
-    """What is left out is known."""
     text = " ".join(said("history", "--help")[1].split())
     assert "[default: 1h]" in text
     assert "[default: now]" in text
@@ -71,15 +69,13 @@ def test_defaults_are_shown() -> None:
 
 
 @pytest.mark.parametrize(("typed", "near"), [("gett", "get"), ("desribe", "describe"), ("evnts", "events")])
-def test_a_mistyped_command_brings_the_nearest(typed: str, near: str) -> None:
-    """A typo costs one look."""
+def test_a_mistyped_command_is_refused_with_the_nearest(typed: str, near: str) -> None:
     code, text = said(typed)
     assert code == 2
     assert f"there is no command '{typed}'; did you mean {near}?" in text
 
 
-def test_a_command_like_no_other_brings_the_overview() -> None:
-    """Nothing is guessed."""
+def test_an_unknown_command_without_a_near_one_refers_to_help() -> None:
     code, text = said("zzzzzz")
     assert code == 2
     assert "there is no command 'zzzzzz'" in text
@@ -88,37 +84,34 @@ def test_a_command_like_no_other_brings_the_overview() -> None:
 
 
 def test_options_may_stand_before_the_command(online: ServedScene) -> None:
-    """As with kubectl, whose users put them there."""
+    """Kubectl accepts them there."""
     url = online.env["AUTOSCALER_SERVER"]
     for words in (("--server", url, "get", "web"), (f"--server={url}", "describe", "web")):
-        found = online.run(*words, AUTOSCALER_SERVER=NOBODY)
+        found = online.run(*words, AUTOSCALER_SERVER=UNREACHABLE)
         assert (found.code, found.err) == (0, ""), words
 
 
-def test_the_option_after_the_command_goes_before_the_one_before_it(online: ServedScene) -> None:
-    """The last word counts."""
-    found = online.run("--server", NOBODY, "get", "web", "--server", online.env["AUTOSCALER_SERVER"])
+def test_an_option_after_the_command_takes_precedence(online: ServedScene) -> None:
+    found = online.run("--server", UNREACHABLE, "get", "web", "--server", online.env["AUTOSCALER_SERVER"])
     assert (found.code, found.err) == (0, "")
 
 
 @pytest.mark.parametrize("words", [("run", "--log.level=loud"), ("completion", "pwsh"), ("get", "-o", "xml")])
-def test_a_value_that_is_not_among_the_choices_is_refused_with_them(words: tuple[str, ...]) -> None:
-    """In the words of the documentation, and none of a library's."""
+def test_an_invalid_choice_is_refused_with_the_choices(words: tuple[str, ...]) -> None:
+    """The message is in the documentation's words, not in those of a library."""
     code, text = said(*words)
     assert code == 2
     assert " is not one of '" in text
     assert "Value error" not in text
 
 
-def test_an_option_before_a_command_that_has_none_is_refused() -> None:
-    """It is not passed over in silence."""
-    code, text = said("--server", NOBODY, "check")
+def test_an_option_before_a_command_that_lacks_it_is_refused() -> None:
+    code, text = said("--server", UNREACHABLE, "check")
     assert code == 2
     assert "No such option: --server" in text
 
 
-def test_a_configuration_named_before_the_command_is_read() -> None:
-    """Here: its absence is told."""
+def test_config_file_may_stand_before_the_command() -> None:
     code, text = said("--config.file", "/nowhere/autoscaler.yaml", "check")
     assert code == 1
     assert "/nowhere/autoscaler.yaml" in text

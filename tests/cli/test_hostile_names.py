@@ -1,4 +1,4 @@
-"""Names of targets, metrics, instances and people are others' words: no table lets them steer a terminal."""
+"""Names come from back ends and users, and no output lets them control a terminal."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ HOSTILE = "x\x1b[2J\x9b31m\x7f\u202e\r\nFAKE ROW\t<script>alert(1)</script>"
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedScene]:
-    """An autoscaler of which everything is named by somebody who means harm."""
+    """An autoscaler in which every name is hostile."""
     folder: Path = tmp_path_factory.mktemp("hostile")
     metrics = tuple(replace(each, name=HOSTILE) for each in (CPU_60, QUEUE_15))
     autoscaler = replace(scaler(*metrics), target=TargetRef("fleet", HOSTILE, HOSTILE, HOSTILE))
@@ -54,8 +54,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedScene]:
     [["get"], ["get", "-o", "wide"], ["describe", "web"], ["explain", "web"], ["events"], ["history", "web"]],
     ids=" ".join,
 )
-def test_no_table_lets_a_name_steer_the_terminal(scene: ServedScene, command: list[str]) -> None:
-    """Neither a control character nor a row of its own."""
+def test_tables_escape_control_characters_in_names(scene: ServedScene, command: list[str]) -> None:
+    """A name cannot forge a row either."""
     said = scene.run(*command)
     assert said.code == 0, said.err
     assert all(line.isprintable() for line in said.lines), said.out
@@ -64,15 +64,15 @@ def test_no_table_lets_a_name_steer_the_terminal(scene: ServedScene, command: li
 
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
-def test_documents_for_programs_escape_what_steers_a_terminal(scene: ServedScene, form: str) -> None:
-    """They are looked at in terminals too."""
+def test_json_and_yaml_escape_control_characters(scene: ServedScene, form: str) -> None:
+    """People read them in terminals, too."""
     said = scene.run("describe", "web", "-o", form)
     assert said.code == 0
     assert all(line.isprintable() for line in said.lines), said.out
 
 
 def test_the_page_shows_names_as_text(scene: ServedScene) -> None:
-    """The overview and the autoscaler's own page: markup of anybody's is shown and not read."""
+    """The overview and the page of an autoscaler escape markup."""
     sources, log = scene.daemon.sources(), Logged()
     server = WebServer(sources, "127.0.0.1:0", None, log, pages(sources, log))
     server.start()

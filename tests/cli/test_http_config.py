@@ -1,4 +1,4 @@
-"""`--http.config.file`, against real servers with users and TLS."""
+"""`--http.config.file` with real servers that require users and TLS."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +27,7 @@ def authority(folder: Path) -> Authority:
 
 @pytest.fixture(scope="module")
 def secure(folder: Path, authority: Authority) -> Iterator[Scene]:
-    """A daemon that asks for TLS, client certificates, and a name with its password."""
+    """A daemon that requires TLS, a client certificate, and a name with its password."""
     pair = authority.sign("server", "autoscaler.test")
     config = folder / "web.yaml"
     hashed = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
@@ -65,8 +65,8 @@ def write(folder: Path, text: str) -> str:
     return str(file)
 
 
-def test_name_password_and_certificates_are_given(secure: Scene, folder: Path, tls: str) -> None:
-    """Files are relative to the file they stand in; what changes something is taken, under that name."""
+def test_name_password_and_certificates_are_sent(secure: Scene, folder: Path, tls: str) -> None:
+    """Paths are relative to the file. The daemon records a change under that name."""
     (folder / "password").write_text(f"{PASSWORD}\n")
     file = write(folder, f"{tls}basic_auth: {{username: ann, password_file: password}}\n")
     said = secure.run("get", "web", "--http.config.file", file)
@@ -77,8 +77,8 @@ def test_name_password_and_certificates_are_given(secure: Scene, folder: Path, t
     assert pause.by == "ann"
 
 
-def test_a_wrong_password_is_told_with_the_remedy(secure: Scene, folder: Path, tls: str) -> None:
-    """And never shown."""
+def test_a_wrong_password_is_reported_with_the_remedy(secure: Scene, folder: Path, tls: str) -> None:
+    """The message does not contain the password."""
     file = write(folder, f"{tls}basic_auth: {{username: ann, password: wrong}}\n")
     said = secure.run("get", "--http.config.file", file)
     assert said.code == 1
@@ -87,8 +87,7 @@ def test_a_wrong_password_is_told_with_the_remedy(secure: Scene, folder: Path, t
     assert "'wrong'" not in said.err
 
 
-def test_an_authority_that_is_not_known_is_told_with_the_remedy(secure: Scene) -> None:
-    """Nobody should have to turn verification off to find out."""
+def test_an_unknown_certificate_authority_is_reported_with_the_remedy(secure: Scene) -> None:
     said = secure.run("get")
     assert said.code == 1
     assert "cannot be trusted" in said.err
@@ -96,7 +95,7 @@ def test_an_authority_that_is_not_known_is_told_with_the_remedy(secure: Scene) -
 
 
 def test_a_bearer_token_is_sent(secure: Scene, folder: Path, tls: str) -> None:
-    """For a proxy before the daemon; the daemon itself knows names alone, and says so."""
+    """It is for a proxy before the daemon; the daemon itself accepts names only."""
     (folder / "token").write_text("t0ken\n")
     file = write(folder, f"{tls}authorization: {{credentials_file: token}}\n")
     said = secure.run("get", "--http.config.file", file)
@@ -121,8 +120,8 @@ def test_a_bearer_token_is_sent(secure: Scene, folder: Path, tls: str) -> None:
         ("basic_auth: [", "http.yaml:"),
     ],
 )
-def test_each_mistake_has_its_place_and_remedy(offline: Scene, tmp_path: Path, text: str, told: str) -> None:
-    """As in every other file; a secret in the wrong place is not shown."""
+def test_each_error_has_its_position_and_remedy(offline: Scene, tmp_path: Path, text: str, told: str) -> None:
+    """A secret under a wrong key is not shown."""
     said = offline.run("get", "--http.config.file", write(tmp_path, text + "\n"))
     assert (said.code, said.out) == (1, "")
     assert told in said.err
@@ -137,13 +136,12 @@ def test_each_mistake_has_its_place_and_remedy(offline: Scene, tmp_path: Path, t
         ("tls_config: {ca_file: absent}", "tls_config's files cannot be loaded: No such file or directory"),
     ],
 )
-def test_secrets_that_cannot_be_used_are_named(offline: Scene, tmp_path: Path, text: str, told: str) -> None:
-    """Before anything is asked."""
+def test_unusable_secrets_are_reported_before_any_request(offline: Scene, tmp_path: Path, text: str, told: str) -> None:
     said = offline.run("get", "--server", "https://localhost:1", "--http.config.file", write(tmp_path, text))
     assert said.code == 1
     assert told in said.err
 
 
 def test_an_empty_file_changes_nothing(online: Scene, tmp_path: Path) -> None:
-    """As promtool has it."""
+    """Promtool accepts one, too."""
     assert online.run("get", "--http.config.file", write(tmp_path, "")).code == 0

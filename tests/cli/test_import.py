@@ -1,4 +1,4 @@
-"""`autoscaler import`: manifests in, our configuration out."""
+"""`autoscaler import` converts Kubernetes manifests to configuration."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -66,13 +66,8 @@ def convert(file: Path | str, *arguments: str, given: str | None = None) -> tupl
     return result.exit_code, result.stdout, result.stderr
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "hpa.yaml"
-
-
-def test_everything_is_taken_over_and_loads_once_queries_are_given(file: Path, tmp_path: Path) -> None:
-    """Bounds, targets, behavior: nothing is typed again."""
+def test_the_output_is_valid_once_queries_are_filled_in(file: Path, tmp_path: Path) -> None:
+    """It has the bounds, targets and behavior of the manifest."""
     file.write_text(f"{V2}---\n{V1}")
     code, out, _ = convert(file, "--adapter", "swarm")
     assert code == 0
@@ -100,8 +95,8 @@ def test_everything_is_taken_over_and_loads_once_queries_are_given(file: Path, t
 @pytest.mark.parametrize(
     ("given", "seconds"), [("{replicas: 8}", 180), ("{failureDurationSeconds: 60, replicas: 8}", 60)]
 )
-def test_a_fallback_is_taken_over(file: Path, tmp_path: Path, given: str, seconds: int) -> None:
-    """As KEP-5679 writes it; that it may scale in here only where that is allowed, is said beside it."""
+def test_a_fallback_is_imported(file: Path, tmp_path: Path, given: str, seconds: int) -> None:
+    """The form is KEP-5679's. The output mentions allowScaleIn, which differs here."""
     target = "target: {type: AverageValue, averageValue: 15}"
     file.write_text(V2.replace(target, f"{target}\n      fallback: {given}"))
     code, out, _ = convert(file, "--adapter", "swarm")
@@ -114,8 +109,8 @@ def test_a_fallback_is_taken_over(file: Path, tmp_path: Path, given: str, second
     assert all(metric.fallback is None for metric in web.metrics[:4])
 
 
-def test_what_needs_a_query_is_listed_with_its_place(file: Path) -> None:
-    """And a first idea of it, the selector in Prometheus' words."""
+def test_metrics_that_need_a_query_are_listed_with_their_positions(file: Path) -> None:
+    """Each line suggests a query; the selector is translated to PromQL."""
     file.write_text(V2)
     _, _, err = convert(file, "--adapter", "swarm")
     web = f"{file}:5:1: web: metrics"
@@ -131,8 +126,8 @@ def test_what_needs_a_query_is_listed_with_its_place(file: Path) -> None:
     ]
 
 
-def test_a_metrics_selector_has_any_values(file: Path) -> None:
-    """Kubernetes does not check them: they are labels of series, such as a URL's path."""
+def test_a_metric_selector_accepts_any_value(file: Path) -> None:
+    """Kubernetes does not validate them: they are labels of series, such as a URL's path."""
     values = V2.replace("app.shop/queue: a.b", "app.shop/queue: /v1/a b").replace("[x, y.1]", "[eu/1, 'eu 2']")
     file.write_text(values)
     code, _, err = convert(file, "--adapter", "swarm")
@@ -140,8 +135,8 @@ def test_a_metrics_selector_has_any_values(file: Path) -> None:
     assert r'queue{"app.shop/queue"="/v1/a b",zone=~"eu/1|eu 2",old=""}' in err
 
 
-def test_check_names_every_query_that_is_still_missing(file: Path, tmp_path: Path) -> None:
-    """A half-filled file must not run: an empty query would look like no load."""
+def test_check_names_every_missing_query(file: Path, tmp_path: Path) -> None:
+    """An empty query would look like no load, so the daemon must refuse the file."""
     file.write_text(V2)
     config = tmp_path / "autoscaler.yaml"
     config.write_text(convert(file)[1])
@@ -151,8 +146,8 @@ def test_check_names_every_query_that_is_still_missing(file: Path, tmp_path: Pat
     assert "no connection 'CHANGE-ME'" in result.stdout
 
 
-def test_a_list_as_kubectl_writes_it(file: Path) -> None:
-    """`kubectl get hpa -A -o yaml`; two of one name get their namespaces before it."""
+def test_a_list_of_kubectl_is_imported(file: Path) -> None:
+    """Autoscalers of the same name get their namespace as a prefix."""
     one: Any = yaml.safe_load(V1)
     other = one | {"metadata": {"name": "api", "namespace": "stage"}}
     file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [one, other]}))
@@ -161,8 +156,8 @@ def test_a_list_as_kubectl_writes_it(file: Path) -> None:
     assert [each["name"] for each in yaml.safe_load(out)["autoscalers"]] == ["default-api", "stage-api"]
 
 
-def test_without_metrics_it_is_cpu_as_in_kubernetes(file: Path) -> None:
-    """The API server's default: 80 percent."""
+def test_without_metrics_the_default_is_80_percent_cpu(file: Path) -> None:
+    """The API server has this default."""
     file.write_text(V1.replace(", targetCPUUtilizationPercentage: 70", ""))
     (scaler,) = yaml.safe_load(convert(file)[1])["autoscalers"]
     assert scaler["metrics"][0]["resource"]["target"] == {"type": "Utilization", "averageUtilization": 80}
@@ -197,8 +192,7 @@ def test_without_metrics_it_is_cpu_as_in_kubernetes(file: Path) -> None:
         ("---\n---\n\n\tx: 1", "hpa.yaml:4:1: "),
     ],
 )
-def test_each_mistake_has_its_place_and_remedy(file: Path, text: str, told: str) -> None:
-    """No traceback, whatever the file holds."""
+def test_each_error_has_its_position_and_remedy(file: Path, text: str, told: str) -> None:
     file.write_text(text)
     code, out, err = convert(file)
     assert (code, out) == (1, "")
@@ -206,14 +200,12 @@ def test_each_mistake_has_its_place_and_remedy(file: Path, text: str, told: str)
 
 
 @pytest.mark.parametrize("text", ["", "---\n", "kind: Service\n", "- 1\n- 2\n", "just text\n"])
-def test_a_file_without_one_is_said(file: Path, text: str) -> None:
-    """Exit code 1: what was asked for was not done."""
+def test_a_file_without_an_hpa_is_an_error(file: Path, text: str) -> None:
     file.write_text(text)
     code, out, err = convert(file)
     assert (code, out) == (1, "")
     assert "no HorizontalPodAutoscaler was found" in err
 
 
-def test_a_file_that_is_absent_is_named(file: Path) -> None:
-    """As `check` says it."""
+def test_a_missing_file_is_named(file: Path) -> None:
     assert convert(file)[2].startswith(f"{file}:1:1: the file cannot be read: No such file or directory")

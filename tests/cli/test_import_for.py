@@ -1,4 +1,4 @@
-"""What `import` and `create` read of the configuration that they write for: the connection, and nothing else."""
+"""`import` and `create` read only the named connection from the configuration."""
 
 from pathlib import Path
 
@@ -14,19 +14,14 @@ ADAPTERS = "adapters: {nomad: {type: nomad}, swarm: {type: docker-swarm}, wrong:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "hpa.yaml"
-
-
-@pytest.fixture
 def config(tmp_path: Path) -> Path:
     path = tmp_path / "autoscaler.yaml"
     path.write_text(ADAPTERS)
     return path
 
 
-def test_for_nomad_the_query_asks_for_the_job_by_the_label_that_the_docs_recommend(file: Path, config: Path) -> None:
-    """Without a slash in the target's name, the query once asked for a job without a name."""
+def test_for_nomad_the_query_selects_the_job_by_label(file: Path, config: Path) -> None:
+    """A target name without a slash once gave a query for a job without a name."""
     file.write_text(V1)
     code, out, err = convert(file, "--adapter", "nomad", "--config.file", str(config))
     assert code == 0
@@ -39,8 +34,8 @@ def test_for_nomad_the_query_asks_for_the_job_by_the_label_that_the_docs_recomme
 
 
 @pytest.mark.parametrize("more", ["", "autoscalers:\n", "autoscalers: [{}]\nprometheus: 3\n"])
-def test_a_configuration_that_has_only_adapters_yet_is_enough(file: Path, config: Path, more: str) -> None:
-    """`check` wants autoscalers, and `import` and `create` write the first ones."""
+def test_a_configuration_with_only_adapters_is_enough(file: Path, config: Path, more: str) -> None:
+    """`import` and `create` write the first autoscalers."""
     config.write_text(ADAPTERS + more)
     file.write_text(V1)
     code, out, _ = convert(file, "--adapter", "swarm", "--config.file", str(config))
@@ -63,8 +58,8 @@ def test_a_configuration_that_has_only_adapters_yet_is_enough(file: Path, config
         ("adapters: [", "nomad", "invalid YAML"),
     ],
 )
-def test_a_connection_that_is_wrong_is_named(file: Path, config: Path, text: str, adapter: str, told: str) -> None:
-    """Only the one that is asked for: the others are for `check` to say."""
+def test_an_invalid_connection_is_named(file: Path, config: Path, text: str, adapter: str, told: str) -> None:
+    """Errors in other connections are left to `check`."""
     config.write_text(text)
     file.write_text(V1)
     code, out, err = convert(file, "--adapter", adapter, "--config.file", str(config))

@@ -1,4 +1,4 @@
-"""A manifest of somebody else's: an error, or configuration that says what it said. Never a word more."""
+"""A hostile manifest gives an error, or exactly the configuration that it describes."""
 
 import json
 import re
@@ -23,7 +23,7 @@ _TARGET = {"type": "AverageValue", "averageValue": 1}
 
 
 def manifest(**replaced: str) -> str:
-    """With these texts, in YAML's quotes, in place of some of its words."""
+    """Return the manifest with some of its names replaced by these texts, quoted as YAML."""
     text = V2
     for word, new in replaced.items():
         text = f"name: {json.dumps(new)}".join(re.split(rf"name: {word}\b", text))
@@ -37,9 +37,8 @@ def lines_of(name: str = "web", target: str = "web", hint: str = "", **metric: A
 
 @pytest.mark.parametrize("word", ["web", "cpu", "inflight", "main", "rps", "queue"])
 @pytest.mark.parametrize("line_break", LINE_BREAKS)
-def test_a_name_that_holds_a_line_break_is_refused_at_its_place(tmp_path: Path, word: str, line_break: str) -> None:
-    """One wrote a section `adapters` with a command into the output, and `run` executed it."""
-    file = tmp_path / "hpa.yaml"
+def test_a_name_with_a_line_break_is_refused_at_its_position(file: Path, word: str, line_break: str) -> None:
+    """Such a name once wrote a section `adapters` with a command, which `run` executed."""
     file.write_text(manifest(**{word: f"{word}{line_break}{COMMAND}{line_break}#"}))
     code, out, err = convert(file)
     assert (code, out) == (1, "")
@@ -48,9 +47,8 @@ def test_a_name_that_holds_a_line_break_is_refused_at_its_place(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("character", ["\0", "\x1b", "\x7f", "\x9b", "\ufeff", "\u202e", "/", "%"])
-def test_a_character_that_no_name_has_is_refused(tmp_path: Path, character: str) -> None:
-    """It would steer a terminal, turn the direction of writing, or name another object than it seems to."""
-    file = tmp_path / "hpa.yaml"
+def test_a_character_that_names_cannot_have_is_refused(file: Path, character: str) -> None:
+    """It could control a terminal, or make the name look like another."""
     file.write_text(manifest(inflight=f"in{character}flight"))
     code, out, err = convert(file)
     assert (code, out) == (1, "")
@@ -78,9 +76,7 @@ def test_a_character_that_no_name_has_is_refused(tmp_path: Path, character: str)
         ("maxReplicas: 10", "? [a]\n  : 1\n  maxReplicas: 10", "a key is a mapping or a list"),
     ],
 )
-def test_what_kubernetes_would_not_have_taken_is_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
-    """Nothing of it is printed."""
-    file = tmp_path / "hpa.yaml"
+def test_what_kubernetes_refuses_is_refused(file: Path, old: str, new: str, told: str) -> None:
     file.write_text(V2.replace(old, new))
     code, out, err = convert(file)
     assert (code, out) == (1, "")
@@ -90,9 +86,8 @@ def test_what_kubernetes_would_not_have_taken_is_refused(tmp_path: Path, old: st
 @pytest.mark.parametrize(
     "name", ["on", "off", "yes", "null", "true", "1e3", "0x10", "1", "1.5", "12", "3e5", "e1", "0e0"]
 )
-def test_a_name_that_looks_like_something_else_stays_a_name(tmp_path: Path, name: str) -> None:
-    """YAML 1.1 and 1.2 differ about them, and the one writes what the other reads."""
-    file = tmp_path / "hpa.yaml"
+def test_a_name_that_looks_like_another_type_stays_a_text(file: Path, name: str) -> None:
+    """YAML 1.1 and 1.2 read such words differently."""
     file.write_text(manifest(web=name, inflight=name))
     code, out, _ = convert(file)
     assert code == 0
@@ -101,8 +96,8 @@ def test_a_name_that_looks_like_something_else_stays_a_name(tmp_path: Path, name
     assert written["metrics"][2]["pods"]["metric"]["name"] == name
 
 
-def test_aliases_and_merges_are_written_out(tmp_path: Path) -> None:
-    """The output is joined to other files, where its anchors could mean something else."""
+def test_aliases_and_merges_are_written_out(file: Path) -> None:
+    """In another file the anchors could have another meaning."""
     metric = '{type: Pods, pods: {metric: {name: a}, target: {<<: *t, averageValue: "3"}}}'
     text = V1.replace("targetCPUUtilizationPercentage: 70", f"metrics: [{metric}, {metric}], behavior: *b")
     text = text.replace("autoscaling/v1", "autoscaling/v2").replace(
@@ -110,7 +105,6 @@ def test_aliases_and_merges_are_written_out(tmp_path: Path) -> None:
         "metadata: {name: api, annotations: {t: &t {type: AverageValue}, "
         "b: &b {scaleUp: &u {policies: [{type: Pods, value: 1, periodSeconds: 9}]}, scaleDown: *u}}}",
     )
-    file = tmp_path / "hpa.yaml"
     file.write_text(text)
     code, out, _ = convert(file)
     assert code == 0
@@ -119,9 +113,8 @@ def test_aliases_and_merges_are_written_out(tmp_path: Path) -> None:
     assert written["behavior"]["scaleUp"] == written["behavior"]["scaleDown"]
 
 
-def test_of_two_that_would_have_one_name_the_first_is_written(tmp_path: Path) -> None:
-    """The namespace before a name may make another's name of it. Both places are named."""
-    file = tmp_path / "hpa.yaml"
+def test_of_two_autoscalers_with_one_name_the_first_is_written(file: Path) -> None:
+    """A prefixed name can equal another. The error names both positions."""
     names = [("b", "a"), ("b", "c"), ("a-b", "d")]
     file.write_text("---\n".join(V1.replace("name: api}", f"name: {n}, namespace: {s}}}", 1) for n, s in names))
     code, out, err = convert(file)
@@ -142,9 +135,7 @@ def test_of_two_that_would_have_one_name_the_first_is_written(tmp_path: Path) ->
     ],
     ids=["separators", "comments", "documents", "numbers", "services", "too large", "laughs"],
 )
-def test_a_file_made_to_take_long_takes_seconds_and_few_lines(tmp_path: Path, text: str) -> None:
-    """Its places were found by as many empty lines before each document as stood there."""
-    file = tmp_path / "hpa.yaml"
+def test_a_file_designed_to_be_slow_takes_seconds(file: Path, text: str) -> None:
     file.write_text(text)
     started = time.process_time()
     code, out, err = convert(file)
@@ -156,30 +147,8 @@ def test_a_file_made_to_take_long_takes_seconds_and_few_lines(tmp_path: Path, te
 _NASTY = st.sampled_from(
     [
         *LINE_BREAKS,
-        *(
-            "\0",
-            "\t",
-            " ",
-            "#",
-            " # ",
-            "'",
-            '"',
-            "\\",
-            "{{",
-            "}}",
-            "{",
-            "[",
-            "]",
-            ",",
-            ": ",
-            "- ",
-            "? ",
-            "|",
-            ">",
-            "~",
-            "@",
-            "`",
-        ),
+        *"\0\t #'\"\\{[],|>~@`",
+        *(" # ", "{{", "}}", ": ", "- ", "? "),
         *("---\n", "\n---\n", "\n...\n", "%YAML 1.1\n", "!!str ", "!!python/name:os.system ", "&a ", "*a", "<<: "),
         *("\ufeff", "\u202e", "\u200b", "é", "\U0001f600", "\ud800", "on", "1e3", "null", "9" * 40),
         *(COMMAND, f"\n{COMMAND}\n"),
@@ -190,10 +159,10 @@ _TEXTS = st.lists(_NASTY | st.text(max_size=4) | st.sampled_from("abc01-._"), ma
 
 @given(name=_TEXTS, target=_TEXTS, metric=_TEXTS, hint=_TEXTS, behavior=_TEXTS)
 @settings(deadline=None, max_examples=100)
-def test_whatever_a_block_holds_is_read_as_it_was_meant_or_not_written(
+def test_a_block_is_read_back_as_intended_or_not_written(
     name: str, target: str, metric: str, hint: str, behavior: str
 ) -> None:
-    """Also where a name was not checked before: from `create`, or by a mistake of ours."""
+    """This also covers names from `create`, and bugs of the writer."""
     body = MetricBlock("Pods", {"metric": {"name": metric}}, _TARGET, UsualQuery(f"up{{a={json.dumps(target)}}}"), hint)
     block = AutoscalerBlock(name, "swarm", target, 1, 2, [body], {"scaleUp": {"selectPolicy": behavior}})
     for one in (block, AutoscalerBlock("web", "swarm", target or "x", 1, 2, [body])):
@@ -208,13 +177,12 @@ def test_whatever_a_block_holds_is_read_as_it_was_meant_or_not_written(
 
 @given(data=st.data())
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_manifest_gives_an_error_or_nothing_but_autoscalers(tmp_path: Path, data: st.DataObject) -> None:
-    """With pieces that mean something to YAML thrown in anywhere."""
+def test_a_mutated_manifest_gives_an_error_or_only_autoscalers(file: Path, data: st.DataObject) -> None:
+    """The mutations insert characters with a meaning in YAML."""
     text = data.draw(st.sampled_from([V1, V2, f"{V1}---\n{V2}"]))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(text)))
         text = text[:at] + data.draw(_NASTY) + text[at + data.draw(st.integers(0, 3)) :]
-    file = tmp_path / "hpa.yaml"
     file.write_bytes(text.encode(errors="surrogatepass"))
     code, out, err = convert(file)
     if code:
@@ -229,8 +197,8 @@ def test_any_manifest_gives_an_error_or_nothing_but_autoscalers(tmp_path: Path, 
     assert "touch" not in re.sub(r"#.*", "", out)
 
 
-def test_a_mistake_of_ours_is_an_error_and_nothing_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is read back is compared with what was meant, not with what was written."""
+def test_a_bug_of_the_writer_is_an_error_and_nothing_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text is read back and compared with the intended value."""
     monkeypatch.setattr("autoscaler.cli.blocks.plain", str)
     with pytest.raises(AutoscalerError, match="the output would not be read as intended, so nothing is written"):
         lines_of(hint="x\n            instanceLabel: y")
@@ -239,8 +207,8 @@ def test_a_mistake_of_ours_is_an_error_and_nothing_is_printed(monkeypatch: pytes
 @pytest.mark.parametrize(
     "target", [f"swarm/x\n{COMMAND}\n", f"s\n{COMMAND}\n/x", "swarm/\x1b[2J\u202ex", "swarm/größe\U0001f600"]
 )
-def test_create_writes_one_line_of_comment_whatever_the_target_is_called(target: str) -> None:
-    """A back end's names are its own, so they are quoted and not refused."""
+def test_create_quotes_any_name_of_a_target(target: str) -> None:
+    """Back ends choose these names, so they are quoted, not refused."""
     code, out, err = create("--target", target, "--name", "web", "--max", "3", "--cpu", "60%")
     if code:
         assert (out, "nothing is written" in err) == ("", True)
@@ -252,7 +220,6 @@ def test_create_writes_one_line_of_comment_whatever_the_target_is_called(target:
 
 
 def test_create_refuses_a_name_that_check_would_refuse() -> None:
-    """It is said at once, and not by `check`."""
     code, out, err = create("--target", "swarm/x", "--name", "We b", "--max", "3", "--cpu", "60%")
     assert (code, out) == (1, "")
     assert "autoscalers[0].name: 'We b' is not a valid name" in err

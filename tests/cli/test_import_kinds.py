@@ -1,4 +1,4 @@
-"""Manifests as Kubernetes, kubectl and Helm write them: each kind that is met in the field is taken, or named."""
+"""`import` accepts or refuses by name each kind of manifest that Kubernetes, kubectl and Helm write."""
 
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,6 @@ AVERAGE_OF_4 = {"type": "AverageValue", "averageValue": 4}
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "hpa.yaml"
-
-
 def hpa(*metrics: Any, version: str = "autoscaling/v2", name: str = "api", **metadata: Any) -> dict[str, Any]:
     spec = {"scaleTargetRef": {"kind": "Deployment", "name": name}, "maxReplicas": 5}
     return {
@@ -30,7 +25,7 @@ def hpa(*metrics: Any, version: str = "autoscaling/v2", name: str = "api", **met
 
 
 def sources(out: str) -> list[Any]:
-    """What each metric of the only autoscaler holds, without its query."""
+    """Return the metrics of the only autoscaler, without their queries."""
     (scaler,) = yaml.safe_load(out)["autoscalers"]
     metrics = [next(value for key, value in metric.items() if key != "type") for metric in scaler["metrics"]]
     return [{key: value for key, value in metric.items() if key not in ("query", "request")} for metric in metrics]
@@ -47,14 +42,14 @@ def written(file: Path, *objects: Any) -> str:
 
 
 @pytest.mark.parametrize("kind", ["List", "HorizontalPodAutoscalerList"])
-def test_a_list_of_either_kind_is_taken(file: Path, kind: str) -> None:
-    """Kubectl writes the one, the API the other."""
+def test_both_kinds_of_lists_are_imported(file: Path, kind: str) -> None:
+    """Kubectl writes one kind, the API the other."""
     out = written(file, {"apiVersion": "autoscaling/v2", "kind": kind, "items": [hpa(CPU, name="a"), hpa(name="b")]})
     assert [each["name"] for each in yaml.safe_load(out)["autoscalers"]] == ["a", "b"]
 
 
-def test_items_of_a_typed_list_need_not_say_what_they_are(file: Path) -> None:
-    """`kubectl get --raw /apis/autoscaling/v2/horizontalpodautoscalers`: the list says it once."""
+def test_items_of_a_typed_list_need_no_kind(file: Path) -> None:
+    """As in `kubectl get --raw /apis/autoscaling/v2/horizontalpodautoscalers`."""
     item = {key: value for key, value in hpa(CPU).items() if key in ("metadata", "spec")}
     out = written(file, {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscalerList", "items": [item]})
     assert len(sources(out)) == 1
@@ -72,8 +67,7 @@ def test_items_of_a_typed_list_need_not_say_what_they_are(file: Path) -> None:
     ],
     ids=["header", "comment before it", "line ends of Windows", "an end", "header of the second", "an end between"],
 )
-def test_headers_and_ends_of_documents_are_taken(file: Path, text: str) -> None:
-    """YAML's own, before and after each document."""
+def test_yaml_directives_and_document_ends_are_accepted(file: Path, text: str) -> None:
     file.write_bytes(text.encode())
     code, out, err = convert(file)
     assert (code, len(sources(out))) == (0, 1), err
@@ -104,8 +98,8 @@ def test_headers_and_ends_of_documents_are_taken(file: Path, text: str) -> None:
         ("object", {"type": "AverageValue", "value": 3, "averageValue": 4}, AVERAGE_OF_4),
     ],
 )
-def test_a_target_is_what_the_controller_makes_of_it(file: Path, source: str, target: Any, used: Any) -> None:
-    """Its type says nothing but for Object metrics: the value decides that is given and that the metric can have."""
+def test_a_target_has_the_meaning_that_the_controller_gives_it(file: Path, source: str, target: Any, used: Any) -> None:
+    """Except for Object metrics the controller ignores the type and uses the value that is given."""
     assert sources(written(file, hpa(metric(source, target))))[0]["target"] == used
 
 
@@ -121,10 +115,8 @@ def test_a_target_is_what_the_controller_makes_of_it(file: Path, source: str, ta
         ("pods", {"type": "Value", "averageValue": 3, "avarage": 1}, "unknown key"),
     ],
 )
-def test_a_target_that_kubernetes_refuses_or_cannot_use_is_named(
-    file: Path, source: str, target: Any, told: str
-) -> None:
-    """With an Object metric's type and value apart, the controller fails in each cycle."""
+def test_a_target_that_kubernetes_cannot_use_is_refused(file: Path, source: str, target: Any, told: str) -> None:
+    """If an Object metric's type and value differ, the controller fails in each cycle."""
     file.write_text(yaml.safe_dump(hpa(metric(source, target))))
     code, out, err = convert(file)
     assert (code, out) == (1, "")
@@ -145,8 +137,8 @@ def metric(source: str, target: Any) -> dict[str, Any]:
         ({"key": "a", "operator": "Exists", "values": ["b"]}, "the operator Exists takes no values"),
     ],
 )
-def test_a_selector_that_kubernetes_refuses_is_named(file: Path, expression: Any, told: str) -> None:
-    """The suggestion for it would match other series than are meant."""
+def test_a_selector_that_kubernetes_refuses_is_refused(file: Path, expression: Any, told: str) -> None:
+    """The suggested query would select other series than intended."""
     body = {"metric": {"name": "q", "selector": {"matchExpressions": [expression]}}}
     target = {"type": "Value", "value": 1}
     file.write_text(yaml.safe_dump(hpa({"type": "External", "external": body | {"target": target}})))
@@ -169,8 +161,8 @@ def test_a_selector_that_kubernetes_refuses_is_named(file: Path, expression: Any
     ],
     ids=["a number", "a name", "a name in quotes", "a condition", "an insertion"],
 )
-def test_a_template_of_helm_is_named_as_one(file: Path, text: str) -> None:
-    """What YAML makes of the braces would send its reader anywhere but to Helm."""
+def test_a_helm_template_is_reported_as_one(file: Path, text: str) -> None:
+    """An error about YAML would not lead the user to Helm."""
     file.write_text(text)
     code, out, err = convert(file)
     line = text[: text.index("{{")].count("\n") + 1
@@ -180,8 +172,8 @@ def test_a_template_of_helm_is_named_as_one(file: Path, text: str) -> None:
     assert "expected" not in err
 
 
-def test_braces_beside_a_mistake_do_not_make_a_template(file: Path) -> None:
-    """An annotation may hold them: the mistake is what is said."""
+def test_braces_in_an_annotation_do_not_make_a_helm_template(file: Path) -> None:
+    """The error is about the mistake."""
     text = V1.replace("metadata: {name: api}", "metadata:\n  name: api\n  annotations: {link: 'x/{{ y }}'}")
     file.write_text(text.replace("maxReplicas: 5", "maxReplicas: many"))
     err = convert(file)[2]
@@ -202,8 +194,8 @@ def test_braces_beside_a_mistake_do_not_make_a_template(file: Path) -> None:
         ("max: 5", "9:7: spec.maxReplicas: is missing"),
     ],
 )
-def test_one_that_is_wrong_does_not_lose_the_others(file: Path, wrong: str, told: str) -> None:
-    """It is named, with its error; the exit code says that not everything was done."""
+def test_an_invalid_manifest_does_not_prevent_the_others(file: Path, wrong: str, told: str) -> None:
+    """The exit code is 1 because one was not imported."""
     bad = V1.replace("name: api}", "name: bad}", 1).replace("maxReplicas: 5", wrong)
     file.write_text(f"{V1}---\n{bad}---\n{V2}")
     code, out, err = convert(file)
@@ -212,8 +204,7 @@ def test_one_that_is_wrong_does_not_lose_the_others(file: Path, wrong: str, told
     assert f"{file}:{told}" in err
 
 
-def test_the_one_that_is_wrong_is_named_with_its_place(file: Path) -> None:
-    """A cluster has hundreds of them."""
+def test_an_invalid_manifest_is_named_with_its_position(file: Path) -> None:
     bad = V1.replace("name: api}", "name: bad}", 1).replace("maxReplicas: 5", "maxReplicas: ten")
     file.write_text(f"{V1}---\n{bad}")
     err = convert(file)[2].splitlines()
@@ -221,8 +212,7 @@ def test_the_one_that_is_wrong_is_named_with_its_place(file: Path) -> None:
     assert err[1] == f"{file}:6:1: HorizontalPodAutoscaler bad is not imported; correct the problems above"
 
 
-def test_a_file_that_is_absent_does_not_lose_the_others(file: Path) -> None:
-    """Nor does one that is no YAML."""
+def test_a_missing_or_broken_file_does_not_prevent_the_others(file: Path) -> None:
     file.write_text(V1)
     other = file.with_name("broken.yaml")
     other.write_text("a: b: c")
@@ -233,8 +223,8 @@ def test_a_file_that_is_absent_does_not_lose_the_others(file: Path) -> None:
     assert "broken.yaml:1:" in result.stderr
 
 
-def test_many_wrong_ones_take_seconds(file: Path) -> None:
-    """What `check` would refuse is found by halves, not one by one with all others read again."""
+def test_many_invalid_manifests_take_seconds(file: Path) -> None:
+    """`import` finds those that `check` refuses by bisection."""
     refused = V1.replace("maxReplicas: 5", "minReplicas: 3, maxReplicas: 2")
     texts = [refused if number % 50 == 0 else V1 for number in range(400)]
     file.write_text("---\n".join(text.replace("name: api}", f"name: api-{n}}}", 1) for n, text in enumerate(texts)))

@@ -1,4 +1,4 @@
-"""autoscaling/v1 keeps in annotations what it has no fields for: it is read as Kubernetes reads it."""
+"""`import` reads the annotations of autoscaling/v1 as Kubernetes does."""
 
 import json
 from pathlib import Path
@@ -13,19 +13,14 @@ from tests.cli.test_import_kinds import hpa, sources, written
 PREFIX = "autoscaling.alpha.kubernetes.io/"
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "hpa.yaml"
-
-
 def version1(**annotations: Any) -> dict[str, Any]:
-    """With these annotations of Kubernetes' own, as JSON."""
+    """Return an HPA with these annotations of Kubernetes, as JSON."""
     noted = {PREFIX + key.replace("_", "-"): json.dumps(value) for key, value in annotations.items()}
     return hpa(version="autoscaling/v1", annotations=noted)
 
 
-def test_v1_with_annotations_about_the_status_is_taken(file: Path) -> None:
-    """Every HPA that has run a minute has them: `kubectl get hpa.v1.autoscaling -o yaml`."""
+def test_annotations_about_the_status_are_ignored(file: Path) -> None:
+    """Every HPA that has run has them: `kubectl get hpa.v1.autoscaling -o yaml`."""
     out = written(file, version1(conditions=[{"type": "AbleToScale"}], current_metrics=[{"type": "Resource"}]))
     assert sources(out) == [{"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}]
 
@@ -89,21 +84,21 @@ def test_v1_with_annotations_about_the_status_is_taken(file: Path) -> None:
     ],
     ids=["Pods", "Resource", "ContainerResource", "Object by value", "Object by average", "External"],
 )
-def test_v1_metrics_in_annotations_become_those_of_v2(file: Path, given: Any, expected: Any) -> None:
-    """As Kubernetes converts them: its storage knows one version only."""
+def test_metrics_in_annotations_become_metrics_of_v2(file: Path, given: Any, expected: Any) -> None:
+    """Kubernetes converts them because it stores one version only."""
     assert sources(written(file, version1(metrics=[given]))) == [expected]
 
 
-def test_v1_metrics_in_annotations_stand_before_that_of_the_cpu(file: Path) -> None:
-    """The cpu's utilization is the only metric that v1 has a field for."""
+def test_metrics_in_annotations_come_before_cpu(file: Path) -> None:
+    """CPU utilization is the only metric that v1 has a field for."""
     pods = {"type": "Pods", "pods": {"metricName": "inflight", "targetAverageValue": "30"}}
     manifest = version1(metrics=[pods])
     manifest["spec"]["targetCPUUtilizationPercentage"] = 70
     assert [metric.get("name") for metric in sources(written(file, manifest))] == [None, "cpu"]
 
 
-def test_v1_behavior_in_an_annotation_is_taken_over(file: Path) -> None:
-    """Kubernetes writes its internal fields there, in capitals, with nulls for what is left out."""
+def test_behavior_in_an_annotation_is_imported(file: Path) -> None:
+    """Kubernetes writes its internal, capitalized fields there, with null for omitted ones."""
     policy = {"Type": "Pods", "Value": 1, "PeriodSeconds": 10}
     down = {"StabilizationWindowSeconds": 60, "SelectPolicy": "Max", "Policies": [policy], "Tolerance": None}
     (scaler,) = yaml.safe_load(written(file, version1(behavior={"ScaleUp": None, "ScaleDown": down})))["autoscalers"]
@@ -127,8 +122,8 @@ def test_v1_behavior_in_an_annotation_is_taken_over(file: Path) -> None:
         ("behavior", '{"ScaleUp": {"Policies": []}}', "is empty; give at least one"),
     ],
 )
-def test_v1_annotations_that_cannot_be_read_are_named(file: Path, annotation: str, value: str, told: str) -> None:
-    """Kubernetes ignores them, and the metrics with them. Here nothing is lost in silence."""
+def test_invalid_annotations_are_named(file: Path, annotation: str, value: str, told: str) -> None:
+    """Kubernetes ignores them and their metrics. `import` must not lose them silently."""
     file.write_text(yaml.safe_dump(hpa(version="autoscaling/v1", annotations={PREFIX + annotation: value})))
     code, out, err = convert(file)
     assert (code, out) == (1, "")
@@ -136,8 +131,8 @@ def test_v1_annotations_that_cannot_be_read_are_named(file: Path, annotation: st
     assert told in err
 
 
-def test_a_selector_in_an_annotation_keeps_its_capitals(file: Path) -> None:
-    """Only the fields of the behavior are Kubernetes' own, and written in capitals by it."""
+def test_a_selector_in_an_annotation_keeps_its_case(file: Path) -> None:
+    """Only fields of the behavior are capitalized by Kubernetes."""
     selector = {"matchLabels": {"Zone": "EU"}}
     external = {"metricName": "queue", "metricSelector": selector, "targetValue": "5"}
     file.write_text(yaml.safe_dump(version1(metrics=[{"type": "External", "external": external}])))

@@ -1,13 +1,13 @@
-"""`autoscaler reload`, which the service's unit calls."""
+"""`autoscaler reload`, which the systemd unit calls."""
 
-from tests.cli.scene import NOBODY, Said, ServedScene
+from tests.cli.scene import UNREACHABLE, Result, ServedScene
 
 
-def reloaded(scene: ServedScene) -> Said:
+def reloaded(scene: ServedScene) -> Result:
     return scene.run("reload", "--server", f"unix://{scene.served.control_socket}")
 
 
-def test_it_returns_once_the_new_configuration_is_in_force(online: ServedScene) -> None:
+def test_reload_returns_once_the_new_configuration_is_in_force(online: ServedScene) -> None:
     """`systemctl reload` waits for it."""
     before = online.daemon.reloads
     said = reloaded(online)
@@ -15,8 +15,8 @@ def test_it_returns_once_the_new_configuration_is_in_force(online: ServedScene) 
     assert online.daemon.reloads == before + 1
 
 
-def test_what_the_daemon_refuses_fails_the_command_with_each_problem(online: ServedScene) -> None:
-    """Its lines are what `systemctl status` shows."""
+def test_a_refused_reload_fails_and_lists_the_problems(online: ServedScene) -> None:
+    """`systemctl status` shows these lines."""
     online.daemon.problems = ["a.yaml:3:5: it is wrong", "a.yaml:9:1: this too"]
     said = reloaded(online)
     assert (said.code, said.out) == (1, "")
@@ -27,9 +27,8 @@ def test_what_the_daemon_refuses_fails_the_command_with_each_problem(online: Ser
     ]
 
 
-def test_a_daemon_that_cannot_be_asked_fails_the_command(online: ServedScene) -> None:
-    """One that is down, and one that lets this client only read."""
-    down = online.run("reload", "--server", NOBODY)
+def test_reload_fails_without_a_daemon_and_without_permission(online: ServedScene) -> None:
+    down = online.run("reload", "--server", UNREACHABLE)
     assert (down.code, down.out) == (1, "")
     assert "no daemon answers at http://127.0.0.1:1" in down.err
     before = online.daemon.reloads
@@ -39,6 +38,6 @@ def test_a_daemon_that_cannot_be_asked_fails_the_command(online: ServedScene) ->
     assert online.daemon.reloads == before
 
 
-def test_no_overview_lists_it(online: ServedScene) -> None:
-    """It is for the unit, and may change with it."""
+def test_the_overview_omits_reload(online: ServedScene) -> None:
+    """Only the unit uses it, and it may change with the unit."""
     assert "reload" not in online.run("--help").out

@@ -1,4 +1,4 @@
-"""The commands against `autoscaler run` itself."""
+"""The commands with a real daemon."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.scene import UNREACHABLE
 from tests.daemon.running import autoscaler, finished, running_daemon, workers, write_config
 
 pytestmark = pytest.mark.slow
@@ -18,16 +19,16 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """The daemon's; workers that outlive it are ended."""
+    """The daemon's folder. Workers that outlive the daemon are killed."""
     yield tmp_path
     for pid in workers(tmp_path):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
-def test_an_operators_round_with_a_real_daemon(folder: Path) -> None:
-    """Look, pause, see it, resume; the daemon ends, and what it remembers is still there to read."""
-    config = write_config(folder, "http://127.0.0.1:1", [autoscaler("web", "vector(3)")])
+def test_an_operator_looks_pauses_overrides_and_resumes(folder: Path) -> None:
+    """After the daemon has stopped, its state can still be read."""
+    config = write_config(folder, UNREACHABLE, [autoscaler("web", "vector(3)")])
     state = folder / "state"
     with running_daemon(config, state=state) as daemon:
         env = {"AUTOSCALER_SERVER": f"unix://{daemon.control_socket}"}

@@ -1,4 +1,4 @@
-"""Suggested queries are PromQL, whatever metrics and labels are called, and mean what Kubernetes' selector means."""
+"""Suggested queries are valid PromQL for any metric and label, and have the meaning of Kubernetes' selector."""
 
 import re
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ LEGAL = [
     *("sum", "by", "and", "or", "unless", "offset", "start", "end", "rate", "time", "count_values", "without", "avg"),
     *("info", "step", "min_of", "infinite", "nano", "once", "boolean", "ignore", "atan", "group", "label_replace"),
 ]
-"""Names that Prometheus 2 takes as they are."""
+"""Names that Prometheus 2 accepts without quotes."""
 RESERVED = ["on", "On", "ON", "ignoring", "bool", "inf", "Inf", "nan", "NaN", "group_left", "group_right", "atan2"]
-"""Prometheus 2 has metrics of these names too, and does not read the bare word as one."""
+"""Prometheus 2 may have metrics of these names, and reads the bare word as a keyword."""
 HOSTILE = [
     *("a.b", "a-b", "a b", "9lives", "0x1F", "1e3", "5m", "5", "a.b.c-d", "-a", ".a", "a.", "a-", "-", ".", "1_000"),
     *("größe", "naïve", "Ω", "名前", "\U0001f600", "a\U0001f600b", "é", "\u0142"),
@@ -45,7 +45,7 @@ _SIGNS = {"MatchOp.Equal": "=", "MatchOp.NotEqual": "!=", "MatchOp.Re": "=~", "M
 
 
 def identifier(name: str, labels: Mapping[str, str] | None = None, *requirements: Requirement) -> Identifier:
-    """Also with what no manifest may hold."""
+    """Return an identifier without validation, so that it may contain what no manifest may."""
     selector = Selector.model_construct(match_labels=labels or {}, match_expressions=requirements)
     return Identifier.model_construct(name=name, selector=selector)
 
@@ -55,7 +55,7 @@ def requirement(operator: Any, *values: str, key: str = "zone") -> Requirement:
 
 
 def matchers(expr: str) -> set[tuple[str, str, str]]:
-    """Label, operator and value of each matcher of a selector, its name's among them."""
+    """Return the label, operator and value of each matcher of a selector, including its name's."""
     root = ast.parse(expr)
     assert isinstance(root, ast.VectorSelector), expr
     named = {("__name__", "=", root.name)} if root.name else set()
@@ -63,23 +63,23 @@ def matchers(expr: str) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("name", LEGAL)
-def test_a_name_that_prometheus_2_knows_is_written_as_it_is(name: str) -> None:
-    """Most servers are asked in plain words."""
+def test_a_name_that_prometheus_2_accepts_is_not_quoted(name: str) -> None:
+    """Both versions of Prometheus accept it."""
     assert series(identifier(name)) == name
     assert series(identifier(name, {"zone": "a"})) == f'{name}{{zone="a"}}'
     assert matchers(series(identifier(name, {"zone": "a"}))) == {("__name__", "=", name), ("zone", "=", "a")}
 
 
 @pytest.mark.parametrize("name", RESERVED)
-def test_a_reserved_word_is_written_so_that_prometheus_2_takes_it_for_a_name(name: str) -> None:
-    """In quotes alone, only Prometheus 3 would."""
+def test_a_reserved_word_is_written_as_a_name_label(name: str) -> None:
+    """Only Prometheus 3 accepts it in quotes alone."""
     assert series(identifier(name)) == f'{{__name__="{name}"}}'
     assert matchers(series(identifier(name, {"a": "b"}))) == {("__name__", "=", name), ("a", "=", "b")}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_any_other_name_is_written_as_prometheus_3_does(name: str) -> None:
-    """Dots, dashes, quotes, brackets: in quotes, the selector is of that metric and no other."""
+def test_any_other_name_is_quoted(name: str) -> None:
+    """The selector selects that metric and no other, whatever characters the name has."""
     for function in ("", "sum", "sum by (instance) "):
         expr = f"{function}({series(identifier(name))})"
         assert parse(expr).text == expr
@@ -89,7 +89,7 @@ def test_any_other_name_is_written_as_prometheus_3_does(name: str) -> None:
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("operator", ["In", "NotIn", "Exists", "DoesNotExist"])
 def test_each_operator_works_on_any_key(key: str, operator: str) -> None:
-    """A key with a slash or a dot stands in quotes, as the metric's name does."""
+    """A key with a slash or a dot is quoted."""
     values = ("a", "b.c") if operator in ("In", "NotIn") else ()
     signs = {"In": ("=~", r"a|b\.c"), "NotIn": ("!~", r"a|b\.c"), "Exists": ("!=", ""), "DoesNotExist": ("=", "")}
     found = series(identifier("queue", {key: "x"}, requirement(operator, *values, key=key)))
@@ -98,8 +98,8 @@ def test_each_operator_works_on_any_key(key: str, operator: str) -> None:
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_a_value_of_in_matches_itself_alone(value: str) -> None:
-    """What means something in a regular expression is escaped there, and once more for PromQL's string."""
+def test_a_value_of_in_matches_only_itself(value: str) -> None:
+    """It is escaped for the regular expression, and again for the PromQL string."""
     expr = series(identifier("q", {}, requirement("In", value)))
     ((_, _, pattern),) = [each for each in matchers(expr) if each[1] == "=~"]
     others = [*VALUES, "ab", "aa", "aab", "5"]
@@ -114,8 +114,9 @@ _KEYS = st.text(min_size=1).filter(lambda key: key.isprintable() and key != "__n
     labels=st.dictionaries(_KEYS, st.text().filter(str.isprintable), max_size=3),
     values=st.lists(st.text().filter(str.isprintable), min_size=1, max_size=3),
 )
-def test_whatever_is_printable_can_be_suggested(name: str, labels: Mapping[str, str], values: list[str]) -> None:
-    """The suggestion parses, and says what was meant, letter for letter."""
+def test_any_printable_name_and_value_gives_a_valid_suggestion(
+    name: str, labels: Mapping[str, str], values: list[str]
+) -> None:
     found = series(identifier(name, labels, requirement("In", *values)))
     pattern = "|".join(re.sub(r"[\\.+*?()|\[\]{}^$]", r"\\\g<0>", value) for value in values)
     meant = {("__name__", "=", name), ("zone", "=~", pattern), *((key, "=", value) for key, value in labels.items())}
@@ -123,8 +124,8 @@ def test_whatever_is_printable_can_be_suggested(name: str, labels: Mapping[str, 
 
 
 @pytest.mark.slow
-def test_a_real_prometheus_takes_every_suggestion_of_its_version(tmp_path: Path) -> None:
-    """Names that Prometheus 2 knows in any; the others where the one that was found is Prometheus 3."""
+def test_a_real_prometheus_accepts_the_suggestions(tmp_path: Path) -> None:
+    """Quoted names need Prometheus 3."""
     suggestions = [series(identifier(name, {"zone": "a"}, requirement("In", *VALUES))) for name in LEGAL + RESERVED]
     with running_prometheus(tmp_path) as server:
         built = requests.get(f"{server.url}/api/v1/status/buildinfo", timeout=10).json()["data"]

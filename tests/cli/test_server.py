@@ -1,4 +1,4 @@
-"""Where the daemon is asked, and what becomes of it when that fails."""
+"""Which daemon a command asks, and what it does if that fails."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from tests.servers.web import serving
 
 
 class Page(BaseHTTPRequestHandler):
-    """Some other program's page."""
+    """The page of another program."""
 
     def do_GET(self) -> None:
         body = b"<html>hello</html>"
@@ -40,13 +40,13 @@ class Older(Page):
 
 
 class Hostile(Older):
-    """Would like to steer the terminal."""
+    """A server whose error contains control characters."""
 
     body = json.dumps({"status": "error", "error": "\x1b]0;title\x07"}).encode()
 
 
 class Redirect(Page):
-    """Leads elsewhere."""
+    """A server that redirects."""
 
     def do_GET(self) -> None:
         self.send_response(302)
@@ -55,23 +55,22 @@ class Redirect(Page):
         self.end_headers()
 
 
-class Rude(Page):
-    """Hangs up."""
+class Truncating(Page):
+    """A server that closes the connection in the middle of an answer."""
 
     def do_GET(self) -> None:
         self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
 
 
-def test_the_option_goes_before_the_environment(online: ServedScene) -> None:
-    """As everywhere."""
+def test_the_option_takes_precedence_over_the_environment(online: ServedScene) -> None:
     url = online.env["AUTOSCALER_SERVER"]
     said = online.run("get", "web", "--server", f"{url}/", AUTOSCALER_SERVER="http://127.0.0.1:1")
     assert (said.code, said.err) == (0, "")
 
 
 @pytest.mark.parametrize("handler", [Page, Redirect])
-def test_another_programs_answer_is_told_apart(offline: Scene, handler: type[Page]) -> None:
-    """9797 may be somebody else's; the state is not read for it, for a daemon may run elsewhere."""
+def test_an_answer_of_another_program_is_reported(offline: Scene, handler: type[Page]) -> None:
+    """The state is not read, because a daemon may run elsewhere."""
     with serving(handler) as url:
         said = offline.run("get", "--server", url)
     assert (said.code, said.out) == (1, "")
@@ -79,16 +78,16 @@ def test_another_programs_answer_is_told_apart(offline: Scene, handler: type[Pag
     assert said.err.endswith("that is not an autoscaler: check --server\n")
 
 
-def test_an_answer_that_breaks_off_is_an_error(offline: Scene) -> None:
+def test_a_truncated_answer_is_an_error(offline: Scene) -> None:
     """Half a list must not look like a whole one."""
-    with serving(Rude) as url:
+    with serving(Truncating) as url:
         said = offline.run("get", "--server", url)
     assert (said.code, said.out) == (1, "")
     assert said.err == f"{url} closed the connection (ProtocolError); check --server\n"
 
 
-def test_another_hosts_state_is_not_here(offline: Scene) -> None:
-    """What this machine remembers is another daemon's."""
+def test_the_local_state_is_not_read_for_a_remote_daemon(offline: Scene) -> None:
+    """It is the state of another daemon."""
     said = offline.run("get", "--server", "http://autoscaler.invalid:9797")
     assert (said.code, said.out) == (1, "")
     assert re.fullmatch(
@@ -101,23 +100,21 @@ def test_another_hosts_state_is_not_here(offline: Scene) -> None:
 @pytest.mark.parametrize(
     "url", ["localhost:9797", "ftp://x", "http://", "http://x:99999", "http://[", "http://x/?a=b", ""]
 )
-def test_what_is_no_url_is_a_wrong_argument(offline: Scene, url: str) -> None:
-    """Exit code 2."""
+def test_an_invalid_url_exits_2(offline: Scene, url: str) -> None:
     said = offline.run("get", "--server", url)
     assert (said.code, said.out) == (2, "")
     assert "http://127.0.0.1:9797" in said.err
 
 
 def test_a_password_in_the_url_is_refused_and_not_repeated(offline: Scene) -> None:
-    """It would stand in the shell's history and in `ps`."""
+    """The shell's history and `ps` would show it."""
     said = offline.run("get", "--server", "http://ann:secret@localhost:9797")
     assert said.code == 2
     assert "secret" not in said.err
     assert "--http.config.file" in said.err
 
 
-def test_without_daemon_and_state_both_are_named(tmp_path: Path, offline: Scene) -> None:
-    """The operator sees where was looked."""
+def test_without_daemon_and_state_the_error_names_both(tmp_path: Path, offline: Scene) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     said = offline.run("get", "--server", url, STATE_DIRECTORY=str(tmp_path))
     assert (said.code, said.out) == (1, "")
@@ -128,8 +125,7 @@ def test_without_daemon_and_state_both_are_named(tmp_path: Path, offline: Scene)
     assert str(tmp_path / "state.db") in said.err
 
 
-def test_the_configuration_says_where_the_state_is(tmp_path: Path, offline: Scene) -> None:
-    """And what is configured now."""
+def test_the_state_that_the_configuration_names_is_read(tmp_path: Path, offline: Scene) -> None:
     config = tmp_path / "autoscaler.yaml"
     config.write_text(f"state: {{url: 'sqlite:///{offline.folder}/state.db'}}\nautoscalers: []\n")
     said = offline.run("get", "--config.file", str(config), STATE_DIRECTORY="/nonexistent")
@@ -137,16 +133,16 @@ def test_the_configuration_says_where_the_state_is(tmp_path: Path, offline: Scen
     assert len(said.lines) == 4
 
 
-def test_a_configuration_that_does_not_load_is_said(tmp_path: Path, offline: Scene) -> None:
-    """It decides where to look."""
+def test_an_invalid_configuration_is_an_error(tmp_path: Path, offline: Scene) -> None:
+    """It decides which state is read."""
     said = offline.run("get", "--config.file", str(tmp_path / "absent.yaml"))
     assert (said.code, said.out) == (1, "")
     assert "absent.yaml:1:1: the file cannot be read" in said.err
 
 
 @pytest.mark.parametrize("command", ["get", "describe", "explain", "history", "events"])
-def test_another_versions_documents_are_told_with_the_remedy(offline: Scene, command: str) -> None:
-    """A daemon is upgraded before or after the shell's own program."""
+def test_documents_of_another_version_are_reported_with_the_remedy(offline: Scene, command: str) -> None:
+    """The daemon and the command may be upgraded separately."""
     with serving(Older) as url:
         said = offline.run(command, "web", "--server", url)
     assert (said.code, said.out) == (1, "")
@@ -154,16 +150,15 @@ def test_another_versions_documents_are_told_with_the_remedy(offline: Scene, com
 
 
 @pytest.mark.parametrize("output", ["table", "wide", "json", "yaml"])
-def test_where_another_versions_document_differs_is_told(offline: Scene, output: str) -> None:
-    """In every form: a script is to see the error, not half of what it reads."""
+def test_the_place_where_a_document_differs_is_reported(offline: Scene, output: str) -> None:
+    """This holds for every output, so that a script does not read half a document."""
     with serving(Older) as url:
         said = offline.run("get", "-o", output, "--server", url)
     assert (said.code, said.out) == (1, "")
     assert f"this version does not understand the answer of {url} (at autoscalers.0.reference); " in said.err
 
 
-def test_what_a_server_says_cannot_steer_the_terminal(offline: Scene) -> None:
-    """Its errors are shown, its escapes are not obeyed."""
+def test_control_characters_in_a_servers_error_are_escaped(offline: Scene) -> None:
     with serving(Hostile) as url:
         said = offline.run("get", "--server", url)
     assert said.code == 1

@@ -1,4 +1,4 @@
-"""`autoscaler status`. tests/daemon/test_hosts.py has it with several daemons."""
+"""`autoscaler status`. tests/daemon/test_hosts.py tests it with several daemons."""
 
 import json
 from datetime import timedelta
@@ -44,14 +44,14 @@ def daemon(**changes: object) -> DaemonStatus:
 
 
 def test_the_daemon_is_shown(online: ServedScene) -> None:
-    """One that has an SQLite state, which no other daemon shares."""
+    """Its state is SQLite, which no other daemon shares."""
     said = online.run("status")
     assert said.code == 0
     assert [line.split(":")[0] for line in said.lines] == ["Version", "Started", "Configuration", "State"]
 
 
-def test_a_shard_that_hangs_is_in_its_connections_row() -> None:
-    """Whose targets are not scaled."""
+def test_the_row_of_a_connection_counts_its_hung_shards() -> None:
+    """Their targets are not scaled."""
     header, row = connection_rows(daemon(), NOW, Screen())
     assert header.split()[:4] == ["CONNECTION", "TYPE", "STATE", "SHARDS"]
     assert row.split("   ")[:1] == ["fleet"]
@@ -59,30 +59,28 @@ def test_a_shard_that_hangs_is_in_its_connections_row() -> None:
     assert "9s ago" in row
 
 
-def test_a_lost_lease_is_said() -> None:
-    """The daemon runs, and scales nothing."""
+def test_a_lost_lease_is_shown() -> None:
+    """The daemon runs and scales nothing."""
     assert daemon_lines(daemon(lease_lost=True), NOW)[-1] == "Lease:          lost; nothing is scaled"
     assert not any("Lease" in line for line in daemon_lines(daemon(), NOW))
 
 
-def test_what_a_daemon_says_of_itself_steers_no_terminal() -> None:
+def test_control_characters_in_a_daemons_answer_are_escaped() -> None:
     """Another program may answer at its address."""
     assert all(line.isprintable() for line in daemon_lines(daemon(version="1\x1b]0;x\x07"), NOW))
 
 
-def test_json_has_the_apis_own_documents(online: ServedScene) -> None:
-    """For programs."""
+def test_json_has_the_documents_of_the_api(online: ServedScene) -> None:
     listed = json.loads(online.run("status", "-o", "json").out)
     assert listed["daemon"]["leaseLost"] is False
     assert (listed["hosts"]["shared"], listed["hosts"]["hosts"], listed["hosts"]["unheld"]) == (False, [], [])
 
 
-def test_without_a_daemon_the_state_says_who_shares_it(offline: Scene) -> None:
-    """Of a daemon that does not run nothing is shown."""
+def test_without_a_daemon_only_the_hosts_are_shown(offline: Scene) -> None:
+    """They come from the state."""
     listed = json.loads(offline.run("status", "-o", "json").out)
     assert (listed["daemon"], listed["hosts"]["shared"]) == (None, False)
 
 
-def test_the_wide_table_of_one_daemon_has_no_column_of_hosts(online: ServedScene) -> None:
-    """It would be empty."""
+def test_the_wide_table_of_one_daemon_has_no_host_column(online: ServedScene) -> None:
     assert "HOST" not in online.run("get", "-o", "wide").lines[0]

@@ -1,4 +1,4 @@
-"""pause, resume, override: through the API alone."""
+"""`pause`, `resume` and `override` use the API only."""
 
 import pytest
 
@@ -8,8 +8,7 @@ from tests.replaced import replace
 from tests.web.unix import THIS_USER
 
 
-def test_a_pause_is_kept_with_who_and_why(online: ServedScene) -> None:
-    """Whoever finds it later must know whom to ask."""
+def test_a_pause_records_the_user_and_the_reason(online: ServedScene) -> None:
     said = online.run("pause", "web", "--direction", "in", "--for", "2h", "--reason", "deploy")
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith("web: scaling in is paused for ")
@@ -19,23 +18,20 @@ def test_a_pause_is_kept_with_who_and_why(online: ServedScene) -> None:
     assert pause.by == THIS_USER
 
 
-def test_over_tcp_a_client_that_is_no_operator_changes_nothing(online: ServedScene) -> None:
-    """The refusal says where it would work."""
+def test_a_tcp_client_that_is_no_operator_is_refused(online: ServedScene) -> None:
     said = online.run("pause", "jobs", "--server", online.served.server.url)
     assert said.code == 1
     assert "only users that web.operators names make changes over TCP" in said.err
     assert steering(online, "jobs") is None
 
 
-def test_without_more_words_both_directions_pause_until_resumed(online: ServedScene) -> None:
-    """The plain meaning of the word."""
+def test_by_default_both_directions_pause_until_resumed(online: ServedScene) -> None:
     assert online.run("pause", "web").out == "web: scaling is paused until it is resumed\n"
     assert online.run("resume", "web").out == "web: resumed; no pause or override is in force\n"
     assert steering(online) is None
 
 
-def test_other_bounds(online: ServedScene) -> None:
-    """What is left out stays as configured."""
+def test_override_sets_one_bound_and_keeps_the_other(online: ServedScene) -> None:
     said = online.run("override", "web", "--min", "4", "--for", "90m", "--reason", "sale")
     assert said.code == 0
     assert said.out.startswith("web: min 4 in force for ")
@@ -43,23 +39,21 @@ def test_other_bounds(online: ServedScene) -> None:
     assert (override.minimum, override.maximum, override.reason) == (4, None, "sale")
 
 
-def test_resume_ends_one_alone(online: ServedScene) -> None:
-    """The pause is over, the sale is not."""
+def test_resume_can_end_only_the_pause_or_the_override(online: ServedScene) -> None:
     online.run("pause", "web")
     online.run("override", "web", "--max", "5")
     assert online.run("resume", "web", "--pause").out == "web: max 5 in force until it is resumed\n"
     assert online.run("resume", "web", "--override").out == "web: resumed; no pause or override is in force\n"
 
 
-def test_bounds_that_leave_no_size_are_refused_in_the_daemons_words(online: ServedScene) -> None:
-    """Only it knows what is configured."""
+def test_the_daemon_refuses_bounds_that_allow_no_size(online: ServedScene) -> None:
+    """Only the daemon knows the configured bounds."""
     said = online.run("override", "web", "--min", "20")
     assert said.code == 1
     assert "the minimum 20 is above the configured maxReplicas 10; lower the minimum, or raise the maximum" in said.err
 
 
-def test_a_minimum_above_the_maximum_is_told_by_the_command_itself(offline: Scene) -> None:
-    """Both were typed just now: no daemon is needed to say which is wrong."""
+def test_a_minimum_above_the_maximum_is_refused_without_a_daemon(offline: Scene) -> None:
     said = offline.run("override", "web", "--min", "5", "--max", "2")
     assert (said.code, said.out) == (2, "")
     assert "--min 5 is above --max 2; lower --min, or raise --max" in " ".join(said.err.replace("│", "").split())
@@ -81,8 +75,7 @@ def test_a_minimum_above_the_maximum_is_told_by_the_command_itself(offline: Scen
         ("pause", "-l", ""),
     ],
 )
-def test_wrong_arguments_are_2(online: ServedScene, words: tuple[str, ...]) -> None:
-    """And ask nobody."""
+def test_invalid_arguments_exit_2(online: ServedScene, words: tuple[str, ...]) -> None:
     said = online.run(*words)
     assert (said.code, said.out) == (2, "")
 
@@ -92,8 +85,8 @@ def labelled(online: ServedScene) -> None:
     online.daemon.scalers = [replace(web, labels=(("team", "shop"),)), *others]
 
 
-def test_the_whole_fleet_is_stopped_and_named(online: ServedScene) -> None:
-    """One request; whoever typed it sees whom it stopped."""
+def test_all_pauses_every_autoscaler_and_lists_them(online: ServedScene) -> None:
+    """One request changes all of them."""
     said = online.run("pause", "--all", "--reason", "wrong release")
     until = "scaling is paused until it is resumed"
     assert said.lines == [*(f"{name}: {until}" for name in ("broken", "jobs", "web")), f"3 autoscalers: {until}"]
@@ -102,8 +95,7 @@ def test_the_whole_fleet_is_stopped_and_named(online: ServedScene) -> None:
     assert steering(online, "jobs") is None
 
 
-def test_those_whose_labels_fit_are_stopped(online: ServedScene) -> None:
-    """A team's own, and nobody else's."""
+def test_a_selector_pauses_the_matching_autoscalers(online: ServedScene) -> None:
     labelled(online)
     assert online.run("pause", "-l", "team=shop", "--direction", "in").lines == [
         "web: scaling in is paused until it is resumed",
@@ -121,22 +113,17 @@ def test_every_duration_is_accepted(online: ServedScene, span: str) -> None:
 
 
 @pytest.mark.parametrize("span", ["0", "1000y"])
-def test_a_duration_that_is_refused_is_named(online: ServedScene, span: str) -> None:
+def test_a_duration_that_is_refused_is_named_with_the_forms(online: ServedScene, span: str) -> None:
     said = online.run("pause", "web", "--for", span)
     assert said.code == 1
     assert "is not accepted; use 90s, 1h30m or 2d" in said.err
 
 
-def test_an_unknown_name_brings_the_nearest(online: ServedScene) -> None:
-    """As everywhere."""
-    assert online.run("pause", "wep").err == "there is no autoscaler 'wep'; did you mean web?\n"
-
-
 @pytest.mark.parametrize(
     "words", [("pause", "web"), ("pause", "--all"), ("resume", "web"), ("override", "web", "--min", "3")]
 )
-def test_without_a_daemon_nothing_is_changed(offline: Scene, words: tuple[str, ...]) -> None:
-    """Nobody would heed it; the remedy is said."""
+def test_without_a_daemon_steering_is_refused(offline: Scene, words: tuple[str, ...]) -> None:
+    """No daemon would act on it."""
     said = offline.run(*words)
     assert (said.code, said.out) == (1, "")
     assert said.err == (

@@ -37,46 +37,44 @@ def bars(document: HistoryDocument) -> list[str]:
 
 
 def test_heights_are_proportional() -> None:
-    """Half the size is half the lines."""
     drawn = bars(history(4, 8))
     assert drawn[0] == " " * 10 + "█"
     assert drawn[4] == "█" * 11
 
 
-def test_a_size_that_could_not_be_read_is_a_gap() -> None:
-    """And no zero, and not what was before."""
+def test_an_unknown_size_is_a_gap() -> None:
+    """It is neither zero nor the previous size."""
     assert bars(history(8, None, 8, 8))[7] == "█" * 5 + " " * 5 + "█" * 6
 
 
-def test_what_is_above_zero_shows() -> None:
-    """One of a hundred is not nothing."""
+def test_a_size_above_zero_is_visible() -> None:
     assert bars(history(1, 100))[7][0] == "▁"
 
 
 def test_after_the_last_decision_nothing_is_drawn() -> None:
-    """A daemon that is down has decided nothing."""
+    """A daemon that does not run decides nothing."""
     assert bars(history(8, 8, until=4))[7].rstrip() == "█" * 6
 
 
-def test_only_zeros_are_drawn_as_nothing() -> None:
-    """Scaled to zero; nothing is divided by it."""
+def test_a_history_of_zeros_is_empty() -> None:
+    """The scale must not divide by zero."""
     assert "".join(bars(history(0, 0))).strip() == ""
 
 
-def test_nothing_known_is_said() -> None:
-    """A target that was never read."""
+def test_unknown_sizes_are_reported() -> None:
+    """The target was never read."""
     assert "replicas: <unknown>; bounds 1 to 10; 2 decisions" in plot(history(None, None), Screen(width=WIDTH))
 
 
-def test_each_metric_has_its_chart_and_a_dry_run_is_marked() -> None:
-    """Their scales differ."""
+def test_each_metric_has_its_own_chart_and_a_dry_run_is_marked() -> None:
+    """Metrics have different scales."""
     lines = plot(history(2, 4, dry_run=True), Screen(width=WIDTH))
     assert "replicas: 2 -> 4, 2 to 4; bounds 1 to 10; 2 decisions (dry run)" in lines
     assert "queue: 5 to 10; target 10" in lines
 
 
-def test_a_value_is_written_as_in_explain() -> None:
-    """On the chart's scale, in its title and in the rows: 9.33, not 9.3 or 9.333."""
+def test_values_have_the_notation_of_explain() -> None:
+    """The scale, the title and the rows show 9.33, not 9.3 or 9.333."""
     document = history(1)
     metric = PointMetric(name="queue", target_type=TargetType.VALUE, value=9.3333, target=2.0)
     document = document.model_copy(update={"points": (document.points[0].model_copy(update={"metrics": (metric,)}),)})
@@ -86,8 +84,8 @@ def test_a_value_is_written_as_in_explain() -> None:
     assert rows(document)[1].endswith("queue: 9.33/2")
 
 
-def test_decisions_from_before_a_clock_was_set_back_are_drawn_too() -> None:
-    """They come first and have the later times; the newest is at the time up to which it was asked."""
+def test_decisions_from_before_a_clock_step_back_are_drawn() -> None:
+    """They come first and have later times than the others."""
     document = history(8, 8, 8)
     times = [START + timedelta(seconds=seconds) for seconds in (20, 0, 10)]
     points = [point.model_copy(update={"at": at}) for point, at in zip(document.points, times, strict=True)]

@@ -1,4 +1,4 @@
-"""What a real terminal shows: colours, its width, plots, rows that come."""
+"""Colours, width, plots and watched rows on a real terminal."""
 
 import os
 import pty
@@ -25,7 +25,7 @@ COLOUR = re.compile(r"\x1b\[\d*m")
 
 
 class Terminal:
-    """A command on a pseudo-terminal; `text` is what it has shown so far."""
+    """A command on a pseudo-terminal. `text` is its output so far."""
 
     def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
         self.process = process
@@ -33,7 +33,7 @@ class Terminal:
         self._read = b""
 
     def until(self, true: Callable[[str], bool]) -> str:
-        """What is shown, colours taken out, once it is as wanted; also when the command ends."""
+        """Return the output without colours once `true` accepts it or the command ends."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while not true(self.plain):
             assert time.monotonic() < end, self.text
@@ -84,27 +84,25 @@ def shown(scene: Scene, columns: int, *arguments: str, **env: str) -> Terminal:
 
 
 def test_a_terminal_gets_colours(online: ServedScene) -> None:
-    """What fails is red."""
     screen = shown(online, 160, "get", "-o", "wide")
     assert "\x1b[31mfailing" in screen.text
 
 
-def test_no_colour_where_none_is_wanted(online: ServedScene) -> None:
-    """The convention of no-color.org."""
+def test_no_color_disables_colours(online: ServedScene) -> None:
+    """The convention is that of no-color.org."""
     assert "\x1b" not in shown(online, 160, "get", "-o", "wide", NO_COLOR="1").text
 
 
 @pytest.mark.parametrize("columns", [80, 132])
 @pytest.mark.parametrize("command", ["describe", "explain", "history"])
-def test_nothing_is_wider_than_the_terminal(online: ServedScene, command: str, columns: int) -> None:
-    """Lines that a terminal breaks are hard to read in columns."""
+def test_no_line_is_wider_than_the_terminal(online: ServedScene, command: str, columns: int) -> None:
     lines = shown(online, columns, command, "web").plain.splitlines()
     assert lines
     assert [line for line in lines if len(line) > columns] == []
 
 
 def test_history_is_a_plot(online: ServedScene) -> None:
-    """The size went from 3 to 6: half the height, then all of it."""
+    """The size went from 3 to 6, so the bars rise from half the height to all of it."""
     lines = shown(online, 80, "history", "web").plain.splitlines()
     assert lines[0] == "web"
     assert lines[2].startswith("replicas: 3 -> 6, 3 to 6; bounds 2 to 10; 4 decisions")
@@ -115,8 +113,8 @@ def test_history_is_a_plot(online: ServedScene) -> None:
     assert any(line.startswith("cpu (average): 60% to 120%; target 60%") for line in lines)
 
 
-def test_watch_prints_rows_as_they_change(online: ServedScene) -> None:
-    """As kubectl does: new rows below, until Ctrl-C."""
+def test_watch_prints_a_row_for_each_change(online: ServedScene) -> None:
+    """Kubectl does the same, until Ctrl-C."""
     with terminal(online, 100, "get", "web", "--watch") as screen:
         assert screen.until(lambda text: text.count("\nweb ") == 1)
         online.web.cpu(120)
@@ -127,8 +125,7 @@ def test_watch_prints_rows_as_they_change(online: ServedScene) -> None:
         assert "Traceback" not in screen.until(lambda _: False)
 
 
-def test_follow_prints_events_as_they_come(online: ServedScene) -> None:
-    """The same for events."""
+def test_follow_prints_new_events(online: ServedScene) -> None:
     with terminal(online, 120, "events", "jobs", "--follow") as screen:
         screen.until(lambda text: "MESSAGE" in text)
         online.jobs.queue(150, after=0.5)
@@ -138,8 +135,8 @@ def test_follow_prints_events_as_they_come(online: ServedScene) -> None:
         assert screen.process.wait(_PATIENCE_SECONDS) == 130
 
 
-def test_follow_merges_no_events(online: ServedScene) -> None:
-    """A failure that comes back every few seconds is seen to do so, each time with its time."""
+def test_follow_prints_each_event_separately(online: ServedScene) -> None:
+    """The operator sees how often a failure recurs."""
     times = r"^(\d\d:\d\d:\d\d) +Warning +FailedGetExternalMetric "
     with terminal(online, 120, "events", "broken", "--follow") as screen:
         text = screen.until(lambda text: len(re.findall(times, text, re.MULTILINE)) == 4)
@@ -149,15 +146,15 @@ def test_follow_merges_no_events(online: ServedScene) -> None:
         assert screen.process.wait(_PATIENCE_SECONDS) == 130
 
 
-def test_a_reader_that_goes_away_is_no_error_to_shout_about(online: ServedScene) -> None:
-    """`autoscaler get | head -1`."""
+def test_a_closed_pipe_prints_no_error(online: ServedScene) -> None:
+    """As in `autoscaler get | head -1`."""
     command = f"{sys.executable} -m autoscaler get web | head -c 1"
     done = subprocess.run(["sh", "-c", command], check=False, capture_output=True, env=os.environ | online.env)
     assert (done.stdout, done.stderr) == (b"N", b"")
 
 
-def test_a_disk_that_is_full_costs_a_message() -> None:
-    """A long table goes into a file; a traceback would look like a bug."""
+def test_a_full_disk_prints_one_message() -> None:
+    """A traceback would look like a bug."""
     command = [sys.executable, "-m", "autoscaler", "--version"]
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)

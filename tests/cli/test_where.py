@@ -1,4 +1,4 @@
-"""In which order commands look for the daemon: its control socket first, TCP only to read."""
+"""Commands look for the daemon at its control socket first; over TCP they only read."""
 
 import os
 import stat
@@ -9,57 +9,57 @@ import pytest
 
 from autoscaler.cli import server, source
 from autoscaler.web.control import ControlSocket
-from tests.cli.scene import NOBODY, Said, ServedScene, steering
+from tests.cli.scene import UNREACHABLE, Result, ServedScene, steering
 
 
 @pytest.fixture(autouse=True)
 def places(online: ServedScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No $AUTOSCALER_SERVER, no service on this machine, and nothing at the usual address; nothing is paused."""
+    """No $AUTOSCALER_SERVER, no service on this machine, nothing at the default address, no pause."""
     env = {"STATE_DIRECTORY": str(tmp_path / "state"), "AUTOSCALER_SERVER": "", "RUNTIME_DIRECTORY": ""}
     monkeypatch.setattr(online, "env", env)
     monkeypatch.setattr(source, "_SERVICE_SOCKET", tmp_path / "no-service.sock")
-    monkeypatch.setattr(source, "_DEFAULT_SERVER", NOBODY)
+    monkeypatch.setattr(source, "_DEFAULT_SERVER", UNREACHABLE)
     yield
     online.run("resume", "--all", "--server", f"unix://{online.served.control_socket}")
 
 
 @pytest.fixture
 def config(online: ServedScene, tmp_path: Path) -> Path:
-    """A configuration that is being edited, with the daemon's socket by a path relative to it."""
+    """A configuration that is being edited. It names the daemon's socket by a relative path."""
     file = tmp_path / "autoscaler.yaml"
     socket = os.path.relpath(online.served.control_socket, tmp_path)
     file.write_text(f"web: {{controlSocket: {socket}}}\nadapters: not yet\n")
     return file
 
 
-def paused(scene: ServedScene, *options: str) -> Said:
-    """`jobs` is paused, asked with these options."""
+def paused(scene: ServedScene, *options: str) -> Result:
+    """Pause `jobs` with these options."""
     said = scene.run("pause", "jobs", *options)
     assert said.code == 0, said.err
     assert steering(scene, "jobs") is not None
     return said
 
 
-def test_the_socket_of_a_configuration_is_asked(online: ServedScene, config: Path) -> None:
-    """An operator pauses also while the rest of the file is wrong."""
+def test_the_socket_that_the_configuration_names_is_used(online: ServedScene, config: Path) -> None:
+    """An operator can pause while the rest of the file is invalid."""
     paused(online, "--config.file", str(config))
 
 
-def test_the_service_is_asked_without_any_option(online: ServedScene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_options_the_services_socket_is_used(online: ServedScene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "_SERVICE_SOCKET", online.served.control_socket)
     paused(online)
 
 
-def test_a_server_that_is_given_goes_before_the_configuration(online: ServedScene, config: Path) -> None:
-    """By the option or by the environment."""
-    for options, environment in ((("--server", NOBODY), ""), ((), NOBODY)):
+def test_the_server_option_takes_precedence_over_the_configuration(online: ServedScene, config: Path) -> None:
+    """The environment variable does, too."""
+    for options, environment in ((("--server", UNREACHABLE), ""), ((), UNREACHABLE)):
         said = online.run("pause", "jobs", "--config.file", str(config), *options, AUTOSCALER_SERVER=environment)
         assert said.code == 1
-        assert f"no daemon answers at {NOBODY}" in said.err
+        assert f"no daemon answers at {UNREACHABLE}" in said.err
     assert steering(online, "jobs") is None
 
 
-def test_only_reading_falls_back_to_tcp(online: ServedScene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_commands_that_read_fall_back_to_tcp(online: ServedScene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "_DEFAULT_SERVER", online.served.server.url)
     assert online.run("get", "web").lines[1].startswith("web ")
     said = online.run("pause", "jobs")
@@ -68,10 +68,10 @@ def test_only_reading_falls_back_to_tcp(online: ServedScene, monkeypatch: pytest
     assert steering(online, "jobs") is None
 
 
-def test_the_address_of_a_configuration_is_asked_and_not_another_daemons(
+def test_the_address_that_the_configuration_names_is_used(
     online: ServedScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a second daemon that is down would be shown as the service."""
+    """Otherwise the service would be shown instead of a second daemon that is down."""
     address = online.served.server.url.removeprefix("http://")
     file = tmp_path / "autoscaler.yaml"
     file.write_text(f"web: {{listenAddress: '{address}'}}\nautoscalers: []\n")
@@ -85,18 +85,10 @@ def test_the_address_of_a_configuration_is_asked_and_not_another_daemons(
     assert not any(line.startswith("web ") for line in said.lines)
 
 
-def test_an_address_without_a_host_is_asked_on_this_machine(online: ServedScene, tmp_path: Path) -> None:
-    """`:9797` listens on every address."""
-    port = online.served.server.url.rpartition(":")[2]
-    file = tmp_path / "autoscaler.yaml"
-    file.write_text(f"web: {{listenAddress: ':{port}'}}\nautoscalers: []\n")
-    assert online.run("get", "web", "--config.file", str(file)).lines[1].startswith("web ")
-
-
-def test_a_user_whom_the_daemon_refuses_at_its_socket_still_reads(
+def test_a_user_whom_the_control_socket_refuses_can_still_read(
     online: ServedScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process of the daemon's own user, such as a pool's worker, may reach the socket and not use it."""
+    """A pool's worker may reach the socket of its own user and must not use it."""
     monkeypatch.setattr(ControlSocket, "refuses", lambda self, uid: True)
     monkeypatch.setattr(source, "_SERVICE_SOCKET", online.served.control_socket)
     monkeypatch.setattr(source, "_DEFAULT_SERVER", online.served.server.url)
@@ -106,10 +98,10 @@ def test_a_user_whom_the_daemon_refuses_at_its_socket_still_reads(
     assert "the control socket is for operators" in said.err
 
 
-def test_a_socket_that_cannot_be_looked_at_is_not_taken_for_this_daemons(
+def test_a_socket_in_an_unreadable_folder_is_skipped(
     online: ServedScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """$RUNTIME_DIRECTORY may be closed to the user; `Path.exists` raises there."""
+    """`Path.exists` raises if $RUNTIME_DIRECTORY is closed to the user."""
     file = tmp_path / "autoscaler.yaml"
     file.write_text("{}\n")
 
@@ -124,8 +116,8 @@ def test_a_socket_that_cannot_be_looked_at_is_not_taken_for_this_daemons(
 
 
 @pytest.mark.parametrize(("mode", "told"), [(0o2750, True), (0o2700, False)])
-def test_a_user_who_may_not_connect_is_told_the_group_of_the_folder(tmp_path: Path, mode: int, told: bool) -> None:
-    """Only where the group would let the user in."""
+def test_a_user_without_permission_is_told_which_group_to_join(tmp_path: Path, mode: int, told: bool) -> None:
+    """This applies only if the group may use the folder."""
     folder = tmp_path / "control"
     folder.mkdir()
     folder.chmod(mode)

@@ -1,4 +1,4 @@
-"""An adapter type of the tests' own, loaded through the registry like any other."""
+"""Adapter types for tests, loaded through the registry like any other."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class GroupsSettings(AdapterSettings):
 
 
 class Groups:
-    """A type that takes a namespace and victims, and knows that a name is `job/group`."""
+    """A type that accepts a namespace and victims and requires names of the form `job/group`."""
 
     Settings = GroupsSettings
     target_keys = frozenset({"namespace", "victims"})
@@ -26,22 +26,22 @@ class Groups:
 
     @staticmethod
     def target_problem(target: TargetRef, settings: Any) -> str | None:
-        """Wrong without a slash, and in all namespaces."""
+        """Refuse a name without a slash, and all namespaces at once."""
         if target.namespace == "*":
             return "namespace: '*' is not a single namespace; name one"
         return None if "/" in target.name else f"name: {target.name!r} is not a valid target name; expected JOB/GROUP"
 
     @staticmethod
     def canonical(target: TargetRef, settings: Any) -> TargetRef:
-        """In the connection's namespace, without one of its own."""
+        """Fill in the connection's namespace."""
         return replace(target, namespace=target.namespace or settings.namespace)
 
 
 class Faulty(Groups):
-    """A type whose own code fails."""
+    """A type whose settings raise."""
 
     class Settings(GroupsSettings):
-        """Fails on every section."""
+        """Raises for every section."""
 
         def model_post_init(self, context: Any) -> None:
             """Fail."""
@@ -49,7 +49,7 @@ class Faulty(Groups):
 
 
 class Nervous(Groups):
-    """A type that fails on every target."""
+    """A type that raises for every target."""
 
     @staticmethod
     def target_problem(target: TargetRef, settings: Any) -> str | None:

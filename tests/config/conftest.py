@@ -1,4 +1,4 @@
-"""A file on disk in one call, and the tests' own adapter types."""
+"""A fixture that loads a text as a file, and adapter types for tests."""
 
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
@@ -31,7 +31,7 @@ def test_adapters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def load_text(tmp_path: Path) -> Load:
-    """Settings from a file that holds the text."""
+    """Load a text as a file."""
 
     def load_it(text: str) -> Settings:
         path = tmp_path / "autoscaler.yaml"

@@ -1,11 +1,11 @@
-"""Files with one mistake each: `§` stands before its place; then its path, and a part of what is said of it."""
+"""Files with one mistake each: `§` marks its position; then its path, and a part of the message."""
 # ruff: noqa: E501 - a table is read line by line, one mistake each
 
 GOOD_METRIC = "{type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}"
 
 
 def body(**replaced: str) -> str:
-    """A file with one autoscaler, whose keys are replaced, or left out by an empty text."""
+    """Return a file with one autoscaler whose keys are replaced, or removed by an empty text."""
     keys = {
         "name": "web",
         "scaleTargetRef": "{adapter: a, name: job/web}",
@@ -19,34 +19,34 @@ def body(**replaced: str) -> str:
 
 
 def metric(text: str) -> str:
-    """A file whose autoscaler has this metric."""
+    """Return a file whose autoscaler has this metric."""
     return body(metrics=f"[{text}]")
 
 
 def pods(
     query: str = "{expr: q}", target: str = "{type: AverageValue, averageValue: 1}", name: str = "{name: q}"
 ) -> str:
-    """A file with a metric of type Pods."""
+    """Return a file with a metric of type Pods."""
     return metric(f"{{type: Pods, pods: {{metric: {name}, query: {query}, target: {target}}}}}")
 
 
 def external(fallback: str) -> str:
-    """A file with a metric of type External that has this fallback."""
+    """Return a file with a metric of type External that has this fallback."""
     return metric(GOOD_METRIC.replace("value: 1}", f"value: 1}}, fallback: {fallback}"))
 
 
 def resource(more: str = "", target: str = "{type: Utilization, averageUtilization: 60}") -> str:
-    """A file with a metric of type Resource."""
+    """Return a file with a metric of type Resource."""
     return metric(f"{{type: Resource, resource: {{name: cpu, query: {{ref: cpu}}, target: {target}{more}}}}}")
 
 
 def down(rules: str) -> str:
-    """A file with these rules for scaleDown."""
+    """Return a file with these rules for scaleDown."""
     return body(behavior=f"{{scaleDown: {rules}}}")
 
 
 def brakes(text: str) -> str:
-    """A file whose autoscaler has these brakes."""
+    """Return a file whose autoscaler has these brakes."""
     return body(brakes=text)
 
 
@@ -107,7 +107,7 @@ MISTAKES = {
     "yes": (NONE + "controller: {dryRun: §yes}\n", "controller.dryRun", "expected true or false, found the text 'yes'; write true or false"),
     "true in quotes": (NONE + "controller: {dryRun: §'true'}\n", "controller.dryRun", "expected true or false, found the text 'true'; remove the quotes: true"),
     "a number for true": (NONE + "controller: {dryRun: §1}\n", "controller.dryRun", "expected true or false, found the number 1"),
-    "a stabilization without end": (NONE + "controller: {downscaleStabilization: §9000y}\n", "controller.downscaleStabilization", "9000y is too long a duration; write at most 36500d (100 years)"),
+    "a stabilization that is too long": (NONE + "controller: {downscaleStabilization: §9000y}\n", "controller.downscaleStabilization", "9000y is too long a duration; write at most 36500d (100 years)"),
     "a detail without unit": (NONE + "state: {detail: §2}\n", "state.detail", 'write it with a unit, as in "15s"'),
     "a detail of 0": (NONE + "state: {detail: §0s}\n", "state.detail", "0 is too short"),
     "a detail longer than the retention": (NONE + "state: §{retention: 1d, detail: 2d}\n", "state", "detail 2d is longer than retention 1d; shorten it, or lengthen retention"),
@@ -115,30 +115,30 @@ MISTAKES = {
     "a size without unit": (NONE + "state: {maxSize: §5}\n", "state.maxSize", '\'5\' is not a valid size; write it as in "512MB" or "5GB"'),
     "a size with half a unit": (NONE + "state: {maxSize: §5G}\n", "state.maxSize", "write it with a unit"),
     "a size with a space": (NONE + "state: {maxSize: §5 GB}\n", "state.maxSize", "'5 GB' is not a valid size"),
-    "an answer that may hold nothing": ("autoscalers: []\nprometheus: {p: {url: 'http://h', maxAnswer: §1KB}}\n", "prometheus.p.maxAnswer", "1KB is too small; write at least 64KB"),
+    "a limit of answers that is too small": ("autoscalers: []\nprometheus: {p: {url: 'http://h', maxAnswer: §1KB}}\n", "prometheus.p.maxAnswer", "1KB is too small; write at least 64KB"),
     "no query at a time": ("autoscalers: []\nprometheus: {p: {url: 'http://h', concurrency: §0}}\n", "prometheus.p.concurrency", "0 is out of range; write at least 1"),
     "too many queries at a time": ("autoscalers: []\nprometheus: {p: {url: 'http://h', concurrency: §101}}\n", "prometheus.p.concurrency", "101 is out of range; write at most 100"),
-    "a compression that is a truth": ("autoscalers: []\nprometheus: {p: {url: 'http://h', compression: §true}}\n", "prometheus.p.compression", "write 'auto', 'on' or 'off'"),
+    "a compression that is true": ("autoscalers: []\nprometheus: {p: {url: 'http://h', compression: §true}}\n", "prometheus.p.compression", "write 'auto', 'on' or 'off'"),
     "a size that is too small": (NONE + "state: {maxSize: §15MB}\n", "state.maxSize", "15MB is too small; write at least 16MB"),
     "leases with SQLite": (NONE + "§ha: {leaseDuration: 15s}\n", "ha", "an SQLite state has one daemon and no leases; remove ha, or write a PostgreSQL state.url"),
     "a lease as long as its deadline": (SHARED + "ha: §{leaseDuration: 10s}\n", "ha", "leaseDuration 10s is not longer than renewDeadline 10s"),
-    "a deadline for less than one renewal": (SHARED + "ha: §{renewDeadline: 2s}\n", "ha", "renewDeadline 2s is not longer than 1.2 x retryPeriod 2s"),
-    "a renewal all the time": (SHARED + "ha: §{retryPeriod: 10ms}\n", "ha", "retryPeriod 10ms is too short; write at least 100ms"),
-    "a pool of no host beside a shared state": (SHARED + "adapters: {a: §{type: process, pools: {web: {command: x}}}}\n", "adapters.a.host", "write the name of the machine"),
-    "a host of a type that has none": (NONE + "adapters: {a: {type: groups, §host: vm-1}}\n", "adapters.a.host", "unknown key"),
-    "a host that is a number, beside a shared state": (SHARED + "adapters: {a: {type: process, host: §5, pools: {web: {command: x}}}}\n", "adapters.a.host", "expected a text, found a number"),
+    "a deadline shorter than one renewal": (SHARED + "ha: §{renewDeadline: 2s}\n", "ha", "renewDeadline 2s is not longer than 1.2 x retryPeriod 2s"),
+    "renewals that are too frequent": (SHARED + "ha: §{retryPeriod: 10ms}\n", "ha", "retryPeriod 10ms is too short; write at least 100ms"),
+    "a pool without a host and a shared state": (SHARED + "adapters: {a: §{type: process, pools: {web: {command: x}}}}\n", "adapters.a.host", "write the name of the machine"),
+    "a host for a type that has none": (NONE + "adapters: {a: {type: groups, §host: vm-1}}\n", "adapters.a.host", "unknown key"),
+    "a host that is a number and a shared state": (SHARED + "adapters: {a: {type: process, host: §5, pools: {web: {command: x}}}}\n", "adapters.a.host", "expected a text, found a number"),
     "a host without a name": (NONE + "adapters: {a: {type: process, host: §'', pools: {web: {command: x}}}}\n", "adapters.a.host", ""),
-    "a retention without end": (NONE + "state: {retention: §101y}\n", "state.retention", "write at most 36500d (100 years)"),
-    "a sync period without end": (NONE + "controller: {syncPeriod: §9000y}\n", "controller.syncPeriod", "write at most 36500d (100 years)"),
-    "a sync period that floods": (NONE + "controller: {syncPeriod: §999ms}\n", "controller.syncPeriod", "999ms is too short; write at least 1s"),
-    "an autoscaler's sync period that floods": (body(syncPeriod="§1ms"), "autoscalers[0].syncPeriod", "1ms is too short; write at least 1s"),
+    "a retention that is too long": (NONE + "state: {retention: §101y}\n", "state.retention", "write at most 36500d (100 years)"),
+    "a sync period that is too long": (NONE + "controller: {syncPeriod: §9000y}\n", "controller.syncPeriod", "write at most 36500d (100 years)"),
+    "a sync period that is too short": (NONE + "controller: {syncPeriod: §999ms}\n", "controller.syncPeriod", "999ms is too short; write at least 1s"),
+    "an autoscaler's sync period that is too short": (body(syncPeriod="§1ms"), "autoscalers[0].syncPeriod", "1ms is too short; write at least 1s"),
     "a negative tolerance": (NONE + "controller: {tolerance: §-0.1}\n", "controller.tolerance", "-0.1 is below 0"),
     "a tolerance that is a list": (NONE + "controller: {tolerance: §[]}\n", "controller.tolerance", "expected a quantity"),
     "a state elsewhere": (NONE + "state: {url: §mysql://u:geheim@h/d}\n", "state.url", "this is not a valid state URL"),
     "a state in memory": (NONE + "state: {url: §'sqlite:///:memory:'}\n", "state.url", 'names no file, and the daemon needs its state after a restart; write "sqlite:////PATH/state.db"'),
     "a state without file": (NONE + "state: {url: §'sqlite://'}\n", "state.url", "names no file"),
     "a state whose file is a host": (NONE + "state: {url: §'sqlite://var/state.db'}\n", "state.url", "names no file"),
-    "a state of sqlite's own kind of URL": (NONE + "state: {url: §'sqlite:///file:a?mode=memory'}\n", "state.url", "names no file"),
+    "a state with a URL of SQLite": (NONE + "state: {url: §'sqlite:///file:a?mode=memory'}\n", "state.url", "names no file"),
     "an operator that is a number": (NONE + "web: {operators: [§1]}\n", "web.operators[0]", "expected a text"),
     "an allowed host with a port": (NONE + "web: {allowedHosts: [§'vm1:9797']}\n", "web.allowedHosts[0]", "write it without scheme and port"),
     "a socket's path that is too long": (NONE + f"web: {{controlSocket: §/{'x' * 107}}}\n", "web.controlSocket", "the path has 108 bytes, and a Unix socket's at most 107; shorten it"),
@@ -160,7 +160,7 @@ MISTAKES = {
     "a header beyond Latin-1": (NONE + "prometheus: {default: {url: 'http://h', headers: {a: §geheim€}}}\n", "prometheus.default.headers.a", "expected one line of Latin-1 characters"),
     "a parameter that is the query's": (NONE + "prometheus: {default: {url: 'http://h', params: {§query: up}}}\n", "prometheus.default.params.query", "query is set by each query itself; remove it"),
     "a certificate without key": (NONE + "prometheus: {default: {url: 'http://h', tls: §{certFile: a}}}\n", "prometheus.default.tls.keyFile", "go together"),
-    "two ways in": (NONE + "prometheus: {default: {url: 'http://h', basicAuth: {username: u, passwordFile: p}, bearerTokenFile: §t}}\n", "prometheus.default.bearerTokenFile", "bearerTokenFile and basicAuth are both given"),
+    "two ways to authenticate": (NONE + "prometheus: {default: {url: 'http://h', basicAuth: {username: u, passwordFile: p}, bearerTokenFile: §t}}\n", "prometheus.default.bearerTokenFile", "bearerTokenFile and basicAuth are both given"),
     "no source": (NONE + "prometheus: §{}\n", "prometheus", "is empty; give at least one"),
     "a source without section": (NONE + "prometheus: {default: §}\n", "prometheus.default", "expected a mapping, found nothing"),
     # adapters
@@ -176,10 +176,10 @@ MISTAKES = {
     "half a shard": (NONE + "adapters: {a: {type: groups, shards: §1.5}}\n", "adapters.a.shards", "expected a whole number"),
     "shards of a type that has one": (NONE + "adapters: {a: {type: process, §shards: 4, pools: {p: {command: x}}}}\n", "adapters.a.shards", "a connection of type 'process' has one shard; remove it"),
     "a budget without a period": (NONE + "adapters: {a: {type: groups, removalBudget: §{instances: 5}}}\n", "adapters.a.removalBudget.periodSeconds", "is missing; add it"),
-    "a budget of nothing": (NONE + "adapters: {a: {type: groups, removalBudget: {instances: §0, periodSeconds: 60}}}\n", "adapters.a.removalBudget.instances", "0 is out of range; write at least 1"),
-    "a budget for longer than any policy": (NONE + "adapters: {a: {type: groups, removalBudget: {instances: 5, periodSeconds: §1801}}}\n", "adapters.a.removalBudget.periodSeconds", "1801 is out of range; write at most 1800"),
+    "a budget of 0": (NONE + "adapters: {a: {type: groups, removalBudget: {instances: §0, periodSeconds: 60}}}\n", "adapters.a.removalBudget.instances", "0 is out of range; write at least 1"),
+    "a budget's period that is too long": (NONE + "adapters: {a: {type: groups, removalBudget: {instances: 5, periodSeconds: §1801}}}\n", "adapters.a.removalBudget.periodSeconds", "1801 is out of range; write at most 1800"),
     "a budget that is a number": (NONE + "adapters: {a: {type: groups, removalBudget: §5}}\n", "adapters.a.removalBudget", "expected a mapping, found a number"),
-    "a budget's key with a letter wrong": (NONE + "adapters: {a: {type: groups, removalBudget: {§instance: 5, instances: 5, periodSeconds: 60}}}\n", "adapters.a.removalBudget.instance", "did you mean `instances`?"),
+    "a misspelt key of a budget": (NONE + "adapters: {a: {type: groups, removalBudget: {§instance: 5, instances: 5, periodSeconds: 60}}}\n", "adapters.a.removalBudget.instance", "did you mean `instances`?"),
     "a total in words": (NONE + "adapters: {a: {type: groups, maxTotal: §many}}\n", "adapters.a.maxTotal", "expected a whole number, found the text 'many'"),
     "an unknown key of an adapter": (NONE + "adapters: {a: {type: groups, §tokenfile: x}}\n", "adapters.a.tokenfile", "did you mean `tokenFile`?"),
     "a wrong value of an adapter": (NONE + "adapters: {a: {type: groups, retries: §x}}\n", "adapters.a.retries", "expected a whole number, found the text 'x'"),
@@ -188,7 +188,7 @@ MISTAKES = {
     # queries
     "a query without expr": (NONE + "queries: {a: §{window: 1m}}\n", "queries.a.expr", "is missing; add it"),
     "broken PromQL": (NONE + "queries: {a: {expr: §'sum(x'}}\n", "queries.a.expr", "invalid PromQL at character 4: unclosed '('; close it"),
-    "a function's name with a letter wrong": (NONE + "queries: {a: {expr: §'raet(x[5m])'}}\n", "queries.a.expr", "invalid PromQL at character 1: unknown function with name 'raet'; did you mean `rate`?"),
+    "a misspelt function": (NONE + "queries: {a: {expr: §'raet(x[5m])'}}\n", "queries.a.expr", "invalid PromQL at character 1: unknown function with name 'raet'; did you mean `rate`?"),
     "wrong arguments": (pods("{expr: §'sum(rate(x))'}"), f"{M}.pods.query.expr", "invalid PromQL at character 5: expected type matrix in call to function 'rate', got vector; correct the arguments"),
     "a label's value without quotes": (NONE + "queries: {a: {expr: §'x{job=web}'}}\n", "queries.a.expr", "invalid PromQL at character 7: unexpected identifier 'web' in label matching, expected string; write the value in quotes"),
     "empty PromQL": (NONE + "queries: {a: {expr: §''}}\n", "queries.a.expr", "invalid PromQL"),
@@ -196,14 +196,14 @@ MISTAKES = {
     "a bare range": (pods("{expr: §'x[5m]'}"), f"{M}.pods.query.expr", "is a range of samples, not one value each"),
     "a bare subquery": (pods("{expr: §'(x[5m:1m])'}"), f"{M}.pods.query.expr", "is a range of samples"),
     "a string": (pods("{expr: §'\"x\"'}"), f"{M}.pods.query.expr", "is a string, not a number"),
-    "brackets without end": (pods("{expr: §" + "(" * 9000 + "}"), f"{M}.pods.query.expr", "the expression has 9,000 operators and brackets, and the limit is 1,000; record it with a recording rule"),
+    "too many brackets": (pods("{expr: §" + "(" * 9000 + "}"), f"{M}.pods.query.expr", "the expression has 9,000 operators and brackets, and the limit is 1,000; record it with a recording rule"),
     "brackets too deep": (pods("{expr: §" + "(" * 300 + "x" + ")" * 300 + "}"), f"{M}.pods.query.expr", "nests more than 100 brackets; simplify it"),
-    "a range without end": (pods("{expr: §'rate(x[9000y])'}"), f"{M}.pods.query.expr", "a range of more than 100 years"),
+    "a range that is too long": (pods("{expr: §'rate(x[9000y])'}"), f"{M}.pods.query.expr", "a range of more than 100 years"),
     "a scalar for each instance": (pods("{expr: §'-(scalar(x) * 2)'}"), f"{M}.pods.query.expr", "is a scalar, one number without labels"),
     "a shared scalar for each instance": (resource().replace("'rate(cpu[5m])'", "time()").replace("ref: cpu", "ref: §rate"), f"{M}.resource.query.ref", "is a scalar"),
     "a scalar for each instance's capacity": (resource(", request: {query: {expr: §'1'}}"), f"{M}.resource.request.query.expr", "is a scalar"),
     "a scalar for each victim": (body(scaleTargetRef="{adapter: a, name: x/y, victims: {select: least, query: {expr: §time()}}}"), f"{R}.victims.query.expr", "is a scalar"),
-    "an instance's label where there is none": (metric(GOOD_METRIC.replace("{expr: q}", "{expr: q, instanceLabel: §id}")), f"{M}.external.query.instanceLabel", "is not used here, because the samples belong to no instance; remove it"),
+    "an instance's label for a metric without instances": (metric(GOOD_METRIC.replace("{expr: q}", "{expr: q, instanceLabel: §id}")), f"{M}.external.query.instanceLabel", "is not used here, because the samples belong to no instance; remove it"),
     "neither expr nor ref": (pods("§{window: 1m}"), f"{M}.pods.query", "neither expr nor ref"),
     "expr and ref": (pods("{expr: x, ref: §cpu}"), f"{M}.pods.query.ref", "ref and expr are both given"),
     "match without ref": (pods("{expr: x, match: §{a: b}}"), f"{M}.pods.query.match", "match is only for a ref"),
@@ -237,12 +237,12 @@ MISTAKES = {
     # scaleTargetRef
     "a dangling adapter": (body(scaleTargetRef="{adapter: §b, name: x/y}"), f"{R}.adapter", "no connection 'b' in `adapters`"),
     "an empty target": (body(scaleTargetRef="{adapter: a, name: §''}"), f"{R}.name", "is empty"),
-    "a target that cannot be": (body(scaleTargetRef="{adapter: a, name: §web}"), f"{R}.name", "expected JOB/GROUP"),
-    "a namespace that cannot be": (body(scaleTargetRef="{adapter: a, name: x/y, namespace: §'*'}"), f"{R}.namespace", "'*' is not a single namespace"),
+    "an invalid target": (body(scaleTargetRef="{adapter: a, name: §web}"), f"{R}.name", "expected JOB/GROUP"),
+    "an invalid namespace": (body(scaleTargetRef="{adapter: a, name: x/y, namespace: §'*'}"), f"{R}.namespace", "'*' is not a single namespace"),
     "an adapter that crashes on a target": (body(scaleTargetRef="{adapter: a, name: §web}").replace("groups", "nervous"), f"{R}.name", "failed to check it: ZeroDivisionError at /"),
-    "a key that the adapter does not take": (body(scaleTargetRef="{adapter: a, name: x/y, region: §eu}"), f"{R}.region", "does not take region; remove it"),
+    "a key that the adapter does not accept": (body(scaleTargetRef="{adapter: a, name: x/y, region: §eu}"), f"{R}.region", "does not take region; remove it"),
     "victims without query": (body(scaleTargetRef="{adapter: a, name: x/y, victims: §{select: least}}"), f"{R}.victims.query", "select: least needs it"),
-    "victims with a query too many": (body(scaleTargetRef="{adapter: a, name: x/y, victims: {select: oldest, query: §{expr: x}}}"), f"{R}.victims.query", "is used with select: least only; remove it, or replace select: oldest"),
+    "victims with an unused query": (body(scaleTargetRef="{adapter: a, name: x/y, victims: {select: oldest, query: §{expr: x}}}"), f"{R}.victims.query", "is used with select: least only; remove it, or replace select: oldest"),
     "unknown victims": (body(scaleTargetRef="{adapter: a, name: x/y, victims: {select: §best}}"), f"{R}.victims.select", "write 'oldest', 'newest' or 'least'"),
     # metrics
     "an unknown metric type": (metric("{type: §Pod, pods: {metric: {name: q}, query: {expr: q}, target: {type: AverageValue, averageValue: 1}}}"), f"{M}.type", "the text 'Pod' is not allowed here"),
@@ -250,7 +250,7 @@ MISTAKES = {
     "a name in place of a metric": (pods(name="§q"), f"{M}.pods.metric", "expected a mapping, found a text; write it as {name: …}"),
     "no body": (metric("§{type: Pods}"), f"{M}.pods", "is missing; a metric of type Pods needs it"),
     "no body of a long name": (metric("§{type: ContainerResource}"), f"{M}.containerResource", "is missing"),
-    "a body too many": (metric(GOOD_METRIC[:-1] + ", object: §{metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}"), f"{M}.object", "does not belong to a metric of type External"),
+    "two bodies": (metric(GOOD_METRIC[:-1] + ", object: §{metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}"), f"{M}.object", "does not belong to a metric of type External"),
     "a selector": (pods(name="{name: q, selector: §{matchLabels: {a: b}}}"), f"{M}.pods.metric.selector", "write its matchers into the query"),
     "Value for Pods": (pods(target="{type: §Value, value: 1}"), f"{M}.pods.target.type", "write 'AverageValue'"),
     "Value for a resource": (resource(target="{type: §Value, value: 1}"), f"{M}.resource.target.type", "write 'Utilization' or 'AverageValue'"),
@@ -262,9 +262,9 @@ MISTAKES = {
     "a target too large": (pods(target="{type: AverageValue, averageValue: §10E}"), f"{M}.pods.target.averageValue", "do not fit 63 bits"),
     "a utilization of 0": (resource(target="{type: Utilization, averageUtilization: §0}"), f"{M}.resource.target.averageUtilization", "write at least 1"),
     "a utilization as text": (resource(target="{type: Utilization, averageUtilization: §60%}"), f"{M}.resource.target.averageUtilization", "expected a whole number"),
-    "a request that nothing is set against": (resource(", request: §1", "{type: AverageValue, averageValue: 1}"), f"{M}.resource.request", "is used with type Utilization only; remove it, or replace the type AverageValue"),
-    "a request's query that nothing is set against": (resource(", request: §{query: {expr: x}}", "{type: AverageValue, averageValue: 1}"), f"{M}.resource.request", "is used with type Utilization only"),
-    "a share of no request, of a worker": (resource().replace("metrics: [{type: Resource, resource: {", "metrics: [{type: Resource, resource: §{").replace("job/web", "w").replace("{type: groups}", "{type: process, pools: {w: {command: [x]}}}"), f"{M}.resource.request", "is missing; Utilization is a share of it, and an instance of this adapter has no reservation of its own; add the capacity of one instance"),
+    "an unused request": (resource(", request: §1", "{type: AverageValue, averageValue: 1}"), f"{M}.resource.request", "is used with type Utilization only; remove it, or replace the type AverageValue"),
+    "an unused query for a request": (resource(", request: §{query: {expr: x}}", "{type: AverageValue, averageValue: 1}"), f"{M}.resource.request", "is used with type Utilization only"),
+    "utilization of a worker without a request": (resource().replace("metrics: [{type: Resource, resource: {", "metrics: [{type: Resource, resource: §{").replace("job/web", "w").replace("{type: groups}", "{type: process, pools: {w: {command: [x]}}}"), f"{M}.resource.request", "is missing; Utilization is a share of it, and an instance of this adapter has no reservation of its own; add the capacity of one instance"),
     "a request of 0": (resource(", request: §0"), f"{M}.resource.request", "0 is not above 0"),
     "a request that is a list": (resource(", request: §[1]"), f"{M}.resource.request", "expected a quantity"),
     "a broken request query": (resource(", request: {query: {expr: §'x['}}"), f"{M}.resource.request.query.expr", "invalid PromQL"),
@@ -275,37 +275,37 @@ MISTAKES = {
     "an unknown brake": (brakes("{§outside: {}}"), f"{B}.outside", "unknown key; did you mean `outsideChange`?"),
     "a brake that is only true": (brakes("{loss: §true}"), f"{B}.loss", "true is not enough; write {} for the defaults, or false for none"),
     "a brake that is a duration": (brakes("{outsideChange: §10m}"), f"{B}.outsideChange", "expected a mapping, found a text; write it as {KEY: VALUE, …}"),
-    "a share of nothing": (brakes("{unfulfilled: {percent: §0}}"), f"{B}.unfulfilled.percent", "0 is out of range; write at least 1"),
-    "a share of more than all": (brakes("{loss: {percent: §101}}"), f"{B}.loss.percent", "101 is out of range; write at most 100"),
+    "a share of 0": (brakes("{unfulfilled: {percent: §0}}"), f"{B}.unfulfilled.percent", "0 is out of range; write at least 1"),
+    "a share above 100": (brakes("{loss: {percent: §101}}"), f"{B}.loss.percent", "101 is out of range; write at most 100"),
     "a share with a unit": (brakes("{loss: {percent: §30%}}"), f"{B}.loss.percent", "expected a whole number, found the text '30%'"),
     "a deadline of 0": (brakes("{unfulfilled: {progressDeadline: §0}}"), f"{B}.unfulfilled.progressDeadline", "0 is too short; write a duration above 0"),
-    "a Deployment's word for it": (brakes("{unfulfilled: {§progressDeadlineSeconds: 600}}"), f"{B}.unfulfilled.progressDeadlineSeconds", "did you mean `progressDeadline`?"),
+    "a Deployment's key": (brakes("{unfulfilled: {§progressDeadlineSeconds: 600}}"), f"{B}.unfulfilled.progressDeadlineSeconds", "did you mean `progressDeadline`?"),
     "a hold without a unit": (brakes("{loss: {hold: §300}}"), f"{B}.loss.hold", "300 is not a valid duration; write it with a unit"),
     "a hold of 0": (brakes("{outsideChange: {hold: §0s}}"), f"{B}.outsideChange.hold", "0 is too short; write a duration above 0"),
-    "a share where there is none": (brakes("{outsideChange: {§percent: 30}}"), f"{B}.outsideChange.percent", "unknown key; known: hold"),
-    "the controller's broken brake": (f"controller: {{brakes: {{loss: {{hold: §-1m}}}}}}\n{NONE}", "controller.brakes.loss.hold", "is not a valid duration"),
+    "a share for a brake that has none": (brakes("{outsideChange: {§percent: 30}}"), f"{B}.outsideChange.percent", "unknown key; known: hold"),
+    "an invalid brake of the controller": (f"controller: {{brakes: {{loss: {{hold: §-1m}}}}}}\n{NONE}", "controller.brakes.loss.hold", "is not a valid duration"),
     # backlogs
-    "a service rate of a load": (metric(GOOD_METRIC.replace("value: 1}", "value: 1}, serviceRate: §2")), f"{M}.external.serviceRate", "is used with kind: backlog only; add the kind, or remove serviceRate"),
+    "a service rate without a backlog": (metric(GOOD_METRIC.replace("value: 1}", "value: 1}, serviceRate: §2")), f"{M}.external.serviceRate", "is used with kind: backlog only; add the kind, or remove serviceRate"),
     "a service rate of 0": (metric(GOOD_METRIC.replace("value: 1}", "value: 1}, kind: backlog, serviceRate: §0")), f"{M}.external.serviceRate", "above 0"),
-    "a kind that is none": (metric(GOOD_METRIC.replace("value: 1}", "value: 1}, kind: §queue")), f"{M}.external.kind", "is not allowed here; write 'backlog'"),
+    "an unknown kind": (metric(GOOD_METRIC.replace("value: 1}", "value: 1}, kind: §queue")), f"{M}.external.kind", "is not allowed here; write 'backlog'"),
     "a backlog for each instance": (resource(", §kind: backlog"), f"{M}.resource.kind", "unknown key"),
     # fallbacks
-    "a fallback of nothing": (external("§{failureDurationSeconds: 60}"), f"{M}.external.fallback", "neither replicas nor query is given; add one of them"),
+    "an empty fallback": (external("§{failureDurationSeconds: 60}"), f"{M}.external.fallback", "neither replicas nor query is given; add one of them"),
     "a fallback that is a number": (external("§10"), f"{M}.external.fallback", "expected a mapping, found a number; write it as {KEY: VALUE, …}"),
-    "a fallback of both": (external("{replicas: 2, query: §{expr: x}}"), f"{M}.external.fallback.query", "replicas and query are both given; remove one of them"),
+    "a fallback with replicas and a query": (external("{replicas: 2, query: §{expr: x}}"), f"{M}.external.fallback.query", "replicas and query are both given; remove one of them"),
     "a fallback to 0": (external("{replicas: §0}"), f"{M}.external.fallback.replicas", "0 is out of range; write at least 1"),
     "a fallback above the maximum": (external("{replicas: §6}"), f"{M}.external.fallback.replicas", "6 is above maxReplicas 5; lower it, or raise maxReplicas"),
     "a resource's fallback above the maximum": (resource(", fallback: {replicas: §6}"), f"{M}.resource.fallback.replicas", "6 is above maxReplicas 5"),
     "a fallback at once": (external("{failureDurationSeconds: §0, replicas: 2}"), f"{M}.external.fallback.failureDurationSeconds", "0 is out of range; write at least 1"),
     "a failure duration with a unit": (external("{failureDurationSeconds: §3m, replicas: 2}"), f"{M}.external.fallback.failureDurationSeconds", "expected a whole number, found the text '3m'; write a whole number, without a unit"),
-    "a permission that is a text": (external("{replicas: 2, allowScaleIn: §'yes'}"), f"{M}.external.fallback.allowScaleIn", "expected true or false, found the text 'yes'; write true or false"),
-    "KEDA's word for it": (external("{§failureThreshold: 3, replicas: 2}"), f"{M}.external.fallback.failureThreshold", "unknown key"),
+    "allowScaleIn as a text": (external("{replicas: 2, allowScaleIn: §'yes'}"), f"{M}.external.fallback.allowScaleIn", "expected true or false, found the text 'yes'; write true or false"),
+    "KEDA's key": (external("{§failureThreshold: 3, replicas: 2}"), f"{M}.external.fallback.failureThreshold", "unknown key"),
     "a fallback's broken query": (external("{query: {expr: §'x['}}"), f"{M}.external.fallback.query.expr", "invalid PromQL"),
-    "a fallback to a query that is not there": (external("{query: {ref: §cpuu}}"), f"{M}.external.fallback.query.ref", "did you mean `cpu`?"),
+    "a dangling ref of a fallback": (external("{query: {ref: §cpuu}}"), f"{M}.external.fallback.query.ref", "did you mean `cpu`?"),
     "a fallback's query for a total by instance": (external("{query: {expr: x, instanceLabel: §pod}}"), f"{M}.external.fallback.query.instanceLabel", "is not used here"),
     "a fallback's scalar for each instance": (resource(", fallback: {query: {expr: §'1'}}"), f"{M}.resource.fallback.query.expr", "is a scalar"),
     # behavior
-    "policies of nothing": (down("{policies: §[]}"), f"{D}.policies", "is empty; give at least one"),
+    "no policies": (down("{policies: §[]}"), f"{D}.policies", "is empty; give at least one"),
     "a window too long": (down("{stabilizationWindowSeconds: §3601}"), f"{D}.stabilizationWindowSeconds", "write at most 3600"),
     "a window below 0": (down("{stabilizationWindowSeconds: §-1}"), f"{D}.stabilizationWindowSeconds", "write at least 0"),
     "a period of 0": (down("{policies: [{type: Pods, value: 1, periodSeconds: §0}]}"), f"{D}.policies[0].periodSeconds", "write at least 1"),

@@ -1,4 +1,4 @@
-"""What `brakes` come to, of an autoscaler and of the controller."""
+"""The brakes that a configuration gives to an autoscaler."""
 
 from datetime import timedelta
 
@@ -31,10 +31,8 @@ def test_a_brake_without_keys_has_its_defaults(load_text: Load) -> None:
         (", brakes: {unfulfilled: {}}", model.LossBrake(50)),
     ],
 )
-def test_an_autoscalers_own_brake_goes_before_the_controllers(
-    load_text: Load, own: str, loss: model.LossBrake | None
-) -> None:
-    """Brake by brake, each as a whole; a key without a value counts as left out, as everywhere."""
+def test_an_autoscalers_brake_replaces_the_controllers(load_text: Load, own: str, loss: model.LossBrake | None) -> None:
+    """Each brake is replaced as a whole; a key without a value counts as omitted."""
     head = f"controller: {{brakes: {{loss: {{percent: 50}}, outsideChange: {{}}}}}}\n{HEAD}"
     brakes = scaler(load_text, own, head=head).brakes
     assert brakes.loss == loss
@@ -42,8 +40,7 @@ def test_an_autoscalers_own_brake_goes_before_the_controllers(
     assert (brakes.unfulfilled is None) == ("unfulfilled" not in own)
 
 
-def test_a_controller_may_switch_a_brake_off_that_nobody_switched_on(load_text: Load) -> None:
-    """So that a file with both can be read line by line."""
+def test_a_controller_may_disable_a_brake_that_is_not_enabled(load_text: Load) -> None:
     assert scaler(load_text, head=f"controller: {{brakes: {{loss: false}}}}\n{HEAD}").brakes == model.Brakes()
 
 
@@ -56,8 +53,8 @@ def test_a_controller_may_switch_a_brake_off_that_nobody_switched_on(load_text: 
         ("loss: {percent: 100}", "unfulfilled: false", []),
     ],
 )
-def test_a_brake_that_is_never_on_is_a_hint(load_text: Load, controller: str, own: str, hints: list[str]) -> None:
-    """More than all of a size cannot be missing; all of those that ran may be gone."""
+def test_a_brake_that_never_applies_is_a_hint(load_text: Load, controller: str, own: str, hints: list[str]) -> None:
+    """More than all instances cannot be missing, but all can be lost."""
     only = SCALER % (EXTERNAL % "{expr: q}", f", brakes: {{{own}}}")
     found = load_text(f"controller: {{brakes: {{{controller}}}}}\n{HEAD}autoscalers: [{only}]\n").hints
     assert [hint.path for hint in found] == hints

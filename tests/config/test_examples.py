@@ -1,4 +1,4 @@
-"""The files that users copy from, and the schema that their editors use."""
+"""The example files, and the schema for editors."""
 
 import json
 from pathlib import Path
@@ -13,25 +13,24 @@ EXAMPLES = [CONFIG / "autoscaler.yaml", CONFIG / "demo.yaml", *sorted((CONFIG / 
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: str(file.relative_to(CONFIG)))
-def test_an_example_is_right(file: Path) -> None:
-    """An example that does not load is worse than none."""
+def test_an_example_loads_without_warnings(file: Path) -> None:
     settings = load(file)
     assert settings.autoscalers
     assert settings.warnings == ()
 
 
 def test_every_adapter_has_an_example() -> None:
-    """Named after its type."""
+    """The file has the name of the type."""
     assert {file.stem for file in (CONFIG / "examples").glob("*.yaml")} == set(own_types())
 
 
-def test_the_schema_is_fresh() -> None:
-    """`python -m autoscaler.config.schema > config/autoscaler.schema.json` makes it so."""
+def test_the_schema_is_up_to_date() -> None:
+    """`python -m autoscaler.config.schema > config/autoscaler.schema.json` updates it."""
     committed = json.loads((CONFIG / "autoscaler.schema.json").read_text(encoding="utf-8"))
     assert committed == schema(own_types())
 
 
-def test_the_schema_refers_to_nothing_that_it_lacks() -> None:
+def test_every_reference_in_the_schema_has_a_definition() -> None:
     """Definitions of adapters are moved and renamed."""
     whole = schema(["process"])
     text = json.dumps(whole)

@@ -1,4 +1,4 @@
-"""Files that cannot be read or are not text worth parsing: one problem, quickly, and never a traceback."""
+"""A file that cannot be read, or is no text, gives one problem quickly and without a traceback."""
 
 import os
 import subprocess
@@ -17,33 +17,32 @@ from tests.config.conftest import Load
 
 
 def problem_of(path: Path) -> Problem:
-    """The one problem that loading ends with."""
+    """Return the only problem of the file."""
     with pytest.raises(ConfigError) as caught:
         load(path)
     (problem,) = caught.value.problems
     return problem
 
 
-def test_an_absent_file_says_so_at_its_first_place(tmp_path: Path) -> None:
-    """The path is the likeliest mistake of all."""
+def test_a_missing_file_is_a_problem_at_its_first_position(tmp_path: Path) -> None:
     problem = problem_of(tmp_path / "none.yaml")
     assert str(problem) == (
         f"{tmp_path}/none.yaml:1:1: the file cannot be read: No such file or directory; check the path"
     )
 
 
-def test_a_directory_is_no_file(tmp_path: Path) -> None:
-    """`check /etc/autoscaler` is soon typed."""
+def test_a_directory_is_refused(tmp_path: Path) -> None:
+    """Users type `check /etc/autoscaler`."""
     assert problem_of(tmp_path).message == "the file is a directory; name the file in it"
 
 
-def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
-    """Python raises ValueError, not OSError, for it."""
+def test_an_impossible_file_name_is_refused(tmp_path: Path) -> None:
+    """Python raises ValueError for it, not OSError."""
     assert "is not a valid file name" in problem_of(Path("a\0b")).message
 
 
-def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests may run as root, whom permissions do not stop: so the refusal is made up."""
+def test_an_unreadable_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The refusal is simulated, because permissions do not stop root."""
     file = tmp_path / "autoscaler.yaml"
     file.write_text("autoscalers: []\n")
 
@@ -57,7 +56,7 @@ def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_huge_file_is_refused_without_reading(tmp_path: Path) -> None:
-    """A log file given by mistake must not be pulled into memory."""
+    """A log file given by mistake must not fill the memory."""
     file = tmp_path / "huge.yaml"
     with file.open("wb") as handle:
         handle.truncate(50 * 2**20)
@@ -70,13 +69,13 @@ def test_a_huge_file_is_refused_without_reading(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/urandom"])
-def test_a_device_is_not_read(device: str) -> None:
-    """One has no end, and another might wait for somebody to type."""
+def test_a_device_is_refused(device: str) -> None:
+    """One has no end, another waits for input."""
     assert problem_of(Path(device)).message.startswith("the file is not a regular file")
 
 
-def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    """A reload would stand still for as long as nobody writes."""
+def test_a_named_pipe_is_refused(tmp_path: Path) -> None:
+    """A reload would wait until a process writes to it."""
     pipe = tmp_path / "autoscaler.yaml"
     os.mkfifo(pipe)
     assert problem_of(pipe).message == (
@@ -85,8 +84,8 @@ def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_shell_hands_over_is_read_while_it_is_written() -> None:
-    """`check <(generate)`, `kubectl … | autoscaler import -`: the command may take its time."""
+def test_a_pipe_of_the_shell_is_read_to_its_end() -> None:
+    """As in `check <(generate)` and `kubectl … | autoscaler import -`; the command may be slow."""
     script = "exec 3< <(sleep 0.5; echo 'autoscalers: []'); autoscaler check /dev/fd/3 && autoscaler check /dev/stdin"
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     with subprocess.Popen(["bash", "-c", "sleep 0.5; echo 'autoscalers: []'"], stdout=subprocess.PIPE) as slow:
@@ -97,7 +96,6 @@ def test_what_a_shell_hands_over_is_read_while_it_is_written() -> None:
 
 
 def test_a_file_at_the_limit_is_read(tmp_path: Path) -> None:
-    """The limit is a limit, not a guess."""
     file = tmp_path / "autoscaler.yaml"
     file.write_bytes(b"autoscalers: []\n#".ljust(MAX_BYTES, b"x"))
     assert load(file).autoscalers == ()
@@ -105,14 +103,14 @@ def test_a_file_at_the_limit_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 def test_other_unicode_encodings_are_named(tmp_path: Path, encoding: str) -> None:
-    """Windows editors write them; the remedy is a menu entry."""
+    """Editors on Windows write them."""
     file = tmp_path / "autoscaler.yaml"
     file.write_bytes("autoscalers: []\n".encode(encoding))
     assert problem_of(file).message == "the file is not UTF-8 but UTF-16 or UTF-32; save it as UTF-8"
 
 
 def test_latin_1_is_refused_at_its_first_foreign_byte(tmp_path: Path) -> None:
-    """Decoded wrongly, a label would silently match nothing."""
+    """Decoded wrongly, a label would match no sample."""
     file = tmp_path / "autoscaler.yaml"
     file.write_bytes("web: {}\n# für\n".encode("latin-1"))
     problem = problem_of(file)
@@ -120,15 +118,15 @@ def test_latin_1_is_refused_at_its_first_foreign_byte(tmp_path: Path) -> None:
     assert problem.message == "byte 0xfc is not UTF-8; save the file as UTF-8"
 
 
-def test_a_byte_order_mark_is_harmless(tmp_path: Path) -> None:
-    """Windows editors add it to UTF-8."""
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
+    """Editors on Windows add it to UTF-8."""
     file = tmp_path / "autoscaler.yaml"
     file.write_bytes("autoscalers: []\n".encode("utf-8-sig"))
     assert load(file).autoscalers == ()
 
 
 def test_columns_count_characters_not_bytes(tmp_path: Path) -> None:
-    """Editors do."""
+    """Editors count characters."""
     file = tmp_path / "autoscaler.yaml"
     file.write_text("autoscalers: []\nweb: {listenAddress: für, x: 1}\n", encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
@@ -150,26 +148,25 @@ def test_columns_count_characters_not_bytes(tmp_path: Path) -> None:
     ],
     ids=["doubling", "fifty-fold", "merges", "a chain", "brackets", "braces", "dashes", "one too deep"],
 )
-def test_documents_that_explode_are_refused_quickly(tmp_path: Path, text: str) -> None:
-    """Libyaml's composer would overflow the C stack, and whoever walks the values would never end."""
+def test_documents_that_expand_or_nest_too_far_are_refused_quickly(tmp_path: Path, text: str) -> None:
+    """They would overflow the C stack of libyaml, or take years to expand."""
     file = tmp_path / "bomb.yaml"
     file.write_text(text)
     started = time.process_time()
     problem = problem_of(file)
     assert "too large" in problem.message or "nested deeper" in problem.message
-    assert time.process_time() - started < 5  # seconds of our own; written out, most would take years
+    assert time.process_time() - started < 5  # CPU time; expanded, most would take years
 
 
 @pytest.mark.slow
-def test_a_file_of_too_many_values_is_refused_before_they_fill_the_memory(tmp_path: Path) -> None:
-    """16 MiB of short ones would take gigabytes."""
+def test_a_file_with_too_many_values_is_refused(tmp_path: Path) -> None:
+    """16 MiB of short values would take gigabytes."""
     file = tmp_path / "many.yaml"
     file.write_text("[" + "1," * MAX_VALUES + "1]")
     assert problem_of(file).message == "the file holds more than 2,000,000 keys and values; split it"
 
 
 def test_a_pipe_is_read(tmp_path: Path) -> None:
-    """`check <(generate)` is handy."""
     read, write = os.pipe()
     os.write(write, b"autoscalers: []\n")
     os.close(write)
@@ -179,8 +176,8 @@ def test_a_pipe_is_read(tmp_path: Path) -> None:
         os.close(read)
 
 
-def test_absent_secrets_are_warnings_with_a_place(load_text: Load, tmp_path: Path) -> None:
-    """A file is checked on a laptop too, where the secrets are not."""
+def test_missing_secrets_are_warnings_with_a_position(load_text: Load, tmp_path: Path) -> None:
+    """Files are also checked on machines without the secrets."""
     (tmp_path / "here").write_text("x")
     settings = load_text(
         "autoscalers: []\n"
@@ -194,8 +191,7 @@ def test_absent_secrets_are_warnings_with_a_place(load_text: Load, tmp_path: Pat
     assert settings.warnings[1].message == f"{tmp_path}/gone is missing or not readable here; `run` needs it"
 
 
-def test_a_secret_that_cannot_be_looked_at_is_a_warning(load_text: Load) -> None:
-    """In a folder that is closed to the user, or behind a name that no file can have, it is as good as absent."""
+def test_a_secret_with_an_impossible_file_name_is_a_warning(load_text: Load) -> None:
     name = "x" * 300
     settings = load_text(f"autoscalers: []\nprometheus: {{p: {{url: 'http://h', bearerTokenFile: {name}}}}}\n")
     assert [each.path for each in settings.warnings] == ["prometheus.p.bearerTokenFile"]

@@ -1,4 +1,4 @@
-"""Which labels an expression's samples may carry, and what is said where none of them names an instance."""
+"""The labels that the samples of an expression can have, and the warning if none identifies an instance."""
 
 import pytest
 
@@ -42,8 +42,8 @@ AGGREGATED = "the query aggregates the instance label away; write sum by ({}) (â
         ("+".join(["sum(load)"] * 300), ""),
     ],
 )
-def test_labels_that_may_be_kept(expr: str, labels: str | None) -> None:
-    """By PromQL's rules; what is not known for certain counts as any, for a wrong warning is worse than none."""
+def test_an_expression_keeps_these_labels(expr: str, labels: str | None) -> None:
+    """If PromQL's rules leave a doubt, any label may be kept: a wrong warning is worse than none."""
     assert parse(expr).labels == (None if labels is None else frozenset(labels.split()))
 
 
@@ -59,17 +59,17 @@ def test_labels_that_may_be_kept(expr: str, labels: str | None) -> None:
         ("{expr: load}", None, None),
     ],
 )
-def test_a_query_that_names_no_instance_is_warned_of(
+def test_a_query_without_the_instance_label_is_a_hint(
     load_text: Load, query: str, path: str | None, message: str | None
 ) -> None:
-    """Known from the text alone. No error: another metric of the autoscaler may do, and an old file must go on."""
+    """It is no error, because another metric of the autoscaler may work."""
     hints = load_text(HEAD + SCALER.format(name="web", query=query)).hints
     found = [(each.path, each.message) for each in hints]
     assert found == ([] if path is None else [(f"autoscalers[0].metrics[0].pods.query.{path}", message)])
 
 
-def test_a_request_is_warned_of_as_well(load_text: Load) -> None:
-    """It is joined to the instances like the metric."""
+def test_a_request_without_the_instance_label_is_a_hint(load_text: Load) -> None:
+    """It is joined with the instances, too."""
     metric = "{type: Resource, resource: {name: cpu, query: {expr: load}, request: {query: {expr: sum(load)}}, target: "
     text = (
         SCALER.partition("[")[0].format(name="web") + "[" + metric + "{type: Utilization, averageUtilization: 60}}}]}\n"
@@ -78,15 +78,14 @@ def test_a_request_is_warned_of_as_well(load_text: Load) -> None:
     assert hint.path == "autoscalers[0].metrics[0].resource.request.query.expr"
 
 
-def test_a_fallbacks_query_is_warned_of_as_well(load_text: Load) -> None:
-    """Else it would be noticed when it is needed."""
+def test_a_fallbacks_query_without_the_instance_label_is_a_hint(load_text: Load) -> None:
+    """Otherwise the operator notices it when the fallback is needed."""
     text = SCALER.format(name="web", query="{expr: load}, fallback: {query: {expr: sum(load)}}")
     (hint,) = load_text(HEAD + text).hints
     assert hint.path == "autoscalers[0].metrics[0].pods.fallback.query.expr"
 
 
 def test_an_external_metric_may_aggregate(load_text: Load) -> None:
-    """It is what it is for."""
     query = "{expr: sum(load)}"
     text = SCALER.format(name="web", query=query).replace("Pods, pods:", "External, external:")
     assert load_text(HEAD + text).hints == ()

@@ -1,4 +1,4 @@
-"""A large file is loaded in a process of its own, with the same result."""
+"""A large file is loaded in a child process, with the same result."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.config import Settings, large_file, load, load_for_daemon
+from autoscaler.config import Settings, load, load_for_daemon
 from autoscaler.config.loader import load_text
 from autoscaler.errors import ConfigError
 
@@ -23,23 +23,22 @@ SOME = 3
 
 
 @pytest.fixture
-def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Writes a file that counts as large."""
-    monkeypatch.setattr(large_file, "SMALL", 0)
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that writes a file."""
 
-    def write(most: int = 3) -> Path:
+    def written(most: int = 3) -> Path:
         path = tmp_path / "autoscaler.yaml"
         scalers = "".join(SCALER.format(number=number, most=most) for number in range(SOME))
         (tmp_path / "token").write_text("secret")
         path.write_text(f"{SECRETS}adapters: {{a: {{type: docker-swarm}}}}\nautoscalers:{scalers}")
         return path
 
-    return write
+    return written
 
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The files that were loaded in this process."""
+    """Return the files that are loaded in this process."""
     loaded = list[Path]()
 
     def counted(path: Path, text: str) -> Settings:
@@ -50,42 +49,40 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return loaded
 
 
-def test_another_process_hands_over_the_same_settings(large: Callable[..., Path], here: list[Path]) -> None:
-    """What made them is gone with it; what stays is what they come to, an adapter's own settings included."""
-    path = large()
-    assert load_for_daemon(path) == load(path)
-    assert len(load_for_daemon(path).autoscalers) == SOME
+def test_a_child_process_returns_the_same_settings(write: Callable[..., Path], here: list[Path]) -> None:
+    """They include an adapter's settings."""
+    path = write()
+    assert load_for_daemon(path, small=0) == load(path)
+    assert len(load_for_daemon(path, small=0).autoscalers) == SOME
     assert here == []
 
 
-def test_every_problem_comes_back_in_its_place(large: Callable[..., Path], here: list[Path]) -> None:
-    """An operator must not see where it was loaded."""
-    path = large(most=0)
+def test_a_child_process_returns_every_problem_with_its_position(write: Callable[..., Path], here: list[Path]) -> None:
+    path = write(most=0)
     with pytest.raises(ConfigError) as expected:
         load(path)
     with pytest.raises(ConfigError) as found:
-        load_for_daemon(path)
+        load_for_daemon(path, small=0)
     assert found.value.problems == expected.value.problems
     assert len(found.value.problems) == SOME
     assert here == []
 
 
-def test_it_is_loaded_here_where_no_other_process_can_be_begun(
-    large: Callable[..., Path], here: list[Path], monkeypatch: pytest.MonkeyPatch
+def test_without_a_child_process_the_file_is_loaded_here(
+    write: Callable[..., Path], here: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A limit of processes, or an interpreter that is embedded, costs memory and not the configuration."""
+    """A limit of processes must cost only memory."""
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")
-    path = large()
-    assert load_for_daemon(path) == load(path)
+    path = write()
+    assert load_for_daemon(path, small=0) == load(path)
     assert here == [path]
 
 
-def test_a_usual_file_is_loaded_here(
-    large: Callable[..., Path], here: list[Path], monkeypatch: pytest.MonkeyPatch
+def test_a_small_file_is_loaded_here(
+    write: Callable[..., Path], here: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process would take longer than the file."""
-    path = large()
-    monkeypatch.setattr(large_file, "SMALL", 10**6)
+    """A child process would take longer."""
+    path = write()
     monkeypatch.setattr(subprocess, "run", None)
     assert len(load_for_daemon(path).autoscalers) == SOME
     assert here == [path]

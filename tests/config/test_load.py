@@ -1,4 +1,4 @@
-"""What a right file comes to."""
+"""The settings that a valid file gives."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -24,18 +24,18 @@ EXTERNAL = "{type: External, external: {metric: {name: q}, query: %s, target: {t
 
 
 def scaler(load_text: Load, more: str = "", metric: str = EXTERNAL % "{expr: q}", head: str = HEAD) -> model.Autoscaler:
-    """The autoscaler of a file with one."""
+    """Return the autoscaler of a file with one."""
     (only,) = load_text(f"{head}autoscalers:\n  - {SCALER % (metric, more)}\n").autoscalers
     return only
 
 
 def query(load_text: Load, text: str, queries: str = "{}") -> model.Query:
-    """The query of a metric in a file with these shared queries."""
+    """Return the query of a metric in a file with these shared queries."""
     return scaler(load_text, metric=EXTERNAL % text, head=f"{HEAD}queries: {queries}\n").metrics[0].query
 
 
 def test_defaults_are_those_of_autoscaling_v2_and_the_controller(load_text: Load) -> None:
-    """A file that says little must do what a short HPA manifest does."""
+    """A short file must have the meaning of a short HPA manifest."""
     settings = load_text("autoscalers: []\n")
     assert settings.prometheus == {"default": PrometheusSource("http://localhost:9090")}
     assert (settings.sync_period, settings.state, settings.web) == (
@@ -49,8 +49,8 @@ def test_defaults_are_those_of_autoscaling_v2_and_the_controller(load_text: Load
     assert only.sync_period == timedelta(seconds=15)
 
 
-def test_the_controllers_numbers_reach_every_autoscaler(load_text: Load) -> None:
-    """Decisions see only the autoscaler."""
+def test_the_controllers_options_apply_to_every_autoscaler(load_text: Load) -> None:
+    """Decisions read only the autoscaler."""
     head = (
         "controller: {syncPeriod: 5s, tolerance: 0.0005, downscaleStabilization: 1m, "
         "cpuInitializationPeriod: 2m, initialReadinessDelay: 0s}\n" + HEAD
@@ -66,18 +66,18 @@ def test_the_controllers_numbers_reach_every_autoscaler(load_text: Load) -> None
     ("written", "ratio"), [("500u", 0.0005), ("1n", 1e-9), ("50m", 0.05), ("'0.1'", 0.1), ("1e-4", 0.0001), ("0", 0.0)]
 )
 def test_a_tolerance_keeps_its_precision(load_text: Load, written: str, ratio: float) -> None:
-    """Kubernetes compares it as a fraction; a quantity's thousandths would double half of one."""
+    """Kubernetes compares it as a fraction. Rounded to thousandths, 0.0005 would double."""
     assert scaler(load_text, head=f"controller: {{tolerance: {written}}}\n{HEAD}").options.tolerance == ratio
 
 
 def test_zero_needs_no_unit(load_text: Load) -> None:
-    """There is nothing to mistake, where no waiting makes sense."""
+    """For durations where 0 means no wait."""
     options = scaler(load_text, head=f"controller: {{downscaleStabilization: 0}}\n{HEAD}").options
     assert options.downscale_stabilization == timedelta(0)
 
 
-def test_a_key_without_a_value_counts_as_left_out_in_every_section(load_text: Load) -> None:
-    """An adapter's section is not an exception; its default stays, whatever its type."""
+def test_a_key_without_a_value_counts_as_omitted_in_every_section(load_text: Load) -> None:
+    """This includes an adapter's section."""
     settings = load_text(
         "autoscalers: []\ncontroller: {syncPeriod: }\n"
         "adapters: {a: {type: process, pools: {web: {command: x, gracePeriod: , initialReplicas: }}}}\n"
@@ -89,14 +89,14 @@ def test_a_key_without_a_value_counts_as_left_out_in_every_section(load_text: Lo
 @pytest.mark.parametrize(
     ("written", "shards"), [("", 1), (", shards: 1", 1), (", shards: 256", 256), (", shards: ", 1)]
 )
-def test_shards_are_the_houses_own_key(load_text: Load, written: str, shards: int) -> None:
-    """The adapter, whose settings refuse what they do not know, never sees it."""
+def test_a_connection_has_shards(load_text: Load, written: str, shards: int) -> None:
+    """The key is not passed to the adapter, whose settings refuse unknown keys."""
     section = load_text(f"autoscalers: []\nadapters: {{a: {{type: groups{written}}}}}\n").adapters["a"]
     assert section.shards == shards
 
 
-def test_limits_of_a_connection_are_the_houses_own_keys(load_text: Load) -> None:
-    """Its adapter never sees them, whatever its type; a key without a value counts as left out."""
+def test_a_connection_of_any_type_has_limits(load_text: Load) -> None:
+    """The keys are not passed to the adapter; one without a value counts as omitted."""
     settings = load_text(
         "autoscalers: []\nadapters:\n"
         "  a: {type: groups, shards: 2, removalBudget: {instances: 5, periodSeconds: 60}, maxTotal: 40}\n"
@@ -110,8 +110,8 @@ def test_limits_of_a_connection_are_the_houses_own_keys(load_text: Load) -> None
 
 
 @pytest.mark.parametrize(("total", "hints"), [(4, ()), (3, ("adapters.a.maxTotal",))])
-def test_minimums_beyond_a_total_are_a_hint(load_text: Load, total: int, hints: tuple[str, ...]) -> None:
-    """Nobody is kept from a minimum, so such a total prevents all growth and is exceeded all the same."""
+def test_minimums_above_max_total_are_a_hint(load_text: Load, total: int, hints: tuple[str, ...]) -> None:
+    """MinReplicas takes precedence over maxTotal, so such a total prevents all growth."""
     metric = "{type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}"
     each = "{{name: {0}, scaleTargetRef: {{adapter: a, name: {0}/g}}, minReplicas: 2, maxReplicas: 9, metrics: [{1}]}}"
     scalers = ", ".join(each.format(name, metric) for name in ("x", "y"))
@@ -122,14 +122,12 @@ def test_minimums_beyond_a_total_are_a_hint(load_text: Load, total: int, hints: 
 @pytest.mark.parametrize(
     ("controller", "own", "both"), [("true", "false", True), ("false", "true", True), ("false", "false", False)]
 )
-def test_any_dry_run_wins(load_text: Load, controller: str, own: str, both: bool) -> None:
-    """Nobody who wrote `dryRun: true` anywhere expects a write."""
+def test_one_dry_run_key_is_enough(load_text: Load, controller: str, own: str, both: bool) -> None:
     head = f"controller: {{dryRun: {controller}}}\n{HEAD}"
     assert scaler(load_text, f", dryRun: {own}", head=head).dry_run is both
 
 
-def test_every_metric_type_becomes_its_spec(load_text: Load) -> None:
-    """What decide/ computes with is exactly what was written."""
+def test_every_metric_type_is_loaded(load_text: Load) -> None:
     settings = load_text(
         HEAD
         + """
@@ -192,7 +190,7 @@ FALLBACKS = (
 
 @pytest.mark.parametrize(("kind", "rest"), FALLBACKS, ids=[kind for kind, _ in FALLBACKS])
 def test_every_metric_type_may_have_a_fallback(load_text: Load, kind: str, rest: str) -> None:
-    """A number of replicas, after three minutes where nothing is said; or another query, which may be a shared one."""
+    """Its duration defaults to three minutes; its query may be a shared one."""
     key = kind[:1].lower() + kind[1:]
 
     def fallback(text: str) -> model.Fallback | None:
@@ -206,7 +204,7 @@ def test_every_metric_type_may_have_a_fallback(load_text: Load, kind: str, rest:
 
 
 def test_a_behavior_block_of_a_manifest_loads_unchanged(load_text: Load) -> None:
-    """Copy and paste from Kubernetes, block style and all fields, must just work."""
+    """Users copy and paste it from Kubernetes."""
     settings = load_text(
         HEAD
         + f"""
@@ -246,8 +244,8 @@ autoscalers:
     assert settings.autoscalers[0].behavior == model.Behavior(up, down)
 
 
-def test_an_empty_behavior_is_not_the_same_as_none(load_text: Load) -> None:
-    """HPA takes another algorithm without behavior; with an empty one it uses the default policies."""
+def test_an_empty_behavior_differs_from_none(load_text: Load) -> None:
+    """Without behavior the HPA uses another algorithm; with an empty one, the default policies."""
     assert scaler(load_text, ", behavior: {}").behavior == model.Behavior()
     assert scaler(load_text, ", behavior: ").behavior is None
 
@@ -264,32 +262,32 @@ def test_an_empty_behavior_is_not_the_same_as_none(load_text: Load) -> None:
     ],
 )
 def test_the_window_is_the_longest_range(load_text: Load, text: str, seconds: int) -> None:
-    """HPA's cpu rule sets an instance's start against the time that its sample averages over."""
+    """HPA's CPU rule compares it with the start of an instance."""
     assert query(load_text, f"{{expr: '{text}'}}").window == timedelta(seconds=seconds)
     assert query(load_text, f"{{expr: '{text}', window: 7s}}").window == timedelta(seconds=7)
 
 
 def test_a_function_of_prometheus_2_is_known(load_text: Load) -> None:
-    """Debian 12 brings Prometheus 2, where double_exponential_smoothing is called holt_winters."""
+    """In Prometheus 2 of Debian 12, double_exponential_smoothing is called holt_winters."""
     assert query(load_text, "{expr: 'holt_winters(q[2m], 0.5, 0.5)'}").window == timedelta(minutes=2)
 
 
 @pytest.mark.parametrize("expr", ["1", "scalar(q)", "time() - 3600", "-(pi())"])
-def test_one_number_is_enough_where_no_instance_is_asked_for(load_text: Load, expr: str) -> None:
-    """External and Object take a scalar as one sample."""
+def test_a_scalar_is_accepted_for_metrics_without_instances(load_text: Load, expr: str) -> None:
+    """External and Object metrics read it as one sample."""
     assert query(load_text, f"{{expr: '{expr}'}}").expr == expr
 
 
 @pytest.mark.parametrize("expr", ["vector(1)", "q * 2", "time() - q", "sum(q)", "clamp_min(q, scalar(r))"])
 def test_arithmetic_with_a_vector_is_a_vector(load_text: Load, expr: str) -> None:
-    """Only what can have no labels at all is refused where each instance needs a sample."""
+    """Only what can have no labels is refused for metrics with instances."""
     pods = f"{{type: Pods, pods: {{metric: {{name: q}}, query: {{expr: '{expr}'}}, target: %s}}}}"
     metric = pods % "{type: AverageValue, averageValue: 1}"
     assert scaler(load_text, metric=metric).metrics[0].query.expr == expr
 
 
-def test_a_reference_takes_the_shared_query_and_replaces_what_it_gives(load_text: Load) -> None:
-    """The expression stays the shared one, so that it still runs once."""
+def test_a_reference_can_replace_fields_of_the_shared_query(load_text: Load) -> None:
+    """The expression stays the same, so that it is still sent once."""
     shared = "{c: {expr: c, instanceLabel: id, window: 3m, maxAge: 1m}}"
     expected = model.Query("c", instance_label="id", window=timedelta(minutes=3), max_age=timedelta(minutes=1))
     assert query(load_text, "{ref: c}", shared) == expected
@@ -299,7 +297,7 @@ def test_a_reference_takes_the_shared_query_and_replaces_what_it_gives(load_text
 
 
 def test_anchors_and_merge_keys_work(load_text: Load) -> None:
-    """They are YAML's way of not repeating oneself; what stands in the mapping itself wins."""
+    """A key of the mapping itself takes precedence."""
     settings = load_text(
         HEAD
         + f"""autoscalers:
@@ -321,8 +319,8 @@ def test_plain_words_stay_texts(load_text: Load) -> None:
     assert got.match == (("at", "12:30"), ("country", "no"), ("day", "2024-01-01"))
 
 
-def test_a_source_has_all_its_keys(load_text: Load, tmp_path: Path) -> None:
-    """Paths are relative to the file they stand in."""
+def test_every_key_of_a_source_is_loaded(load_text: Load, tmp_path: Path) -> None:
+    """Paths are relative to the file."""
     settings = load_text(
         "autoscalers: []\nprometheus: {p: {url: 'https://h:1/prefix', timeout: 2s, basicAuth: {username: u, "
         "passwordFile: pw}, tls: {caFile: ca, certFile: /c, keyFile: k, serverName: s, insecureSkipVerify: true}, "
@@ -356,7 +354,7 @@ def test_a_source_has_all_its_keys(load_text: Load, tmp_path: Path) -> None:
 def test_a_relative_state_file_is_relative_to_the_configuration(
     load_text: Load, tmp_path: Path, given: str, kept: str
 ) -> None:
-    """The daemon's working directory is systemd's business."""
+    """Systemd chooses the daemon's working directory."""
     state = load_text(f"autoscalers: []\nstate: {{url: '{given}', retention: 7d}}\n").state
     assert state == StateSettings(kept.format(folder=tmp_path), timedelta(days=7))
 
@@ -369,21 +367,20 @@ def test_a_relative_state_file_is_relative_to_the_configuration(
         ("{detail: 36h, maxSize: 512MB}", StateSettings(None, timedelta(days=30), timedelta(hours=36), 512 * 2**20)),
     ],
 )
-def test_how_much_of_the_state_is_kept(load_text: Load, given: str, kept: StateSettings) -> None:
-    """A short retention alone takes detail along; sizes are Prometheus', where 1KB is 1024 bytes."""
+def test_retention_detail_and_size_of_the_state(load_text: Load, given: str, kept: StateSettings) -> None:
+    """A short retention shortens detail. As in Prometheus, 1KB is 1024 bytes."""
     assert load_text(f"autoscalers: []\nstate: {given}\n").state == kept
 
 
 @pytest.mark.parametrize(
     ("given", "every"), [("", False), ("log: {decisions: changed}", False), ("log: {decisions: all}", True)]
 )
-def test_which_decisions_are_logged(load_text: Load, given: str, every: bool) -> None:
-    """Only what changed, unless all are wanted."""
+def test_only_changed_decisions_are_logged_by_default(load_text: Load, given: str, every: bool) -> None:
     assert load_text(f"autoscalers: []\n{given}\n").log == LogSettings("all" if every else "changed")
 
 
-def test_labels_are_sorted_texts(load_text: Load) -> None:
-    """In Kubernetes' syntax, where a value may be empty."""
+def test_labels_are_sorted(load_text: Load) -> None:
+    """As in Kubernetes, a value may be empty."""
     text = (
         "adapters: {a: {type: groups}}\nautoscalers:\n- name: web\n  labels: {team: shop, example.org/zone: ''}\n"
         "  scaleTargetRef: {adapter: a, name: job/web}\n  maxReplicas: 2\n  metrics:\n"

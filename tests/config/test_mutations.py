@@ -1,4 +1,4 @@
-"""Whatever a file holds, loading ends with settings or with problems."""
+"""Loading any file gives settings or problems, never a traceback."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ BITS += ["0", "-1", "1e999", ".nan", "\n", "\0", "\u2028", "é"]
 
 
 def problems_of(file: Path) -> Sequence[Problem]:
-    """What is wrong with the file; nothing when it loads. Whatever else is raised fails the test."""
+    """Return the problems of the file. Any exception other than ConfigError fails the test."""
     try:
         load(file)
     except ConfigError as error:
@@ -29,7 +29,7 @@ def problems_of(file: Path) -> Sequence[Problem]:
 
 @st.composite
 def mutated(draw: st.DrawFn) -> str:
-    """The full example with a few lines dropped, repeated, moved or damaged."""
+    """The full example with lines removed, repeated, moved or damaged."""
     lines = list(LINES)
     for _ in range(draw(st.integers(1, 4))):
         at = draw(st.integers(0, len(lines) - 1))
@@ -54,7 +54,6 @@ def mutated(draw: st.DrawFn) -> str:
 @given(mutated())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_file_never_ends_in_a_traceback(tmp_path: Path, text: str) -> None:
-    """An operator in a hurry writes all of these."""
     file = tmp_path / "autoscaler.yaml"
     file.write_text(text, encoding="utf-8")
     lines = len(re.split("\n|\u2028", text))  # YAML 1.1 ends lines at U+2028 too
@@ -74,8 +73,8 @@ _SECTIONS = st.sampled_from(
 
 @given(_SECTIONS, _VALUES)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_value_of_any_shape_in_any_section_is_a_problem_or_fine(tmp_path: Path, section: str, value: object) -> None:
-    """The rules that span sections read plain values, so these may have any shape."""
+def test_any_value_in_any_section_is_accepted_or_a_problem(tmp_path: Path, section: str, value: object) -> None:
+    """Rules that span sections read values before they are validated."""
     scaler = {"name": "w", "scaleTargetRef": {"adapter": "a", "name": "j/g"}, "maxReplicas": 1, "metrics": [value]}
     document: dict[str, object] = {"adapters": {"a": {"type": "groups"}}, "autoscalers": []}
     match section:
@@ -92,8 +91,8 @@ def test_a_value_of_any_shape_in_any_section_is_a_problem_or_fine(tmp_path: Path
 
 @given(st.text(alphabet="xy{}[]()=~\"'`\\,:@+-*/^% \n#0159mshdby_sumrateofftignorlp", max_size=40))
 @settings(max_examples=300, deadline=None)
-def test_any_text_is_promql_or_a_sentence_of_why_not(text: str) -> None:
-    """The parser is Rust: were it to panic, no `except Exception` would catch it."""
+def test_any_text_is_accepted_as_promql_or_refused_with_a_reason(text: str) -> None:
+    """The parser is written in Rust, and no `except Exception` catches its panic."""
     try:
         said = promql.parse(text).text
     except ValueError as error:
@@ -105,5 +104,5 @@ def test_any_text_is_promql_or_a_sentence_of_why_not(text: str) -> None:
     "text", ["1" + "+1" * 300, "-" * 300 + "1", "(" * 100 + "x" + ")" * 100, 'x{a=~"' + "a|" * 20_000 + 'b"}']
 )
 def test_long_expressions_are_parsed(text: str) -> None:
-    """Generated queries are long, lists of instances above all."""
+    """Generated queries contain long lists of instances."""
     assert promql.parse(text).text == text

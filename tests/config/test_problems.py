@@ -1,4 +1,4 @@
-"""Every mistake: where it is placed, what it is called, what is said of it."""
+"""The position, path and message of every problem."""
 
 import re
 from pathlib import Path
@@ -11,8 +11,8 @@ from tests.config.mistakes import GOOD_METRIC, MISTAKES, NONE, body, down, metri
 
 
 @pytest.mark.parametrize(("text", "path", "fragment"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_the_only_problem_and_is_placed(tmp_path: Path, text: str, path: str, fragment: str) -> None:
-    """An operator jumps to the place and reads what to do; a cascade of follow-up errors would hide it."""
+def test_a_mistake_gives_one_problem_at_its_position(tmp_path: Path, text: str, path: str, fragment: str) -> None:
+    """Follow-up errors would hide it."""
     before, mark, after = text.partition("§")
     assert mark
     file = tmp_path / "autoscaler.yaml"
@@ -26,15 +26,13 @@ def test_a_mistake_is_the_only_problem_and_is_placed(tmp_path: Path, text: str, 
     assert "geheim" not in str(problem)
 
 
-def test_the_unmarked_parts_of_the_table_are_right(tmp_path: Path) -> None:
-    """Otherwise the table would test something else than it says."""
+def test_the_files_of_the_table_are_valid_without_their_mistake(tmp_path: Path) -> None:
     for text in (body(), pods(), resource(), resource(", request: 500m"), metric(GOOD_METRIC), down("{}"), NONE):
         (tmp_path / "good.yaml").write_text(text)
         load(tmp_path / "good.yaml")
 
 
-def test_every_mistake_is_reported_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
-    """Fixing one error at a time, each with a run of its own, is what nobody wants to do at night."""
+def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "autoscaler.yaml"
     file.write_text(
         "controller: {syncPeriod: 15}\n"
@@ -61,8 +59,8 @@ def test_every_mistake_is_reported_at_once_in_the_order_of_the_file(tmp_path: Pa
     assert all(re.fullmatch(r"\S+:\d+:\d+: \S+: .+", line) for line in str(caught.value).split("\n"))
 
 
-def test_two_autoscalers_on_one_target_name_each_other(tmp_path: Path) -> None:
-    """Both would write, each undoing the other. The connection's own namespace counts as given."""
+def test_two_autoscalers_with_one_target_are_refused(tmp_path: Path) -> None:
+    """Each would undo the other's writes. The connection's namespace counts as written."""
     file = tmp_path / "autoscaler.yaml"
     one = "  - {{name: {}, scaleTargetRef: {}, maxReplicas: 2, metrics: [{}]}}"
     lines = [
@@ -95,7 +93,7 @@ def test_two_autoscalers_on_one_target_name_each_other(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_target_names_its_key_once(tmp_path: Path, connection: str, name: str, said: str) -> None:
-    """An adapter's word begins with the key; the path ends with it already."""
+    """The adapter's message begins with the key, and the path ends with it."""
     file = tmp_path / "autoscaler.yaml"
     file.write_text(body(scaleTargetRef=f"{{adapter: a, name: {name}}}").replace("{type: groups}", connection))
     with pytest.raises(ConfigError) as caught:
@@ -105,8 +103,8 @@ def test_a_wrong_target_names_its_key_once(tmp_path: Path, connection: str, name
 
 
 @pytest.mark.parametrize("other", ["namespace: default", "region: global", "namespace: default, region: global"])
-def test_what_nomad_fills_in_counts_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str) -> None:
-    """`namespace: default` is the one that a target without a namespace is in: two autoscalers would fight over it."""
+def test_defaults_of_nomad_count_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str) -> None:
+    """A target without a namespace is in `default`, so two autoscalers would scale it."""
     file = tmp_path / "autoscaler.yaml"
     monkeypatch.delenv("NOMAD_NAMESPACE", raising=False)
     monkeypatch.delenv("NOMAD_REGION", raising=False)
@@ -120,8 +118,8 @@ def test_what_nomad_fills_in_counts_as_written(tmp_path: Path, monkeypatch: pyte
         load(file)
 
 
-def test_a_mistake_in_an_aliased_block_is_named_once(tmp_path: Path) -> None:
-    """The block is written once; ten thousand users of it are not ten thousand mistakes."""
+def test_a_mistake_in_an_aliased_block_is_reported_once(tmp_path: Path) -> None:
+    """The block is written once, however many aliases use it."""
     file = tmp_path / "autoscaler.yaml"
     names = [f"w{index}" for index in range(20)]
     lines = [

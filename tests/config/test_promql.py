@@ -1,4 +1,4 @@
-"""An expression is an error where promql-parser says what is wrong, and a warning where it only fails to read it."""
+"""An expression is an error if promql-parser says what is wrong, and a warning if it cannot read it."""
 # ruff: noqa: E501 - a table is read line by line
 
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ NEWER: Final = [
     "offset and rate(up[1m] anchored)",
     "up * on() group_right (b) and == rate(x[1m] anchored)",
 ]
-"""Of Prometheus 3, of one to come, or of VictoriaMetrics: promql-parser refuses each."""
+"""Syntax of Prometheus 3, of newer versions or of VictoriaMetrics, which promql-parser refuses."""
 
 FINE: Final = [
     'up{a=~"[[]"}',
@@ -59,7 +59,7 @@ FINE: Final = [
     "label_replace(up, 'a', '$1; &&', `b`, '(.*)')",
     "sum_over_time(up[5m:] offset 1h) > 0",
 ]
-"""Every Prometheus takes them."""
+"""Every Prometheus accepts them."""
 
 WRONG: Final = {
     "": ": no expression found in input; write one",
@@ -114,7 +114,7 @@ WRONG: Final = {
     "rate(x[])": ": missing unit character in duration; write one such as 30s, 5m or 1h30m",
     "rate(x[5min])": ": bad number or duration syntax: 5mi; write one such as 30s, 5m or 1h30m",
 }
-"""No Prometheus takes them, and promql-parser says what is wrong."""
+"""No Prometheus accepts them, and promql-parser says what is wrong."""
 
 NOT_READ: Final = [
     'x{a="b" c="d"}',
@@ -137,7 +137,7 @@ NOT_READ: Final = [
     "* x",
     "rate(x[5 m])",
 ]
-"""No Prometheus takes them, and promql-parser says of them what it says of newer syntax."""
+"""No Prometheus accepts them, and promql-parser's error is the same as for newer syntax."""
 
 WRONG_REGEXES: Final = [
     'x{a=~"("}',
@@ -148,12 +148,12 @@ WRONG_REGEXES: Final = [
     'x{a=~"a.**"}',
     'x{a=~"long enough \\\\"}',
 ]
-"""No Prometheus takes them. promql-parser would refuse as well what Prometheus takes."""
+"""No Prometheus accepts them. promql-parser also refuses expressions that Prometheus accepts."""
 
 
 @pytest.mark.parametrize("expr", NEWER + NOT_READ)
-def test_what_may_be_newer_promql_is_a_warning(expr: str) -> None:
-    """The daemon did not start with it, although the server knew it."""
+def test_an_expression_that_may_be_newer_promql_is_a_warning(expr: str) -> None:
+    """The daemon once refused to start with an expression that the server knew."""
     found = parse(expr)
     assert found.unknown is not None
     assert "; run `autoscaler check --live` to ask Prometheus" in found.unknown
@@ -161,15 +161,14 @@ def test_what_may_be_newer_promql_is_a_warning(expr: str) -> None:
 
 
 @pytest.mark.parametrize(("expr", "told"), WRONG.items())
-def test_what_no_prometheus_takes_is_an_error_with_its_place(expr: str, told: str) -> None:
-    """Without a server, it is known at once what to correct, and where."""
+def test_an_expression_that_no_prometheus_accepts_is_an_error_with_its_position(expr: str, told: str) -> None:
     with pytest.raises(ValueError, match="; ") as caught:
         parse(expr)
     assert str(caught.value) == f"invalid PromQL{told}"
 
 
-def test_what_the_parser_quotes_is_cut() -> None:
-    """It quotes the expression, which may have 65,536 characters."""
+def test_a_long_expression_is_cut_in_a_message() -> None:
+    """The parser quotes it, and it may have 65,536 characters."""
     with pytest.raises(ValueError, match="not a valid duration string") as caught:
         parse(f"x[{'1h30m' * 1000}]")
     assert len(str(caught.value)) < 300
@@ -177,13 +176,13 @@ def test_what_the_parser_quotes_is_cut() -> None:
 
 @pytest.mark.parametrize("expr", WRONG_REGEXES)
 def test_a_regular_expression_is_left_to_prometheus(expr: str) -> None:
-    """The classes of Go's regular expressions are not those of promql-parser's."""
+    """Character classes differ between Go and promql-parser."""
     assert parse(expr).unknown is None
 
 
 @pytest.mark.parametrize("expr", FINE)
-def test_what_every_prometheus_takes_is_known(expr: str) -> None:
-    """Words of PromQL may be names, and a text in quotes may hold anything."""
+def test_an_expression_that_every_prometheus_accepts_has_no_warning(expr: str) -> None:
+    """Keywords may be names, and quoted text may contain anything."""
     assert parse(expr).unknown is None
 
 
@@ -204,7 +203,7 @@ def test_a_duration_without_a_unit_is_a_warning(expr: str, number: str, window: 
     "expr", ["rate(x[NaN])", "x offset +Inf", "rate(x[1e30])", "rate(x[1h:inf])", "rate(x[0x7fffffffffffffff])"]
 )
 def test_a_number_that_is_no_duration_is_an_error(expr: str) -> None:
-    """promql-parser panics, which ends the process."""
+    """promql-parser would panic, which ends the process."""
     with pytest.raises(ValueError, match="more than 100 years"):
         parse(expr)
 
@@ -216,8 +215,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServe
 
 
 @pytest.mark.slow
-def test_prometheus_refuses_each_error_and_nothing_that_is_fine(server: PrometheusServer) -> None:
-    """An error keeps the daemon from starting, so it must be one to the server too."""
+def test_a_real_prometheus_agrees_about_errors(server: PrometheusServer) -> None:
+    """An error prevents the daemon from starting, so the server has to refuse it, too."""
 
     def answer(expr: str) -> int:
         return requests.get(f"{server.url}/api/v1/query", params={"query": expr}, timeout=10).status_code
@@ -227,8 +226,8 @@ def test_prometheus_refuses_each_error_and_nothing_that_is_fine(server: Promethe
     assert {expr: answer(expr) for expr in FINE} == dict.fromkeys(FINE, 200)
 
 
-def test_a_file_with_it_loads_and_names_it(load_text: Load) -> None:
-    """With its place, its source and its text, for who asks the server."""
+def test_a_file_with_an_unknown_expression_loads_and_lists_it(load_text: Load) -> None:
+    """`check --live` needs its position, source and text."""
     metric = EXTERNAL % "{expr: 'rate(up[1m] anchored)', prometheus: p}"
     head = f"{HEAD}prometheus: {{p: {{url: 'http://h'}}, default: {{url: 'http://d'}}}}\n"
     shared = "queries: {q: {expr: 'x offset (1h / 2)'}, fine: {expr: up}}\n"
@@ -242,24 +241,24 @@ def test_a_file_with_it_loads_and_names_it(load_text: Load) -> None:
     assert settings.warnings == ()
 
 
-def test_its_window_and_age_are_what_is_given(load_text: Load) -> None:
-    """Nothing is known of its ranges, nor whether it is a plain selector."""
+def test_an_unknown_expression_has_the_configured_window_and_max_age(load_text: Load) -> None:
+    """Its ranges are unknown, and whether it is a plain selector."""
     found = query(load_text, "{expr: 'rate(up[1h] anchored)'}")
     assert (found.window, found.max_age) == (timedelta(seconds=60), None)
     found = query(load_text, "{expr: 'up offset (1h / 2)', window: 5m, maxAge: 2m}")
     assert (found.window, found.max_age) == (timedelta(minutes=5), timedelta(minutes=2))
 
 
-def test_it_is_shared_like_any_other(load_text: Load) -> None:
-    """For instances too: that it is a scalar is not known."""
+def test_an_unknown_expression_can_be_shared(load_text: Load) -> None:
+    """It is also accepted for metrics with instances, because it may be a vector."""
     pods = "{type: Pods, pods: {metric: {name: q}, query: {ref: s}, target: {type: AverageValue, averageValue: 1}}}"
     text = f"{HEAD}queries: {{s: {{expr: 'up >/ 1'}}}}\nautoscalers:\n  - {SCALER % (pods, '')}\n"
     assert load_text(text).autoscalers[0].metrics[0].query.expr == "up >/ 1"
 
 
 @pytest.mark.parametrize("expr", NEWER)
-def test_it_is_asked_as_it_is_written(expr: str) -> None:
-    """What a merged answer would mean is proven from the syntax."""
+def test_an_unknown_expression_is_not_merged(expr: str) -> None:
+    """The meaning of a merged answer follows from the syntax."""
     questions = [ask(f'({expr}) * on() group_left() z{{asg="{value}"}}') for value in ("a", "b")]
     assert {each.expr for each in plan(questions).queries} == {each.expr for each in questions}
     assert narrowing(expr, "asg") is None
@@ -267,14 +266,14 @@ def test_it_is_asked_as_it_is_written(expr: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_every_function_in_the_list_is_known(name: str) -> None:
-    """A name that is no function would be suggested to people."""
+    """Only functions may be suggested."""
     with pytest.raises(ValueError, match=f"in call to (function )?'{name}'|aggregate expression"):
         ast.parse(f"{name}({', '.join(['x[1m]'] * 9)})")
 
 
 @given(name=st.sampled_from(sorted(FUNCTIONS)), data=st.data())
-def test_a_letter_wrong_is_a_near_miss(name: str, data: st.DataObject) -> None:
-    """One that is added, left out, another, or swapped: of some function, if not of this one."""
+def test_one_wrong_letter_gives_a_suggestion(name: str, data: st.DataObject) -> None:
+    """A letter can be added, omitted, replaced or swapped."""
     at = data.draw(st.integers(0, len(name) - 1))
     letter = data.draw(st.sampled_from("abcdefghijklmnopqrstuvwxyz_"))
     swapped = name[:at] + name[at + 1 : at + 2] + name[at] + name[at + 2 :]
@@ -285,6 +284,6 @@ def test_a_letter_wrong_is_a_near_miss(name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("word", ["fresh_function", "BY", "min_of", "sum2", "x", "median", "label_set", "z" * 9999])
-def test_a_word_that_is_like_none_is_no_near_miss(word: str) -> None:
-    """It may be a function of tomorrow, or of a server that only speaks PromQL's dialect."""
+def test_a_dissimilar_word_gives_no_suggestion(word: str) -> None:
+    """It may be a function of a newer or another server."""
     assert near_function(word) is None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from autoscaler.record import Archive
-from tests.cli.scene import NOBODY
+from tests.cli.scene import UNREACHABLE
 from tests.daemon.running import autoscaler, external, finished, run_once, running_daemon, write_config
 from tests.servers.ports import free_port
 from tests.servers.prometheus import running_prometheus
@@ -61,7 +61,7 @@ def test_a_prometheus_goes_away_and_comes_back_with_a_restart_in_between(folder:
     once = run_once(config)
     assert once.returncode == 1  # a bridged outage is still one
     command = [sys.executable, "-m", "autoscaler", "explain", "web"]
-    told = finished(command, folder / "state", {"AUTOSCALER_SERVER": NOBODY})
+    told = finished(command, folder / "state", {"AUTOSCALER_SERVER": UNREACHABLE})
     assert "its fallback asks for 4 (fallback: 4 replicas)" in " ".join(told.stdout.split())
 
     with running_daemon(config) as daemon:

@@ -1,4 +1,4 @@
-"""Autoscalers whose cycles are recorded in a real state."""
+"""Autoscalers on a virtual clock whose cycles are recorded in a real state."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,11 +27,11 @@ class Recorded:
     """One autoscaler on a virtual clock; every write succeeds at once, every cycle is recorded."""
 
     def __init__(self, ledger: Ledger, autoscaler: Autoscaler, size: int = 3) -> None:
-        """`ledger`: of the connection that its target is on."""
+        """`ledger` is that of the connection of the target."""
         self.ledger, self.autoscaler, self.size, self.now = ledger, autoscaler, size, NOW
 
     def step(self, *readings: Reading | MetricError, target: TargetState | None = None, after: float = 15) -> Decision:
-        """One cycle `after` seconds later."""
+        """Run one cycle `after` seconds later."""
         self.now += timedelta(seconds=after)
         observed = Observation(target or state(self.size), readings)
         history = self.ledger.recall([self.autoscaler])[self.autoscaler.name]
@@ -43,17 +43,17 @@ class Recorded:
         return made
 
     def cpu(self, percent: int, after: float = 15) -> Decision:
-        """A cycle in which every instance uses so many percents of its request of a core."""
+        """Run a cycle in which each instance uses this percentage of its request of one core."""
         at = self.now + timedelta(seconds=after)
         return self.step(samples([percent * 10] * self.size, at), after=after)
 
     def queue(self, length: int, after: float = 15) -> Decision:
-        """A cycle in which an External metric has this value."""
+        """Run a cycle in which an External metric has this value."""
         return self.step(value(length * 1000), after=after)
 
 
-class At:
-    """A clock that stands still."""
+class StoppedClock:
+    """A clock that does not advance."""
 
     def __init__(self, now: datetime = NOW) -> None:
         self.wall, self.seconds = now, 0.0

@@ -1,4 +1,4 @@
-"""What is told of an autoscaler with brakes; and what is said of the next cycles comes true."""
+"""What is shown of an autoscaler with brakes, and whether predictions come true."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -31,21 +31,21 @@ ALL = Brakes(UnfulfilledBrake(30, MINUTE), LossBrake(30, 2 * MINUTE), OutsideCha
 
 
 class BrakedDiary(Diary):
-    """It follows a queue at once, 15 for each instance, but for its brakes; cycles of 15 s."""
+    """An autoscaler that follows a queue, 15 for each instance, at once unless a brake prevents it."""
 
     def __init__(self, size: int = 10, brakes: Brakes = ALL) -> None:
         super().__init__(replace(scaler(QUEUE_15, behavior=CALM), brakes=brakes), size)
 
     def cycle(self, wanted: int, running: int | None = None, set_to: int | None = None) -> Explanation:
-        """`set_to`: by somebody else, before it."""
+        """Run one cycle. `set_to` is a size that is set from outside before it."""
         self.size = self.size if set_to is None else set_to
         there: tuple[Instance, ...] = workers(self.size if running is None else min(running, self.size))
         self.step(value(15_000 * wanted), target=TargetState(self.size, len(there), there))
-        return self.told()
+        return self.explained()
 
 
-def test_what_a_brake_prevents_is_a_step_and_a_hurdle() -> None:
-    """With the time at which the size will move."""
+def test_an_active_brake_is_a_step_and_a_hurdle() -> None:
+    """The explanation includes when the size will change."""
     diary = BrakedDiary()
     diary.cycle(10)
     told = diary.cycle(4, set_to=12)
@@ -55,7 +55,7 @@ def test_what_a_brake_prevents_is_a_step_and_a_hurdle() -> None:
     assert any("In the way: something else set the size from 10 to 12" in line for line in told.lines)
 
 
-def test_all_that_holds_is_listed_in_order() -> None:
+def test_all_active_brakes_are_listed_in_order() -> None:
     diary = BrakedDiary()
     diary.cycle(10)
     told = diary.cycle(4, running=5, set_to=12)
@@ -66,7 +66,7 @@ def test_all_that_holds_is_listed_in_order() -> None:
     ]
 
 
-def test_a_brake_that_prevents_nothing_is_told_once() -> None:
+def test_a_brake_that_prevents_nothing_is_mentioned_once() -> None:
     diary = BrakedDiary(brakes=Brakes(loss=LossBrake()))
     diary.cycle(10)
     told = diary.cycle(10, running=5)
@@ -74,15 +74,15 @@ def test_a_brake_that_prevents_nothing_is_told_once() -> None:
     assert line.startswith("The brake loss was on, and had no change to prevent: 5 of 10 running units were gone")
 
 
-def test_it_can_be_sent_as_json_and_read_back() -> None:
+def test_an_explanation_with_brakes_survives_json() -> None:
     diary = BrakedDiary()
     diary.cycle(10)
     told = diary.cycle(4, set_to=12)
     assert Explanation.model_validate_json(told.model_dump_json()) == told
 
 
-def test_a_brake_that_is_on_deserves_attention() -> None:
-    """Also while it prevents nothing: something is wrong around the target."""
+def test_an_active_brake_is_a_warning() -> None:
+    """It is one also while it prevents nothing, because something is wrong with the target."""
     diary = BrakedDiary()
     diary.cycle(10)
     for wanted, state in ((12, AutoscalerState.STEADY), (4, AutoscalerState.HELD)):
@@ -108,10 +108,10 @@ rules = st.builds(
 
 @settings(max_examples=60, deadline=None)
 @given(cycles, rules)
-def test_what_is_told_of_a_target_that_stays_as_it_is_comes_true(
+def test_the_predicted_change_of_an_unchanged_target_comes_true(
     before: Sequence[tuple[int, int | None, int | None]], brakes: Brakes
 ) -> None:
-    """Whatever came before: brakes let go when it says, and the size is the one it says."""
+    """Time and size are as predicted, after any past."""
     diary = BrakedDiary(brakes=brakes)
     for wanted, running, set_to in before:
         told = diary.cycle(wanted, running, set_to)

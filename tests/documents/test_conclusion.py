@@ -1,4 +1,4 @@
-"""The headline: what a decision came to and why, in one line."""
+"""The headline: the outcome of a decision and its reason in one line."""
 
 from datetime import timedelta
 
@@ -35,7 +35,7 @@ def headline(
     written: bool = False,
     dry_run: bool = False,
 ) -> str:
-    """Of a cycle in which every instance uses so many percents of its request."""
+    """Return the headline of a cycle in which each instance uses this percentage of its request."""
     autoscaler = replace(scaler(CPU_60, minimum=2, maximum=10), dry_run=dry_run)
     observed = Observation(state(size), (samples([percent * 10] * size),))
     made = decide(autoscaler, observed, history, NOW)
@@ -44,13 +44,11 @@ def headline(
     return conclusion(Record(autoscaler, made, observed, history))
 
 
-def test_a_size_that_a_window_holds_names_the_recommendation_and_its_age() -> None:
-    """Whoever waits for it to scale in learns what it waits for."""
+def test_a_size_held_by_a_window_shows_the_recommendation_and_its_age() -> None:
     assert headline(20, history=EARLIER, size=6) == "stays at 6: a higher recommendation, 6, 3m ago"
 
 
-def test_a_size_that_fits_names_the_metric() -> None:
-    """Steady is an answer too."""
+def test_a_steady_size_shows_the_metric() -> None:
     assert headline(60) == "stays at 4: cpu asks for 4 (ratio within tolerance)"
 
 
@@ -61,27 +59,24 @@ def test_a_size_that_fits_names_the_metric() -> None:
         (6, 2, "stays at 2: minReplicas is 2, and 1 would be the size without it"),
     ],
 )
-def test_a_size_at_a_bound_says_what_it_would_be_without(percent: int, size: int, said: str) -> None:
-    """How far the bound is off says whether to raise it."""
+def test_a_size_at_a_bound_shows_the_size_without_it(percent: int, size: int, said: str) -> None:
+    """An operator sees whether to raise the bound."""
     history = History((Recommendation(1, NOW - timedelta(seconds=15)),))
 
     assert headline(percent, size, history) == said
 
 
-def test_a_new_size_names_its_cause() -> None:
-    """The sizes before and after, and which metric it was."""
+def test_a_new_size_shows_its_reason() -> None:
     said = "was set from 4 to 8: cpu resource utilization (percentage of request) above target"
 
     assert headline(120, written=True) == said
 
 
 def test_a_dry_run_says_that_it_writes_nothing() -> None:
-    """Nobody should look for the instances."""
     assert headline(120, dry_run=True).startswith("would go from 4 to 8, but a dry run writes nothing: cpu")
 
 
-def test_a_pause_names_who_holds_it() -> None:
-    """And the size that it keeps from being written."""
+def test_a_pause_shows_its_user_and_the_size_it_prevents() -> None:
     pause = Pause(Direction.BOTH, "dana", "sale", NOW - timedelta(minutes=1), None)
 
     said = headline(120, history=replace(EARLIER, steering=Steering(pause)))
@@ -89,8 +84,8 @@ def test_a_pause_names_who_holds_it() -> None:
     assert said == "stays at 4, although 8 is wanted: paused by dana until it is resumed: sale"
 
 
-def test_a_failed_metric_says_why() -> None:
-    """The remedy is part of its message."""
+def test_a_failed_metric_shows_its_error() -> None:
+    """The error contains the remedy."""
     autoscaler, observed = scaler(CPU_60), Observation(state(4), (MetricError("query cpu timed out"),))
     made = decide(autoscaler, observed, History(), NOW)
 
@@ -101,23 +96,23 @@ def test_a_failed_metric_says_why() -> None:
 
 
 def test_a_target_that_cannot_be_read_has_no_size() -> None:
-    """The last size known is not its size."""
+    """The last known size may be wrong."""
     autoscaler, observed = scaler(CPU_60), Observation(TargetUnavailable("it did not answer"), (samples([]),))
     made = decide(autoscaler, observed, History(), NOW)
 
     assert conclusion(Record(autoscaler, made, observed, None)) == "the size could not be read: it did not answer"
 
 
-def test_without_what_was_remembered_the_window_is_named() -> None:
-    """Older than state.detail: the recommendation is no longer known."""
+def test_without_history_the_window_is_shown_without_a_recommendation() -> None:
+    """Beyond state.detail the recommendation is unknown."""
     autoscaler, observed = scaler(CPU_60), Observation(state(6), (samples([200] * 6),))
     made = decide(autoscaler, observed, EARLIER, NOW)
 
     assert conclusion(Record(autoscaler, made, None, None)) == "stays at 6: highest recommendation of the last 5m"
 
 
-def test_a_size_that_a_fallback_keeps_names_it() -> None:
-    """Nobody should take it for a size that fits the load."""
+def test_a_size_kept_by_a_fallback_shows_it() -> None:
+    """The size is not the one that the load needs."""
     autoscaler = scaler(replace(CPU_60, fallback=Fallback(timedelta(seconds=30), 4)))
     observed, history = Observation(state(4), (MetricError("no answer"),)), History()
     for seconds in (0, 30):

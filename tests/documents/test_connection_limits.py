@@ -1,4 +1,4 @@
-"""A limit that a connection's autoscalers share, as it is shown of one of them."""
+"""How the limits of a connection are shown on an autoscaler."""
 
 from autoscaler.decide import apply_limits, decide
 from autoscaler.documents.conclusion import conclusion
@@ -17,7 +17,7 @@ TOTAL = "fleet's maxTotal is 12, of which 12 are in use"
 
 
 def held(limited: ConnectionLimits, size: int, wanted: int, behavior: Behavior | None = AT_ONCE) -> Record:
-    """A cycle in which nothing is left for an autoscaler of this size that wants another one."""
+    """Return a cycle in which the limit leaves nothing to an autoscaler that wants another size."""
     fleet = Fleet(limited, {"web": size})
     if limited.removal_budget is not None:
         fleet.cycle({"web": size - limited.removal_budget.instances})
@@ -33,24 +33,24 @@ def shown(record: Record) -> Summary:
     return summary("web", record.scaler, record.decision, Steering(), configured=True)
 
 
-def test_a_removal_budget_is_named_and_is_no_warning() -> None:
-    """It lets go by itself, as policies do."""
+def test_a_spent_removal_budget_is_shown_and_no_warning() -> None:
+    """It is available again after a time, as with policies."""
     record = held(limits(5), 25, 3)
     assert conclusion(record).startswith(f"stays at 20: {BUDGET}")
     assert (verdict(record.decision, Steering()).limited_by or "").startswith(BUDGET)
     assert (shown(record).state, shown(record).level) == ("limited", Level.NORMAL)
 
 
-def test_a_sum_that_is_reached_is_named_and_a_warning() -> None:
-    """Nobody gets what the load asks for until somebody raises it."""
+def test_a_reached_max_total_is_shown_as_a_warning() -> None:
+    """Load is not served until an operator raises it."""
     record = held(limits(total=12), 12, 20)
     assert conclusion(record) == f"stays at 12: {TOTAL}"
     assert verdict(record.decision, Steering()).limited_by == TOTAL
     assert (shown(record).state, shown(record).level) == ("limited", Level.WARNING)
 
 
-def test_what_comes_next_is_not_foretold_while_it_holds() -> None:
-    """That depends on all of the connection's autoscalers; saying what one alone would do would be wrong."""
+def test_no_change_is_predicted_while_a_limit_applies() -> None:
+    """The next change depends on all autoscalers of the connection."""
     told = explanation(held(limits(5), 25, 3))
     assert told.if_unchanged is None
     out, inwards = told.ways
@@ -61,8 +61,8 @@ def test_what_comes_next_is_not_foretold_while_it_holds() -> None:
     assert any(line.startswith("RemovalBudgetLimit: 3 -> 20 (fleet's removalBudget is") for line in told.lines)
 
 
-def test_no_way_in_is_foretold_to_lead_out() -> None:
-    """The window still holds the size that was wanted: without the limit, that would come first."""
+def test_a_scale_in_that_would_follow_a_scale_out_is_not_predicted() -> None:
+    """The window contains the larger size, which would be set first without the limit."""
     told = explanation(held(limits(total=12), 12, 20, behavior=None))
     _, inwards = told.ways
     assert (inwards.direction, inwards.earliest) == (Direction.IN, None)

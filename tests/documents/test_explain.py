@@ -1,4 +1,4 @@
-"""A decision explained; and what is said of the next ones comes true."""
+"""The explanation of a decision, and whether its predictions come true."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -50,7 +50,7 @@ SLOW_DOWN = Behavior(
 
 
 class Diary:
-    """An autoscaler on a virtual clock that keeps the newest record, as the state would."""
+    """An autoscaler on a virtual clock that keeps the newest record, as the state does."""
 
     def __init__(self, autoscaler: Autoscaler, size: int = 3, steering: Steering | None = None) -> None:
         self.autoscaler, self.size, self.now = autoscaler, size, NOW
@@ -69,17 +69,17 @@ class Diary:
         return made
 
     def cpu(self, *percents: int) -> Explanation:
-        """A cycle at each; the last one explained."""
+        """Run a cycle at each percentage and return the explanation of the last."""
         for percent in percents:
             self.step(samples([percent * 10] * self.size, self.now + STEP))
-        return self.told()
+        return self.explained()
 
-    def told(self) -> Explanation:
+    def explained(self) -> Explanation:
         assert self.newest is not None
         return explanation(self.newest)
 
     def first_change(self, percent: int, most: int = 60) -> Decision | None:
-        """What really happens if the metric stays there."""
+        """Return the first decision with a change if the metric keeps this value."""
         for _ in range(most):
             made = self.step(samples([percent * 10] * self.size, self.now + STEP))
             if made.change is not None:
@@ -87,23 +87,23 @@ class Diary:
         return None
 
 
-def test_the_winner_is_the_metric_that_asks_for_most() -> None:
+def test_the_largest_proposal_wins() -> None:
     diary = Diary(scaler(CPU_60, QUEUE_15))
     diary.step(samples([300] * 3, NOW + STEP), value(90_000))
-    told = diary.told()
+    told = diary.explained()
     assert [(metric.name, metric.proposal, metric.wins) for metric in told.metrics] == [
         ("cpu", 2, False),
         ("queue", 6, True),
     ]
 
 
-def test_of_equals_the_first_wins() -> None:
+def test_of_equal_proposals_the_first_wins() -> None:
     diary = Diary(scaler(QUEUE_15, QUEUE_15))
     diary.step(value(90_000), value(90_000))
-    assert [metric.wins for metric in diary.told().metrics] == [True, False]
+    assert [metric.wins for metric in diary.explained().metrics] == [True, False]
 
 
-def test_what_a_window_holds_leaves_it_at_the_time_told() -> None:
+def test_the_time_at_which_a_recommendation_leaves_the_window_is_shown() -> None:
     told = Diary(scaler(CPU_60, behavior=SLOW_DOWN)).cpu(60, 60, 30)
     hold = told.stabilization
     assert hold is not None
@@ -113,7 +113,7 @@ def test_what_a_window_holds_leaves_it_at_the_time_told() -> None:
     assert (told.if_unchanged.size, told.if_unchanged.in_seconds) == (2, timedelta(seconds=75))
 
 
-def test_what_policies_allow_next_is_told_with_its_time() -> None:
+def test_the_next_size_that_policies_allow_is_shown_with_its_time() -> None:
     told = Diary(scaler(CPU_60, behavior=SLOW_DOWN)).cpu(240)
     out, _ = told.policies
     assert told.written == 5
@@ -121,7 +121,7 @@ def test_what_policies_allow_next_is_told_with_its_time() -> None:
     assert told.ways == ()
 
 
-def test_a_direction_that_is_disabled_has_no_next() -> None:
+def test_a_disabled_direction_has_no_next_size() -> None:
     frozen = Behavior(scale_down=replace(DEFAULT_SCALE_DOWN, select_policy=SelectPolicy.DISABLED))
     told = Diary(scaler(CPU_60, behavior=frozen)).cpu(60)
     _, inward = told.policies
@@ -130,7 +130,7 @@ def test_a_direction_that_is_disabled_has_no_next() -> None:
     assert [step.reason for step in told.ways[1].hurdles] == ["ScaleDownLimit"]
 
 
-def test_at_the_maximum_the_way_out_names_it() -> None:
+def test_at_the_maximum_scale_out_shows_max_replicas() -> None:
     told = Diary(scaler(CPU_60, maximum=3)).cpu(60)
     out, inward = told.ways
     assert out.when == ("average cpu above 66%",)
@@ -139,10 +139,10 @@ def test_at_the_maximum_the_way_out_names_it() -> None:
     assert inward.when == ("average cpu below 41%",)
 
 
-def test_all_metrics_have_to_fall_for_it_to_scale_in() -> None:
+def test_scale_in_needs_all_metrics_to_fall() -> None:
     diary = Diary(scaler(CPU_60, QUEUE_15))
     diary.step(samples([600] * 3, NOW + STEP), value(45_000))
-    told = diary.told()
+    told = diary.explained()
     assert (
         "To scale out it takes average cpu above 66% or average queue above 16.5; at the earliest to 4 in 15s."
         in told.lines
@@ -153,7 +153,7 @@ def test_all_metrics_have_to_fall_for_it_to_scale_in() -> None:
     )
 
 
-def test_a_pause_is_in_the_way() -> None:
+def test_a_pause_prevents_the_change() -> None:
     steering = Steering(Pause(Direction.OUT, "ann", "sale", NOW, None))
     told = Diary(scaler(CPU_60), steering=steering).cpu(120)
     assert (told.current, told.desired, told.written) == (3, 6, None)
@@ -161,24 +161,24 @@ def test_a_pause_is_in_the_way() -> None:
     assert any("paused by ann" in line for line in told.lines)
 
 
-def test_a_pause_that_will_end_is_reckoned_with() -> None:
+def test_a_change_is_predicted_for_the_end_of_a_pause() -> None:
     steering = Steering(Pause(Direction.OUT, "ann", "sale", NOW, NOW + timedelta(seconds=100)))
     told = Diary(scaler(CPU_60), steering=steering).cpu(120)
     assert told.if_unchanged is not None
     assert (told.if_unchanged.size, told.if_unchanged.in_seconds) == (6, timedelta(seconds=90))
 
 
-def test_whose_bounds_they_are_is_told() -> None:
+def test_the_origin_of_the_bounds_is_shown() -> None:
     steering = Steering(override=Override(None, 4, "ann", "", NOW, None))
     told = Diary(scaler(CPU_60), steering=steering).cpu(120)
     assert told.bounds is not None
     assert (told.bounds.maximum, told.bounds.maximum_of) == (4, "the maximum set by ann")
 
 
-def test_a_metric_that_failed_says_why() -> None:
+def test_a_failed_metric_shows_its_error() -> None:
     diary = Diary(scaler(CPU_60))
     diary.step(MetricError("no answer within 5s"))
-    told = diary.told()
+    told = diary.explained()
     assert (told.metrics[0].error, told.metrics[0].wins, told.metrics[0].thresholds) == (
         "no answer within 5s",
         False,
@@ -191,23 +191,23 @@ def test_a_metric_that_failed_says_why() -> None:
 FALLEN = replace(QUEUE_15, fallback=Fallback(timedelta(seconds=60), 9))
 
 
-def test_a_fallback_that_stands_in_is_told_with_what_it_asks_for() -> None:
-    """Nobody should take its size for what the load asks for."""
+def test_an_active_fallback_is_shown_with_its_proposal() -> None:
+    """Its size is not the one that the load needs."""
     diary = Diary(scaler(FALLEN, CPU_60))
     for _ in range(5):
         diary.step(MetricError("no answer"), samples([600] * diary.size, diary.now + STEP))
-    queue, cpu = diary.told().metrics
+    queue, cpu = diary.explained().metrics
     assert (queue.on_fallback, queue.proposal, queue.wins, queue.thresholds) == (True, 9, True, None)
     assert (cpu.on_fallback, cpu.wins) == (False, False)
     line = "queue has no value: no answer; its fallback asks for 9 (fallback: 9 replicas); it asks for most and wins."
-    assert line in diary.told().lines
-    assert not any(each.startswith("Nothing is scaled in") for each in diary.told().lines)
+    assert line in diary.explained().lines
+    assert not any(each.startswith("Nothing is scaled in") for each in diary.explained().lines)
 
 
-def test_when_a_fallback_will_stand_in_is_told_and_comes_true() -> None:
+def test_the_predicted_start_of_a_fallback_comes_true() -> None:
     diary = Diary(scaler(FALLEN))
     diary.step(MetricError("no answer"))
-    ahead = diary.told().if_unchanged
+    ahead = diary.explained().if_unchanged
     assert ahead is not None
     assert (ahead.in_seconds, ahead.size) == (timedelta(seconds=60), 6)  # no more than twice as many at a time
     for _ in range(3):
@@ -217,8 +217,8 @@ def test_when_a_fallback_will_stand_in_is_told_and_comes_true() -> None:
     assert change.size == ahead.size
 
 
-def test_what_a_fallbacks_query_reads_counts_ahead_as_well() -> None:
-    """Its samples stay as fresh as they were, as the metrics' own."""
+def test_a_prediction_uses_the_query_of_a_fallback() -> None:
+    """Its samples are assumed to stay fresh, as those of the metric are."""
     by_query = replace(FALLEN, fallback=Fallback(timedelta(seconds=60), query=Query("crude")))
     diary = Diary(scaler(by_query))
     diary.now += STEP
@@ -229,31 +229,31 @@ def test_what_a_fallbacks_query_reads_counts_ahead_as_well() -> None:
     assert told.if_unchanged.size == 4
 
 
-def test_a_target_that_cannot_be_read_says_why() -> None:
+def test_an_unreadable_target_shows_its_error() -> None:
     diary = Diary(scaler(CPU_60))
     diary.step(target=TargetUnavailable("fleet: no answer"))
-    told = diary.told()
+    told = diary.explained()
     assert (told.current, told.bounds, told.ways) == (None, None, ())
     assert told.lines[0] == "The target could not be read: fleet: no answer."
 
 
-def test_samples_that_did_not_count_are_named() -> None:
+def test_unused_samples_are_listed() -> None:
     diary = Diary(scaler(CPU_60))
     read = replace(samples([600, 600], NOW + STEP), unmatched=('instance="10.0.0.9"',))
     requests = {f"i-{n}": 1000 for n in range(3)}
     diary.step(replace(read, requests=requests))
-    told = diary.told().metrics[0].samples
+    told = diary.explained().metrics[0].samples
     assert (told.read, told.ready, told.missing, told.unmatched) == (2, 2, ("i-2",), ('instance="10.0.0.9"',))
 
 
-def test_samples_beyond_those_that_are_named_are_counted() -> None:
+def test_further_unused_samples_are_counted() -> None:
     diary = Diary(scaler(CPU_60))
     diary.step(replace(samples([600], NOW + STEP), unmatched=('instance="10.0.0.9"',), more_unmatched=480))
-    assert diary.told().metrics[0].samples.unmatched == ('instance="10.0.0.9"', "and 480 more")
+    assert diary.explained().metrics[0].samples.unmatched == ('instance="10.0.0.9"', "and 480 more")
 
 
 @pytest.mark.parametrize("behavior", [None, SLOW_DOWN], ids=["without behavior", "with behavior"])
-def test_it_can_be_sent_as_json_and_read_back(behavior: Behavior | None) -> None:
+def test_an_explanation_survives_json(behavior: Behavior | None) -> None:
     """The command line reads what the daemon sends."""
     told = Diary(scaler(CPU_60, behavior=behavior)).cpu(60, 120, 30)
     assert Explanation.model_validate_json(told.model_dump_json()) == told
@@ -264,8 +264,10 @@ loads = st.lists(st.sampled_from([10, 30, 50, 60, 63, 70, 90, 150]), min_size=1,
 
 @settings(max_examples=60, deadline=None)
 @given(loads, st.sampled_from([None, SLOW_DOWN]))
-def test_what_is_told_of_an_unchanged_load_comes_true(percents: Sequence[int], behavior: Behavior | None) -> None:
-    """Whatever came before: windows and policies let go when it says, and the size is the one it says."""
+def test_the_predicted_change_of_an_unchanged_load_comes_true(
+    percents: Sequence[int], behavior: Behavior | None
+) -> None:
+    """Time and size are as predicted, after any past."""
     diary = Diary(scaler(CPU_60, maximum=12, behavior=behavior))
     told = diary.cpu(*percents)
     if told.written is not None:
@@ -281,7 +283,7 @@ def test_what_is_told_of_an_unchanged_load_comes_true(percents: Sequence[int], b
 
 @settings(max_examples=60, deadline=None)
 @given(loads, st.sampled_from([None, SLOW_DOWN]), st.booleans())
-def test_what_is_told_of_a_load_past_the_threshold_comes_true(
+def test_the_predicted_change_of_a_load_past_the_threshold_comes_true(
     percents: Sequence[int], behavior: Behavior | None, out: bool
 ) -> None:
     diary = Diary(scaler(CPU_60, maximum=12, behavior=behavior))
@@ -301,22 +303,20 @@ def test_what_is_told_of_a_load_past_the_threshold_comes_true(
         assert (way.earliest.size > told.current) is (came.change.size > told.current)  # type: ignore[operator]  # it was read
 
 
-def test_sentences_agree_with_their_numbers() -> None:
-    """`1 have no sample` reads as if something were left out."""
+def test_sentences_use_singular_and_plural() -> None:
     for missing, words in (
         (1, "load: 1 instance has no sample: i-2."),
         (2, "load: 2 instances have no sample: i-1, i-2."),
     ):
         diary = Diary(scaler(metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 1_000)), 3)
         diary.step(samples([600] * (3 - missing), NOW + STEP))
-        assert words in diary.told().lines
+        assert words in diary.explained().lines
 
 
-def test_a_failed_metric_is_explained_once() -> None:
-    """The first sentence says what it comes to, the metric's own why."""
+def test_the_error_of_a_metric_is_shown_once() -> None:
     diary = Diary(scaler(QUEUE_15), 3)
     diary.step(MetricError("no answer"))
-    assert diary.told().lines == (
+    assert diary.explained().lines == (
         "The size is 3 and stays, as its metric has no value.",
         "queue has no value: no answer.",
         "Nothing is scaled in while queue has no value.",

@@ -1,4 +1,4 @@
-"""The instances of a target as they are shown."""
+"""How the instances of a target are shown."""
 
 import pytest
 
@@ -15,7 +15,7 @@ INFLIGHT = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 30_000, "inflight")
 
 
 def of_cycle(target: TargetState | TargetUnavailable, *readings: Reading) -> InstanceList | None:
-    """Of a cycle of an autoscaler with cpu, a Pods metric and a queue."""
+    """Return the instances of a cycle of an autoscaler with cpu, a Pods metric and a queue."""
     autoscaler = scaler(CPU_60, INFLIGHT, QUEUE_15)
     observed = Observation(target, readings)
     return instances(Record(autoscaler, decide(autoscaler, observed, History(), NOW), observed, History()))
@@ -27,8 +27,8 @@ def shown(target: TargetState, *readings: Reading) -> InstanceList:
     return found
 
 
-def test_each_instance_has_a_value_for_each_metric_that_is_read_per_instance() -> None:
-    """Utilization in percents of the instance's own request, else the quantity; a queue belongs to no instance."""
+def test_each_instance_has_a_value_for_each_per_instance_metric() -> None:
+    """Utilization is in percent of the instance's request. A queue belongs to no instance."""
     found = shown(state(1), samples({"i-0": 750}, request=1500), samples({"i-0": 45_000}), value(0))
 
     cpu, inflight = found.instances[0].values
@@ -37,7 +37,7 @@ def test_each_instance_has_a_value_for_each_metric_that_is_read_per_instance() -
 
 
 def test_an_instance_without_a_sample_has_no_value() -> None:
-    """Zero would be a load, and a wrong one."""
+    """Zero would be a load."""
     found = shown(state(1), samples({}), samples({"i-0": 0}), value(0))
 
     assert [each.value for each in found.instances[0].values] == [None, 0]
@@ -48,8 +48,8 @@ def test_an_instance_without_a_sample_has_no_value() -> None:
     [({}, True), ({"ready": None}, True), ({"ready": False}, False), ({"deleting": True}, False),
      ({"phase": Phase.PENDING}, False), ({"phase": Phase.FAILED}, False)],
 )  # fmt: skip
-def test_readiness_is_what_decisions_count(change: dict[str, object], ready: bool) -> None:
-    """A back end that knows no health must not show a target of unready instances."""
+def test_an_instance_is_ready_if_decisions_count_it_as_ready(change: dict[str, object], ready: bool) -> None:
+    """A target whose back end reports no health must not look unready."""
     one: Instance = replace(running(1)[0], **change)
 
     found = shown(state(1, [one]))
@@ -57,8 +57,7 @@ def test_readiness_is_what_decisions_count(change: dict[str, object], ready: boo
     assert (found.instances[0].ready, found.ready, found.total) == (ready, int(ready), 1)
 
 
-def test_those_that_need_attention_come_first_then_those_with_most_load() -> None:
-    """Among fifty, the one that is not ready is the one that is looked for."""
+def test_instances_in_trouble_come_first_then_those_with_most_load() -> None:
     first, *_ = running(1)
     workers = [
         replace(first, name="calm"),
@@ -78,20 +77,19 @@ def test_those_that_need_attention_come_first_then_those_with_most_load() -> Non
     ]
 
 
-def test_of_many_the_first_are_shown_and_all_are_counted() -> None:
-    """A page of ten thousand rows helps nobody."""
+def test_only_the_first_of_many_instances_are_listed() -> None:
     found = shown(state(MOST_INSTANCES + 7))
 
     assert (len(found.instances), found.total, found.ready) == (MOST_INSTANCES, MOST_INSTANCES + 7, MOST_INSTANCES + 7)
 
 
-def test_a_target_that_could_not_be_read_shows_none() -> None:
-    """An empty list would say that nothing runs."""
+def test_an_unreadable_target_has_no_list_of_instances() -> None:
+    """An empty list would mean that nothing runs."""
     assert of_cycle(TargetUnavailable("the back end did not answer"), samples({}), samples({}), value(0)) is None
 
 
-def test_what_is_no_longer_known_is_not_made_up() -> None:
-    """Of a cycle older than state.detail only the decision is left."""
+def test_a_cycle_without_detail_has_no_list_of_instances() -> None:
+    """Beyond state.detail only the decision is kept."""
     autoscaler = scaler(CPU_60)
     decision = decide(autoscaler, Observation(state(1), (samples([500]),)), History(), NOW)
 

@@ -1,4 +1,4 @@
-"""What deserves attention, and what is as it should be."""
+"""Levels: which states and conditions need attention."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def shown(made: Decision, steering: Steering = FREE) -> Summary:
 
 
 def queue(length: int, size: int, **bounds: Any) -> Decision:
-    """The second decision of an autoscaler that finds this size and this queue."""
+    """Return the second decision of an autoscaler with this size and this queue."""
     life = Life(scaler(QUEUE_15, **bounds), size)
     life.step(value(15_000 * size))
     return life.step(value(length * 1000), after=3600)
@@ -33,26 +33,25 @@ def limited(made: Summary) -> tuple[str, Level]:
 
 
 def test_an_idle_service_at_its_minimum_is_no_warning() -> None:
-    """Every service is idle at night; amber for all of them would hide the one that is in need."""
+    """Many services are idle at night, and warnings for them would hide others."""
     found = shown(queue(0, 2, minimum=2))
     assert (found.state, found.level) == ("limited", Level.NORMAL)
     assert limited(found) == ("TooFewReplicas", Level.NORMAL)
 
 
-def test_a_metric_that_asks_for_more_than_the_maximum_is_a_warning() -> None:
-    """Somebody has to raise it, or to accept the load."""
+def test_a_proposal_above_the_maximum_is_a_warning() -> None:
+    """An operator has to raise the maximum or to accept the load."""
     found = shown(queue(75, 3, maximum=3))
     assert (found.state, found.level) == ("limited", Level.WARNING)
     assert limited(found) == ("TooManyReplicas", Level.WARNING)
 
 
-def test_a_metric_that_asks_for_just_the_maximum_is_no_warning() -> None:
-    """It has what it wants."""
+def test_a_proposal_equal_to_the_maximum_is_no_warning() -> None:
     assert shown(queue(45, 3, maximum=3)).level is Level.NORMAL
 
 
 def test_an_earlier_recommendation_above_the_maximum_is_no_warning() -> None:
-    """The load is over: only the stabilization window still remembers it."""
+    """The load is over; only the stabilization window still contains it."""
     life = Life(scaler(QUEUE_15, maximum=3), 3)
     life.step(value(75_000))
     found = shown(life.step(value(45_000), after=15))
@@ -75,8 +74,8 @@ def test_an_earlier_recommendation_above_the_maximum_is_no_warning() -> None:
         (ConditionType.SCALED_TO_ZERO, "NotScaledToZero", False, Level.NORMAL),
     ],
 )
-def test_conditions_have_levels_of_their_own(kind: ConditionType, reason: str, status: bool, expected: Level) -> None:
-    """A hold is not a failure, and a False of ScaledToZero is nothing at all."""
+def test_each_condition_has_a_level(kind: ConditionType, reason: str, status: bool, expected: Level) -> None:
+    """A hold is no failure, and ScaledToZero may be False."""
     known: Condition = condition(kind, reason, status=status)
     assert [each.level for each in shown(decision(conditions=(known,))).conditions] == [expected]
 
@@ -90,24 +89,22 @@ def test_conditions_have_levels_of_their_own(kind: ConditionType, reason: str, s
         (queue(75, 3), FREE, Level.ACTIVE),
     ],
 )
-def test_states_have_levels(made: Decision, steering: Steering, expected: Level) -> None:
-    """The colour of the terminal and of the page."""
+def test_each_state_has_a_level(made: Decision, steering: Steering, expected: Level) -> None:
+    """The terminal and the page colour it."""
     assert shown(made, steering).level is expected
 
 
-def test_what_the_target_warns_of_is_a_warning() -> None:
-    """Workers that cannot start: the size is as wanted, no metric fails, and nothing runs."""
+def test_a_warning_of_the_target_is_a_warning() -> None:
+    """If workers cannot start, neither the size nor a metric shows it."""
     assert shown(decision(warnings=("worker web-3 ended",))).level is Level.WARNING
     assert shown(decision(warnings=("worker web-3 ended",), error="no answer")).level is Level.ERROR
 
 
-def test_one_that_cannot_be_shown_is_an_error() -> None:
-    """It looks like its state, which is `failing`."""
+def test_a_decision_that_cannot_be_shown_is_an_error() -> None:
     assert shown(decision(conditions=(None,))).level is Level.ERROR
 
 
-def test_the_direction_is_that_of_the_size_wanted() -> None:
-    """An arrow upwards beside a service that scales in would mislead."""
+def test_the_direction_is_that_of_the_desired_size() -> None:
     assert shown(queue(75, 3)).direction is Direction.OUT
     assert shown(queue(0, 3)).direction is Direction.IN
     assert shown(queue(45, 3)).direction is None
@@ -119,8 +116,8 @@ def event_of(made: Decision) -> EventDocument:
     return event(EventRow("web", only.type, only.reason, only.message, 1, NOW, NOW, made.dry_run, only.direction))
 
 
-def test_events_say_in_which_direction_the_size_went() -> None:
-    """So that they can be told apart without being read."""
+def test_an_event_has_the_direction_of_its_change() -> None:
+    """Readers need not parse the message."""
     assert event_of(queue(75, 3)).direction is Direction.OUT
     assert event_of(queue(0, 3)).direction is Direction.IN
     assert event_of(Life(scaler(QUEUE_15, maximum=2), 3).step(value(0))).direction is Direction.IN
@@ -128,13 +125,13 @@ def test_events_say_in_which_direction_the_size_went() -> None:
 
 
 def test_other_events_have_no_direction() -> None:
-    """A failed metric moves nothing, whatever its message says."""
+    """The message of a failed metric may contain the words of a change."""
     row = EventRow("web", EventType.WARNING, "FailedGetPodsMetric", "x; reason: y above target", 1, NOW, NOW, False)
     assert event(row).direction is None
 
 
 def test_a_step_without_a_maximum_is_no_warning() -> None:
-    """A decision of an unreadable target has no bounds."""
+    """The decision of an unreadable target has no bounds."""
     made = decision(trace=(Step("ValidMetricFound", 3, 12, "cpu"),), maximum=None)
     assert shown(made).level is Level.NORMAL
 
@@ -148,10 +145,8 @@ def test_a_step_without_a_maximum_is_no_warning() -> None:
         ("MetricsAvailable", False, Level.NORMAL),
     ],
 )
-def test_a_fallback_that_stands_in_is_a_warning_and_one_that_cannot_is_worse(
-    reason: str, status: bool, level: Level
-) -> None:
-    """An outage that is bridged is still one."""
+def test_an_active_fallback_is_a_warning_and_a_failed_one_an_error(reason: str, status: bool, level: Level) -> None:
+    """A bridged outage is still an outage."""
     known = condition(ConditionType.METRIC_FALLBACK_ACTIVE, reason, status=status)
     (found,) = shown(decision(conditions=(known,))).conditions
     assert found.level is level

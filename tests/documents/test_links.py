@@ -1,4 +1,4 @@
-"""Links from a query to the page of the Prometheus that is asked."""
+"""Links from a query to the page of its Prometheus."""
 
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,8 +11,7 @@ from autoscaler.model import Query
 HERE = PrometheusSource("http://localhost:9090")
 
 
-def test_a_query_is_shown_where_it_is_asked() -> None:
-    """Without any configuration the link works wherever the daemon's own address does."""
+def test_a_link_leads_to_the_configured_address() -> None:
     address = query_address(Query('sum by (pod) (rate(x{a="1&b"}[5m]))'), {"default": HERE})
 
     assert address is not None
@@ -22,8 +21,8 @@ def test_a_query_is_shown_where_it_is_asked() -> None:
 
 
 @pytest.mark.parametrize("external", ["https://prometheus.example.org/eu", "https://prometheus.example.org/eu/"])
-def test_browsers_are_led_to_the_external_address(external: str) -> None:
-    """What the daemon calls localhost is another machine to whoever looks at the page."""
+def test_a_link_uses_the_external_url(external: str) -> None:
+    """The daemon's localhost is another machine for a browser."""
     source = PrometheusSource("http://localhost:9090", external_url=external)
 
     address = query_address(Query("up"), {"default": source}) or ""
@@ -31,11 +30,10 @@ def test_browsers_are_led_to_the_external_address(external: str) -> None:
     assert address.startswith("https://prometheus.example.org/eu/graph?g0.expr=up&")
 
 
-def test_a_source_that_left_the_configuration_has_no_link() -> None:
-    """An address that leads nowhere is worse than none."""
+def test_a_removed_source_has_no_link() -> None:
     assert query_address(Query("up", prometheus="gone"), {"default": HERE}) is None
 
 
-def test_an_address_that_servers_would_refuse_is_not_offered() -> None:
-    """Expressions may be a megabyte long; addresses may not."""
+def test_an_address_that_is_too_long_is_omitted() -> None:
+    """Expressions may be a megabyte long; servers refuse such addresses."""
     assert query_address(Query("x" * 10_000), {"default": HERE}) is None

@@ -1,4 +1,4 @@
-"""How metrics are written."""
+"""The notation of metrics."""
 
 import pytest
 
@@ -23,17 +23,17 @@ CASES = [
 
 
 @pytest.mark.parametrize(("outcome", "text"), CASES, ids=[text for _, text in CASES])
-def test_a_metric_is_written_in_kubectls_layout_with_decimals(outcome: MetricOutcome, text: str) -> None:
-    """The number is the same as in `explain` and on the page: 37.5, not 37500m."""
+def test_a_metric_has_kubectls_layout_with_decimals(outcome: MetricOutcome, text: str) -> None:
+    """`explain` and the page show the same number: 37.5, not 37500m."""
     assert notation.metric(outcome) == text
 
 
-def test_a_zero_is_a_value() -> None:
-    """No load is not an unknown load."""
+def test_zero_is_a_value() -> None:
+    """Zero differs from an unknown value."""
     assert notation.value(MetricOutcome("queue", MetricType.EXTERNAL, FIFTEEN, value=0)) == "0"
 
 
-def test_more_metrics_than_fit_are_counted() -> None:
+def test_only_two_metrics_are_listed() -> None:
     """Kubectl shows the first two."""
     outcomes = [CASES[0][0], CASES[6][0], CASES[4][0]]
     assert notation.metrics(outcomes) == "cpu: 63%/60%, 80/15 + 1 more..."
@@ -41,8 +41,8 @@ def test_more_metrics_than_fit_are_counted() -> None:
     assert notation.metrics([]) == "<none>"
 
 
-def test_for_reading_thousandths_are_decimals() -> None:
-    """`8334m` is for programs and for kubectl's readers."""
+def test_thousandths_are_shown_as_decimals() -> None:
+    """Fields for programs keep kubectl's notation, 8334m."""
     queue = metric(MetricOutcome("queue", MetricType.EXTERNAL, THIRTY, average_value=8_334))
     assert (current_decimal(queue), target_decimal(queue)) == ("8.33", "30")
     assert (queue.current, queue.target) == ("8334m", "30")

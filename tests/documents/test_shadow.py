@@ -1,4 +1,4 @@
-"""A dry run's shadow in everything that is shown of an autoscaler."""
+"""How a dry run's shadow is shown."""
 
 from datetime import timedelta
 
@@ -32,7 +32,7 @@ def record(one: SimulatedTarget, load: int, after: float = 15) -> Record:
     return Record(one.autoscaler, made, one.observed, one.before)
 
 
-def told(one: SimulatedTarget, load: int, after: float = 15) -> Explanation:
+def explained(one: SimulatedTarget, load: int, after: float = 15) -> Explanation:
     return explanation(record(one, load, after))
 
 
@@ -41,7 +41,7 @@ def summed(one: SimulatedTarget, load: int, after: float = 15) -> Summary:
     return summary("web", one.autoscaler, made, Steering(), configured=True)
 
 
-def test_the_headline_says_what_the_shadow_did() -> None:
+def test_the_headline_shows_the_change_of_the_shadow() -> None:
     one = simulated()
     assert conclusion(record(one, 60_000)) == (
         "would go from 2 to 4, but a dry run writes nothing: pods metric inflight above target"
@@ -54,54 +54,53 @@ def test_the_headline_says_what_the_shadow_did() -> None:
     )
 
 
-def test_the_headline_of_a_pause_does_not_say_that_the_shadow_followed() -> None:
+def test_a_paused_shadow_stays() -> None:
     one = simulated()
     one.history = replace(one.history, steering=Steering(Pause(Direction.OUT, "ann", "sale", NOW, None)))
     said = conclusion(record(one, 60_000))
     assert said.startswith("the target's size is 2; its shadow stays at 2, although 4 is wanted: paused by ann")
 
 
-def test_the_first_sentence_has_both_sizes() -> None:
+def test_the_first_sentence_shows_both_sizes() -> None:
     one = simulated()
-    assert told(one, 60_000).lines[0] == "The target's size is 2; its shadow's was 2 and is 4 now. (dry run)"
+    assert explained(one, 60_000).lines[0] == "The target's size is 2; its shadow's was 2 and is 4 now. (dry run)"
     one.cycle(60_000)
-    assert told(one, 60_000, after=60).lines[0] == "The target's size is 2; its shadow's is 6 and stays. (dry run)"
+    assert explained(one, 60_000, after=60).lines[0] == "The target's size is 2; its shadow's is 6 and stays. (dry run)"
 
 
-def test_a_failed_metric_keeps_the_shadow() -> None:
+def test_a_shadow_stays_while_its_metric_fails() -> None:
     one = simulated()
     made = one.cycle({0: MetricError("no answer")})
     first, *_ = explanation(Record(one.autoscaler, made, one.observed, one.before)).lines
     assert first == "The target's size is 2; its shadow's is 2 and stays, as its metric has no value. (dry run)"
 
 
-def test_thresholds_are_those_of_the_shadows_size() -> None:
-    """An average of 11 on four instances, and not of two."""
+def test_thresholds_are_for_the_size_of_the_shadow() -> None:
+    """They are for four instances, not for two."""
     one = simulated()
     one.cycle(40_000)
-    document = told(one, 40_000, after=60)
+    document = explained(one, 40_000, after=60)
     (found,) = document.metrics
     assert (document.current, document.shadow, found.proposal) == (2, 4, 4)
     assert found.thresholds is not None
     assert (found.thresholds.above, found.thresholds.below) == (11.0, 7.501)
 
 
-def test_what_would_move_it_is_told_as_of_a_live_one() -> None:
-    """`A dry run writes nothing` was true of the target, and the shadow moves."""
+def test_the_next_change_of_a_shadow_is_predicted() -> None:
     one = simulated()
     one.cycle(40_000)
-    out, _ = told(one, 40_000, after=60).ways
+    out, _ = explained(one, 40_000, after=60).ways
     assert out.text == "To scale out it takes average inflight above 11; at the earliest to 5 in 15s."
 
 
-def test_samples_that_were_read_are_the_targets() -> None:
+def test_samples_are_those_of_the_target() -> None:
     one = simulated()
     one.cycle(40_000)
-    (found,) = told(one, 40_000, after=60).metrics
+    (found,) = explained(one, 40_000, after=60).metrics
     assert (found.samples.read, found.samples.ready) == (2, 4)
 
 
-def test_the_list_has_both_sizes_marked() -> None:
+def test_the_list_shows_both_sizes() -> None:
     one = simulated()
     one.cycle(40_000)
     found = summed(one, 40_000, after=60)
@@ -109,15 +108,15 @@ def test_the_list_has_both_sizes_marked() -> None:
     assert Row.of(found).cells[5] == "2 (shadow 4)"
 
 
-def test_the_direction_is_the_shadows() -> None:
-    """The target is larger; what was decided is more than the shadow had."""
+def test_the_direction_is_that_of_the_shadow() -> None:
+    """The target is larger than both sizes."""
     one = simulated()
     one.cycle(60_000)
     one.resize(9)
     assert summed(one, 90_000).direction is Direction.OUT
 
 
-def test_without_a_shadow_nothing_is_said_of_one() -> None:
+def test_a_dry_run_without_a_shadow_shows_none() -> None:
     one = simulated()
     one.autoscaler = replace(one.autoscaler, options=replace(one.autoscaler.options, shadow=False))
     found = summed(one, 60_000)
@@ -125,7 +124,7 @@ def test_without_a_shadow_nothing_is_said_of_one() -> None:
     assert Row.of(found).cells[5] == "2"
 
 
-def test_a_dry_run_does_not_say_that_it_has_just_changed_the_size() -> None:
+def test_the_page_says_that_a_dry_run_writes_nothing() -> None:
     found = summed(simulated(), 60_000)
     assert meaning(found) == "It would have changed the size just now; a dry run writes nothing"
 
@@ -138,7 +137,7 @@ def test_a_target_that_may_hide_demand_is_marked() -> None:
     assert "more may be asked for than shows" in str(found.problem)
 
 
-def test_a_would_be_rescale_has_its_direction() -> None:
+def test_the_event_of_a_dry_run_has_a_direction() -> None:
     (happened,) = simulated().cycle(60_000).events
     assert happened.direction is Direction.OUT
 
@@ -157,7 +156,7 @@ def test_a_chart_shows_the_shadow_beside_the_target() -> None:
     assert first.split()[1:4] == ["2", "2", "4"]
 
 
-def test_a_thinned_chart_keeps_the_turns_of_the_shadow() -> None:
+def test_a_thinned_chart_keeps_the_changes_of_the_shadow() -> None:
     rows = [
         SeriesRow(NOW + timedelta(seconds=place), 2, 6, 1, 9, dry_run=True, metrics=(), shadow=2 if place < 31 else 6)
         for place in range(100)
@@ -167,7 +166,7 @@ def test_a_thinned_chart_keeps_the_turns_of_the_shadow() -> None:
     assert document.points[1].at == NOW + timedelta(seconds=31)
 
 
-def test_a_shadow_that_moves_is_news_for_the_log() -> None:
+def test_a_change_of_the_shadow_is_logged() -> None:
     one = simulated()
     before = one.cycle(20_000)
     assert not differs(before, one.cycle(20_000))

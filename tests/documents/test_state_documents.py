@@ -1,4 +1,4 @@
-"""Documents from a real state."""
+"""Documents that are made from a real state."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -39,7 +39,7 @@ def lived(state: State) -> Recorded:
 
 
 def test_every_recorded_cycle_can_be_decided_again(state: State) -> None:
-    """Of what was seen and remembered, nothing is missing and nothing is added."""
+    """The state keeps exactly what the decision was made from."""
     life = lived(state)
     records = list(state.archive.records("web"))
     assert len(records) == 12
@@ -51,15 +51,15 @@ def test_every_recorded_cycle_can_be_decided_again(state: State) -> None:
     assert records[-1].decision.now == life.now
 
 
-def test_the_state_is_explained_the_same_beside_a_daemon_and_without_one(state: State, tmp_path: Path) -> None:
+def test_an_explanation_is_the_same_with_and_without_a_daemon(state: State, tmp_path: Path) -> None:
     life = lived(state)
     told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
     with Archive.open_archive(None, tmp_path) as archive:
         assert StateDocuments(archive, None).explanation("web") == told
 
 
-def test_decisions_about_another_target_have_no_say(state: State) -> None:
-    """Pointed elsewhere, an autoscaler starts fresh: what it remembered of the old target is not what holds it."""
+def test_a_new_target_starts_without_history(state: State) -> None:
+    """The windows and policies of the old target do not apply to it."""
     life = lived(state)
     life.autoscaler = replace(life.autoscaler, target=TargetRef("fleet", "other"))
     life.size = 2
@@ -70,7 +70,7 @@ def test_decisions_about_another_target_have_no_say(state: State) -> None:
     assert (inward.size, inward.next_size) == (1, None)
 
 
-def test_one_that_is_configured_and_was_never_decided_about_is_known(state: State) -> None:
+def test_a_configured_autoscaler_without_decisions_is_known(state: State) -> None:
     documents = StateDocuments(state.archive, [scaler(CPU_60)])
     assert documents.autoscaler("web", NOW).summary.last_decision is None
     assert documents.history("web", NOW, NOW).points == ()
@@ -78,22 +78,22 @@ def test_one_that_is_configured_and_was_never_decided_about_is_known(state: Stat
         documents.explanation("web")
 
 
-def test_one_that_left_the_configuration_shows_what_it_was(state: State) -> None:
+def test_a_removed_autoscaler_shows_its_last_configuration(state: State) -> None:
     life = lived(state)
     found = StateDocuments(state.archive, []).autoscaler("web", life.now)
     assert not found.summary.configured
     assert found.spec.maximum == 10
 
 
-def test_an_unknown_name_is_told(state: State) -> None:
+def test_an_unknown_name_is_an_error(state: State) -> None:
     documents = StateDocuments(state.archive, [])
-    with pytest.raises(UnknownAutoscaler, match="'nobody'"):
-        documents.autoscaler("nobody", NOW)
+    with pytest.raises(UnknownAutoscaler, match="'other'"):
+        documents.autoscaler("other", NOW)
     with pytest.raises(UnknownAutoscaler):
-        documents.explanation("nobody")
+        documents.explanation("other")
 
 
-def test_events_come_from_the_newest_in_pages(state: State) -> None:
+def test_pages_of_events_begin_with_the_newest(state: State) -> None:
     life = lived(state)
     documents = StateDocuments(state.archive, [life.autoscaler])
     everything = documents.events("web", None).events
@@ -107,8 +107,8 @@ def row(minute: int, size: int) -> SeriesRow:
     return SeriesRow(NOW + timedelta(minutes=minute), size, size, 1, 10, False, ())
 
 
-def test_a_long_history_is_thinned_and_keeps_every_change_of_size() -> None:
-    """A peak of one cycle is what somebody looks for."""
+def test_a_thinned_history_keeps_every_change_of_size() -> None:
+    """A peak of one cycle is kept."""
     rows = [row(minute, 9 if minute == 777 else 3) for minute in range(2000)]
     kept = thinned(rows, 50)
     assert len(kept) == 50
@@ -118,15 +118,14 @@ def test_a_long_history_is_thinned_and_keeps_every_change_of_size() -> None:
 
 
 @pytest.mark.parametrize("most", [2, 3, 10, 99, 100, 101])
-def test_there_are_never_more_points_than_asked_for(most: int) -> None:
+def test_a_history_has_at_most_the_requested_points(most: int) -> None:
     rows = [row(minute, minute % 7) for minute in range(100)]
     kept = thinned(rows, most)
     assert len(kept) == min(most, 100)
     assert (kept[0], kept[-1]) == (rows[0], rows[-1])
 
 
-def test_a_decision_is_explained_from_those_before_it_alone(state: State) -> None:
-    """Asked for a time of the past, nothing that came later has a say."""
+def test_an_explanation_uses_only_earlier_decisions(state: State) -> None:
     life = lived(state)
     documents = StateDocuments(state.archive, [life.autoscaler])
     first: Decision = next(state.archive.records("web")).decision
@@ -136,7 +135,7 @@ def test_a_decision_is_explained_from_those_before_it_alone(state: State) -> Non
 
 
 def outage(state: State, cycles: int) -> Recorded:
-    """A queue of 25 on 3 instances; then so many cycles without an answer, every 15 seconds."""
+    """Return an autoscaler with a queue of 25 on 3 instances, then this many cycles of 15 s without an answer."""
     life = Recorded(state.ledger("fleet"), scaler(QUEUE_15, CPU_60))
     life.step(value(25_000), samples([600] * 3, life.now))
     for _ in range(cycles):
@@ -144,8 +143,7 @@ def outage(state: State, cycles: int) -> Recorded:
     return life
 
 
-def test_in_an_outage_the_last_value_and_its_age_are_told(state: State) -> None:
-    """What an operator asks first: how bad was it, and how long ago."""
+def test_in_an_outage_the_last_value_and_its_age_are_shown(state: State) -> None:
     life = outage(state, 20)
     told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
     queue, cpu = (metric.last for metric in told.metrics)
@@ -158,8 +156,8 @@ def test_in_an_outage_the_last_value_and_its_age_are_told(state: State) -> None:
     assert StateDocuments(state.archive, [life.autoscaler]).explanation("web", queue.at).metrics[0].last is None
 
 
-def test_the_last_value_is_known_after_weeks(state: State) -> None:
-    """The search begins where the outage did; a metric that fails beside one that decides is sought for a day."""
+def test_the_last_value_is_found_after_weeks(state: State) -> None:
+    """The search begins at the start of the outage; beside a working metric it covers one day."""
     life = outage(state, 1)
     life.step(MetricError("no answer"), MetricError("no answer"), after=86_400 * 20)
     told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
@@ -169,7 +167,7 @@ def test_the_last_value_is_known_after_weeks(state: State) -> None:
     assert told.metrics[0].last is None
 
 
-def test_a_metric_that_never_had_a_value_has_no_last_one(state: State) -> None:
+def test_a_metric_without_any_value_has_no_last_value(state: State) -> None:
     life = Recorded(state.ledger("fleet"), scaler(QUEUE_15))
     life.step(MetricError("no answer"))
     told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")

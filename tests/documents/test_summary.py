@@ -1,5 +1,6 @@
-"""One autoscaler in a line."""
+"""The summary of an autoscaler in the list."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -32,7 +33,7 @@ PAUSED = Steering(Pause(Direction.BOTH, "ann", "load test", NOW, None))
 
 
 def of(steering: Steering = FREE, **changes: Any) -> Summary:
-    """The line of a decision at rest, with these changes."""
+    """Return the summary of a steady decision with these changes."""
     return summary("web", scaler(CPU_60), decision(**changes), steering, configured=True)
 
 
@@ -61,8 +62,8 @@ def test_the_most_urgent_state_is_shown(found: Summary, expected: AutoscalerStat
     assert found.state is expected
 
 
-def test_a_pause_is_not_hidden_by_a_failure() -> None:
-    """An operator who repairs the metric would wait for a size that the pause keeps from being written."""
+def test_a_failing_autoscaler_also_shows_its_pause() -> None:
+    """An operator who repairs the metric must know that the size will not change."""
     assert of(PAUSED, error="no answer").states == (AutoscalerState.FAILING, AutoscalerState.PAUSED)
     assert state_words(of(PAUSED, error="no answer")) == "failing, paused"
     assert state_words(of(PAUSED)) == "paused"
@@ -76,17 +77,17 @@ def test_before_the_first_decision_the_configuration_is_shown() -> None:
     assert [metric.current for metric in found.metrics] == [None, None]
 
 
-def test_the_bounds_in_force_are_shown_and_not_the_configured_ones() -> None:
-    """An operator's override, or the target's own limits, may stand in their place."""
+def test_the_bounds_in_force_are_shown() -> None:
+    """An override or the target's limits can replace the configured ones."""
     found = of(minimum=4, maximum=7)
     assert (found.minimum, found.maximum) == (4, 7)
 
 
-def test_where_no_metric_was_read_the_configured_ones_stand_without_values() -> None:
+def test_metrics_that_were_not_read_are_shown_without_values() -> None:
     assert of(metrics=()).targets == "cpu: <unknown>/60%"
 
 
-def test_values_come_as_numbers_and_as_kubectl_writes_them() -> None:
+def test_values_are_numbers_and_texts_in_kubectls_notation() -> None:
     found = of(metrics=(cpu(63),)).metrics[0]
     assert (found.text, found.current, found.target, found.value, found.target_value) == (
         "cpu: 63%/60%",
@@ -97,7 +98,7 @@ def test_values_come_as_numbers_and_as_kubectl_writes_them() -> None:
     )
 
 
-def test_what_limits_it_is_told_in_words() -> None:
+def test_the_reason_for_a_limit_is_shown() -> None:
     trace = (
         Step("ValidMetricFound", 3, 12, "cpu"),
         Step("TooManyReplicas", 12, 10, "maxReplicas is 10"),
@@ -106,39 +107,42 @@ def test_what_limits_it_is_told_in_words() -> None:
     assert of().limited_by is None
 
 
-def test_the_most_urgent_of_the_target_s_warnings_is_its_problem() -> None:
-    """A pool that cannot start has the size that it should have, and no metric need fail: nothing else would tell."""
+def test_the_first_warning_of_the_target_is_the_problem() -> None:
+    """If workers cannot start, neither the size nor a metric shows it."""
     assert of(warnings=("worker web-3 ended", "no ports")).problem == "worker web-3 ended"
     assert of().problem is None
 
 
-def test_instances_without_a_sample_are_named() -> None:
-    """One value of five instances looks like all of theirs, and the size that follows from it is steady."""
-    found = of(metrics=(replace(cpu(), ready=1, missing=("web-2", "web-3", "web-4", "web-5")),))
+@pytest.mark.parametrize(
+    ("ready", "missing", "text", "level"),
+    [
+        (5, (), None, Level.NORMAL),
+        (4, ("web-5",), "1 of 5 instances has no sample of cpu: web-5", Level.NORMAL),
+        (
+            1,
+            ("web-2", "web-3", "web-4", "web-5"),
+            "4 of 5 instances have no sample of cpu: web-2, web-3, web-4 and 1 more",
+            Level.WARNING,
+        ),
+    ],
+)
+def test_instances_without_a_sample_are_listed(
+    ready: int, missing: Sequence[str], text: str | None, level: Level
+) -> None:
+    """After a scale-out the new instance has none until it is scraped; many without one are a warning."""
+    found = of(metrics=(replace(cpu(), ready=ready, missing=missing),))
     assert found.state is AutoscalerState.STEADY
-    assert found.unmeasured == "4 of 5 instances have no sample of cpu: web-2, web-3, web-4 and 1 more"
-    assert found.metrics[0].missing == 4
-    assert found.level is Level.WARNING
+    assert (found.unmeasured, found.level) == (text, level)
+    assert found.metrics[0].missing == len(missing)
 
 
-def test_a_few_instances_without_a_sample_are_named_and_are_no_warning() -> None:
-    """After each scale-out the new instance has none until it is scraped."""
-    found = of(metrics=(replace(cpu(), ready=4, missing=("web-5",)),))
-    assert found.unmeasured == "1 of 5 instances has no sample of cpu: web-5"
-    assert found.level is Level.NORMAL
-
-
-def test_where_each_instance_has_a_sample_nothing_is_said_of_it() -> None:
-    assert of(metrics=(replace(cpu(), ready=5),)).unmeasured is None
-
-
-def test_who_paused_it_and_why_is_told() -> None:
+def test_a_pause_shows_its_user_and_reason() -> None:
     found = of(PAUSED).steering
     assert found.pause is not None
     assert (found.pause.by, found.pause.reason, found.pause.until) == ("ann", "load test", None)
 
 
-def test_what_left_the_configuration_is_marked() -> None:
+def test_a_removed_autoscaler_is_marked() -> None:
     found = summaries(["old", "web"], {"web": scaler(CPU_60)}, {"old": decision("old"), "web": decision()}, {}, NOW)
     assert [(each.name, each.configured, each.reference) for each in found] == [
         ("old", False, "fleet/old-asg"),
@@ -147,17 +151,17 @@ def test_what_left_the_configuration_is_marked() -> None:
 
 
 def test_without_a_configuration_everything_counts_as_configured() -> None:
-    """The command line reads a state without knowing the file."""
+    """The command line may read a state without a configuration."""
     assert summaries(["old"], None, {"old": decision("old")}, {}, NOW)[0].configured
 
 
-def test_an_override_that_has_expired_is_not_shown() -> None:
+def test_an_expired_override_is_not_shown() -> None:
     expired = Steering(override=Override(2, None, "ann", "", NOW - timedelta(hours=2), NOW - timedelta(hours=1)))
     found = summaries(["web"], {"web": scaler(CPU_60)}, {}, {"web": expired}, NOW)
     assert found[0].steering.override is None
 
 
-def test_it_is_sent_in_camel_case_and_read_back() -> None:
+def test_a_list_is_sent_in_camel_case_and_read_back() -> None:
     sent = AutoscalerList(
         autoscalers=(of(PAUSED), summary("b", None, rescale("b"), Steering(), configured=False)), total=2
     )
@@ -167,14 +171,13 @@ def test_it_is_sent_in_camel_case_and_read_back() -> None:
     assert AutoscalerList.model_validate_json(text) == sent
 
 
-def test_a_newer_daemons_keys_are_passed_over() -> None:
+def test_unknown_keys_of_a_newer_daemon_are_ignored() -> None:
     known = of().model_dump(mode="json")
     assert Summary.model_validate(known | {"somethingNew": 1}) == of()
 
 
 @pytest.mark.parametrize("odd", [{"conditions": (None,)}, {"metrics": (None,)}, {"current": "many"}])
-def test_one_that_cannot_be_shown_says_so_and_leaves_the_list(odd: dict[str, Any]) -> None:
-    """The page with all the others comes up."""
+def test_a_decision_that_cannot_be_shown_does_not_affect_the_others(odd: dict[str, Any]) -> None:
     latest = {"web": decision(**odd), "fine": decision("fine")}
     found = summaries(("web", "fine"), {"web": scaler(CPU_60)}, latest, {}, NOW)
     assert [each.state for each in found] == [AutoscalerState.FAILING, AutoscalerState.STEADY]
@@ -182,8 +185,8 @@ def test_one_that_cannot_be_shown_says_so_and_leaves_the_list(odd: dict[str, Any
     assert (found[0].minimum, found[0].maximum) == (1, 100)
 
 
-def test_the_ready_are_counted() -> None:
-    """A pool whose workers crash has the size that was asked for, and not one of them works."""
+def test_ready_instances_are_counted() -> None:
+    """A pool whose workers crash has the desired size and no ready instance."""
     unready = (*instances(1), Instance("i-9", Phase.RUNNING, ready=False), Instance("i-8", Phase.PENDING, ready=None))
     leaving = Instance("i-7", Phase.RUNNING, ready=True, deleting=True)
     of_unknown_health = Instance("i-6", Phase.RUNNING, ready=None, weight=2)
@@ -193,8 +196,8 @@ def test_the_ready_are_counted() -> None:
     assert (found.ready, found.current) == (3, 5)
 
 
-def test_without_a_list_of_instances_nobody_knows_how_many_are_ready() -> None:
-    """None would be a lie in both directions."""
+def test_without_a_list_of_instances_the_ready_count_is_unknown() -> None:
+    """Both 0 and 5 would be wrong."""
     made = first_decision(scaler(QUEUE_15), state(5, ()), value(75_000))
     assert made.ready is None
     assert first_decision(scaler(QUEUE_15, minimum=0), state(0, ()), value(0)).ready == 0

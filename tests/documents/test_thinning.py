@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from autoscaler.documents.thinning import thinned_places
 
 
-def test_a_short_series_is_drawn_whole() -> None:
+def test_a_short_series_is_drawn_completely() -> None:
     assert list(thinned_places([1, 2, None], [], 3)) == [0, 1, 2]
 
 
 def test_a_peak_of_one_point_is_drawn() -> None:
-    """Thinned by taking every tenth, the moment that mattered would be gone."""
+    """Drawing every tenth point would omit it."""
     values = [1.0] * 1000
     values[333], values[666] = 9.0, 0.0
 
@@ -21,7 +21,7 @@ def test_a_peak_of_one_point_is_drawn() -> None:
     assert len(found) <= 100
 
 
-def test_of_too_many_turns_an_even_choice_stays() -> None:
+def test_of_too_many_changes_an_even_selection_is_drawn() -> None:
     found = thinned_places([None] * 1000, range(1000), 11)
 
     assert list(found) == [0, 99, 199, 299, 399, 499, 599, 699, 799, 899, 999]
@@ -32,7 +32,7 @@ def test_of_too_many_turns_an_even_choice_stays() -> None:
     st.integers(1, 60),
     st.data(),
 )
-def test_it_is_never_more_than_asked_for_and_always_in_order(
+def test_points_are_in_order_and_at_most_the_requested_number(
     values: list[float | None], most: int, data: st.DataObject
 ) -> None:
     turns = sorted(data.draw(st.sets(st.integers(0, len(values) - 1))))

@@ -1,4 +1,4 @@
-"""What a decision comes to, in a word."""
+"""The verdict on a decision: its state and level."""
 
 from autoscaler.documents.level import Level
 from autoscaler.documents.verdict import AutoscalerState, Verdict, verdict
@@ -7,8 +7,8 @@ from autoscaler.model import Held, HoldReason, Steering
 from tests.decisions import decision, rescale
 
 
-def test_what_failed_is_failing_and_a_hold_is_not() -> None:
-    """What `--once` exits with, and what is red."""
+def test_a_failure_is_failing_and_a_hold_is_not() -> None:
+    """The exit code of `--once` and the colour red depend on it."""
     failed = verdict(decision(error="target not found", outcome=TargetNotFound("gone")), Steering())
     assert (failed.state, failed.level) == (AutoscalerState.FAILING, Level.ERROR)
     held = verdict(rescale(outcome=Held(HoldReason("Deploying", "a deployment runs"))), Steering())
@@ -16,6 +16,6 @@ def test_what_failed_is_failing_and_a_hold_is_not() -> None:
     assert verdict(decision(), Steering()).level is Level.NORMAL
 
 
-def test_without_a_decision_nothing_is_known() -> None:
-    """An autoscaler that was configured just now is no failure."""
+def test_without_a_decision_the_state_is_unknown() -> None:
+    """An autoscaler that was configured just now has not failed."""
     assert verdict(None, Steering()) == Verdict(AutoscalerState.UNKNOWN, Level.NORMAL)

@@ -1,4 +1,4 @@
-"""Whatever is logged, a line is one that a terminal and a journal bear."""
+"""A log line is printable and bounded, whatever is logged."""
 
 import io
 import json
@@ -23,14 +23,14 @@ HARMLESS = "a\\x1b[2J\\x9b1m\\x7f\\x00b  c d\\ud800http://host"
 
 @pytest.fixture
 def hooks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Python does with exceptions that nobody catches is put back."""
+    """Restore what Python does with uncaught exceptions."""
     monkeypatch.setattr("threading.excepthook", threading.excepthook)
     monkeypatch.setattr("sys.excepthook", None)
 
 
 @pytest.mark.parametrize("style", [Format.JSON, Format.CONSOLE])
-def test_nothing_in_a_line_steers_a_terminal(style: Format) -> None:
-    """Keys and values, nested ones too, and the event's name."""
+def test_control_characters_in_a_line_are_escaped(style: Format) -> None:
+    """This covers keys, values, nested ones and the name of the event."""
     log, out = configured(style=style)
     keys: dict[str, Any] = {HOSTILE: HOSTILE, "nested": [{HOSTILE: [HOSTILE]}], "tuple": (HOSTILE,), "set": {HOSTILE}}
     log.warning(HOSTILE, **keys, path=Odd(HOSTILE))
@@ -46,7 +46,7 @@ def test_nothing_in_a_line_steers_a_terminal(style: Format) -> None:
 
 
 class Odd:
-    """A value of a foreign class; None: it cannot even be written out."""
+    """A value of a foreign class; with None, `str()` of it raises."""
 
     def __init__(self, text: str | None) -> None:
         self.text = text
@@ -68,8 +68,8 @@ class Odd:
         (b"\x1b", "b'\\x1b'"),
     ],
 )
-def test_a_value_that_json_does_not_know_is_a_text(value: object, shown: str) -> None:
-    """A line that fails to be written would end the thread that logs it."""
+def test_a_value_that_json_cannot_represent_is_a_text(value: object, shown: str) -> None:
+    """An exception while logging would end the thread."""
     log, out = configured()
     log.info("odd", value=value)
     assert lines(out)[0]["value"] == shown
@@ -91,7 +91,7 @@ def test_a_value_that_json_does_not_know_is_a_text(value: object, shown: str) ->
     ids=["text", "escapes", "items", "long items", "keys", "long keys", "nested", "number"],
 )
 def test_a_line_has_a_limit(style: Format, value: object) -> None:
-    """10 MB in an answer made 80 MB of log."""
+    """An answer of 10 MB once gave 80 MB of log."""
     log, out = configured(style=style)
     for _ in range(3):
         log.error("cycle_failed", error=value, other=value, last="x")
@@ -99,16 +99,15 @@ def test_a_line_has_a_limit(style: Format, value: object) -> None:
     assert len(out.getvalue().splitlines()) == 3
 
 
-def test_what_is_left_out_is_counted() -> None:
-    """Else a list looks complete."""
+def test_omitted_items_are_counted() -> None:
+    """Otherwise the list would look complete."""
     log, out = configured()
     log.info("workers_found_again", workers=[f"web-{number}" for number in range(10_000)])
     workers = lines(out)[0]["workers"]
     assert (workers[0], workers[-1], len(workers)) == ("web-0", "9900 more", 101)
 
 
-def test_a_list_within_itself_ends() -> None:
-    """Depth has a limit too."""
+def test_a_list_that_contains_itself_is_cut() -> None:
     log, out = configured()
     loop: list[Any] = []
     loop.append(loop)
@@ -117,8 +116,8 @@ def test_a_list_within_itself_ends() -> None:
 
 
 @pytest.mark.parametrize("style", [Format.JSON, Format.CONSOLE])
-def test_a_decision_about_very_many_metrics_is_a_line(style: Format) -> None:
-    """The terminal's columns read what was left of them."""
+def test_a_decision_with_many_metrics_is_one_line(style: Format) -> None:
+    """The terminal's columns read the shortened values."""
     log, out = configured(style=style)
     made = decision("web")
     keys = decisions.keys(made)
@@ -127,8 +126,8 @@ def test_a_decision_about_very_many_metrics_is_a_line(style: Format) -> None:
     assert len(out.getvalue()) < 2 * MOST_LINE_BYTES
 
 
-def test_a_librarys_hostile_message_is_cleaned_and_bounded() -> None:
-    """What botocore warns of is what AWS, or a proxy before it, said."""
+def test_a_librarys_message_is_escaped_and_bounded() -> None:
+    """A warning of botocore contains what AWS or a proxy answered."""
     _, out = configured()
     logging.getLogger("lib\x1b").warning("%s %s", HOSTILE, "x" * 10_000_000)
     (line,) = lines(out)
@@ -137,15 +136,15 @@ def test_a_librarys_hostile_message_is_cleaned_and_bounded() -> None:
     assert len(out.getvalue()) < MOST_LINE_BYTES
 
 
-def test_a_librarys_wrong_arguments_harm_nobody() -> None:
+def test_a_librarys_wrong_arguments_raise_nothing() -> None:
     """`logging` promises that logging never raises."""
     _, out = configured()
     logging.getLogger("lib").warning(*["%d of %d", "one"])
     assert lines(out)[0]["message"] == "%d of %d"
 
 
-def test_an_exception_is_logged_by_its_place_alone() -> None:
-    """Its message may be a server's, or hold a credential."""
+def test_an_exception_is_logged_without_its_message() -> None:
+    """The message may come from a server or contain a credential."""
     log, out = configured()
     try:
         int(HOSTILE)
@@ -157,8 +156,8 @@ def test_an_exception_is_logged_by_its_place_alone() -> None:
 
 
 @pytest.mark.usefixtures("hooks")
-def test_a_thread_that_fails_leaves_one_line() -> None:
-    """Python would write the traceback, message and all, to the terminal as it is."""
+def test_an_exception_in_a_thread_is_one_line() -> None:
+    """Python would print the traceback and the message."""
     log, out = configured()
     route_uncaught(log)
 
@@ -175,8 +174,8 @@ def test_a_thread_that_fails_leaves_one_line() -> None:
     assert "p@ss" not in out.getvalue()
 
 
-def test_a_plain_line_costs_little() -> None:
-    """Ten thousand autoscalers log as many lines in a cycle, and a shard has other things to do."""
+def test_ten_thousand_lines_take_less_than_two_seconds() -> None:
+    """Ten thousand autoscalers may log as many lines in a cycle."""
     keys = decisions.keys(decision("web"))
     started = process_time()
     for _ in range(10_000):
@@ -184,7 +183,7 @@ def test_a_plain_line_costs_little() -> None:
     assert process_time() - started < 2
 
 
-def test_columns_do_not_grow_with_a_name_of_a_thousand_letters() -> None:
+def test_a_long_name_does_not_widen_the_columns() -> None:
     """Every later line would be as wide."""
     out = io.StringIO()
     log = configure(style=Format.CONSOLE, stream=out)

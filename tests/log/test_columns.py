@@ -28,7 +28,7 @@ def shown(columns: Columns, event: str, level: str = "info", **keys: Any) -> str
 
 
 def test_columns_stay_aligned() -> None:
-    """They have grown to the longest that was shown."""
+    """A column is as wide as the longest value so far."""
     columns = Columns(io.StringIO())
     first = rendered(columns, decision("a-rather-long-name"))
     second = rendered(columns, decision("web"))
@@ -36,48 +36,47 @@ def test_columns_stay_aligned() -> None:
     assert first.index("ReadyForNewScale") == second.index("ReadyForNewScale")
 
 
-def test_a_decision_at_rest_fits_the_terminal() -> None:
-    """Its message is the least of it, and a wrapped line ruins the columns."""
+def test_a_steady_decision_fits_the_terminal() -> None:
+    """Its message is cut, because a wrapped line breaks the columns."""
     columns = Columns(io.StringIO())
     assert len(rendered(columns, decision("a-rather-long-name-that-takes-space"))) <= 100
 
 
-def test_a_change_shows_from_where_to_where() -> None:
-    """What one looks for first."""
+def test_a_change_shows_both_sizes() -> None:
     text = rendered(Columns(io.StringIO()), rescale(outcome=Written(5)))
     assert "▲ 3 → 5" in text
 
 
-def test_a_value_is_written_as_everywhere_else_on_the_terminal() -> None:
-    """The JSON line keeps kubectl's `9333m`; an operator compares the columns with `explain`."""
+def test_values_have_the_notation_of_explain() -> None:
+    """The JSON line keeps kubectl's `9333m`."""
     queue = MetricOutcome("queue", MetricType.PODS, MetricTarget(TargetType.AVERAGE_VALUE, 500), average_value=9_333)
     text = rendered(Columns(io.StringIO()), decision("web", metrics=(queue,)))
     assert "queue 9.33/0.5" in text
 
 
-def test_instances_without_a_sample_stand_beside_the_value() -> None:
-    """Else the value of one instance looks like that of all."""
+def test_instances_without_a_sample_are_counted_beside_the_value() -> None:
+    """Otherwise the value of one instance looks like that of all."""
     text = rendered(Columns(io.StringIO()), decision(metrics=(replace(cpu(), ready=1, missing=("i-2", "i-3")),)))
     assert "cpu 63%/60% (2 missing)" in text
 
 
-def test_a_proposal_is_told_from_a_write() -> None:
-    """A dry run wrote nothing."""
+def test_a_proposal_differs_from_a_write() -> None:
+    """A dry run writes nothing."""
     text = rendered(Columns(io.StringIO()), rescale(dry_run=True, outcome=Proposed(5)))
     assert "△ 3 → 5" in text
     assert "(dry run)" in text
 
 
-def test_a_dry_run_shows_the_targets_size_and_its_shadows() -> None:
-    """The target's does not move, whatever is decided."""
+def test_a_dry_run_shows_the_sizes_of_target_and_shadow() -> None:
+    """The target's size does not change."""
     text = rendered(Columns(io.StringIO()), rescale(dry_run=True, current=2, shadow=3, outcome=Proposed(5)))
     assert "△ 2 (3 → 5)" in text
     text = rendered(Columns(io.StringIO()), decision(dry_run=True, current=2, shadow=3))
     assert "· 2 (3)" in text
 
 
-def test_what_failed_is_marked_and_told_in_full() -> None:
-    """However narrow the terminal: the remedy stands at the end."""
+def test_a_failure_is_marked_and_its_message_complete() -> None:
+    """The message ends with the remedy."""
     made = decision(current=None, desired=None, metrics=(cpu(None),), error="x", outcome=TargetUnavailable("x"))
     told = line.keys(made) | {"message": "no answer " * 20}
     text = shown(Columns(io.StringIO()), line.EVENT, "warning", **told)
@@ -87,7 +86,6 @@ def test_what_failed_is_marked_and_told_in_full() -> None:
 
 
 def test_a_long_message_is_wrapped_under_its_column(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is room, a failure does not run across the columns either."""
     monkeypatch.setenv("COLUMNS", "160")
     told = line.keys(decision(error="x")) | {"message": "refused " * 30}
     lines = shown(Columns(io.StringIO()), line.EVENT, "warning", **told).splitlines()
@@ -97,17 +95,16 @@ def test_a_long_message_is_wrapped_under_its_column(monkeypatch: pytest.MonkeyPa
 
 
 def test_without_a_terminal_there_are_no_colours() -> None:
-    """`--log.format=console` into a file stays readable."""
+    """`--log.format=console` may be written to a file."""
     assert "\033" not in rendered(Columns(io.StringIO()), rescale(outcome=Written(5)))
 
 
-def test_another_event_is_words_and_keys() -> None:
+def test_other_events_show_their_keys() -> None:
     """The columns are for decisions."""
     text = shown(Columns(io.StringIO()), "starting", version="0.1.0", adapters=["fleet", "swarm"], broken=[])
     assert text.endswith("starting  version=0.1.0  adapters=fleet,swarm  broken=-")
 
 
-def test_a_line_that_is_no_news_says_how_often_it_was_so() -> None:
-    """Where a day of a calm autoscaler is a few lines."""
+def test_a_repeated_decision_shows_its_count() -> None:
     text = shown(Columns(io.StringIO()), line.EVENT, **line.keys(decision(conditions=())), repeated=40)
     assert text.endswith("(40 times)")

@@ -1,4 +1,4 @@
-"""Everything that logs ends in one place, in one form."""
+"""All logs are written in one place and one format."""
 
 import io
 import json
@@ -17,7 +17,7 @@ from autoscaler.target import Logger
 
 @pytest.fixture(autouse=True)
 def restored() -> Iterator[None]:
-    """The process's own logging, as pytest had it."""
+    """Restore the logging of pytest."""
     root = logging.getLogger()
     named = [logging.getLogger(name) for name in ("apscheduler.scheduler", "urllib3")]
     before = list(root.handlers), [logger.level for logger in (root, *named)]
@@ -38,8 +38,8 @@ def lines(out: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
-def test_where_there_is_no_terminal_a_line_is_json() -> None:
-    """Journald and log shippers take it apart without a pattern."""
+def test_without_a_terminal_a_line_is_json() -> None:
+    """Journald and log shippers parse it."""
     log, out = configured(style=Format.AUTO)
     log.info("ready", shards=2)
     (line,) = lines(out)
@@ -47,23 +47,23 @@ def test_where_there_is_no_terminal_a_line_is_json() -> None:
 
 
 @pytest.mark.parametrize("level", ["warning", "warn"])
-def test_below_the_level_nothing_is_logged(level: str) -> None:
-    """`--log.level=warn`, as Prometheus has it, leaves what an operator must see."""
+def test_events_below_the_level_are_not_logged(level: str) -> None:
+    """`warn` is Prometheus' name of the level."""
     log, out = configured(Level(level))
     log.info("ready")
     log.warning("tick_missed")
     assert [line["event"] for line in lines(out)] == ["tick_missed"]
 
 
-def test_a_url_with_its_parameters_stays_out_of_the_log() -> None:
-    """Urllib3 warns of a server's malformed header with the whole URL, and a token may stand in it."""
+def test_warnings_of_urllib3_are_not_logged() -> None:
+    """They contain whole URLs, which may include a token."""
     _, out = configured()
     logging.getLogger("urllib3.connection").warning("Failed to parse headers (url=http://x/query?token=%s)", "s3cr3t")
     assert out.getvalue() == ""
 
 
-def test_the_standard_librarys_log_is_routed_in() -> None:
-    """APScheduler and client libraries log there, where nobody looks."""
+def test_the_log_of_libraries_is_included() -> None:
+    """APScheduler and client libraries use it."""
     _, out = configured()
     logging.getLogger("botocore.client").warning("Connection pool is full,\ndiscarding %s", "it")
     (line,) = lines(out)
@@ -71,15 +71,15 @@ def test_the_standard_librarys_log_is_routed_in() -> None:
     assert (line["logger"], line["message"]) == ("botocore.client", "Connection pool is full, discarding it")
 
 
-def test_a_librarys_debug_log_stays_out_at_every_level() -> None:
-    """Botocore's holds signatures, urllib3's whole URLs."""
+def test_debug_logs_of_libraries_are_not_logged() -> None:
+    """Botocore's contains signatures, urllib3's whole URLs."""
     _, out = configured(Level.DEBUG)
     logging.getLogger("botocore.auth").debug("signature hunter2")
     assert out.getvalue() == ""
 
 
-def test_an_exception_in_a_librarys_log_is_named_without_its_message() -> None:
-    """No traceback, and nothing that may be a credential."""
+def test_an_exception_in_a_librarys_log_has_no_message() -> None:
+    """It may be a credential."""
     _, out = configured()
     try:
         os.environ["HUNTER2"]
@@ -91,8 +91,8 @@ def test_an_exception_in_a_librarys_log_is_named_without_its_message() -> None:
     assert "HUNTER2" not in out.getvalue()
 
 
-def test_warnings_are_routed_in() -> None:
-    """A deprecation in a client library is not stray text between JSON lines."""
+def test_python_warnings_are_included() -> None:
+    """They must not be stray text between JSON lines."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")  # the tests' own filter makes them errors
         _, out = configured()
@@ -103,7 +103,6 @@ def test_warnings_are_routed_in() -> None:
 
 
 def test_a_url_is_logged_without_its_credentials() -> None:
-    """Whoever wrote the line."""
     log, out = configured()
     log.error("cycle_failed", error="cannot connect to postgresql://user:hunter2@db/autoscaler, or http://tok@x/")
     assert lines(out)[0]["error"] == "cannot connect to postgresql://db/autoscaler, or http://x/"

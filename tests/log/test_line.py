@@ -1,4 +1,4 @@
-"""The decision's line in the log."""
+"""The log line of a decision."""
 
 import io
 import json
@@ -20,8 +20,8 @@ def written_line(made: Decision) -> dict[str, object]:
     return parsed
 
 
-def test_the_keys_stand_in_the_documented_order() -> None:
-    """People read these lines too, and scripts were promised them."""
+def test_keys_are_in_the_documented_order() -> None:
+    """People and scripts read the lines."""
     parsed = written_line(decision())
     assert list(parsed) == [
         "timestamp", "level", "event", "autoscaler", "target", "current", "desired", "written", "reason", "message",
@@ -33,14 +33,13 @@ def test_the_keys_stand_in_the_documented_order() -> None:
 
 
 def test_a_dry_run_has_the_size_of_its_shadow() -> None:
-    """`current` stays the target's, and `desired` is what the shadow decided."""
+    """`current` is the target's size, and `desired` the shadow's decision."""
     parsed = written_line(decision(dry_run=True, current=2, shadow=4, desired=6))
     assert list(parsed)[-2:] == ["dry_run", "shadow"]
     assert (parsed["current"], parsed["shadow"], parsed["desired"]) == (2, 4, 6)
 
 
-def test_metrics_and_conditions_are_written_as_kubectl_does() -> None:
-    """The same numbers as `kubectl get hpa` would show."""
+def test_metrics_and_conditions_have_kubectls_notation() -> None:
     parsed = written_line(decision())
     assert parsed["target"] == "fleet/web-asg"
     assert parsed["metrics"] == [{"name": "cpu", "type": "Resource", "value": "63%", "target": "60%"}]
@@ -51,14 +50,14 @@ def test_metrics_and_conditions_are_written_as_kubectl_does() -> None:
     }
 
 
-def test_a_metric_says_how_many_instances_have_no_sample_of_it() -> None:
-    """Its value is that of the others alone; where there are none the key is left out."""
+def test_a_metric_counts_instances_without_a_sample() -> None:
+    """Without such instances the key is omitted."""
     (metric,) = line.keys(decision(metrics=(replace(cpu(), ready=1, missing=("i-2", "i-3")),)))["metrics"]
     assert metric == {"name": "cpu", "type": "Resource", "value": "63%", "target": "60%", "missing": 2}
 
 
 def test_a_failed_metric_is_null_and_the_line_a_warning() -> None:
-    """An outage must be seen, and never look like zero load."""
+    """An outage must not look like zero load."""
     parsed = written_line(decision(metrics=(cpu(None),), desired=None, error="1 of 1 metrics failed"))
     assert parsed["metrics"] == [{"name": "cpu", "type": "Resource", "value": None, "target": "60%"}]
     assert parsed["level"] == "warning"
@@ -66,7 +65,7 @@ def test_a_failed_metric_is_null_and_the_line_a_warning() -> None:
 
 
 @pytest.mark.parametrize(("outcome", "size"), [(Written(5), 5), (Proposed(5), None), (Conflict("now 7"), None)])
-def test_written_is_what_was_really_written(outcome: object, size: int | None) -> None:
+def test_written_is_the_size_that_was_written(outcome: object, size: int | None) -> None:
     """A dry run's proposal is not a write."""
     assert line.keys(rescale(outcome=outcome))["written"] == size
 
@@ -84,7 +83,7 @@ def test_written_is_what_was_really_written(outcome: object, size: int | None) -
         ([], None),
     ],
 )
-def test_the_reason_is_the_condition_that_says_most(
+def test_the_reason_is_that_of_the_most_important_condition(
     conditions: list[tuple[ConditionType, bool, str]], reason: str | None
 ) -> None:
     """In the documented order: unable, inactive, limited, able."""

@@ -1,4 +1,4 @@
-"""What is said of a cycle."""
+"""What is logged of a cycle."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from tests.decisions import decision
 
 
 @pytest.mark.parametrize("odd", [{"conditions": (None,)}, {"metrics": (None,)}, {"warnings": None}])
-def test_a_decision_that_cannot_be_said_silences_no_other(odd: dict[str, Any]) -> None:
-    """Its own autoscaler counts as failing, and the log says which."""
+def test_a_decision_that_cannot_be_logged_does_not_affect_the_others(odd: dict[str, Any]) -> None:
+    """Its autoscaler counts as failing, and the log names it."""
     log = RecordingLogger()
     reporter = Reporter(log, SystemClock())
     reporter.cycle_ended(Batch([decision("first"), decision("odd", **odd), decision("last")]))
@@ -26,8 +26,8 @@ def test_a_decision_that_cannot_be_said_silences_no_other(odd: dict[str, Any]) -
     assert reporter.failed_names == ["odd"]
 
 
-def test_a_pause_that_ends_by_itself_has_a_line() -> None:
-    """As one that an operator ends has; other events have none of their own."""
+def test_the_end_of_a_pause_is_logged() -> None:
+    """The end by an operator is logged, too; other events are not."""
     log = RecordingLogger()
     ended = Event(EventType.NORMAL, Reason.PAUSE_ENDED, "the pause by ann ended by itself")
     rescaled = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, "New size: 8")

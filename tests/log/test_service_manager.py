@@ -1,4 +1,4 @@
-"""What systemd is told, on a real socket."""
+"""Messages to systemd on a real socket."""
 
 import os
 import socket
@@ -31,8 +31,8 @@ def received(listener: socket.socket) -> list[str]:
         return messages
 
 
-def test_the_life_of_a_service(notify_socket: socket.socket) -> None:
-    """As sd_notify(3) spells it."""
+def test_messages_of_start_reload_and_stop(notify_socket: socket.socket) -> None:
+    """As in sd_notify(3)."""
     clock = FakeClock()
     clock.advance(1.5)
     with closing(ServiceManager(clock)) as service:
@@ -45,17 +45,17 @@ def test_the_life_of_a_service(notify_socket: socket.socket) -> None:
 
 
 def test_a_status_is_sent_when_it_changes(notify_socket: socket.socket) -> None:
-    """It is asked for every second; in UTF-8, whatever the names in it."""
+    """The daemon sets it every second. It is UTF-8."""
     with closing(ServiceManager(FakeClock())) as service:
         for text in ("fine", "fine", "failing: größer"):
             service.status(text)
     assert received(notify_socket) == ["STATUS=fine", "STATUS=failing: größer"]
 
 
-def test_the_watchdog_is_fed_four_times_in_its_interval(
+def test_the_watchdog_is_notified_four_times_in_its_interval(
     notify_socket: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once every half is what the manual recommends; this leaves room for a busy machine."""
+    """The manual recommends twice; this allows for a busy machine."""
     monkeypatch.setenv("WATCHDOG_USEC", "8000000")
     monkeypatch.setenv("WATCHDOG_PID", str(os.getpid()))
     clock = FakeClock()
@@ -67,10 +67,10 @@ def test_the_watchdog_is_fed_four_times_in_its_interval(
 
 
 @pytest.mark.parametrize("watched", [{}, {"WATCHDOG_USEC": "8000000", "WATCHDOG_PID": "1"}])
-def test_a_watchdog_that_is_not_ours_is_not_fed(
+def test_another_processes_watchdog_is_not_notified(
     notify_socket: socket.socket, monkeypatch: pytest.MonkeyPatch, watched: dict[str, str]
 ) -> None:
-    """None is set, or another process's."""
+    """No watchdog is set, or it is that of another process."""
     for name, value in watched.items():
         monkeypatch.setenv(name, value)
     with closing(ServiceManager(FakeClock())) as service:
@@ -78,15 +78,16 @@ def test_a_watchdog_that_is_not_ours_is_not_fed(
     assert received(notify_socket) == []
 
 
-def test_workers_inherit_nothing_to_speak_with(notify_socket: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that notifies would speak for the daemon."""
+def test_workers_do_not_inherit_the_variables_of_systemd(
+    notify_socket: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker could send messages in the daemon's name."""
     monkeypatch.setenv("WATCHDOG_USEC", "8000000")
     with closing(ServiceManager(FakeClock())):
         assert not {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} & os.environ.keys()
 
 
-def test_without_systemd_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Started by hand."""
+def test_without_systemd_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
     with closing(ServiceManager(FakeClock())) as service:
         service.ready()
@@ -95,8 +96,8 @@ def test_without_systemd_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.timeout(20)
-def test_a_socket_that_nobody_reads_holds_nothing_up(notify_socket: socket.socket) -> None:
-    """A busy service manager was waited for, and behind it every shard's watchdog."""
+def test_a_socket_that_is_not_read_does_not_block(notify_socket: socket.socket) -> None:
+    """A busy service manager once delayed every shard's watchdog."""
     clock = FakeClock()
     with closing(ServiceManager(clock)) as service:
         for number in range(1_000):
@@ -109,8 +110,8 @@ def test_a_socket_that_nobody_reads_holds_nothing_up(notify_socket: socket.socke
 
 
 @pytest.mark.timeout(20)
-def test_what_waits_for_a_reader_is_bounded(notify_socket: socket.socket) -> None:
-    """Reloads go on while nobody reads."""
+def test_unsent_messages_are_limited(notify_socket: socket.socket) -> None:
+    """Reloads go on while systemd does not read."""
     with closing(ServiceManager(FakeClock())) as service:
         for _ in range(1_000):
             service.reloading()

@@ -1,4 +1,4 @@
-"""docs/metrics-reference.md, from the metrics: `python -m tests.metrics.reference > docs/metrics-reference.md`."""
+"""Generates docs/metrics-reference.md: `python -m tests.metrics.reference > docs/metrics-reference.md`."""
 
 from prometheus_client import Metric
 
@@ -15,7 +15,7 @@ Generated from the program's help texts. [metrics.md](metrics.md) explains the l
 
 
 def reference() -> str:
-    """The whole page, sorted by name."""
+    """Return the page, sorted by name."""
     rows = sorted(
         f"| `{name(metric)}` | {metric.type} | {', '.join(f'`{label}`' for label in labels(metric))} "
         f"| {metric.documentation} |\n"
@@ -26,12 +26,12 @@ def reference() -> str:
 
 
 def name(metric: Metric) -> str:
-    """As Prometheus stores it."""
+    """Return the name that Prometheus stores."""
     return metric.name + ("_total" if metric.type == "counter" else "")
 
 
 def labels(metric: Metric) -> list[str]:
-    """Of all of its series."""
+    """Return the labels of all series of a metric."""
     if not metric.samples:
         raise AssertionError(f"{metric.name} has no series in tests.metrics.exposed")
     return sorted({label for sample in metric.samples for label in sample.labels} - {"le"})

@@ -1,4 +1,4 @@
-"""Each adapter call is timed and otherwise unchanged."""
+"""A metered adapter times each call and changes nothing else."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -43,7 +43,7 @@ class FakeAnnouncer(FakeAdapter):
         self._work()
 
 
-class Told:
+class RecordingMeter:
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, float, list[BaseException]]] = []
 
@@ -55,7 +55,7 @@ class Told:
 
 class Bench:
     def __init__(self, kind: type[FakeAdapter] = FakeAdapter) -> None:
-        self.clock, self.told = FakeClock(), Told()
+        self.clock, self.told = FakeClock(), RecordingMeter()
         self.inner = kind(self.clock)
         self.adapter: Adapter = metered("fleet", self.inner, self.told, self.clock)
 
@@ -68,8 +68,8 @@ def test_an_observation_is_counted_with_its_failed_targets() -> None:
     assert bench.told.calls == [("fleet", "observe", 2.0, [gone])]
 
 
-def test_an_observation_that_is_raised_failed_for_all_of_its_targets() -> None:
-    """A raised error concerns all targets, as the contract says."""
+def test_an_observation_that_raises_fails_for_all_its_targets() -> None:
+    """As the contract says."""
     bench = Bench()
     bench.inner.fails = error = TargetUnavailable("down")
     with pytest.raises(TargetUnavailable):
@@ -77,7 +77,7 @@ def test_an_observation_that_is_raised_failed_for_all_of_its_targets() -> None:
     assert bench.told.calls == [("fleet", "observe", 2.0, [error, error])]
 
 
-def test_an_answer_of_another_kind_is_left_to_who_asked() -> None:
+def test_an_invalid_answer_is_passed_on() -> None:
     """Foreign code may return anything; the observer reports it."""
     bench = Bench()
     bench.inner.states = None  # type: ignore[assignment]  # as a broken adapter does
@@ -98,7 +98,7 @@ def test_a_write_is_counted_whatever_its_outcome(error: Exception | None) -> Non
     assert bench.told.calls == [("fleet", "scale", 2.0, [error] if error else [])]
 
 
-def test_an_adapter_announces_when_it_did_before() -> None:
+def test_a_metered_adapter_announces_only_if_the_adapter_does() -> None:
     """The actuator checks whether an adapter announces."""
     assert not isinstance(Bench().adapter, Announces)
     bench = Bench(FakeAnnouncer)

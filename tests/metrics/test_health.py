@@ -118,14 +118,13 @@ def test_a_wrong_query_does_not_make_a_prometheus_fail() -> None:
     assert known.source.last_success is not None
 
 
-def test_a_prometheus_that_is_late_with_everything_fails() -> None:
-    """A query that is late in the search is not an answer."""
+def test_a_prometheus_that_answers_no_query_in_time_fails() -> None:
     known = Known()
     known.health.queried("default", NoAnswer("did not answer within 5 s"))
     assert known.source.level is Level.ERROR
 
 
-def test_a_source_says_which_of_its_queries_are_asked_alone() -> None:
+def test_a_source_lists_the_queries_that_are_sent_alone() -> None:
     """At most twenty are listed, with the number of all."""
     known = Known()
     known.alone = [HEAVY, HEAVY._replace(question=Question("other", "load")), *[HEAVY] * 29]
@@ -160,7 +159,7 @@ def test_a_back_end_that_answers_for_no_target_fails() -> None:
     assert known.status.problems == ("connection fleet fails",)
 
 
-def test_what_foreign_code_raises_is_named_and_not_quoted() -> None:
+def test_an_unexpected_exception_is_shown_without_its_message() -> None:
     """Its message may contain a password; its class and place do not."""
     known = Known()
     known.health.called("fleet", 1, [ValueError("https://u:geheim@h is wrong")])
@@ -169,7 +168,7 @@ def test_what_foreign_code_raises_is_named_and_not_quoted() -> None:
     assert "geheim" not in (known.connection.error or "")
 
 
-def test_a_write_for_which_there_was_no_time_says_nothing() -> None:
+def test_a_deferred_write_does_not_count() -> None:
     """Nothing was sent, so it is neither an answer nor a failure."""
     known = Known()
     known.health.called("fleet", 1, [TargetDeferred("no time was left")])
@@ -189,14 +188,13 @@ def test_a_shard_that_hangs_is_a_warning_and_all_of_them_an_error() -> None:
     assert known.status.problems == ("connection fleet hangs",)
 
 
-def test_what_shards_count_is_shown() -> None:
-    """Missed ticks and superseded shards since the start."""
+def test_missed_ticks_and_superseded_shards_are_shown() -> None:
     known = Known()
     assert (known.connection.missed_ticks, known.connection.superseded) == (2, 1)
 
 
-def test_the_last_cycle_is_that_of_the_shard_where_it_is_oldest() -> None:
-    """Otherwise a shard that hangs would hide behind the others. Cycles from before a reload do not count."""
+def test_the_last_cycle_is_the_oldest_of_all_shards() -> None:
+    """Otherwise a hung shard would be invisible. Cycles from before a reload do not count."""
     known = Known()
     first, second = (ShardName("fleet", number, 2) for number in (1, 2))
     for shard in (first, second, second):
@@ -208,7 +206,7 @@ def test_the_last_cycle_is_that_of_the_shard_where_it_is_oldest() -> None:
     assert known.connection.last_cycle == NOW + timedelta(seconds=3)
 
 
-def test_a_refused_reload_is_told_until_one_succeeds() -> None:
+def test_a_refused_reload_is_shown_until_one_succeeds() -> None:
     """The previous configuration stays in force, which otherwise looks normal."""
     known = Known()
     known.health.reload_failed(["a.yaml:3:1: it is wrong", "a.yaml:4:1: this too"])
@@ -221,7 +219,7 @@ def test_a_refused_reload_is_told_until_one_succeeds() -> None:
     assert known.status.problems == ()
 
 
-def test_what_left_the_configuration_is_forgotten() -> None:
+def test_the_health_of_removed_servers_is_forgotten() -> None:
     """A source that returns under its old name starts again."""
     known = Known()
     known.health.queried("default", REFUSED)
@@ -231,7 +229,7 @@ def test_what_left_the_configuration_is_forgotten() -> None:
     assert (known.source.level, known.source.error) == (Level.NORMAL, None)
 
 
-def test_an_error_that_cannot_be_read_costs_no_call() -> None:
+def test_an_error_whose_message_raises_is_shown() -> None:
     """An adapter may raise its own class, whose message may run any code."""
 
     class Odd(TargetUnavailable):

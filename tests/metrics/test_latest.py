@@ -1,4 +1,4 @@
-"""A few series for each autoscaler, from its latest decision."""
+"""The series of each autoscaler, from its latest decision."""
 
 from datetime import timedelta
 from itertools import pairwise
@@ -30,7 +30,7 @@ from tests.replaced import replace
 
 
 def test_sizes_and_bounds_are_the_latest_decisions() -> None:
-    """HPA's desired replicas, and what kube-state-metrics adds to it."""
+    """The names are those of the HPA and kube-state-metrics."""
     shown = Shown()
     shown.ended(decision(current=3, desired=5, minimum=2, maximum=20))
     names = ("current_replicas", "desired_replicas", "min_replicas", "max_replicas")
@@ -67,10 +67,10 @@ def test_a_target_that_cannot_be_read_has_no_size() -> None:
         ),
     ],
 )
-def test_a_metric_is_shown_in_its_own_unit_beside_its_target(
+def test_a_metric_and_its_target_are_in_base_units(
     metric: MetricOutcome, target_type: str, value: float, target: float
 ) -> None:
-    """Prometheus has base units: ratios instead of percents, units instead of thousandths."""
+    """Ratios instead of percentages, units instead of thousandths."""
     shown = Shown()
     shown.ended(decision(metrics=(metric,)))
     labels = {"autoscaler": "web", "metric": metric.name, "metric_type": metric.type.value, "target_type": target_type}
@@ -100,7 +100,7 @@ def test_the_share_of_instances_without_a_sample_is_shown() -> None:
     assert shown.value("metric_missing_ratio", **series) == 0
 
 
-def test_a_metric_on_its_fallback_has_a_series_while_it_is() -> None:
+def test_an_active_fallback_has_a_series() -> None:
     """The metric also counts as failed: a fallback must not hide an outage."""
     shown = Shown()
     shown.ended(decision(metrics=(replace(cpu(None), proposal=4), cpu()), error="no answer"))
@@ -112,7 +112,7 @@ def test_a_metric_on_its_fallback_has_a_series_while_it_is() -> None:
     assert shown.series("metric_fallback_active") == []
 
 
-def test_a_brake_that_is_configured_has_a_series_of_0_or_1() -> None:
+def test_a_configured_brake_has_a_series_of_0_or_1() -> None:
     """An alert on a brake must see it change from 0 to 1."""
     shown = Shown()
     shown.configure(scaler(brakes=Brakes(UnfulfilledBrake(), LossBrake())), scaler("api"))
@@ -125,14 +125,14 @@ def test_a_brake_that_is_configured_has_a_series_of_0_or_1() -> None:
     assert shown.value("brake_active", autoscaler="web", brake="loss") == 0
 
 
-def test_metrics_of_one_name_stay_apart() -> None:
+def test_metrics_of_the_same_name_are_numbered() -> None:
     """Prometheus drops one of two series with equal labels without a message in the daemon's log."""
     shown = Shown()
     shown.ended(decision(metrics=(cpu(10), cpu(20), cpu(30))))
     assert [labels["metric"] for labels in shown.series("metric_value")] == ["cpu", "cpu#2", "cpu#3"]
 
 
-def test_a_condition_says_its_reason() -> None:
+def test_a_condition_has_its_reason_as_a_label() -> None:
     """`at max` is ScalingLimited with the reason TooManyReplicas, not a rate limit."""
     shown = Shown()
     shown.ended(decision())
@@ -151,7 +151,7 @@ def test_a_failed_cycle_leaves_the_time_of_the_last_success() -> None:
     assert shown.value("last_success_timestamp_seconds", autoscaler="web") == NOW.timestamp()
 
 
-def test_only_what_was_written_is_a_rescale() -> None:
+def test_only_written_sizes_count_as_rescales() -> None:
     """Flapping is counted by written sizes, not by desired ones."""
     shown = Shown()
     shown.ended(rescale(size=5, outcome=Written(5)))
@@ -161,7 +161,7 @@ def test_only_what_was_written_is_a_rescale() -> None:
     assert shown.value("rescales_total", autoscaler="web", action="scale_down") == 1
 
 
-def test_a_ramp_changes_direction_once_however_many_steps_it_takes() -> None:
+def test_a_ramp_of_many_steps_changes_direction_once() -> None:
     """Two ordinary ramps are not flapping."""
     shown = Shown()
 
@@ -177,7 +177,7 @@ def test_a_ramp_changes_direction_once_however_many_steps_it_takes() -> None:
     assert directions(5, 6, 5, 6) == 6
 
 
-def test_unmatched_samples_are_counted_beyond_those_that_are_named() -> None:
+def test_all_unmatched_samples_are_counted() -> None:
     """A decision names only the first unmatched samples of many."""
     shown = Shown()
     few = replace(cpu(), unmatched=('instance="a"',))
@@ -186,7 +186,7 @@ def test_unmatched_samples_are_counted_beyond_those_that_are_named() -> None:
     assert shown.value("unmatched_samples", autoscaler="web") == 1 + 38
 
 
-def test_steering_shows_while_it_is_in_force() -> None:
+def test_a_pause_has_a_series_while_it_is_in_force() -> None:
     """The age of a pause shows that it was forgotten."""
     shown = Shown()
     pause, override = Pause(Direction.IN, "ann", "sale", NOW, None), Override(5, None, "ann", "sale", NOW, None)
@@ -196,7 +196,7 @@ def test_steering_shows_while_it_is_in_force() -> None:
     assert shown.series("paused") == []
 
 
-def test_an_autoscaler_that_is_configured_has_series_before_its_first_cycle() -> None:
+def test_an_autoscaler_has_series_before_its_first_cycle() -> None:
     """An autoscaler whose shard never reaches it must be visible."""
     shown = Shown("web", "api")
     assert shown.value("autoscalers") == 2
@@ -205,7 +205,7 @@ def test_an_autoscaler_that_is_configured_has_series_before_its_first_cycle() ->
     assert shown.value("sync_period_seconds", autoscaler="api") == 15
 
 
-def test_an_autoscaler_that_was_removed_has_no_series() -> None:
+def test_a_removed_autoscaler_has_no_series() -> None:
     """This also holds when its last cycle ends after the reload."""
     shown = Shown("web", "api")
     shown.ended(decision("web"), decision("api"))
@@ -215,7 +215,7 @@ def test_an_autoscaler_that_was_removed_has_no_series() -> None:
         assert {labels["autoscaler"] for labels in shown.series(metric)} == {"api"}
 
 
-def test_a_reload_forgets_nothing_of_those_that_stay() -> None:
+def test_a_reload_keeps_the_series_of_other_autoscalers() -> None:
     """Counters that return to 0 at each reload would count twice."""
     shown = Shown()
     shown.ended(rescale(outcome=Written(5)))
@@ -225,7 +225,7 @@ def test_a_reload_forgets_nothing_of_those_that_stay() -> None:
     assert [labels["dry_run"] for labels in shown.series("info")] == ["true"]
 
 
-def test_one_that_was_pointed_at_another_target_begins_anew() -> None:
+def test_a_new_target_starts_without_series() -> None:
     """The old target's size says nothing about the new one."""
     shown = Shown()
     shown.ended(decision())
@@ -235,7 +235,7 @@ def test_one_that_was_pointed_at_another_target_begins_anew() -> None:
 
 
 @pytest.mark.parametrize("odd", [{"conditions": (None,)}, {"metrics": (None,)}, {"steering": None}])
-def test_a_decision_that_cannot_be_shown_takes_no_others_series(odd: dict[str, Any]) -> None:
+def test_a_decision_that_cannot_be_shown_does_not_affect_the_others(odd: dict[str, Any]) -> None:
     """Without /metrics, no alert would fire."""
     shown = Shown("first", "odd", "last")
     shown.ended(decision("first"), decision("odd", **odd), decision("last"))
@@ -244,8 +244,8 @@ def test_a_decision_that_cannot_be_shown_takes_no_others_series(odd: dict[str, A
         assert shown.value("condition", autoscaler=name, condition="AbleToScale", reason="ReadyForNewScale") == 1
 
 
-def test_labels_are_one_series_of_those_that_have_any() -> None:
-    """To route alerts by: `… * on (autoscaler) group_left (label_team) autoscaler_labels`."""
+def test_labels_of_an_autoscaler_are_one_series() -> None:
+    """For routing alerts: `… * on (autoscaler) group_left (label_team) autoscaler_labels`."""
     shown = Shown()
     labels = (("a.b", "1"), ("a_b", "2"), ("example.org/team", "shop"))
     shown.configure(replace(scaler("web"), labels=labels), scaler("job"))

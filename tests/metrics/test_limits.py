@@ -4,7 +4,7 @@ from autoscaler.model import ConnectionLimits, ShardName
 from tests.metrics.exposed import LIMITS, Shown, scaler
 
 
-def test_the_last_cycle_of_a_connection_says_how_far_its_limits_are_used() -> None:
+def test_the_use_of_limits_is_that_of_the_last_cycle() -> None:
     """Each shard's cycle sees the whole connection."""
     shown = Shown()
     shown.configure(scaler(), limits=LIMITS)
@@ -16,7 +16,7 @@ def test_the_last_cycle_of_a_connection_says_how_far_its_limits_are_used() -> No
     assert shown.value("total_size", adapter="fleet") == 17
 
 
-def test_a_connection_without_limits_has_no_series_of_them() -> None:
+def test_a_connection_without_limits_has_no_series() -> None:
     """A connection that loses its limits loses the series, so that no alert remains."""
     shown = Shown()
     names = ("removal_budget_left", "total_size", "total_size_limit")

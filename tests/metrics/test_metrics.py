@@ -45,9 +45,7 @@ BOUNDS_CONFLICT = (condition(ConditionType.ABLE_TO_SCALE, "BoundsConflict", stat
         (decision(error="no size is allowed", conditions=BOUNDS_CONFLICT), "none", "spec"),
     ],
 )
-def test_a_reconciliation_is_counted_by_what_was_written_and_who_can_mend_it(
-    made: Decision, action: str, error: str
-) -> None:
+def test_a_reconciliation_is_counted_by_action_and_kind_of_error(made: Decision, action: str, error: str) -> None:
     """The labels are HPA's, so its dashboards and alerts apply. A dry run has written nothing."""
     shown = Shown()
     shown.ended(made)
@@ -63,7 +61,7 @@ def test_autoscalers_without_a_decision_are_failed_reconciliations() -> None:
     assert shown.value("reconciliations_total", action="none", error="internal") == 2
 
 
-def test_a_metric_computation_is_counted_by_what_that_metric_alone_asks_for() -> None:
+def test_a_metric_computation_is_counted_by_its_own_proposal() -> None:
     """One of two metrics may always want fewer."""
     shown = Shown()
     up = cpu()
@@ -83,7 +81,7 @@ def test_a_metric_computation_is_counted_by_what_that_metric_alone_asks_for() ->
         (Written(5), "written"),
         (Unchanged(), "unchanged"),
         (Held(HoldReason("Refreshing", "an instance refresh")), "held"),
-        (Conflict("changed by somebody else"), "conflict"),
+        (Conflict("changed by another client"), "conflict"),
         (Proposed(5), "proposed"),
         (TargetForbidden("no"), "failed"),
     ],
@@ -113,7 +111,7 @@ def test_queries_are_timed_and_their_failures_counted_by_source() -> None:
     assert shown.value("query_failures_total", prometheus="default") == 1
 
 
-def test_adapter_failures_are_counted_by_target_and_named_for_what_to_do() -> None:
+def test_adapter_failures_are_counted_by_target_and_remedy() -> None:
     """A forbidden call needs other credentials; an unavailable one needs time; a foreign exception is a bug."""
     shown = Shown()
     errors = [TargetForbidden("no"), TargetNotFound("gone"), TargetNotFound("gone too"), KeyError("bug")]
@@ -123,7 +121,7 @@ def test_adapter_failures_are_counted_by_target_and_named_for_what_to_do() -> No
         assert shown.value("adapter_failures_total", adapter="fleet", operation="observe", error=word) == count
 
 
-def test_what_can_fail_has_a_series_before_it_has_failed() -> None:
+def test_a_failure_counter_exists_before_the_first_failure() -> None:
     """rate() ignores the first failure of a series that begins with it."""
     shown = Shown()
     assert shown.value("query_failures_total", prometheus="default") == 0
@@ -131,7 +129,7 @@ def test_what_can_fail_has_a_series_before_it_has_failed() -> None:
     assert shown.value("config_reload_failures_total") == 0
 
 
-def test_a_refused_reload_shows_until_one_is_taken() -> None:
+def test_a_refused_reload_is_shown_until_one_succeeds() -> None:
     """The file differs from the running configuration; a restart would fail."""
     shown = Shown()
     started = shown.clock.now().timestamp()
@@ -162,7 +160,7 @@ def test_series_of_removed_adapters_and_sources_are_removed() -> None:
     assert {labels["adapter"] for labels in shown.series("adapter_failures_total")} == {"swarm"}
 
 
-def test_a_shard_shows_its_missed_ticks_and_whether_it_hangs() -> None:
+def test_missed_ticks_and_hung_shards_are_shown() -> None:
     """A hung call ends no cycle, so no other metric shows it."""
     shown = Shown()
     watch_shards(shown.registry, FakeShards())
@@ -180,7 +178,7 @@ def test_queries_that_are_asked_alone_are_counted_by_reason() -> None:
     assert shown.series("queries_asked_alone") == []
 
 
-def test_the_size_of_the_state_is_asked_for_once_a_minute() -> None:
+def test_the_size_of_the_state_is_queried_once_a_minute() -> None:
     """It costs queries, and several Prometheus servers may scrape."""
     shown, asked = Shown(), []
 
@@ -194,7 +192,7 @@ def test_the_size_of_the_state_is_asked_for_once_a_minute() -> None:
     assert shown.value("state_size_bytes") == 8192
 
 
-def test_a_state_that_cannot_be_read_costs_its_own_series_alone() -> None:
+def test_an_unreadable_state_removes_only_its_own_series() -> None:
     """/metrics must show the outage."""
     shown = Shown()
 
@@ -206,8 +204,8 @@ def test_a_state_that_cannot_be_read_costs_its_own_series_alone() -> None:
     assert shown.value("build_info", version="1.2.3") == 1
 
 
-def test_an_unknown_adapter_is_not_invented() -> None:
-    """A decision about a removed target counts, without an adapter of its own."""
+def test_a_removed_adapter_gets_no_series() -> None:
+    """A decision about a removed target counts, without a series of its adapter."""
     shown = Shown()
     shown.ended(decision("old", target=TargetRef("gone", "old")), shard=ShardName("gone"))
     assert shown.series("tick_duration_seconds_count") == []

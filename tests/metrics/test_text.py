@@ -1,4 +1,4 @@
-"""Prometheus can read the exposition."""
+"""Prometheus can parse the exposition."""
 
 import subprocess
 
@@ -12,7 +12,7 @@ from tests.servers.required import require
 from tools.prometheus import PrometheusNotFound, prometheus_binaries
 
 
-def test_it_says_what_the_client_library_says() -> None:
+def test_the_exposition_equals_that_of_the_client_library() -> None:
     """Families, types, help texts and series are the same."""
     registry = everything().registry
     ours, theirs = exposition(registry).decode(), generate_latest(registry).decode()
@@ -23,8 +23,7 @@ def test_it_says_what_the_client_library_says() -> None:
     assert len(still) > 30
 
 
-def test_a_label_may_hold_anything() -> None:
-    """The configuration sets names."""
+def test_a_label_may_contain_any_character() -> None:
     registry = CollectorRegistry()
     nasty = 'a"b\\c\nd\\n{e="f"}, ünïcode'
     Gauge("g", "A gauge.", ["label"], registry=registry).labels(nasty).set(1)

@@ -20,7 +20,7 @@ from autoscaler.web import Sources, WebServer, load_web_config
 from autoscaler.web.connections import Limits
 from autoscaler.web.page import pages
 from autoscaler.web.work import Work
-from tests.documents.lives import At
+from tests.documents.lives import StoppedClock
 from tests.web.shards import SoundShards
 from tests.web.unix import unix_session
 
@@ -46,7 +46,7 @@ class Daemon:
 
     state: State
     scalers: Sequence[Autoscaler]
-    clock: At = field(default_factory=At)
+    clock: StoppedClock = field(default_factory=StoppedClock)
     is_ready: bool = True
     problems: Sequence[str] = ()
     reloads: int = 0

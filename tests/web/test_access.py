@@ -12,7 +12,7 @@ from autoscaler.config.settings import Settings, WebSettings
 from autoscaler.errors import ConfigError
 from autoscaler.web import check_operators, load_web_config
 from autoscaler.web.credentials import Credentials
-from tests.documents.lives import At
+from tests.documents.lives import StoppedClock
 from tests.web.serving import Daemon, serving
 
 PAUSE = "/api/v1/autoscalers/web/pause"
@@ -129,7 +129,7 @@ def test_an_unknown_user_takes_as_long_as_the_slowest_known_one(monkeypatch: pyt
         return True
 
     users = {ANN: bcrypt.hashpw(b"x", bcrypt.gensalt(4)), "eve": bcrypt.gensalt(13) + b"." * 31}
-    known = Credentials(users, At())
+    known = Credentials(users, StoppedClock())
     monkeypatch.setattr(bcrypt, "checkpw", noting)
     assert known.check(basic(b"bob:x")) is None
     monkeypatch.undo()
@@ -246,7 +246,7 @@ def test_an_operator_who_cannot_log_in_is_an_error(config: Path) -> None:
 
 def test_different_pairs_of_name_and_password_are_remembered_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """User `a` with password `b NUL c` is not user `a NUL b` with password `c`."""
-    known = Credentials(dict.fromkeys(("a", "a\0b"), bcrypt.gensalt(4) + b"." * 31), At())
+    known = Credentials(dict.fromkeys(("a", "a\0b"), bcrypt.gensalt(4) + b"." * 31), StoppedClock())
     monkeypatch.setattr(bcrypt, "checkpw", lambda password, hashed: password == b"b\0c")
     assert known.check(basic(b"a:b\0c")) == "a"
     assert known.remembered(basic(b"a:b\0c")) == "a"

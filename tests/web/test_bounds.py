@@ -11,7 +11,7 @@ from autoscaler.bucket import TokenBucket
 from autoscaler.web.descriptors import most_connections
 from autoscaler.web.refusals import Refusals
 from autoscaler.web.work import SharedWork, TooBusy, Work
-from tests.documents.lives import At
+from tests.documents.lives import StoppedClock
 from tests.web.serving import Logged
 
 
@@ -65,7 +65,7 @@ def test_half_of_the_descriptors_are_for_scaling(
 
 
 def test_frequent_refusals_are_logged_once_a_minute() -> None:
-    clock, log = At(), Logged()
+    clock, log = StoppedClock(), Logged()
     refusals = Refusals("some_flood", clock, log)
     for _ in range(1_000):
         refusals.count(cause="many")

@@ -19,7 +19,7 @@ from tests.web.serving import Daemon, Logged, Served, serving
 from tests.web.unix import THIS_USER, unix_session
 
 PAUSE = "/api/v1/autoscalers/web/pause"
-NOBODY = 65534
+UNREACHABLE = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 
 
@@ -74,10 +74,10 @@ def test_only_the_owner_and_the_folder_s_group_can_connect(folder: Path) -> None
 @needs_root
 def test_the_socket_has_the_group_of_a_setgid_folder(folder: Path) -> None:
     """A daemon that is not in the group could not set it."""
-    os.chown(folder, -1, NOBODY)
+    os.chown(folder, -1, UNREACHABLE)
     folder.chmod(0o2750)
     control = ControlSocket(folder / "control.sock")
-    assert control.path.stat().st_gid == NOBODY
+    assert control.path.stat().st_gid == UNREACHABLE
     control.close()
 
 
@@ -86,10 +86,10 @@ def test_a_process_of_the_daemon_s_own_user_is_refused_if_the_folder_has_a_group
 ) -> None:
     """Such a process is a pool's worker. Without such a group (a daemon that was started by hand) it is an operator."""
     control = ControlSocket(folder / "control.sock")
-    monkeypatch.setattr(os, "geteuid", lambda: NOBODY)
-    assert not control.refuses(NOBODY)
+    monkeypatch.setattr(os, "geteuid", lambda: UNREACHABLE)
+    assert not control.refuses(UNREACHABLE)
     monkeypatch.setattr(os, "getegid", lambda: control.path.parent.stat().st_gid + 1)
-    assert control.refuses(NOBODY)
+    assert control.refuses(UNREACHABLE)
     assert not control.refuses(0)
     assert not control.refuses(1000)
     control.close()

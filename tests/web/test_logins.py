@@ -11,7 +11,7 @@ import pytest
 
 from autoscaler.web.credentials import Credentials
 from autoscaler.web.logins import LoginRefused, Logins
-from tests.documents.lives import At
+from tests.documents.lives import StoppedClock
 from tests.web.serving import Daemon, Logged, serving
 
 ANN = "ann"
@@ -22,7 +22,7 @@ def header(password: str, user: str = ANN) -> str:
     return "Basic " + b64encode(f"{user}:{password}".encode()).decode()
 
 
-class Ticking(At):
+class Ticking(StoppedClock):
     """A clock that advances a microsecond at each reading."""
 
     def monotonic(self) -> float:
@@ -33,8 +33,8 @@ class Ticking(At):
 class Queue:
     """Logins whose hashing waits for the test: each `hash` lets one password be hashed."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, clock: At | None = None) -> None:
-        self.clock = clock or At()
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, clock: StoppedClock | None = None) -> None:
+        self.clock = clock or StoppedClock()
         self.hashed: list[str] = []
         self._turn = threading.Semaphore(0)
         monkeypatch.setattr(bcrypt, "checkpw", self._check)

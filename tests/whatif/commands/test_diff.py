@@ -9,7 +9,7 @@ import pytest
 
 from autoscaler.config import load
 from autoscaler.errors import MetricError
-from tests.cli.scene import NOBODY, Said, Scene
+from tests.cli.scene import UNREACHABLE, Result, Scene
 from tests.documents.lives import Recorded, open_state
 from tests.web.serving import Daemon, serving
 
@@ -64,8 +64,8 @@ def online(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             yield Scene(folder, state, lives[0], lives[1], daemon, env)
 
 
-def without_daemon(scene: Scene, *arguments: str) -> Said:
-    return scene.run(*arguments, "--server", NOBODY)
+def without_daemon(scene: Scene, *arguments: str) -> Result:
+    return scene.run(*arguments, "--server", UNREACHABLE)
 
 
 @pytest.fixture

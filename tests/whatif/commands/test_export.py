@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.scene import Said, Scene
+from tests.cli.scene import Result, Scene
 from tests.whatif.commands.test_replay import candidate
 
 
@@ -86,7 +86,7 @@ def test_a_report_has_a_question_mark_for_a_lone_surrogate(offline: Scene, tmp_p
     assert "web?" in (tmp_path / "report.html").read_text()
 
 
-def reported(scene: Scene, folder: Path, number: int, **values: Any) -> Said:
+def reported(scene: Scene, folder: Path, number: int, **values: Any) -> Result:
     """`replay` of a case with other values in one of its lines, with a report."""
     file = exported(scene, folder)
     lines = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
 from autoscaler.config import load
-from tests.cli.scene import NOBODY, Said
+from tests.cli.scene import UNREACHABLE, Result
 from tests.documents.lives import Recorded, open_state
 
 CONFIGURATION = """
@@ -50,12 +50,12 @@ class Waves:
     """The time of the first cycle. The time before it would be read from Prometheus."""
     env: dict[str, str] = field(default_factory=dict)
 
-    def run(self, *arguments: str) -> Said:
+    def run(self, *arguments: str) -> Result:
         """Run a command in this process without terminal and daemon; by default since the first cycle."""
         asked = [*arguments, *(["--since", self.since] if "--since" not in arguments else [])]
         result = CliRunner().invoke(app, asked, env=self.env, prog_name="autoscaler")
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-        return Said(result.exit_code, result.stdout, result.stderr)
+        return Result(result.exit_code, result.stdout, result.stderr)
 
     def edited(self, before: str, after: str, name: str = "new.yaml") -> str:
         """A changed copy of the configuration."""
@@ -81,4 +81,4 @@ def waves(folder: Path, cycles: int = CYCLES, cpu: Callable[[int], float] = slow
         begin = life.now = datetime.now(UTC) - (cycles + 1) * timedelta(seconds=15)
         for cycle in range(cycles):
             life.cpu(round(cpu(cycle) / life.size))
-    return Waves(file, begin.isoformat(), {"STATE_DIRECTORY": str(folder / "state"), "AUTOSCALER_SERVER": NOBODY})
+    return Waves(file, begin.isoformat(), {"STATE_DIRECTORY": str(folder / "state"), "AUTOSCALER_SERVER": UNREACHABLE})

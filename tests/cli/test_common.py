@@ -1,0 +1,91 @@
+"""What several commands have in common."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.scene import Scene, ServedScene
+from tests.cli.test_check import GOOD
+
+DOCUMENTS = {
+    ("get",): "autoscalers",
+    ("describe", "web"): "autoscalers/web",
+    ("explain", "web"): "autoscalers/web/explain",
+}
+
+
+@pytest.mark.parametrize(("words", "path"), DOCUMENTS.items())
+def test_json_is_the_document_of_the_api(online: ServedScene, words: tuple[str, ...], path: str) -> None:
+    assert json.loads(online.run(*words, "-o", "json").out) == online.served.data(f"/api/v1/{path}")
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("get",), "cpu: 60%/60%"),
+        (("get", "-o", "wide"), "cpu: 60%/60%"),
+        (("get", "-o", "json"), "cpu: 60%/60%"),
+        (("describe", "web"), "ScalingActive"),
+        (("events",), "New size: 6"),
+        (("explain", "web"), "The size is 6 and stays."),
+    ],
+)
+def test_without_a_daemon_the_state_is_read(offline: Scene, words: tuple[str, ...], shown: str) -> None:
+    """Operators look most often while the daemon is down. Standard error says where the output comes from."""
+    said = offline.run(*words)
+    assert said.code == 0
+    assert said.err.splitlines()[0] == (
+        "no daemon answers at http://127.0.0.1:1 (connection refused); the following is from its state in "
+        f"{offline.folder}. If it runs, give its address with --server or $AUTOSCALER_SERVER"
+    )
+    assert shown in said.out
+
+
+@pytest.mark.parametrize("command", ["get", "describe", "explain", "history", "shadow", "events", "pause"])
+def test_an_unknown_name_is_refused_with_the_nearest(online: ServedScene, command: str) -> None:
+    said = online.run(command, "wbe")
+    assert (said.code, said.out, said.err) == (1, "", "there is no autoscaler 'wbe'; did you mean web?\n")
+
+
+@pytest.mark.parametrize("command", ["get", "describe"])
+def test_the_nearest_name_is_found_without_a_daemon(offline: Scene, command: str) -> None:
+    said = offline.run(command, "wbe")
+    assert (said.code, said.out) == (1, "")
+    assert said.err.endswith("there is no autoscaler 'wbe'; did you mean web?\n")
+
+
+@pytest.mark.parametrize("command", ["get", "describe"])
+def test_a_name_that_is_not_utf_8_is_unknown(online: ServedScene, command: str) -> None:
+    """The shell passes such a byte on as a surrogate."""
+    said = online.run(command, "web\udcff")
+    assert (said.code, said.out) == (1, "")
+    assert "there is no autoscaler 'web" in said.err
+
+
+@pytest.mark.parametrize("command", ["history", "shadow"])
+def test_since_after_until_is_refused(online: ServedScene, command: str) -> None:
+    assert online.run(command, "web", "--since", "1h", "--until", "2h").code == 2
+
+
+@pytest.mark.parametrize("command", ["--help", "check", "get"])
+def test_a_command_imports_only_what_it_needs(online: ServedScene, tmp_path: Path, command: str) -> None:
+    """Imports would take most of a command's time. Editors and hooks run `check`."""
+    (tmp_path / "good.yaml").write_text(GOOD)
+    heavy = {"sqlalchemy", "apscheduler", "starlette", "uvicorn", "boto3", "docker", "requests", "rich", "structlog"}
+    if command == "get":
+        heavy |= {"autoscaler.config", "yaml"}
+    script = (
+        "import sys\nfrom autoscaler.__main__ import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        f"print(*({heavy} & sys.modules.keys()), file=sys.stderr)"
+    )
+    words = {"--help": [], "check": [str(tmp_path / "good.yaml")], "get": ["web"]}[command]
+    ended = subprocess.run(
+        [sys.executable, "-c", script, command, *words],
+        check=True, capture_output=True, text=True, env=os.environ | online.env, timeout=60,
+    )  # fmt: skip
+    assert ended.stderr.strip() == ""
