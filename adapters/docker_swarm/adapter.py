@@ -24,6 +24,7 @@ from autoscaler.target import (
     TargetNotFound,
     TargetRef,
     TargetState,
+    TargetUnavailable,
     Unchanged,
     Written,
     nothing_written,
@@ -91,6 +92,20 @@ class DockerSwarm:
                 engine = leaving.enter_context(self._engine.session(call))
             outcome: ScaleOutcome = retrying(_scale_once, engine, target, change)
         return outcome
+
+    def try_write(self, target: TargetRef, call: Call) -> str:
+        """Update the service with a version that it cannot have. An engine that permits updates refuses the version."""
+        with self._engine.session(call) as engine:
+            service = engine.service(target.name)
+            with unavailable_if_malformed(f"service {target.name}"):
+                replicas(service)
+            try:
+                engine.update_in_vain(service)
+            except OutOfSequence:
+                return "permitted: the engine refused an update only for its version, which was wrong on purpose"
+        raise TargetUnavailable(
+            f"service {target.name}: an update with a wrong version was accepted; is a Docker engine behind `host`?"
+        )
 
 
 def _endpoint(context: AdapterContext[SwarmSettings]) -> Endpoint:

@@ -33,6 +33,10 @@ _MOST_IDS: Final = 100
 """The engine looks up each service in a task filter; for more services, listing all tasks is cheaper."""
 
 
+_NO_VERSION: Final = 2**64 - 1
+"""A service's version is an index of Swarm's log, which counts from 1; the API takes an unsigned 64-bit number."""
+
+
 class Engine:
     """The engine of one connection. It remembers the engine's API version."""
 
@@ -127,12 +131,21 @@ class EngineSession:
         with unavailable_if_malformed(f"{self._endpoint}: service {service['Spec']['Name']}"):
             spec, version = deepcopy(service["Spec"]), service["Version"]["Index"]
             spec["Mode"]["Replicated"]["Replicas"] = replicas
+        self._ask(f"setting the size of service {spec['Name']}", self._update(service, spec, version), write=True)
+
+    def update_in_vain(self, service: Raw) -> None:
+        """Post a service's own spec with a version that no service reaches. Raises OutOfSequence: nothing changed."""
+        name = service["Spec"]["Name"]
+        self._ask(f"testing an update of service {name}", self._update(service, service["Spec"], _NO_VERSION))
+
+    def _update(self, service: Raw, spec: Raw, version: int) -> Callable[[], None]:
+        with unavailable_if_malformed(f"{self._endpoint}: service {spec['Name']}"):
             url = f"{self._client.base_url}/v{self._client.api_version}/services/{service['ID']}/update"
 
         def post() -> None:
             self._client.post(url, json=spec, params={"version": version}, timeout=self._client.timeout)
 
-        self._ask(f"setting the size of service {spec['Name']}", post, write=True)
+        return post
 
     def _list(self, doing: str, call: Callable[[], Any]) -> list[Raw]:
         try:

@@ -2,6 +2,7 @@
 
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import requests
 
@@ -55,7 +56,8 @@ def refused(where: str, answer: requests.Response, *, write: bool) -> TargetErro
     status = answer.status_code
     text = f"{where}: HTTP {status}: {_message(answer)}"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return TargetForbidden(f"{text}; give the daemon access to this engine{nothing}")
+        request = f"{answer.request.method} {urlsplit(answer.request.path_url).path}"
+        return TargetForbidden(f"{text}; give the daemon access to this engine; a proxy must pass {request}{nothing}")
     if status == HTTPStatus.NOT_FOUND:
         return TargetNotFound(text + nothing)
     if status in _TRY_AGAIN:

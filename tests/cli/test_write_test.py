@@ -14,6 +14,8 @@ from autoscaler.clock import SystemClock
 from autoscaler.config import load
 from autoscaler.target.contract import RecordingLogger
 from tests.daemon.running import autoscaler, finished, write_config
+from tests.servers.docker import Engine, running_engine
+from tests.servers.faults import Fault, running_faults
 from tests.servers.nomad import NomadServer, running_nomad, service
 from tests.servers.prometheus import running_prometheus
 
@@ -103,3 +105,56 @@ def test_each_capability_that_a_nomad_token_lacks_is_named(
     less = documented("nomad.md", "hcl").replace(f'"{capability}"', '"read-logs"')
     found = write_tested(nomad_config(tmp_path, prometheus, nomad, less))
     assert f"the ACL token needs the capability {capability} in the target's namespace" in wrong(found)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    """A real engine with the service `web`."""
+    with running_engine() as running, running.service("web"):
+        yield running
+
+
+def swarm_requests() -> list[str]:
+    """The requests that a proxy before an engine must pass, as the documentation lists them."""
+    listed = re.findall(r"\b(GET|POST) +(/\S+)", (_DOCS / "docker-swarm.md").read_text())
+    return [f"{method} {path}" for method, path in listed]
+
+
+def pattern_of(requests: list[str]) -> str:
+    """Matches these requests, with or without parameters."""
+    paths = "|".join(re.sub(r"\\\*|NAME|ID", "[^/?]+", re.escape(request)) for request in requests)
+    return rf"(?:{paths})(?:\?|$)"
+
+
+def all_but(requests: list[str]) -> Fault:
+    """A proxy's refusal of all other requests."""
+    return Fault(f"^(?!{pattern_of(requests)})", 403, "not allowed here")
+
+
+def swarm_config(folder: Path, prometheus: str, url: str) -> Path:
+    section = {"type": "docker-swarm", "host": url.replace("http:", "tcp:")}
+    return write_config(folder, prometheus, [autoscaler("web", "vector(1)", "swarm")], {"swarm": section})
+
+
+def test_the_documented_requests_to_a_docker_engine_pass(tmp_path: Path, prometheus: str, engine: Engine) -> None:
+    """The service keeps its spec, its version and its tasks."""
+    before = engine.client.inspect_service("web"), engine.wait_running("web", 1)
+    with running_faults(engine.host) as proxy:
+        proxy.faults.append(all_but(swarm_requests()))
+        found = write_tested(swarm_config(tmp_path, prometheus, proxy.url))
+        assert proxy.count("^POST") == 1
+    assert not found.wrong, wrong(found)
+    assert said(found) == "permitted: the engine refused an update only for its version, which was wrong on purpose"
+    assert (engine.client.inspect_service("web"), engine.running("web")) == before
+
+
+@pytest.mark.parametrize("request_", swarm_requests())
+def test_each_request_that_a_proxy_before_the_engine_refuses_is_named(
+    tmp_path: Path, prometheus: str, engine: Engine, request_: str
+) -> None:
+    """The operator adds it to the proxy's rules."""
+    with running_faults(engine.host) as proxy:
+        proxy.faults.append(all_but([one for one in swarm_requests() if one != request_]))
+        found = write_tested(swarm_config(tmp_path, prometheus, proxy.url))
+    (named,) = re.findall(r"a proxy must pass (\S+ [^\s;]+)", wrong(found))
+    assert re.match(pattern_of([request_]), named)
