@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Settings of all tests."""
 
 import os
 import signal
@@ -11,16 +11,16 @@ from xdist.workermanage import WorkerController
 
 from tests.parallel import Units, end_processes_of, longest_first
 
-# A shell without job control starts what it puts into the background with SIGINT ignored, and every process that a
-# test starts would inherit that. The tests of Ctrl-C need what a terminal gives.
+# A shell without job control starts background processes with SIGINT ignored, and every process that a test starts
+# would inherit that. The tests of Ctrl-C need the default.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How long one example takes depends on the machine and on what else it is doing.
+# The duration of one example depends on the machine.
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
 
-# Where nobody may write bytecode, every daemon that a test starts and every worker of pytest-xdist would compile all
-# that it imports anew: a third of the unit tests' processor time.
+# Without bytecode files, every daemon that a test starts and every worker of pytest-xdist would compile all imports: a
+# third of the unit tests' CPU time.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -36,14 +36,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units:
 
 
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Two more than there are cores: much of the time is waiting for servers. The variable has its way."""
+    """Two more than there are cores: much of the time is waiting for servers. The variable overrides it."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
     return len(os.sched_getaffinity(0)) + 2
 
 
 def pytest_testnodedown(node: WorkerController, error: object | None) -> None:
-    """What a worker that died has started is ended here, for it cannot do so itself."""
+    """End the processes that a dead worker has started."""
     if error:
         terminal = node.config.pluginmanager.get_plugin("terminalreporter")
         for command in end_processes_of(node.gateway.id, node.workerinput["testrunuid"]):

@@ -1,4 +1,4 @@
-"""Decisions to show and to act on."""
+"""Decisions for tests."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -31,7 +31,7 @@ def cpu(percent: int | None = 63) -> MetricOutcome:
 
 
 def decision(name: str = "web", **changes: Any) -> Decision:
-    """One at rest: 3 replicas, and they are enough."""
+    """Return a steady decision: 3 replicas, and they are enough."""
     made = Decision(
         name=name,
         target=TargetRef("fleet", f"{name}-asg"),
@@ -54,6 +54,6 @@ def decision(name: str = "web", **changes: Any) -> Decision:
 
 
 def rescale(name: str = "web", size: int = 5, **changes: Any) -> Decision:
-    """One that is to be written."""
+    """Return a decision that is to be written."""
     change = ScaleChange(f"{name}-1", size, 3, None, "cpu resource utilization above target")
     return decision(name, desired=size, change=change, **changes)

@@ -1,4 +1,4 @@
-"""How tests run side by side (`pytest -n`): which of them stay together, which go first, and what a dead worker leaves.
+"""How tests run in parallel (`pytest -n`): which stay together, which go first, and the processes of a dead worker.
 
 A file's tests run in one worker, one after another, so that what its fixtures start is started once.
 """
@@ -17,19 +17,19 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
-    "docker": (  # one engine a machine: another would wait for its end
+    "docker": (  # one engine for each machine: another would wait for its end
         "tests/adapters/docker_swarm/",
         "tests/e2e/test_docker_swarm.py",
         "tests/cli/test_check_live.py",
         "tests/packaging/test_image.py",
         "tests/quickstart/test_docker_swarm.py",
     ),
-    "demo": ("tests/demo/",),  # two demos at once would look for their ports at the same place
-    "nomad": ("tests/adapters/nomad/",),  # the rest share what a folder's conftest starts for all of its files
+    "demo": ("tests/demo/",),  # two demos at once would choose the same ports
+    "nomad": ("tests/adapters/nomad/",),  # the files of the following folders share what their conftest starts
     "aws": ("tests/adapters/aws_asg/",),
     "browser": ("tests/browser/",),
 }
-"""What several files share that there is only one of -> where the tests of it are."""
+"""A resource that exists once -> the tests that use it."""
 
 LONGEST: Final = (
     "demo",
@@ -50,13 +50,13 @@ LONGEST: Final = (
     "tests/packaging/test_wheel.py",
     "tests/daemon/test_failures.py",
 )
-"""Units that take longest, the longest first: begun last, one of them would run alone at the end."""
+"""The units that take longest, the longest first. Otherwise one of them would run alone at the end."""
 
 _ENDED_WITHIN_SECONDS: Final = 10.0
 
 
 def unit(nodeid: str) -> str:
-    """The name of what runs as one, in one worker: a file, or what stands in `TOGETHER`."""
+    """Return the name of a unit, which runs in one worker: a file, or a name in `TOGETHER`."""
     for name, places in TOGETHER.items():
         if nodeid.startswith(places):
             return name
@@ -76,20 +76,20 @@ def longest_first(items: list[pytest.Item]) -> None:
 
 
 class Units(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist ships no types
-    """Gives each worker a unit at a time, in the order of the tests."""
+    """Gives each worker one unit at a time, in the order of the tests."""
 
     def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
         super().__init__(config, log)
-        config.option.loadscopereorder = False  # else the units with the most tests come first, which are the quickest
+        config.option.loadscopereorder = False  # otherwise the units with the most tests come first, which are quick
 
     def remove_node(self, node: WorkerController) -> str | None:
-        """The test with which the worker died, if it had one; it is not run again, the rest of its unit is."""
+        """Return the test at which the worker died, if any; it is not run again, the rest of its unit is."""
         work: dict[str, dict[str, bool]] = self.assigned_work[node]
         died_at = next((nodeid for tests in work.values() for nodeid, done in tests.items() if not done), None)
         if died_at is not None:
             work[unit(died_at)][died_at] = True
         for name in [name for name, tests in work.items() if all(tests.values())]:
-            del work[name]  # handed on, it would be an empty errand that nothing follows
+            del work[name]  # an empty unit would never be finished
         super().remove_node(node)
         return died_at
 
@@ -98,9 +98,9 @@ class Units(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist ships no
 
 
 def end_processes_of(worker: str, run: str) -> list[str]:
-    """End what a worker that died has started, however far its children have gone; returns their command lines.
+    """End the processes that a dead worker has started, and return their command lines.
 
-    They are known by what pytest-xdist puts into the environment of its workers.
+    Their environment contains the variables of pytest-xdist.
     """
     marks = {f"PYTEST_XDIST_WORKER={worker}".encode(), f"PYTEST_XDIST_TESTRUNUID={run}".encode()}
     found = {pid: _command(pid) for pid in _started_with(marks)}

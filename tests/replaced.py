@@ -1,4 +1,4 @@
-"""A value of the model with other fields, for tests, which change values of either kind."""
+"""Changes fields of a value of the model."""
 
 import dataclasses
 from typing import TypeVar
@@ -9,7 +9,7 @@ _T = TypeVar("_T")
 
 
 def replace(value: _T, /, **changes: object) -> _T:
-    """The same with these fields: of a dataclass, or of a struct, as what is made anew in each cycle is."""
+    """Return a dataclass or a struct with these fields changed."""
     if isinstance(value, msgspec.Struct):
         return msgspec.structs.replace(value, **changes)
     changed: _T = dataclasses.replace(value, **changes)  # type: ignore[type-var]  # it is a dataclass, then

@@ -1,4 +1,4 @@
-"""Pauses and overrides set in the state directly."""
+"""Sets pauses and overrides in the state directly."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Labels, and selectors over them, as Kubernetes takes them."""
+"""Labels and selectors in the syntax of Kubernetes."""
 
 import re
 from contextlib import suppress
@@ -24,7 +24,7 @@ SHOP = {"team": "shop", "tier": "web", "example.org/zone": "a", "empty": ""}
         (" team = shop ,tier!=db", True),
         ("team=mail", False),
         ("team!=mail", True),
-        ("owner!=ann", True),  # Kubernetes: what is absent has no such value
+        ("owner!=ann", True),  # Kubernetes: a missing label has another value
         ("owner=", False),
         ("empty=", True),
         ("tier in (api, web)", True),
@@ -42,8 +42,7 @@ SHOP = {"team": "shop", "tier": "web", "example.org/zone": "a", "empty": ""}
         ("in in (in)", False),
     ],
 )
-def test_a_selector_means_what_it_means_to_kubectl(text: str, fits: bool) -> None:
-    """Who has learned it there need not learn it again."""
+def test_a_selector_has_the_meaning_of_kubectl(text: str, fits: bool) -> None:
     assert Selector.parse(text).matches(SHOP) is fits
 
 
@@ -61,22 +60,22 @@ def test_a_selector_means_what_it_means_to_kubectl(text: str, fits: bool) -> Non
         ("a=b" * LONGEST_SELECTOR, f"may have {LONGEST_SELECTOR} characters, not"),
     ],
 )
-def test_another_text_is_refused_with_what_is_expected(text: str, said: str) -> None:
-    """A stop of the whole fleet must not hang on a guess."""
+def test_an_invalid_selector_is_refused_with_the_expected_form(text: str, said: str) -> None:
+    """It may be meant to pause many autoscalers."""
     with pytest.raises(SelectorError, match=re.escape(said)):
         Selector.parse(text)
 
 
 @settings(max_examples=25)
 @given(st.from_regex(PATTERN, fullmatch=True))
-def test_what_the_schema_describes_is_taken(text: str) -> None:
+def test_a_selector_that_matches_the_schema_is_accepted(text: str) -> None:
     Selector.parse(text)
 
 
 @given(st.text(st.sampled_from("aB0-_./=!,()<> \tin"), max_size=20))
 @example("a in (b)c")
 @example("tier in (web),!x")
-def test_what_the_schema_does_not_describe_is_refused(text: str) -> None:
+def test_a_selector_that_does_not_match_the_schema_is_refused(text: str) -> None:
     if re.search(PATTERN, text) is None:
         with pytest.raises(SelectorError):
             Selector.parse(text)
@@ -85,8 +84,8 @@ def test_what_the_schema_does_not_describe_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [" ", "a= ", "a in (", "a in ( ", "a ", "a=b ,", "a in (b) ,", "!", "a.", "a-"])
-def test_a_long_one_is_read_at_once(text: str) -> None:
-    """It comes from whoever may ask."""
+def test_a_long_selector_is_parsed_quickly(text: str) -> None:
+    """Every client may send one."""
     began = process_time()
     with suppress(SelectorError):
         Selector.parse((text + text[-1] * (LONGEST_SELECTOR - len(text) - 1)) + "(")
@@ -96,19 +95,19 @@ def test_a_long_one_is_read_at_once(text: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["team", "a.b-c_d", "example.org/team", "A" * 63])
-def test_a_key_that_kubernetes_takes(key: str) -> None:
+def test_a_valid_key_is_accepted(key: str) -> None:
     assert check_key(key) == key
 
 
 @pytest.mark.parametrize(
     "key", ["", "-a", "a/", "/a", "Example.org/a", "a/b/c", "A" * 64, f"{'a' * 254}/b", "a b", "ä"]
 )
-def test_a_key_that_it_does_not_take(key: str) -> None:
+def test_an_invalid_key_is_refused(key: str) -> None:
     with pytest.raises(ValueError, match="is not a valid key"):
         check_key(key)
 
 
 @pytest.mark.parametrize("value", ["-", "a b", "a/b", "v" * 64, "a\n", "ä"])
-def test_a_value_that_it_does_not_take(value: str) -> None:
+def test_an_invalid_value_is_refused(value: str) -> None:
     with pytest.raises(ValueError, match="is not a valid label value"):
         check_value(value)

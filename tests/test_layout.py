@@ -1,4 +1,4 @@
-"""Columns, ages, and words that reach a terminal."""
+"""Columns, ages and texts on a terminal."""
 
 from autoscaler.cli.tables.explanation import explanation
 from autoscaler.layout import RED, Screen, Table
@@ -6,8 +6,8 @@ from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, value
 from tests.documents.test_explain import STEP, Diary
 
 
-def test_columns_grow_with_what_comes() -> None:
-    """Rows of `--watch` stay aligned with those before."""
+def test_columns_grow_with_their_values() -> None:
+    """Rows of `--watch` stay aligned with earlier ones."""
     table = Table(("NAME", "SIZE"), Screen())
     assert table.lines([("a", "1"), ("longer", "2")]) == ["NAME     SIZE", "a        1", "longer   2"]
     assert table.row(("b", "3")) == ["b        3"]
@@ -18,28 +18,25 @@ def test_wide_characters_take_two_columns() -> None:
     assert Table(("NAME", "SIZE"), Screen()).lines([("日本", "1"), ("abcd", "2")])[1:] == ["日本   1", "abcd   2"]
 
 
-def test_the_last_column_is_wrapped_on_a_terminal_alone() -> None:
-    """A pipe gets a row a line, whatever its length."""
+def test_the_last_column_is_wrapped_only_on_a_terminal() -> None:
+    """A pipe gets one line for each row."""
     words = "one two three four five six seven"
     assert Table(("A", "TEXT"), Screen(width=34)).row(("x", words)) == ["x   one two three four five six", "    seven"]
     assert Table(("A", "TEXT"), Screen()).row(("x", words * 9)) == [f"x   {words * 9}"]
 
 
-def test_where_there_is_no_room_beside_the_text_stands_below() -> None:
-    """80 columns and long reasons."""
+def test_a_text_without_room_beside_the_columns_is_printed_below() -> None:
     table = Table(("LONG COLUMN", "TEXT"), Screen(width=34))
     assert table.row(("a" * 20, "one two three four five")) == ["a" * 20, "    one two three four five"]
     assert table.row(("a" * 20, "short")) == [f"{'a' * 20}   short"]
 
 
-def test_colours_do_not_move_columns() -> None:
-    """They take no room."""
+def test_colours_do_not_change_the_width_of_columns() -> None:
     (line,) = Table(("A", "B"), Screen(colours=True)).row(("x", "y"), (RED, ""))
     assert line == "\x1b[31mx\x1b[0m   y"
 
 
-def test_of_several_metrics_the_one_that_wins_is_marked() -> None:
-    """Of a single one there is nothing to win."""
+def test_the_winning_metric_of_several_is_marked() -> None:
     diary = Diary(scaler(QUEUE_15, CPU_60), 3)
     diary.step(value(45_000), samples([900] * 3, NOW + STEP))
     table = explanation(diary.explained(), NOW, Screen())

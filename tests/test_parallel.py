@@ -1,4 +1,4 @@
-"""Tests that run side by side must not lose one, nor leave anything running."""
+"""Parallel tests lose no test and leave no process running."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ def test_after_it():
 
 
 def command_lines() -> list[bytes]:
-    """Of every process."""
+    """Return the command line of every process."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it ended meanwhile
@@ -32,13 +32,12 @@ def command_lines() -> list[bytes]:
 
 
 def test_a_file_is_a_unit_unless_its_server_is_shared() -> None:
-    """Each of two Docker suites waits for the other's engine; side by side the second only blocks a worker."""
+    """Two Docker suites in parallel would block a worker."""
     assert unit("tests/decide/test_rules.py::test_one[a::b]") == "tests/decide/test_rules.py"
     assert unit("tests/adapters/docker_swarm/test_traps.py::test_one") == unit("tests/e2e/test_docker_swarm.py::test")
 
 
-def test_what_goes_first_and_what_stays_together_exists() -> None:
-    """A table that names what was renamed would order nothing."""
+def test_the_tests_that_the_tables_name_exist() -> None:
     places = [place for places in TOGETHER.values() for place in places]
     places += [name for name in LONGEST if name not in TOGETHER]
     assert [place for place in places if not (ROOT / place).exists()] == []
@@ -46,7 +45,7 @@ def test_what_goes_first_and_what_stays_together_exists() -> None:
 
 @pytest.mark.slow
 def test_a_worker_that_dies_fails_one_test_and_leaves_nothing_running(tmp_path: Path) -> None:
-    """The others run all the same, and the server that it had started is ended."""
+    """The other tests run, and the server that it had started is ended."""
     (tmp_path / "test_dies.py").write_text(DIES)
     (tmp_path / "test_lives.py").write_text("def test_lives():\n    pass\n")
     words = ("-m", "pytest", "-n", "2", "-p", "tests.conftest", "-p", "no:cacheprovider", f"--rootdir={tmp_path}")

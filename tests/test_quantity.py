@@ -39,7 +39,7 @@ def test_an_invalid_quantity_or_duration_names_the_expected_form() -> None:
 
 @pytest.mark.parametrize("text", ["1" * 5000, f"0.{'1' * 5000}", 10**5000, -(10**5000)], ids=range(4))
 def test_thousands_of_digits_are_not_a_quantity(text: str | int) -> None:
-    """Python raises an error of its own for more than 4,300 digits."""
+    """Python raises its own error for more than 4,300 digits."""
     with pytest.raises(QuantityError, match="is not a valid quantity"):
         parse_exact(text)
 
@@ -70,6 +70,6 @@ AGES = [
 
 
 @pytest.mark.parametrize(("seconds", "text"), AGES)
-def test_ages_are_written_as_kubectl_writes_them(seconds: float, text: str) -> None:
+def test_ages_have_kubectls_notation(seconds: float, text: str) -> None:
     """At most two units, and only significant digits."""
     assert format_age(timedelta(seconds=seconds)) == text

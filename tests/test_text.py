@@ -1,4 +1,4 @@
-"""Whatever a server says is one bounded line before anybody shows or keeps it."""
+"""Foreign text becomes one bounded line."""
 
 import time
 
@@ -19,28 +19,27 @@ from autoscaler.text import MOST_SAID_BYTES, clean, masked, plain
         ("c1\x9b2J", "c1\\x9b2J"),
     ],
 )
-def test_what_a_back_end_says_cannot_steer_a_terminal(text: str, shown: str) -> None:
+def test_control_characters_are_escaped(text: str, shown: str) -> None:
     """Task names and error messages come from outside."""
     assert clean(text) == shown
 
 
 @pytest.mark.parametrize("letter", ["a", "ü", "\U0001f600", "\x1b", "\ud800", "\u202e"])
-def test_a_long_text_is_cut_whatever_it_is_made_of(letter: str) -> None:
-    """10 MB of anything would be kept in the log, in the state and on the page."""
+def test_a_long_text_is_cut(letter: str) -> None:
+    """Otherwise 10 MB would be kept in the log, in the state and on the page."""
     said = plain(letter * 10_000_000)
     assert len(said.encode()) <= MOST_SAID_BYTES
     assert said.endswith("…")
     assert said.isprintable()
 
 
-def test_a_text_that_fits_is_whole() -> None:
-    """An ellipsis says that something is missing."""
+def test_a_text_at_the_limit_is_not_cut() -> None:
     assert plain("a" * MOST_SAID_BYTES) == "a" * MOST_SAID_BYTES
 
 
 @pytest.mark.parametrize("error", [MetricError, TargetUnavailable])
 def test_an_error_of_an_adapter_or_a_query_is_one_bounded_line(error: type[Exception]) -> None:
-    """Adapters of others quote what their back end says."""
+    """Adapters quote the answers of their back ends."""
     message = str(error("\x1b[2J\n" + "x" * 1_000_000))
     assert message.startswith("\\x1b[2J x")
     assert len(message.encode()) <= 2048
@@ -63,28 +62,28 @@ def test_an_error_of_an_adapter_or_a_query_is_one_bounded_line(error: type[Excep
     ],
 )
 def test_a_url_is_shown_without_its_credentials(text: str, shown: str) -> None:
-    """Passwords hold an @, schemes come in any case, and proxies quote one URL inside another."""
+    """Passwords may contain an @, schemes have any case, and proxies quote one URL inside another."""
     assert masked(text) == shown
     assert plain(text) == shown
 
 
 @pytest.mark.parametrize("length", [10, 900, 1100, 2030, 2040, 3000, 100_000])
 @pytest.mark.parametrize("slashes", ["//", r"\/\/", "%2F%2F"])
-def test_what_is_cut_off_lays_no_password_open(length: int, slashes: str) -> None:
-    """The @ that shows it to be one may be beyond the cut."""
+def test_a_cut_text_contains_no_password(length: int, slashes: str) -> None:
+    """The @ that marks it as a password may be beyond the cut."""
     for begin in ("", "x" * 500, "x" * 1000, "x" * 1500, "x" * 2040):
         assert "hunter" not in plain(f"{begin} http:{slashes}u:{'hunter' * (length // 6)}@host/x")
 
 
 @pytest.mark.parametrize("text", ["/", "//@", "%2F", "%2F%2Fa", r"\/", "%25", "//%2F%2F", "//a "])
-def test_a_text_made_to_be_searched_for_long_is_not(text: str) -> None:
-    """A search that grew with the square of the text would take minutes."""
+def test_masking_takes_linear_time(text: str) -> None:
+    """A quadratic search would take minutes."""
     started = time.process_time()
     masked(text * 200_000 + "@")
     assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize("error", [MetricError, TargetUnavailable])
-def test_an_error_holds_no_credentials_of_a_url(error: type[Exception]) -> None:
-    """A server may send back the URL that it was asked for, and a client library name the environment's proxy."""
+def test_an_error_contains_no_credentials_of_a_url(error: type[Exception]) -> None:
+    """Servers repeat the URL of a request, and client libraries name the proxy."""
     assert str(error("cannot connect to proxy http://u:p@ss@proxy:3128")) == "cannot connect to proxy http://proxy:3128"

@@ -1,4 +1,4 @@
-"""Times as people and programs write them."""
+"""Times in the notations of people and programs."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -26,8 +26,8 @@ def test_an_hour_may_have_one_digit(text: str) -> None:
         ("1960-01-01", datetime(1970, 1, 1, tzinfo=UTC)),
     ],
 )
-def test_a_time_of_day_is_the_last_one(text: str, expected: datetime) -> None:
-    """In the zone of the operator, unless the text names UTC, as the page's texts do."""
+def test_a_time_of_day_is_the_latest_in_the_past(text: str, expected: datetime) -> None:
+    """It is local to the operator unless the text names UTC, as the page's texts do."""
     assert parse_time(text, NOW, timezone(timedelta(hours=1))) == expected
 
 
@@ -42,20 +42,20 @@ def test_a_time_of_day_is_the_last_one(text: str, expected: datetime) -> None:
         ("Sat, 31 Jan 2026 14:30:05 +0000", 999_999),
     ],
 )
-def test_the_last_time_that_is_shown_like_a_text(text: str, microsecond: int) -> None:
-    """Shown times are cut: a decision at .6 s is found by the second that `history` shows."""
+def test_a_time_that_is_cut_selects_the_end_of_its_second(text: str, microsecond: int) -> None:
+    """A decision at .6 s is found by the second that `history` shows."""
     expected = datetime(2026, 1, 31, 14, 30, 5, microsecond, UTC)
     assert last_time(text, NOW) == expected
     assert parse_time(text, NOW) <= expected
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "25:00", "2026-13-01", "1h ago", "99999999999y", "10", "-"])
-def test_another_form_is_refused(text: str) -> None:
+def test_an_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a valid time"):
         parse_time(text, NOW)
 
 
 def test_an_instant_has_a_date() -> None:
-    """An API's clients are elsewhere: their local time means nothing to the daemon."""
+    """The API's clients have another local time than the daemon."""
     with pytest.raises(ValueError, match="'14:30' is not a valid time"):
         parse_instant("14:30")

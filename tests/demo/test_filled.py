@@ -13,13 +13,13 @@ from demo.__main__ import introduce
 from demo.stage import CONFIG, ROOT, Stage, filled, free_range, web_address
 
 
-def test_the_configuration_as_it_stands_is_valid() -> None:
+def test_the_configuration_in_the_repository_is_valid() -> None:
     """Readers copy from it."""
     assert [scaler.name for scaler in load(CONFIG).autoscalers] == ["shop"]
 
 
-def test_filling_in_changes_addresses_and_folders_alone(tmp_path: Path) -> None:
-    """What is shown is what stands in the repository."""
+def test_filling_in_changes_only_addresses_and_folders(tmp_path: Path) -> None:
+    """The demo runs the configuration that the repository shows."""
     original = yaml.safe_load(CONFIG.read_text())
     copy = filled(original, tmp_path, "127.0.0.1:1", "127.0.0.1:2", range(20016, 20032))
     file = tmp_path / "demo.yaml"
@@ -34,7 +34,7 @@ def test_filling_in_changes_addresses_and_folders_alone(tmp_path: Path) -> None:
     assert original["web"]["listenAddress"] == "127.0.0.1:9797"
 
 
-def test_a_range_with_a_taken_port_is_passed_over() -> None:
+def test_a_range_with_a_taken_port_is_skipped() -> None:
     """Another program's port must not stop the demo."""
     taken_port = free_range(16)[3]
     with socket.socket() as taken:
@@ -44,8 +44,8 @@ def test_a_range_with_a_taken_port_is_passed_over() -> None:
     assert len(again) == 16
 
 
-def test_where_the_usual_address_is_taken_another_one_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A daemon of the reader's own must not stop the demo, nor be mistaken for it."""
+def test_if_the_usual_address_is_taken_another_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A daemon that already runs must neither stop the demo nor be mistaken for it."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -56,8 +56,8 @@ def test_where_the_usual_address_is_taken_another_one_is_used(monkeypatch: pytes
 
 
 @pytest.mark.slow
-def test_the_commands_that_it_names_find_its_daemon() -> None:
-    """They are the next thing that a reader tries, and may pause, wherever else a daemon runs on the machine."""
+def test_the_commands_that_the_demo_prints_reach_its_daemon() -> None:
+    """Readers try them next, also on a machine with another daemon."""
     with Stage() as stage:
         commands = re.findall(r"\.venv/bin/(autoscaler .*)", introduce(stage, None))
         assert [command.split()[1] for command in commands] == ["get", "explain", "pause"]
@@ -69,8 +69,8 @@ def test_the_commands_that_it_names_find_its_daemon() -> None:
 
 
 @pytest.mark.slow
-def test_an_address_that_is_taken_after_it_was_chosen_is_given_up() -> None:
-    """Two demos may look at the same moment."""
+def test_an_address_that_is_taken_meanwhile_is_replaced() -> None:
+    """Two demos may choose at the same moment."""
     with socket.socket() as taken, pytest.MonkeyPatch.context() as patched:
         taken.bind(("127.0.0.1", 0))
         usual = f"127.0.0.1:{taken.getsockname()[1]}"

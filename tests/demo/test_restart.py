@@ -10,10 +10,10 @@ from demo.stage import Stage
 pytestmark = pytest.mark.slow
 
 WINDOW = timedelta(seconds=20)
-"""Of the scale-down stabilization in this test."""
+"""The scale-down stabilization in this test."""
 
 
-class Play:
+class Recording:
     """A stage, and every decision that its daemons have logged."""
 
     def __init__(self, stage: Stage) -> None:
@@ -21,7 +21,7 @@ class Play:
         self.decisions: list[dict[str, Any]] = []
 
     def until(self, what: str, condition: Callable[[dict[str, Any]], bool], within_seconds: float = 90) -> int:
-        """The number of the first decision from now on that meets the condition. Fails when none does in time."""
+        """Return the number of the first new decision that meets the condition. Fail if there is none in time."""
         begin, end = len(self.decisions), time.monotonic() + within_seconds
         while True:
             self.stage.check_running()
@@ -44,15 +44,15 @@ def slower_scale_in(settings: dict[str, Any]) -> None:
 
 
 @pytest.fixture
-def play() -> Iterator[Play]:
+def recording() -> Iterator[Recording]:
     with Stage(slower_scale_in) as stage:
         stage.set_traffic(30)
         stage.start_prometheus()
         stage.start_daemon()
-        yield Play(stage)
+        yield Recording(stage)
 
 
-def test_a_daemon_killed_and_restarted_keeps_its_workers_and_its_windows(play: Play) -> None:
+def test_a_daemon_killed_and_restarted_keeps_its_workers_and_its_windows(recording: Recording) -> None:
     """A crash must cost nothing: the same processes go on, and scaling in waits neither anew nor not at all.
 
     The load falls, and half a window later the daemon is killed and started again. Had it forgotten the window, it
@@ -62,31 +62,31 @@ def test_a_daemon_killed_and_restarted_keeps_its_workers_and_its_windows(play: P
     def size(number: int) -> Callable[[dict[str, Any]], bool]:
         return lambda line: line["current"] == number and line["metrics"][0]["value"] == "10"
 
-    play.until("3 workers at 10 requests each", size(3))
-    workers = play.stage.workers()
+    recording.until("3 workers at 10 requests each", size(3))
+    workers = recording.stage.workers()
     assert len(workers) == 3
 
-    play.stage.set_traffic(6)
-    low = play.until("about the lower load", lambda line: line["metrics"][0]["value"] == "2")
-    last_high = play.at(low - 1)
-    play.until(
+    recording.stage.set_traffic(6)
+    low = recording.until("about the lower load", lambda line: line["metrics"][0]["value"] == "2")
+    last_high = recording.at(low - 1)
+    recording.until(
         "half a window later",
         lambda line: datetime.fromisoformat(line["timestamp"]) - last_high > WINDOW / 2,
     )
-    play.stage.kill_daemon()
-    assert play.stage.workers() == workers
+    recording.stage.kill_daemon()
+    assert recording.stage.workers() == workers
 
-    play.stage.start_daemon()
-    restarted = play.until("taken after the restart", lambda line: line["current"] == 3)
-    over = play.at(restarted) - last_high >= WINDOW  # on a busy machine the restart took the window's other half
+    recording.stage.start_daemon()
+    restarted = recording.until("taken after the restart", lambda line: line["current"] == 3)
+    over = recording.at(restarted) - last_high >= WINDOW  # on a busy machine the restart took the window's other half
     if not over:
-        assert play.decisions[restarted]["written"] is None
-        assert play.stage.workers() == workers
+        assert recording.decisions[restarted]["written"] is None
+        assert recording.stage.workers() == workers
 
-    written = play.decisions[restarted]["written"] is not None
-    scale_in = restarted if written else play.until("a scale-in", lambda line: line["written"] is not None)
-    assert play.decisions[scale_in]["written"] == 2
-    assert play.at(scale_in) - last_high >= WINDOW
-    assert play.at(scale_in) - play.at(restarted) < WINDOW
-    play.until("at 2 workers", lambda line: line["current"] == 2)
-    assert play.stage.workers().items() < workers.items()
+    written = recording.decisions[restarted]["written"] is not None
+    scale_in = restarted if written else recording.until("a scale-in", lambda line: line["written"] is not None)
+    assert recording.decisions[scale_in]["written"] == 2
+    assert recording.at(scale_in) - last_high >= WINDOW
+    assert recording.at(scale_in) - recording.at(restarted) < WINDOW
+    recording.until("at 2 workers", lambda line: line["current"] == 2)
+    assert recording.stage.workers().items() < workers.items()

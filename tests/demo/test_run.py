@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 @contextmanager
 def running(folder: Path, *arguments: str, clone: Path = ROOT) -> Iterator[subprocess.Popen[str]]:
-    """`python -m demo` in a clone with a temporary folder of its own; ended when the test did not end it."""
+    """Run `python -m demo` in a clone with a temporary folder; end it with the block."""
     path = f"{prometheus_binaries().prometheus.parent}:{os.environ['PATH']}"
     process = subprocess.Popen(
         [sys.executable, "-m", "demo", *arguments],
@@ -38,7 +38,7 @@ def running(folder: Path, *arguments: str, clone: Path = ROOT) -> Iterator[subpr
 
 
 def left_behind(folder: Path) -> list[str]:
-    """Processes that were started for a demo in `folder`, by their command line."""
+    """Return the command lines of processes that were started for a demo in `folder`."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -60,14 +60,14 @@ def read_until(process: subprocess.Popen[str], pattern: str) -> None:
 
 @pytest.fixture
 def temporary() -> Iterator[Path]:
-    """Where the demo makes its folder. A test's own is too deep for the control socket in it."""
+    """The demo's temporary folder. A test's own path is too long for the control socket in it."""
     with TemporaryDirectory() as folder:
         yield Path(folder)
 
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """What the demo is made of, apart from the tree in which somebody may be at work."""
+    """A copy of the demo's files, so that changes of the tree do not matter."""
     for name in ("demo", "tools", "config"):
         shutil.copytree(ROOT / name, tmp_path / "clone" / name, ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path / "clone"
@@ -78,15 +78,15 @@ def files(folder: Path) -> set[Path]:
 
 
 def nothing_is_left(folder: Path) -> None:
-    """Soon: what writes the workers' logs ends with the last of them."""
+    """Wait until no process is left: the writer of the workers' logs ends with the last worker."""
     end = time.monotonic() + 10
     while left_behind(folder) and time.monotonic() < end:
         time.sleep(0.1)
     assert left_behind(folder) == []
 
 
-def test_two_minutes_scale_out_and_back_in(temporary: Path, clone: Path) -> None:
-    """`make run DEMO_SECONDS=120` is the first thing a newcomer tries, and must be true and leave nothing behind."""
+def test_a_demo_of_two_minutes_scales_out_and_in(temporary: Path, clone: Path) -> None:
+    """Newcomers try `make run DEMO_SECONDS=120` first. It must leave nothing behind."""
     before = files(clone)
     with running(temporary, "--seconds", "120", clone=clone) as process:
         said, _ = process.communicate(timeout=280)
@@ -99,7 +99,7 @@ def test_two_minutes_scale_out_and_back_in(temporary: Path, clone: Path) -> None
 
 
 def test_a_demo_that_ends_too_early_says_so_and_fails(temporary: Path) -> None:
-    """Exit 0 is a promise that it scaled."""
+    """Exit code 0 means that it scaled out and in."""
     with running(temporary, "--seconds", "4") as process:
         said, _ = process.communicate(timeout=200)
     assert process.returncode == 1, said
@@ -108,7 +108,7 @@ def test_a_demo_that_ends_too_early_says_so_and_fails(temporary: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 def test_a_demo_that_is_stopped_leaves_nothing_behind(temporary: Path, number: signal.Signals) -> None:
-    """No worker, no Prometheus, no folder: the demo is safe to try anywhere."""
+    """No worker, no Prometheus and no folder remain."""
     with running(temporary) as process:
         read_until(process, r"1 → [2-8] ")
         assert left_behind(temporary)

@@ -1,4 +1,4 @@
-"""What users install, built once for all tests of a run, in whichever worker needs it first."""
+"""Builds what users install, once for all tests of a run."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ _BUILD_SECONDS: Final = 900
 
 
 def debian_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package of this tree for this machine's Debian; the test is skipped where the tools for it are missing."""
+    """Return the package of this tree for this machine's Debian; skip the test without the build tools."""
     for program in ("dpkg-buildpackage", "dh_installsysusers"):
         if shutil.which(program) is None:
             require(f"{program} is not installed; install Debian's package debhelper")
@@ -25,7 +25,7 @@ def debian_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The OCI image of that package; the test is skipped where the tools for it are missing."""
+    """Return the OCI image of that package; skip the test without the build tools."""
     for program in ("mmdebstrap", "umoci", "skopeo"):
         if shutil.which(program) is None:
             require(f"{program} is not installed; install Debian's package of that name")
@@ -34,16 +34,16 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _once(tmp_path_factory: pytest.TempPathFactory, name: str, build: Callable[[Path], object]) -> Path:
-    """The one file that `build` leaves in the folder that it is given. Workers that want it meanwhile wait for it."""
+    """Return the only file that `build` leaves in its folder. Other workers wait until it is built."""
     shared = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:  # each worker has a folder of its own in that of the run
+    if "PYTEST_XDIST_WORKER" in os.environ:  # the folder of each worker is in that of the run
         shared = shared.parent
     folder = shared / name
     with (shared / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             fresh = shared / f"{name}.new"
-            shutil.rmtree(fresh, ignore_errors=True)  # of a worker that died over it
+            shutil.rmtree(fresh, ignore_errors=True)  # of a worker that died while it built
             build(fresh)
             fresh.rename(folder)
     (built,) = folder.iterdir()
@@ -51,7 +51,7 @@ def _once(tmp_path_factory: pytest.TempPathFactory, name: str, build: Callable[[
 
 
 def checked(*words: str | Path, cwd: Path | None = None) -> str:
-    """What the command prints; fails the test with all of its output when the command fails."""
+    """Return what the command prints; fail the test with its whole output if the command fails."""
     command = [str(word) for word in words]
     done = subprocess.run(command, cwd=cwd, check=False, capture_output=True, text=True, timeout=_BUILD_SECONDS)
     assert done.returncode == 0, f"{' '.join(command)}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"

@@ -1,4 +1,4 @@
-"""A machine's life with the Debian package: installed, in use by the quickstart, upgraded, removed, purged."""
+"""The life of a machine with the Debian package: installed, used as in the quickstart, upgraded, removed, purged."""
 
 import json
 import time
@@ -27,7 +27,7 @@ class Page(BaseHTTPRequestHandler):
 
 HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Page).serve_forever()
 """
-"""Each worker says what /srv/load holds: the load of all together, so that a size stays once it is reached."""
+"""Each worker exposes the content of /srv/load, which is the load of all, so that a size is stable."""
 PROMETHEUS: Final = """
 global: {scrape_interval: 1s}
 scrape_configs:
@@ -65,46 +65,46 @@ _STATE: Final = "var/lib/autoscaler/state.db"
 
 
 @dataclass(frozen=True)
-class Look:
-    """What there is at one moment."""
+class Snapshot:
+    """The state of the machine at one moment."""
 
     version: str
-    """Of the installed package; "" when it is removed."""
+    """The version of the installed package; "": it is removed."""
     active: str
     enabled: bool
     daemon: str
-    """The service's main pid; "0": it does not run."""
+    """The main pid of the service; "0": it does not run."""
     workers: frozenset[str]
     """Their folders in /proc."""
     configuration: str | None
     state: bool
     user: bool
     operators: bool
-    """Whether their group exists."""
+    """Whether the group of operators exists."""
     events: tuple[str, ...]
-    """The reasons of what happened, as the command says; () without it."""
+    """The reasons of the events; () without the command."""
     left: tuple[str, ...]
-    """The package's files, and what became of them."""
+    """Those folders of the package that exist."""
 
 
 @dataclass(frozen=True)
 class Life:
-    """A look after each step."""
+    """A snapshot after each step."""
 
-    fresh: Look
+    fresh: Snapshot
     sizes: tuple[int, ...]
-    """The sizes that the service had under no load, under some, after a restart under more, and without it again."""
+    """The sizes with low load, higher load, the highest load after a restart, and low load again."""
     seconds: float
-    """From the first edit to the last of these sizes."""
-    before_upgrade: Look
-    upgraded: Look
-    removed: Look
-    again: Look
-    purged: Look
+    """The time from the first edit to the last of these sizes."""
+    before_upgrade: Snapshot
+    upgraded: Snapshot
+    removed: Snapshot
+    again: Snapshot
+    purged: Snapshot
 
 
 def lived(machine: Machine, package: Path, folder: Path) -> Life:
-    """Do it all on a fresh machine, with the package alone at first."""
+    """Do all steps on a machine on which only the package is installed at first."""
     machine.install(package)
     fresh = look(machine)
     began = time.monotonic()
@@ -126,7 +126,7 @@ def lived(machine: Machine, package: Path, folder: Path) -> Life:
 
 
 def newer(package: Path, folder: Path) -> Path:
-    """The same package with a later version."""
+    """Return the same package with a later version."""
     tree, made = folder / "newer", folder / "newer.deb"
     checked("dpkg-deb", "--raw-extract", package, tree)
     control = tree / "DEBIAN/control"
@@ -135,8 +135,8 @@ def newer(package: Path, folder: Path) -> Path:
     return made
 
 
-def look(machine: Machine) -> Look:
-    """What there is now."""
+def look(machine: Machine) -> Snapshot:
+    """Return the state of the machine now."""
     version = machine.run(
         "dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", "prometheus-autoscaler"
     )
@@ -144,7 +144,7 @@ def look(machine: Machine) -> Look:
     active, daemon = machine.show("ActiveState", "MainPID")
     configuration = machine.root / "etc/autoscaler/autoscaler.yaml"
     places = ("etc/autoscaler", "var/lib/autoscaler", "run/autoscaler", "usr/lib/prometheus-autoscaler")
-    return Look(
+    return Snapshot(
         version=number if status == "installed" else "",
         active=active,
         enabled=machine.run("systemctl", "is-enabled", "autoscaler").stdout == "enabled\n",
@@ -160,7 +160,7 @@ def look(machine: Machine) -> Look:
 
 
 def _quickstart(machine: Machine) -> tuple[int, ...]:
-    """What docs/quickstart-process.md says, in short: the package is there, Prometheus is Debian's."""
+    """Follow docs/quickstart-process.md in short. The package is installed; Prometheus is Debian's."""
     machine.install("prometheus")
     files: Mapping[str, str] = {
         "srv/worker.py": WORKER,
@@ -192,7 +192,7 @@ def _restart_with_other_workers(machine: Machine, size: int) -> None:
 
 
 def _sized(machine: Machine, size: int) -> int:
-    """Wait until as many workers run, each with a sample of its own; returns how many do."""
+    """Wait until this many workers run and each has a sample; return their number."""
 
     def so_many() -> bool:
         said = machine.run("autoscaler", "get", "web", "--output=json").stdout
@@ -203,7 +203,7 @@ def _sized(machine: Machine, size: int) -> int:
 
 
 def _keep_workers(machine: Machine) -> None:
-    """What docs/install.md says of workers that are to outlive an upgrade."""
+    """Follow docs/install.md, so that workers survive an upgrade."""
     examples = "/usr/share/doc/prometheus-autoscaler/examples/autoscaler.service.d"
     folder = "/etc/systemd/system/autoscaler.service.d"
     machine.checked("install", "-D", "-m", "644", f"{examples}/process.conf", f"{folder}/process.conf")

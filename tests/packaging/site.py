@@ -1,4 +1,4 @@
-"""Builds the documentation as a site, for the tests of it."""
+"""Builds the documentation as a site."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def build(folder: Path, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """What `mkdocs build --strict` came to; the site is in `folder`."""
+    """Return the result of `mkdocs build --strict`; the site is in `folder`."""
     command = (sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder))
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     return subprocess.run(

@@ -1,4 +1,4 @@
-"""The Debian package: what it says of itself, and what becomes of a machine that it is installed on."""
+"""The metadata of the Debian package, and its effects on a machine."""
 
 import re
 import shutil
@@ -31,22 +31,22 @@ def field(package: Path, name: str) -> str:
     return checked("dpkg-deb", "--field", package, name).strip()
 
 
-def test_lintian_has_nothing_to_say(package: Path) -> None:
-    """Debian's own checker; each override says why beside it."""
+def test_lintian_finds_no_problem(package: Path) -> None:
+    """It is Debian's own checker."""
     if shutil.which("lintian") is None:
         require("lintian is not installed; install Debian's package lintian")
     checked("lintian", "--no-cfg", "--allow-root", "--fail-on", "error,warning", package)
 
 
 def test_every_override_of_lintian_has_its_reason_before_it() -> None:
-    """The next reader must be able to judge whether it still holds."""
+    """Readers must be able to judge whether the reason still applies."""
     lines = (PROJECT / "debian/prometheus-autoscaler.lintian-overrides").read_text().splitlines()
     overrides = [number for number, line in enumerate(lines) if not line.startswith("#")]
     assert overrides
     assert [lines[number] for number in overrides if number == 0 or not lines[number - 1].startswith("# ")] == []
 
 
-def test_it_belongs_to_one_minor_version_of_python(package: Path) -> None:
+def test_the_package_requires_one_minor_version_of_python(package: Path) -> None:
     """Its virtual environment would be empty for the next one."""
     asked = "import sys; print(sys.version_info.minor)"
     minor = int(checked("/usr/bin/python3", "-c", asked))
@@ -55,12 +55,12 @@ def test_it_belongs_to_one_minor_version_of_python(package: Path) -> None:
     assert any(name.startswith("libc6 (>= ") for name in depends)
 
 
-def test_its_configuration_is_a_conffile(package: Path) -> None:
-    """What an administrator wrote into it is kept by dpkg."""
+def test_the_configuration_is_a_conffile(package: Path) -> None:
+    """Dpkg keeps the administrator's changes."""
     assert checked("dpkg-deb", "--info", package, "conffiles").split() == ["/etc/autoscaler/autoscaler.yaml"]
 
 
-def test_nothing_in_it_names_the_place_where_it_was_built(package: Path, tmp_path: Path) -> None:
+def test_the_package_contains_no_build_path(package: Path, tmp_path: Path) -> None:
     """The program, its path files and its unit are used elsewhere."""
     checked("dpkg-deb", "--extract", package, tmp_path)
     built = subprocess.run(
@@ -74,8 +74,8 @@ def test_nothing_in_it_names_the_place_where_it_was_built(package: Path, tmp_pat
     assert programs == ["+systemd-tmpfiles", "/usr/bin/autoscaler", "+/usr/bin/autoscaler"]
 
 
-def test_it_is_enabled_and_waits_for_its_configuration(life: Life) -> None:
-    """As it comes, nothing is configured: it would fail at once."""
+def test_a_new_service_is_enabled_and_not_started(life: Life) -> None:
+    """Without configuration it would fail at once."""
     assert (life.fresh.active, life.fresh.enabled) == ("inactive", True)
     assert life.fresh.user
     assert life.fresh.operators
@@ -83,18 +83,18 @@ def test_it_is_enabled_and_waits_for_its_configuration(life: Life) -> None:
 
 
 def test_a_fresh_machine_scales_out_and_in_within_ten_minutes(life: Life) -> None:
-    """With Debian's own Prometheus, one file edited and the service started, in its whole sandbox."""
+    """It uses Debian's Prometheus, one edited file and the service in its sandbox."""
     assert life.sizes == (1, 2, 3, 1)
     assert life.seconds < 600
 
 
-def test_a_restart_under_load_loses_no_targets(life: Life) -> None:
-    """Prometheus finds the workers that replace the old ones long before its next refresh of files, 5 minutes later."""
+def test_a_restart_under_load_loses_no_target(life: Life) -> None:
+    """Prometheus discovers the new workers before its next refresh of files, 5 minutes later."""
     assert life.sizes[1:3] == (2, 3)
 
 
 def test_an_upgrade_keeps_the_configuration_and_the_workers(life: Life) -> None:
-    """The daemon is another one; with the drop-in, its workers go on."""
+    """The daemon is restarted; with the drop-in its workers go on."""
     assert life.upgraded.version == f"9{life.before_upgrade.version}"
     assert life.upgraded.active == "active"
     assert life.upgraded.daemon != life.before_upgrade.daemon
@@ -103,8 +103,8 @@ def test_an_upgrade_keeps_the_configuration_and_the_workers(life: Life) -> None:
     assert len(life.upgraded.workers) == 1
 
 
-def test_removing_it_ends_its_workers_and_keeps_configuration_state_and_user(life: Life) -> None:
-    """Nobody would look after the workers; what cannot be made anew stays, the operators too."""
+def test_removing_the_package_ends_the_workers_and_keeps_configuration_and_state(life: Life) -> None:
+    """Without the daemon, workers would be unsupervised."""
     assert (life.removed.version, life.removed.daemon, life.removed.workers) == ("", "0", frozenset())
     assert life.removed.configuration == CONFIGURATION
     assert life.removed.state
@@ -114,16 +114,15 @@ def test_removing_it_ends_its_workers_and_keeps_configuration_state_and_user(lif
     assert life.removed.left == kept
 
 
-def test_installed_again_it_remembers(life: Life) -> None:
-    """Its state is what removing it has left."""
+def test_a_reinstalled_package_continues_with_the_state(life: Life) -> None:
     assert life.again.active == "active"
     assert life.again.configuration == CONFIGURATION
     assert "SuccessfulRescale" in life.before_upgrade.events
     assert set(life.before_upgrade.events) <= set(life.again.events)
 
 
-def test_purging_it_leaves_nothing(life: Life) -> None:
-    """No state, no user, no group, no compiled module, and no process."""
+def test_purging_the_package_leaves_nothing(life: Life) -> None:
+    """This covers state, user, group, compiled modules and processes."""
     assert (life.purged.version, life.purged.daemon, life.purged.workers) == ("", "0", frozenset())
     assert life.purged.configuration is None
     assert not life.purged.user

@@ -19,20 +19,19 @@ _LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#[^)]*)?\)")
 
 
 def blocks(document: str, language: str) -> list[str]:
-    """A document's examples in a language."""
+    """Return a document's examples in a language."""
     return [text for name, text in _BLOCK.findall((ROOT / document).read_text()) if name == language]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_link_inside_the_project_leads_somewhere(name: str) -> None:
-    """A reader who follows it must arrive."""
+def test_every_link_within_the_project_has_a_target(name: str) -> None:
     document = ROOT / name
     links = _LINK.findall(document.read_text())
     assert [link for link in links if not (document.parent / link).exists()] == []
 
 
-def test_every_promise_of_security_has_the_tests_and_the_bad_days_that_it_names() -> None:
-    """A test that was renamed proves nothing to a reader who looks for it."""
+def test_the_tests_and_bench_rows_that_security_names_exist() -> None:
+    """A reader looks them up by name."""
     text = (ROOT / "docs/security.md").read_text()
     tests = re.findall(r"`(tests/[\w/]+(?:\.py)?)(?:::(\w+))?`", text)
     assert len(tests) > 20
@@ -43,8 +42,8 @@ def test_every_promise_of_security_has_the_tests_and_the_bad_days_that_it_names(
     assert [words for words in named if not any(words in day for day in days)] == []
 
 
-def test_every_promise_of_reliability_has_the_tests_and_the_rehearsals_that_it_names() -> None:
-    """And every rehearsal is named there: what is tried says what it is tried for."""
+def test_the_tests_and_rehearsals_that_reliability_names_exist() -> None:
+    """Every rehearsal is named there."""
     text = (ROOT / "docs/internals/reliability.md").read_text()
     tests = re.findall(r"`(tests/[\w/]+\.py)`", text)
     assert len(tests) > 10
@@ -53,8 +52,8 @@ def test_every_promise_of_reliability_has_the_tests_and_the_rehearsals_that_it_n
     assert set(named) == set(REHEARSALS)
 
 
-def test_every_event_that_the_daemon_logs_is_listed() -> None:
-    """Whoever finds one at night looks it up there. (Those of a back end's adapter are its own.)"""
+def test_every_event_that_the_daemon_logs_is_documented() -> None:
+    """Operators look it up. Events of adapters are documented with the adapters."""
     sources = [file.read_text() for file in (ROOT / "autoscaler").rglob("*.py")]
     logged = {name for text in sources for name in re.findall(r'logger\.(?:info|warning|error)\(\s*"(\w+)"', text)}
     assert len(logged) > 20
@@ -63,15 +62,13 @@ def test_every_event_that_the_daemon_logs_is_listed() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_make_target_that_is_named_exists(name: str) -> None:
-    """Commands are copied from documents."""
+def test_every_documented_make_target_exists(name: str) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = re.findall(r"(?:`|^ {4})make ((?:[a-z-]+ ?)+)", (ROOT / name).read_text(), re.MULTILINE)
     assert {target for words in named for target in words.split()} <= targets
 
 
 def test_the_readmes_configuration_is_valid(tmp_path: Path) -> None:
-    """It is the first thing that is copied."""
     examples = blocks("README.md", "yaml")
     assert examples
     for text in examples:
@@ -80,8 +77,8 @@ def test_the_readmes_configuration_is_valid(tmp_path: Path) -> None:
         assert load(file).autoscalers
 
 
-def test_the_configuration_that_is_installed_is_valid_once_its_comment_marks_are_gone(tmp_path: Path) -> None:
-    """Whoever installs the package begins with it."""
+def test_the_installed_configuration_is_valid_without_its_comment_marks(tmp_path: Path) -> None:
+    """Users of the package begin with it."""
     header, start, example = (ROOT / "debian/autoscaler.yaml").read_text().partition("#prometheus:")
     assert all(line.startswith("#") for line in header.splitlines())
     file = tmp_path / "autoscaler.yaml"
@@ -89,15 +86,15 @@ def test_the_configuration_that_is_installed_is_valid_once_its_comment_marks_are
     assert [scaler.name for scaler in load(file).autoscalers] == ["web"]
 
 
-def test_the_log_line_that_is_shown_has_the_keys_of_a_real_one() -> None:
-    """Programs are written against it."""
+def test_the_documented_log_line_has_the_keys_of_a_real_one() -> None:
+    """Users write programs against it."""
     shown = [json.loads(text) for text in blocks("docs/running.md", "json")]
     real = ["timestamp", "level", "event", *keys(decision())]
     assert [list(line) for line in shown] == [real]
 
 
-def test_every_place_that_the_architecture_names_exists() -> None:
-    """A newcomer looks there first."""
+def test_every_path_that_the_architecture_names_exists() -> None:
+    """Newcomers look there first."""
     text = (ROOT / "docs/internals/architecture.md").read_text()
     rooms = re.findall(r"^\| (`.+?`) \|", text, re.MULTILINE)
     answers = re.findall(r"^\| [^`|]+ \| (.+) \|$", text, re.MULTILINE)
@@ -106,8 +103,7 @@ def test_every_place_that_the_architecture_names_exists() -> None:
     assert [name for name in named if not any((ROOT / base / name).exists() for base in ("", "autoscaler"))] == []
 
 
-def test_the_architectures_layers_are_those_that_are_checked() -> None:
-    """One of the two would mislead."""
+def test_the_layers_in_the_architecture_are_those_of_import_linter() -> None:
     text = (ROOT / "docs/internals/architecture.md").read_text()
     (shown,) = re.findall(r"^    (whatif \| scenarios > .*(?:\n        > .*)*)", text, re.MULTILINE)
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]

@@ -1,4 +1,4 @@
-"""The OCI image: what is in it, and the example stack and job that run it on a real Swarm and a real Nomad."""
+"""The content of the OCI image, and the example stack and job that run it on a real Swarm and a real Nomad."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.servers.nomad import running_nomad, service
 from tests.servers.ports import free_port
 from tests.servers.prometheus import running_prometheus
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]  # whoever needs the package first builds it
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]  # the first test that needs the package builds it
 NAME = "prometheus-autoscaler:test"
 _CONFIGURATION = """
 web: {{listenAddress: "{web}"}}
@@ -45,7 +45,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def engine(archive: Path) -> Iterator[Engine]:
-    """One that has the image, as `skopeo copy` brings it there."""
+    """An engine with the image, copied there by `skopeo copy`."""
     with running_engine() as running:
         where = ("--dest-daemon-host", running.host, f"oci-archive:{archive}", f"docker-daemon:{NAME}")
         checked("skopeo", "--insecure-policy", "copy", "--quiet", *where)
@@ -59,9 +59,9 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def prepared(folder: Path, *files: str, **words: str) -> Path:
-    """The files of config/deploy as somebody has copied them, and a configuration beside them.
+    """Copy files of config/deploy, as a user does, and write a configuration beside them.
 
-    `web`: where the daemon listens, for it has the machine's network, where the usual port may be somebody else's.
+    `web`: the daemon's address. The daemon uses the machine's network, where the default port may be taken.
     """
     for name in files:
         shutil.copy(PROJECT / "config/deploy" / name, folder)
@@ -69,8 +69,8 @@ def prepared(folder: Path, *files: str, **words: str) -> Path:
     return folder
 
 
-def test_the_image_holds_the_program_and_no_shell(archive: Path, tmp_path: Path) -> None:
-    """What is not there cannot be used by whoever breaks in, and needs no update."""
+def test_the_image_contains_the_program_and_no_shell(archive: Path, tmp_path: Path) -> None:
+    """An intruder cannot use what is not there, and it needs no update."""
     settings = json.loads(checked("skopeo", "inspect", "--config", f"oci-archive:{archive}"))["config"]
     assert settings["User"] == "65532:65532"
     assert settings["Entrypoint"] == ["/usr/bin/autoscaler"]
@@ -87,8 +87,8 @@ def test_the_image_holds_the_program_and_no_shell(archive: Path, tmp_path: Path)
     assert archive.stat().st_size < 100 * 2**20
 
 
-def test_it_runs_on_a_read_only_root_as_nobody(engine: Engine) -> None:
-    """And says which configuration it misses."""
+def test_the_image_runs_on_a_read_only_root_without_privileges(engine: Engine) -> None:
+    """The error names the missing configuration."""
     command = ("docker", "--host", engine.host, "run", "--rm", "--read-only", "--cap-drop=all", "--network=none", NAME)
     assert checked(*command, "--version").startswith("autoscaler ")
     done = subprocess.run((*command, "run"), capture_output=True, text=True, check=False, timeout=120)
@@ -97,7 +97,7 @@ def test_it_runs_on_a_read_only_root_as_nobody(engine: Engine) -> None:
 
 
 def test_the_example_stack_scales_a_service_of_its_swarm(engine: Engine, prometheus: str, tmp_path: Path) -> None:
-    """As its comment says: a label, three variables, `docker stack deploy`; `get` and `pause` inside."""
+    """It is deployed as its comment says; `get` and `pause` work in its container."""
     adapter, web = "type: docker-swarm", f"127.0.0.1:{free_port()}"
     folder = prepared(tmp_path, "docker-stack.yaml", prometheus=prometheus, adapter=adapter, target="web", web=web)
     environment = {
@@ -132,7 +132,7 @@ def test_the_example_stack_scales_a_service_of_its_swarm(engine: Engine, prometh
 
 
 def test_the_example_job_scales_a_group_of_its_nomad(engine: Engine, prometheus: str, tmp_path: Path) -> None:
-    """With ACLs on: the token is the task's own, and its policy the one beside the job."""
+    """ACLs are enabled: the task has its own token, and the policy is the one beside the job."""
     state, agent = tmp_path / "state", tmp_path / "agent"
     web = f"127.0.0.1:{free_port()}"
     state.mkdir(mode=0o700)

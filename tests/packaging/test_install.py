@@ -1,4 +1,4 @@
-"""`make install` and `make uninstall`, into an empty root."""
+"""`make install` and `make uninstall` into an empty root."""
 
 import re
 import subprocess
@@ -16,20 +16,20 @@ OLD = "usr/local/lib/prometheus-autoscaler/lib/an_older_module.py"
 
 
 def make(target: str, **variables: str | Path) -> subprocess.CompletedProcess[str]:
-    """By a root whose own files are for nobody else."""
+    """Run a target as a root whose umask gives other users no permissions."""
     command = ("make", "--silent", target, *(f"{name}={value}" for name, value in variables.items()))
     return subprocess.run(command, cwd=PROJECT, check=False, capture_output=True, text=True, timeout=600, umask=0o077)
 
 
 def tree(root: Path) -> Mapping[str, str]:
-    """Every file but the program's own, with its text."""
+    """Return every file except the program's, with its text."""
     files = (file for file in root.rglob("*") if not file.is_dir() and "lib/prometheus-autoscaler" not in str(file))
     return {str(file.relative_to(root)): file.read_text() if file.exists() else "" for file in files}
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make install` made of a root in which an older version was, with a configuration of its own."""
+    """A root after `make install`, which contained an older version and a configuration."""
     root = tmp_path_factory.mktemp("root")
     for name in (OLD, CONFIGURATION):
         (root / name).parent.mkdir(parents=True)
@@ -39,7 +39,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_everything_is_where_the_machine_looks_for_it(root: Path) -> None:
+def test_every_file_is_installed_in_its_place(root: Path) -> None:
     assert set(tree(root)) == {
         "usr/local/bin/autoscaler",
         "usr/local/share/bash-completion/completions/autoscaler",
@@ -60,8 +60,8 @@ def test_an_older_version_is_replaced_and_the_configuration_kept(root: Path) -> 
     assert (root / CONFIGURATION).read_text() == "mine"
 
 
-def test_the_unit_and_the_command_name_the_final_place(root: Path) -> None:
-    """Whatever DESTDIR says: what is below it is moved to where it is used."""
+def test_the_unit_and_the_command_have_the_final_paths(root: Path) -> None:
+    """They do not contain DESTDIR."""
     unit = (root / "etc/systemd/system/autoscaler.service").read_text()
     programs = re.findall(r"^Exec\w+=(\S+)", unit, re.MULTILINE)
     assert programs == ["+systemd-tmpfiles", "/usr/local/bin/autoscaler", "+/usr/local/bin/autoscaler"]
@@ -70,8 +70,8 @@ def test_the_unit_and_the_command_name_the_final_place(root: Path) -> None:
     assert (root / f"{program[1:]}/autoscaler").read_text().startswith(f"#!{program}/python3\n")
 
 
-def test_whatever_root_s_umask_the_service_s_user_may_use_it(root: Path) -> None:
-    """Where it is 077 the service would not start: systemd says 203/EXEC, and not why."""
+def test_the_service_s_user_can_read_the_files_with_any_umask_of_root(root: Path) -> None:
+    """Otherwise the service does not start, and systemd says only 203/EXEC."""
     places = ("usr", "etc/systemd", "etc/sysusers.d", "etc/tmpfiles.d")
     made = [path for place in places for path in (root / place).rglob("*")]
     assert len(made) > 1000
@@ -79,8 +79,7 @@ def test_whatever_root_s_umask_the_service_s_user_may_use_it(root: Path) -> None
     assert closed == []
 
 
-def test_the_program_works_and_can_use_postgresql(root: Path) -> None:
-    """In the environment that was made, which holds no development tool."""
+def test_the_program_works_with_postgresql_and_without_development_tools(root: Path) -> None:
     python = root / "usr/local/lib/prometheus-autoscaler/bin/python3"
     words = (python, "-m", "autoscaler", "check", PROJECT / "config/demo.yaml")
     done = subprocess.run(words, cwd=root, check=False, capture_output=True, text=True, timeout=120)
@@ -89,8 +88,8 @@ def test_the_program_works_and_can_use_postgresql(root: Path) -> None:
     assert subprocess.check_output((python, "-c", asked), cwd=root, text=True) == "[]\n"
 
 
-def test_uninstalling_keeps_what_was_written_by_people_and_by_the_daemon(root: Path) -> None:
-    """And says so. The last test of this root."""
+def test_uninstalling_keeps_the_configuration_and_the_state(root: Path) -> None:
+    """Its output lists them. This is the last test of this root."""
     state = root / "var/lib/autoscaler/state.db"
     state.parent.mkdir(parents=True)
     state.write_text("remembered")
@@ -102,7 +101,7 @@ def test_uninstalling_keeps_what_was_written_by_people_and_by_the_daemon(root: P
     assert make("uninstall", DESTDIR=root).returncode == 0
 
 
-def test_a_prefix_that_is_not_a_whole_path_is_refused(tmp_path: Path) -> None:
+def test_a_relative_prefix_is_refused(tmp_path: Path) -> None:
     """It would be written into the unit."""
     done = make("install", DESTDIR=tmp_path, PREFIX="opt")
     assert done.returncode != 0

@@ -29,8 +29,8 @@ def pins(name: str) -> dict[str, str]:
         ("requirements-dev.lock", PROJECT["project"]["optional-dependencies"]["postgresql"]),
     ],
 )
-def test_a_lock_is_in_step_with_the_project(lock: str, wanted: list[str]) -> None:
-    """What is declared and not locked would be missing on a new machine; `make lock` mends it."""
+def test_a_lock_satisfies_the_project(lock: str, wanted: list[str]) -> None:
+    """A declared package that is not locked would be missing on a new machine."""
     found = pins(lock)
     for requirement in map(Requirement, wanted):
         version = found.get(canonicalize_name(requirement.name))
@@ -39,15 +39,15 @@ def test_a_lock_is_in_step_with_the_project(lock: str, wanted: list[str]) -> Non
 
 
 def test_development_uses_the_versions_that_users_get() -> None:
-    """Tests on another version than the one that is installed would prove little."""
+    """Tests with other versions would prove little."""
     development = pins("requirements-dev.lock")
     for lock in ("requirements.lock", "requirements-postgresql.lock"):
         assert {name: development.get(name) for name in pins(lock)} == pins(lock)
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_everything_locked_is_hashed_and_names_no_host(lock: str) -> None:
-    """A lock says what is installed, and every machine has its own place to get it from."""
+def test_every_pin_has_a_hash_and_no_host(lock: str) -> None:
+    """Each machine has its own package sources."""
     text = (ROOT / lock).read_text()
     names = [line for line in text.splitlines() if line and not line.startswith((" ", "#"))]
     assert len(names) == len(pins(lock)) > 0

@@ -1,4 +1,4 @@
-"""The manual pages hold what the program says of itself."""
+"""The manual pages have the content of the help texts."""
 
 import re
 from pathlib import Path
@@ -14,14 +14,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def as_read(page: str) -> str:
-    """The page's text, its signs as a terminal shows them."""
+    """Return the page's text with its characters as a terminal shows them."""
     signs = {"\\-": "-", "\\(aq": "'", "\\(ga": "`", "\\(ha": "^", "\\(ti": "~", "\\e": "\\", "\\&": ""}
     return re.sub(r"\\(?:-|\(..|e|&)", lambda sign: signs[sign[0]], page)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_is_in_the_manual_with_each_of_its_options(name: str) -> None:
-    """Made from the help, so that the two cannot differ."""
+def test_the_manual_has_every_command_and_option(name: str) -> None:
+    """It is generated from the help."""
     page = as_read(command_page())
     group: Any = get_command(app)  # Any: typer ships its own copy of click
     command = group.get_command(None, name)
@@ -33,20 +33,19 @@ def test_every_command_is_in_the_manual_with_each_of_its_options(name: str) -> N
 
 
 def test_the_configurations_manual_has_every_line_of_the_commented_example() -> None:
-    """It can be copied from there, quotes and all."""
+    """Users can copy it, including quotes."""
     page = as_read(configuration_page()).splitlines()
     assert [line for line in (ROOT / "config/autoscaler.yaml").read_text().splitlines() if line not in page] == []
 
 
-def test_no_line_of_a_page_is_taken_for_a_macro_that_does_not_exist() -> None:
-    """What begins with a dot is an order to man."""
+def test_a_page_contains_only_known_macros() -> None:
+    """A line that begins with a dot is a command to man."""
     known = {".TH", ".SH", ".SS", ".PP", ".TP", ".nf", ".fi"}
     lines = [line for page in (command_page(), configuration_page()) for line in page.splitlines()]
     assert {line.split()[0] for line in lines if line.startswith((".", "'"))} <= known
 
 
-def test_pages_and_completions_are_written_where_the_system_looks_for_them(tmp_path: Path) -> None:
-    """man-db, bash-completion, zsh and fish each have a folder of their own."""
+def test_pages_and_completions_are_written_to_the_folders_of_the_system(tmp_path: Path) -> None:
     main(tmp_path / "share", tmp_path / "zsh")
     assert {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()} == {
         "share/man/man1/autoscaler.1",

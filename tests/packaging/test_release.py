@@ -1,4 +1,4 @@
-"""`make release`: version, changelog, checksums, a commit and a tag, in a clone that is thrown away."""
+"""`make release` in a temporary clone: version, changelog, checksums, a commit and a tag."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _CHANGELOG = """# Changelog
 - The beginning.
 """
 _MAKEFILE = "wheel image sbom:\n\t@echo $@ >$(DIST)/a-$@\n"
-"""In place of the project's: what these targets build has tests of its own."""
+"""Replaces the project's. Other tests cover what these targets build."""
 
 
 def git(clone: Path, *words: str) -> str:
@@ -47,7 +47,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_release_is_a_commit_a_tag_and_a_folder(clone: Path) -> None:
-    """What is published is what the tag names."""
+    """The tag names what is published."""
     folder = release(clone, "0.2.0", "2026-05-01")
     assert 'version = "0.2.0"' in (clone / "pyproject.toml").read_text()
     changelog = (clone / "CHANGELOG.md").read_text()
@@ -61,7 +61,7 @@ def test_a_release_is_a_commit_a_tag_and_a_folder(clone: Path) -> None:
 
 
 def test_the_checksums_are_those_of_the_files(clone: Path) -> None:
-    """By the program that users check them with."""
+    """Users check them with the same program."""
     folder = release(clone, "0.2.0", "2026-05-01")
     done = subprocess.run(
         ("sha256sum", "--check", "SHA256SUMS"), cwd=folder, check=False, capture_output=True, text=True
@@ -70,8 +70,8 @@ def test_the_checksums_are_those_of_the_files(clone: Path) -> None:
     assert done.stdout.count(": OK") == 4
 
 
-def test_a_build_that_fails_changes_nothing(clone: Path) -> None:
-    """Neither files, nor history: it is tried again after the cause was mended."""
+def test_a_failed_build_changes_neither_files_nor_history(clone: Path) -> None:
+    """The release can be tried again."""
     (clone / "Makefile").write_text("wheel:\nimage:\n\tfalse\n")
     git(clone, "commit", "--quiet", "--all", "--message", "Break the package")
     with pytest.raises(Refused, match="`make image DIST="):
@@ -90,8 +90,9 @@ def test_a_build_that_fails_changes_nothing(clone: Path) -> None:
         ("0.0.9", "0.0.9 is older than 0.1.0"),
     ],
 )
-def test_a_wrong_version_is_refused(clone: Path, capsys: pytest.CaptureFixture[str], version: str, words: str) -> None:
-    """With what would be right."""
+def test_an_invalid_version_is_refused(
+    clone: Path, capsys: pytest.CaptureFixture[str], version: str, words: str
+) -> None:
     assert main([version, "--project", str(clone)]) == 1
     assert words in capsys.readouterr().err
 
@@ -105,14 +106,14 @@ def test_a_changed_tree_is_refused(clone: Path) -> None:
 
 @pytest.mark.parametrize("changelog", ["# Changelog\n", "## [Unreleased]\n\n## [0.1.0] - 2026-01-01\n\n- It.\n"])
 def test_a_release_without_notes_is_refused(changelog: str) -> None:
-    """Nobody could tell whether to upgrade."""
+    """Users could not decide whether to upgrade."""
     with pytest.raises(Refused, match="nothing under"):
         cut(changelog, "0.2.0", "2026-05-01")
 
 
 @pytest.mark.slow
 def test_the_bill_of_materials_names_every_locked_package(tmp_path: Path) -> None:
-    """Whoever reads of a hole in a library looks it up there, by name and version."""
+    """Users look up vulnerable versions there."""
     subprocess.run(("make", "sbom", f"DIST={tmp_path}"), cwd=PROJECT, check=True, capture_output=True, timeout=120)
     named = json.loads((tmp_path / "prometheus-autoscaler.cdx.json").read_text())
     locked = re.findall(r"^([\w.-]+)==(\S+)", (PROJECT / "requirements-postgresql.lock").read_text(), re.MULTILINE)

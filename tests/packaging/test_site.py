@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 class Page(HTMLParser):
-    """What a page of the site links to and loads, the places in it that can be linked to, its paragraphs' text."""
+    """The links, loaded files, anchors and paragraphs of a page of the site."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()
@@ -60,14 +60,13 @@ def pages(site: Path) -> dict[Path, Page]:
 
 
 def test_every_document_is_a_page_of_the_site(site: Path) -> None:
-    """A page that is not built is found by nobody."""
     documents = {str(file.relative_to(ROOT / "docs").with_suffix(".html")) for file in (ROOT / "docs").rglob("*.md")}
     further = {"index.html", "changelog.html", "contributing.html", "security-policy.html"}
     assert documents | further <= {str(file.relative_to(site)) for file in site.rglob("*.html")}
 
 
 def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[Path, Page]) -> None:
-    """The site works without internet access, and tells nobody who reads it."""
+    """The site works without internet access, and no other host learns who reads it."""
     outside = {load for page in pages.values() for load in page.loads if urlsplit(load).netloc}
     assert outside == set()
     styles = [file.read_text() for file in site.rglob("*.css")]
@@ -77,24 +76,24 @@ def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[Path, Page]
     ] == []
 
 
-def test_every_link_within_the_site_leads_somewhere(pages: dict[Path, Page]) -> None:
-    """Those that mkdocs makes itself, too: menus, files of the repository, pictures."""
+def test_every_link_within_the_site_has_a_target(pages: dict[Path, Page]) -> None:
+    """This includes the menus, files and pictures of mkdocs."""
     assert [f"{file.name}: {link}" for file, page in pages.items() for link in _broken(file, page, pages)] == []
 
 
 def test_no_list_and_no_table_is_shown_as_a_paragraph(pages: dict[Path, Page]) -> None:
-    """The repository's reader forgives a missing empty line; the site's shows the marks."""
+    """The repository's viewer accepts a missing empty line; the site would show the marks."""
     marks = re.compile(r"\n\s*(?:[-*] |\d+\. |\||```)")
     assert [text for page in pages.values() for text in page.paragraphs if marks.search(text)] == []
 
 
-def test_the_command_line_s_page_has_the_help_of_every_command(site: Path, pages: dict[Path, Page]) -> None:
-    """tools/site.py makes that part, so that the page and the program cannot differ."""
+def test_the_page_of_the_command_line_has_the_help_of_every_command(site: Path, pages: dict[Path, Page]) -> None:
+    """tools/site.py generates it."""
     assert set(COMMANDS) <= pages[site / "cli.html"].anchors
 
 
 def test_an_anchor_that_does_not_exist_fails_the_build(tmp_path: Path) -> None:
-    """So a heading cannot be renamed without those who link to it."""
+    """A heading cannot be renamed without the links to it."""
     for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "mkdocs.yml"):
         shutil.copy(ROOT / name, tmp_path)
     for name in ("docs", "config", "systemd", "tools"):

@@ -19,7 +19,7 @@ CONNECTIONS = {
     "nomad": {"type": "nomad"},
     "swarm": {"type": "docker-swarm"},
 }
-"""What the examples call their connections, where they leave out the section `adapters`."""
+"""The connections of the examples that omit the section `adapters`."""
 _BLOCK = re.compile(r"^ *```yaml\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
@@ -32,7 +32,7 @@ def snippets() -> Iterator[Any]:
 
 
 def complete(text: str) -> dict[str, Any] | None:
-    """The snippet as a configuration, its connections named; None for a part of one, or another program's file."""
+    """Return the snippet as a configuration with connections; None: it is a part, or of another program."""
     contents = list(yaml.safe_load_all(text))
     content = contents[0] if len(contents) == 1 and isinstance(contents[0], dict) else {}
     autoscalers = content.get("autoscalers", [])
@@ -53,14 +53,14 @@ def loaded(content: dict[str, Any], folder: Path) -> tuple[Autoscaler, ...]:
 
 @pytest.mark.parametrize("text", list(snippets()))
 def test_an_example_is_valid(text: str, tmp_path: Path) -> None:
-    """It is copied as it stands: a part is YAML, and a whole configuration one that loads."""
+    """Users copy it. A part must be YAML, and a whole configuration must load."""
     content = complete(text)
     if content is not None:
         assert loaded(content, tmp_path)
 
 
 def test_every_example_of_coming_from_is_a_whole_configuration() -> None:
-    """So that each is held to the real settings, and not only to YAML."""
+    """Each is then tested by loading it."""
     texts = _BLOCK.findall((ROOT / "docs" / "coming-from.md").read_text())
     assert len(texts) >= 4
     assert None not in [complete(text) for text in texts]
@@ -70,7 +70,7 @@ def test_every_example_of_coming_from_is_a_whole_configuration() -> None:
     ("size", "asked", "becomes"), [(2, 7_000, 7), (20, 21_000, 21), (7, 7_200, 8), (30, 3_000, 3), (0, 1_000, 1)]
 )
 def test_pass_through_sets_the_size_that_the_query_returns(size: int, asked: int, becomes: int, tmp_path: Path) -> None:
-    """Coming from the Nomad Autoscaler, nothing may round it, delay it or keep it within a tolerance."""
+    """As in the Nomad Autoscaler, no rounding, delay or tolerance applies."""
     life = Life(_example("workers", tmp_path), 1)
     life.step(value(size * 1_000), after=15)
     assert life.size == size
@@ -80,7 +80,7 @@ def test_pass_through_sets_the_size_that_the_query_returns(size: int, asked: int
 
 @pytest.mark.parametrize(("connections", "becomes"), [(10_050, 4), (15_000, 6), (5_000, 2)])
 def test_target_value_keeps_the_metric_at_its_target(connections: int, becomes: int, tmp_path: Path) -> None:
-    """A hundredth more or less is within the threshold of the Nomad Autoscaler's strategy."""
+    """A deviation of 1 % is within the threshold of the Nomad Autoscaler's strategy."""
     life = Life(_example("cache", tmp_path), 4)
     for _ in range(3):
         life.step(value(connections), after=60)

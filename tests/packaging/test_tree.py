@@ -7,27 +7,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 IGNORED = {line.strip("/") for line in (ROOT / ".gitignore").read_text().split()} | {".git"}
 TEXT = {
-    "",
-    ".cfg",
-    ".conf",
-    ".html",
-    ".js",
-    ".json",
-    ".lock",
-    ".md",
-    ".mod",
-    ".py",
-    ".service",
-    ".sh",
-    ".toml",
-    ".yaml",
+    *("", ".cfg", ".conf", ".html", ".js", ".json", ".lock", ".md", ".mod", ".py", ".service", ".sh", ".toml", ".yaml")
 }
 
 INSTALLERS = ("tools/program.sh", "tools/install.sh", "tools/deb.sh", "tools/check-deb.sh", "debian/rules")
 
 
 def files(folder: Path = ROOT) -> Iterator[Path]:
-    """Every text file of the project; what .gitignore names is none."""
+    """Yield every text file of the project that .gitignore does not name."""
     for entry in sorted(folder.iterdir()):
         if any(entry.match(pattern) for pattern in IGNORED):
             continue
@@ -38,13 +25,12 @@ def files(folder: Path = ROOT) -> Iterator[Path]:
 
 
 def test_no_python_file_is_longer_than_400_lines() -> None:
-    """What does not fit a reader's head wants splitting."""
-    long = {str(file): lines for file in files() if file.suffix == ".py" and (lines := _lines(file)) > 400}
-    assert long == {}
+    lengths = {str(file): len(file.read_text().splitlines()) for file in files() if file.suffix == ".py"}
+    assert {file: length for file, length in lengths.items() if length > 400} == {}
 
 
-def test_no_file_names_somebodys_home() -> None:
-    """A path that exists on one machine alone works nowhere else."""
+def test_no_file_contains_a_home_directory() -> None:
+    """Such a path exists on one machine only."""
     personal = re.compile(r"(?<![\w.])/(?:home|root|Users)/\w")
     assert [str(file) for file in files() if personal.search(file.read_text())] == []
 
@@ -52,24 +38,20 @@ def test_no_file_names_somebodys_home() -> None:
 @pytest.mark.parametrize(
     "name", ["pyproject.toml", "Makefile", ".ci/run", "tools/venv.sh", "tools/servers.sh", *INSTALLERS]
 )
-def test_what_installs_names_no_download_host(name: str) -> None:
-    """Every machine has its own package sources; its pip, apt and Go know them."""
+def test_installers_name_no_download_host(name: str) -> None:
+    """Every machine has its own package sources, which pip, apt and Go know."""
     text = (ROOT / name).read_text()
     assert "://" not in text
     assert not re.search(r"--(extra-)?index-url|--find-links|--trusted-host|GOPROXY", text)
 
 
 @pytest.mark.parametrize("name", ["uv.lock", "pylock.toml", "pip.conf", ".netrc", "poetry.lock"])
-def test_no_file_that_records_download_hosts_is_there(name: str) -> None:
-    """These formats write down where a package came from."""
+def test_no_file_records_download_hosts(name: str) -> None:
+    """These formats store where a package came from."""
     assert [str(file) for file in ROOT.glob(f"**/{name}") if ".venv" not in file.parts] == []
 
 
 def test_every_shell_script_stops_at_errors() -> None:
-    """A step that fails unseen makes a half-done machine."""
+    """A step that fails unnoticed leaves an incomplete installation."""
     for name in (".ci/run", "tools/venv.sh", *(name for name in INSTALLERS if name.endswith(".sh"))):
         assert re.search(r"^set -e", (ROOT / name).read_text(), re.MULTILINE), name
-
-
-def _lines(file: Path) -> int:
-    return len(file.read_text().splitlines())

@@ -1,6 +1,5 @@
 import json
 import shutil
-import subprocess
 import sys
 import tarfile
 import tomllib
@@ -9,46 +8,32 @@ from pathlib import Path
 
 import pytest
 
+from tests.packaging.artefacts import PROJECT, checked
+
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
 NOT_SOURCES = (
-    ".git",
-    ".venv",
-    ".cache",
-    ".*_cache",
-    "*.egg-info",
-    "__pycache__",
-    "build",
-    "dist",
-    ".hypothesis",
-    ".coverage*",
+    *(".git", ".venv", ".cache", ".*_cache", "*.egg-info", "__pycache__", "build", "dist", ".hypothesis", ".coverage*"),
 )
-
-
-def run(*command: str | Path, cwd: Path) -> str:
-    done = subprocess.run([str(word) for word in command], cwd=cwd, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sdist, and the wheel that was built from it."""
+    """The sdist, and the wheel that is built from it."""
     folder = tmp_path_factory.mktemp("build")
-    source = shutil.copytree(ROOT, folder / "source", ignore=shutil.ignore_patterns(*NOT_SOURCES))
-    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist", cwd=source)
+    source = shutil.copytree(PROJECT, folder / "source", ignore=shutil.ignore_patterns(*NOT_SOURCES))
+    checked(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist", cwd=source)
     return folder / "dist"
 
 
 @pytest.fixture(scope="module")
 def source(dist: Path) -> Path:
-    """The tree that they were built from."""
+    """The tree from which they are built."""
     return dist.parent / "source"
 
 
-def test_the_wheel_holds_the_two_packages_and_nothing_else(dist: Path, source: Path) -> None:
-    """Tests, tools and the demo would land in everybody's site-packages."""
+def test_the_wheel_contains_only_the_two_packages(dist: Path, source: Path) -> None:
+    """Tests, tools and the demo must not be in users' site-packages."""
     with zipfile.ZipFile(next(dist.glob("*.whl"))) as wheel:
         tops = {name.split("/")[0] for name in wheel.namelist()}
         names = set(wheel.namelist())
@@ -58,40 +43,32 @@ def test_the_wheel_holds_the_two_packages_and_nothing_else(dist: Path, source: P
     assert {str(file.relative_to(source)) for file in files} <= names  # the page's templates and scripts, too
 
 
-def test_the_sdist_holds_what_is_needed_to_test_it(dist: Path) -> None:
-    """A distributor builds and tests from it."""
+def test_the_sdist_contains_what_tests_need(dist: Path) -> None:
+    """Distributors build and test from it."""
     with tarfile.open(next(dist.glob("*.tar.gz"))) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
-    for name in (
-        "LICENSE",
-        "Makefile",
-        "requirements.lock",
-        "config/demo.yaml",
-        "demo/worker.py",
-        "tools/prometheus.py",
-    ):
-        assert name in names
-    assert "tests/conformance/data/hpa-1.36.jsonl.gz" in names
+    needed = {"LICENSE", "Makefile", "requirements.lock", "config/demo.yaml", "demo/worker.py", "tools/prometheus.py"}
+    assert needed | {"tests/conformance/data/hpa-1.36.jsonl.gz"} <= names
 
 
-def test_the_wheel_in_an_empty_environment_checks_the_demos_configuration(dist: Path, tmp_path: Path) -> None:
-    """What users install must work without this clone around it."""
+def test_the_wheel_works_in_an_empty_environment(dist: Path, tmp_path: Path) -> None:
+    """It must not depend on this clone."""
     python = tmp_path / "venv/bin/python"
-    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv", cwd=tmp_path)
+    checked(sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv", cwd=tmp_path)
     pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "--no-input")
     install = (*pip, "install", "--no-compile")  # what is used once is not worth compiling
     hashed = ("--require-hashes", "--no-build-isolation", "--use-pep517", "--requirement")
-    run(*install, "--require-hashes", "--requirement", ROOT / "requirements-build.lock", cwd=tmp_path)
-    run(*install, *hashed, ROOT / "requirements.lock", cwd=tmp_path)
-    run(*install, "--no-deps", "--no-index", next(dist.glob("*.whl")), cwd=tmp_path)
-    run(*pip, "check", cwd=tmp_path)
-    config = shutil.copy(ROOT / "config/demo.yaml", tmp_path)
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    checked(*install, "--require-hashes", "--requirement", PROJECT / "requirements-build.lock", cwd=tmp_path)
+    checked(*install, *hashed, PROJECT / "requirements.lock", cwd=tmp_path)
+    checked(*install, "--no-deps", "--no-index", next(dist.glob("*.whl")), cwd=tmp_path)
+    checked(*pip, "check", cwd=tmp_path)
+    config = shutil.copy(PROJECT / "config/demo.yaml", tmp_path)
+    version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
     program = tmp_path / "venv/bin/autoscaler"
-    assert run(program, "--version", cwd=tmp_path) == f"autoscaler {version}\n"
-    run(program, "check", config, cwd=tmp_path)
+    assert checked(program, "--version", cwd=tmp_path) == f"autoscaler {version}\n"
+    checked(program, "check", config, cwd=tmp_path)
     found = "import autoscaler, json; from autoscaler.target import installed; "
     found += "print(json.dumps([autoscaler.__file__, sorted(installed())]))"
-    where, adapters = json.loads(run(python, "-c", found, cwd=tmp_path))
+    where, adapters = json.loads(checked(python, "-c", found, cwd=tmp_path))
     assert Path(where).is_relative_to(tmp_path / "venv")
     assert {"aws-asg", "docker-swarm", "memory", "nomad", "process"} <= set(adapters)

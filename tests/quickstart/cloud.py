@@ -1,7 +1,4 @@
-"""`python -m tests.quickstart.cloud PORT FOLDER`: AWS on a quickstart's machine, until it is ended.
-
-It is the tests' server, which does what AWS documents (tests/servers/aws); its instances really run (instance.sh).
-"""
+"""`python -m tests.quickstart.cloud PORT FOLDER` serves AWS on a quickstart's machine until it is ended."""
 
 import base64
 import subprocess
@@ -20,12 +17,12 @@ _INSTANCE: Final = Path(__file__).resolve().parent / "instance.sh"
 
 
 def _name(instance_id: str) -> str:
-    """Short enough for a network interface."""
+    """Return a name that is short enough for a network interface."""
     return instance_id[-12:]
 
 
 def main(port: int, folder: Path) -> None:
-    """Serve; never returns."""
+    """Serve without end."""
 
     def launch(instance_id: str) -> None:
         instance = ec2_backends[ACCOUNT][REGION].get_instance(instance_id)

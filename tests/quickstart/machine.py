@@ -1,6 +1,6 @@
-"""A machine of its own for a quickstart page: the page's ports and paths are free there, and nothing of it stays.
+"""A machine for a quickstart page, on which the page's ports and paths are free and of which nothing remains.
 
-It is this machine in namespaces of its own: the network has only a loopback interface, changes to some folders are kept
+It is this machine in other namespaces: the network has only a loopback interface, changes to some folders are kept
 in memory (overlayfs), and all processes end with the first.
 """
 
@@ -19,14 +19,14 @@ from tools.prometheus import prometheus_binaries
 
 _HERE: Final = Path(__file__).resolve().parent
 _OVERLAID: Final = ("/etc", "/run", "/srv", "/usr/local", "/var/lib", "/var/log")
-"""Where pages write."""
+"""The folders to which pages write."""
 _READY_WITHIN_SECONDS: Final = 30.0
 _COMMANDS_TAKE_SECONDS: Final = 120.0
 _LOG_CHARACTERS: Final = 3000
 
 
 class QuickstartMachine:
-    """One that runs. `pid`: its first process, as this machine counts."""
+    """A running machine. `pid`: its first process, as this machine counts."""
 
     def __init__(self, folder: Path, pid: int, environment: Mapping[str, str]) -> None:
         self.folder = folder
@@ -34,16 +34,16 @@ class QuickstartMachine:
         self._environment = dict(environment)
 
     def write(self, path: str, text: str) -> None:
-        """Write a file, and the folders above it."""
+        """Write a file, and create the folders above it."""
         draft = self.folder / "draft"
         draft.write_text(text)
         self.run(f"mkdir -p {Path(path).parent} && cp {draft} {path}")
 
     def run(self, commands: str, *, may_fail: bool = False) -> str:
-        """What the commands print; fails the test when one of them fails.
+        """Return what the commands print; fail the test if one of them fails.
 
-        `may_fail`: then what they printed until one failed. They stand in a file, so that no process but theirs has
-        their words in its command line.
+        `may_fail`: return what they printed until one failed. The commands are in a file, so that only their own
+        processes have their words in the command line.
         """
         script, output = self.folder / "commands.sh", self.folder / "output"
         script.write_text(commands)
@@ -63,11 +63,11 @@ class QuickstartMachine:
         return printed
 
     def enter(self, *namespaces: str) -> list[str]:
-        """The beginning of a command that runs in these of its namespaces."""
+        """Return the beginning of a command that runs in these namespaces of the machine."""
         return ["nsenter", f"--target={self.pid}", *namespaces, "--"]
 
     def logs(self) -> str:
-        """What the services logged last."""
+        """Return the end of each service's log."""
         logs = sorted((self.folder / "logs").iterdir())
         return "\n".join(f"{log.name}:\n{log.read_text(errors='replace')[-_LOG_CHARACTERS:]}" for log in logs)
 
@@ -76,13 +76,13 @@ class QuickstartMachine:
 def running_machine(
     folder: Path, programs: Mapping[str, Path] | None = None, environment: Mapping[str, str] | None = None
 ) -> Iterator[QuickstartMachine]:
-    """A machine with its work files in `folder` (which exists), and with the autoscaler, Prometheus and `systemctl`.
+    """Yield a machine with the autoscaler, Prometheus and `systemctl`; its files are in `folder`, which exists.
 
-    `programs`: further ones by their names, ahead of the machine's own. `environment`: variables for all that runs
-    there. Skips the test where namespaces cannot be had.
+    `programs`: further programs by name, which take precedence. `environment`: variables of all processes. Skips the
+    test if namespaces are not available.
     """
     if os.geteuid() != 0:
-        require("a machine of its own needs root; run the tests as root")
+        require("a separate machine needs root; run the tests as root")
     for needed in ("unshare", "nsenter", "ip", "curl"):
         if shutil.which(needed) is None:
             require(f"{needed} is not on PATH; install util-linux, iproute2 and curl")
@@ -96,7 +96,7 @@ def running_machine(
         Path(sys.executable).parent,
         prometheus_binaries().prometheus.parent,
     ]
-    variables = {  # and nothing of the developer's own: proxies, certificates, credentials
+    variables = {  # without the developer's proxies, certificates and credentials
         "PATH": ":".join([*map(str, searched), os.environ["PATH"], "/usr/sbin:/sbin"]),
         "HOME": str(folder / "home"),
         "TMPDIR": str(folder / "tmp"),
@@ -121,7 +121,7 @@ def running_machine(
             failure.add_note(machine.logs())
             raise
     finally:
-        process.kill()  # --kill-child: and so the first process, with which all others end
+        process.kill()  # --kill-child: this ends the first process, and with it all others
         process.wait()
 
 
@@ -129,6 +129,6 @@ def _wait_ready(process: subprocess.Popen[bytes], folder: Path) -> None:
     end = time.monotonic() + _READY_WITHIN_SECONDS
     while not (folder / "ready").exists():
         if process.poll() is not None:
-            require(f"there can be no machine of its own here: {(folder / 'setup.log').read_text()}")
+            require(f"a separate machine cannot be started here: {(folder / 'setup.log').read_text()}")
         assert time.monotonic() < end, f"the machine was not ready within {_READY_WITHIN_SECONDS:g} s"
         time.sleep(0.02)

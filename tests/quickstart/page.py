@@ -1,7 +1,7 @@
-"""Reads a quickstart page, and does what it says.
+"""Reads a quickstart page and follows it.
 
-What a page holds is in fenced blocks: commands in blocks of `sh`, what the commands before print in blocks of `text`,
-and files in blocks of any other language, each after a line that ends with the file's name: "`/etc/web.yaml`:".
+A page consists of fenced blocks: commands (`sh`), the output of the commands before (`text`), and files (any other
+language), each after a line that ends with the name of the file: "`/etc/web.yaml`:".
 """
 
 import re
@@ -19,12 +19,12 @@ _VARIES: Final = (
     r"(?:\d+[smhd])+",  # an age
     r"\d+(?:\.\d+)?m?(?=/10\b)",  # a metric's value, in front of its target
 )
-"""Words that a page shows as an example; the same kind of word may stand there."""
+"""Words that a page shows as an example; another word of the same kind is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that the page says to write."""
+    """A file that the page tells the reader to write."""
 
     path: str
     text: str
@@ -32,24 +32,24 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """What the page says to type, and what it says that is seen then; None: it does not say."""
+    """Commands of the page, and the output that it shows; None: it shows none."""
 
     text: str
     shown: str | None = None
 
 
 class Machine(Protocol):
-    """Where a page is followed."""
+    """A machine on which a page is followed."""
 
     def write(self, path: str, text: str) -> None:
-        """Write a file, and the folders above it."""
+        """Write a file, and create the folders above it."""
 
     def run(self, commands: str, *, may_fail: bool = False) -> str:
-        """What the commands print; fails the test when one of them fails, unless that `may_fail`."""
+        """Return what the commands print; fail the test if one of them fails, unless `may_fail`."""
 
 
 def steps(text: str) -> Iterator[File | Commands]:
-    """What a page says to do, in its order. Raises ValueError for a block that would be passed over."""
+    """Yield the steps of a page in order. Raises ValueError for a block that would be ignored."""
     blocks = list(_FENCE.finditer(text))
     if text.count("```") != 2 * len(blocks):
         raise ValueError(
@@ -71,18 +71,18 @@ def steps(text: str) -> Iterator[File | Commands]:
 
 
 def is_like(shown: str, printed: str) -> bool:
-    """Whether this was printed, line by line and word by word; `…` is any text in a line, or any lines."""
+    """Whether the output matches, line by line and word by word; `…` is any text in a line, or any lines."""
     lines = [" ".join(line.split()) for line in printed.rstrip().splitlines()]
     return re.fullmatch("".join(map(_line, shown.splitlines())), "".join(f"{line}\n" for line in lines)) is not None
 
 
 def _line(shown: str) -> str:
-    """A pattern of what may stand in its place, with one space between words."""
+    """Return a pattern for a line, with one space between words."""
     return r"(?:.*\n)*" if shown.strip() == _ANYTHING else " ".join(map(_word, shown.split())) + r"\n"
 
 
 def _word(shown: str) -> str:
-    """A pattern of what may stand in its place."""
+    """Return a pattern for a word."""
     if _ANYTHING in shown:
         return ".*".join(map(re.escape, shown.split(_ANYTHING)))
     for kind in _VARIES:
@@ -94,10 +94,10 @@ def _word(shown: str) -> str:
 def follow(
     page: Path, machine: Machine, substitutions: Mapping[str, str] | None = None, *, within_seconds: float = 120.0
 ) -> None:
-    """Do what the page says, and fail the test where something else is seen than it says.
+    """Follow the page, and fail the test if the output differs from what it shows.
 
-    Commands whose output is shown only look: they are repeated until they print it, and may fail before.
-    `substitutions`: what cannot be as it is written -> what stands in its place; each must occur in the page.
+    Commands whose output is shown change nothing: they are repeated until they print it, and may fail before.
+    `substitutions`: text of the page -> its replacement; each must occur in the page.
     """
     text = page.read_text(encoding="utf-8")
     for written, instead in (substitutions or {}).items():

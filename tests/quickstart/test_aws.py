@@ -1,8 +1,8 @@
 """docs/quickstart-aws.md: a real Prometheus and the real aws command, against the tests' server.
 
 The server stands for Auto Scaling and EC2 as AWS documents them (tests/servers/aws). Its instances are network
-namespaces with the private addresses that it reports, and run their user data. Where they ask it is all that is
-substituted: Prometheus reads that from its configuration alone.
+namespaces with the private addresses that it reports, and run their user data. Only the address of the
+server is substituted, because Prometheus reads it from its configuration.
 """
 
 import shutil
@@ -22,11 +22,10 @@ PORT: Final = 5000
 SERVER: Final = f"http://127.0.0.1:{PORT}"
 SUBSTITUTIONS: Final = {"- region: eu-west-1\n": f"- region: eu-west-1\n        endpoint: {SERVER}\n"}
 CREDENTIALS: Final = {"AWS_ACCESS_KEY_ID": "ours", "AWS_SECRET_ACCESS_KEY": "ours"}
-"""For all programs, as a machine's role gives them."""
+"""Credentials of all programs, as a machine's role provides them."""
 
 
-def test_the_page_of_aws_leads_from_one_instance_to_four_and_back(tmp_path: Path) -> None:
-    """Whoever types what it says sees what it shows."""
+def test_the_aws_page_scales_from_one_instance_to_four_and_back(tmp_path: Path) -> None:
     aws = shutil.which("aws") or require("aws is not on PATH; install awscli")
     variables = {"AWS_CLI": aws, "AWS_ENDPOINT_URL": SERVER, "MOTO_EC2_LOAD_DEFAULT_AMIS": "false", **CREDENTIALS}
     with running_machine(tmp_path, environment=variables) as machine:

@@ -1,6 +1,6 @@
 """docs/quickstart-docker-swarm.md: a real engine, a real Prometheus; nothing is substituted.
 
-The image of that name is the tests' own, with nothing but Debian's busybox in it: there is no registry to pull from.
+The image contains only Debian's busybox, because there is no registry to pull from.
 """
 
 import shutil
@@ -16,8 +16,7 @@ from tests.servers.required import require
 pytestmark = pytest.mark.slow
 
 
-def test_the_page_of_swarm_leads_from_one_task_to_four_and_back(tmp_path: Path) -> None:
-    """Whoever types what it says sees what it shows."""
+def test_the_docker_swarm_page_scales_from_one_task_to_four_and_back(tmp_path: Path) -> None:
     if shutil.which("docker") is None:
         require("docker is not on PATH; install docker.io")
     with running_machine(tmp_path) as machine, running_engine(swarm=False, within=machine.enter("--net")) as engine:

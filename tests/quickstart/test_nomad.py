@@ -12,8 +12,7 @@ from tools.nomad import NomadNotFound, nomad_binary
 pytestmark = pytest.mark.slow
 
 
-def test_the_page_of_nomad_leads_from_one_allocation_to_four_and_back(tmp_path: Path) -> None:
-    """Whoever types what it says sees what it shows."""
+def test_the_nomad_page_scales_from_one_allocation_to_four_and_back(tmp_path: Path) -> None:
     try:
         binary = nomad_binary()
     except NomadNotFound as missing:

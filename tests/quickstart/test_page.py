@@ -1,4 +1,4 @@
-"""What the tests of the pages rest on."""
+"""The reader of quickstart pages."""
 
 import pytest
 
@@ -27,8 +27,7 @@ up 8s
 """
 
 
-def test_a_page_is_files_and_commands_in_its_order() -> None:
-    """A command before its file would fail."""
+def test_a_page_gives_files_and_commands_in_order() -> None:
     assert list(steps(PAGE)) == [
         File("/etc/web.yaml", "a: 1\n"),
         Commands("web start\n"),
@@ -44,8 +43,8 @@ def test_a_page_is_files_and_commands_in_its_order() -> None:
         ("`web.yaml`:\n\n```yaml title=web\na: 1\n```\n", "does not begin with ``` and one word"),
     ],
 )
-def test_a_block_that_would_be_passed_over_is_an_error(wrong: str, says: str) -> None:
-    """A page that nobody follows any more would pass."""
+def test_a_block_that_would_be_ignored_is_an_error(wrong: str, says: str) -> None:
+    """Otherwise an untested page would pass."""
     with pytest.raises(ValueError, match=says):
         list(steps(wrong))
 
@@ -62,6 +61,5 @@ def test_a_block_that_would_be_passed_over_is_an_error(wrong: str, says: str) ->
         ("up", "up\ndown\n", False),
     ],
 )
-def test_only_ages_values_of_metrics_and_what_is_left_out_may_differ(shown: str, printed: str, alike: bool) -> None:
-    """Everything else that a page shows is what is seen."""
+def test_only_ages_values_of_metrics_and_omissions_may_differ(shown: str, printed: str, alike: bool) -> None:
     assert is_like(shown, printed) is alike

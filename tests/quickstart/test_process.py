@@ -10,8 +10,7 @@ from tests.quickstart.page import DOCS, follow
 pytestmark = pytest.mark.slow
 
 
-def test_the_page_of_processes_leads_from_one_worker_to_four_and_back(tmp_path: Path) -> None:
-    """Whoever types what it says sees what it shows."""
+def test_the_process_page_scales_from_one_worker_to_four_and_back(tmp_path: Path) -> None:
     with running_machine(tmp_path) as machine:
         examples = {"/usr/share/doc/prometheus-autoscaler/examples": str(DOCS.parent / "systemd")}
         follow(DOCS / "quickstart-process.md", machine, examples)

@@ -1,4 +1,4 @@
-"""Every curl command of the documents, as it stands. (Those of the quickstarts are run with their pages.)"""
+"""Every curl command of the documents works. (Those of the quickstarts are run with their pages.)"""
 
 import json
 import re
@@ -31,21 +31,21 @@ RECIPES: Final = [*recipes()]
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuickstartMachine]:
-    """One on which the service runs, with an autoscaler `web`. Its addresses and its socket are the usual ones."""
+    """A machine with the service and an autoscaler `web`, at the default addresses and socket."""
     with running_machine(tmp_path_factory.mktemp("machine")) as running:
         running.write("/etc/autoscaler/autoscaler.yaml", _CONFIGURATION.read_text())
         running.run("systemctl restart autoscaler\n")
         yield running
 
 
-def test_there_are_recipes() -> None:
-    """They are found by how they are written."""
+def test_recipes_are_found() -> None:
+    """They are found by their notation."""
     assert len(RECIPES) >= 3
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_a_recipe_does_what_it_is_for(recipe: str, machine: QuickstartMachine) -> None:
-    """A reader copies it into a shell on the daemon's machine."""
+def test_a_recipe_succeeds(recipe: str, machine: QuickstartMachine) -> None:
+    """Readers copy it into a shell on the daemon's machine."""
     printed = machine.run(f"set -o pipefail\n{recipe.replace('curl ', 'curl --silent --show-error --fail ', 1)}\n")
     if "| jq" in recipe:
         assert printed.strip() not in ("", "null")

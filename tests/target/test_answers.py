@@ -97,8 +97,8 @@ def test_a_wrong_instance_is_refused_with_its_place(fields: dict[str, Any], said
     assert said in str(caught.value)
 
 
-def test_what_is_right_comes_in_as_it_is() -> None:
-    """Nothing of a large fleet is copied."""
+def test_a_valid_state_is_not_copied() -> None:
+    """This saves time for a large fleet."""
     state = replace(STATE, hold=Hold(TOLD, TOLD), limits=Limits(1, 9, "MinSize"), revision="7", warnings=("careful",))
     found = check(state)
     assert found == state
@@ -123,14 +123,14 @@ def test_texts_are_made_plain_and_short() -> None:
     assert found.hold == Hold(HoldReason("Roll out", "v2"), None)
 
 
-def test_times_come_in_as_utc() -> None:
+def test_times_are_converted_to_utc() -> None:
     """A client library may use another type of UTC, or another zone."""
     east = replace(MEMBER, started_at=NOW.astimezone(timezone(timedelta(hours=5))))
     found = check(replace(STATE, instances=(east,))).instances[0].started_at
     assert (found, found and found.tzinfo) == (NOW, UTC)
 
 
-def test_any_mapping_of_requests_is_taken_and_kept_as_a_plain_one() -> None:
+def test_any_mapping_of_requests_becomes_a_dict() -> None:
     """The state can store it."""
     requests: Any = UserDict({"cpu": 500})
     member = replace(MEMBER, requests=requests, container_requests=UserDict({"app": requests}))
@@ -139,7 +139,7 @@ def test_any_mapping_of_requests_is_taken_and_kept_as_a_plain_one() -> None:
     assert [type(each) for each in kept] == [dict] * 3
 
 
-def test_an_instance_that_did_not_change_stays_the_one_that_was_checked() -> None:
+def test_an_unchanged_instance_is_the_one_that_was_checked() -> None:
     """Equal values may have other types: 1 equals True, and "Running" equals Phase.RUNNING."""
     checks = StateCheck()
     other = replace(MEMBER, name="b", detail="new\n")
@@ -151,7 +151,7 @@ def test_an_instance_that_did_not_change_stays_the_one_that_was_checked() -> Non
     assert checks(WEB, replace(STATE, instances=(odd, replace(other)))).instances == first.instances
 
 
-def test_a_state_that_is_the_last_ones_object_is_let_in_as_it_was() -> None:
+def test_the_same_state_object_is_not_checked_again() -> None:
     """A thousand unchanged targets need no check."""
     checks = StateCheck()
     state = replace(STATE, instances=(replace(MEMBER, detail="new\n"),))
@@ -163,7 +163,7 @@ def test_a_state_that_is_the_last_ones_object_is_let_in_as_it_was() -> None:
     assert again == first
 
 
-def test_a_state_that_is_equal_to_the_last_one_is_that_one() -> None:
+def test_an_equal_state_is_replaced_by_the_last_one() -> None:
     """Later stages detect by identity that nothing has changed."""
     checks = StateCheck()
     first = checks(WEB, replace(STATE))
@@ -171,7 +171,7 @@ def test_a_state_that_is_equal_to_the_last_one_is_that_one() -> None:
     assert checks(WEB, replace(STATE, replicas=STATE.replicas + 1)) is not first
 
 
-def test_a_wrong_state_does_not_spoil_what_was_known() -> None:
+def test_a_wrong_state_does_not_affect_the_last_one() -> None:
     checks = StateCheck()
     checks(WEB, STATE)
     with pytest.raises(WrongAnswer):
@@ -179,7 +179,7 @@ def test_a_wrong_state_does_not_spoil_what_was_known() -> None:
     assert checks(WEB, STATE) == STATE
 
 
-def test_an_error_of_an_adapters_own_comes_in_as_one_of_ours() -> None:
+def test_an_adapters_own_class_of_error_is_replaced() -> None:
     """Its message may run any code, and is requested once."""
 
     class Own(TargetForbidden):
@@ -193,7 +193,7 @@ def test_an_error_of_an_adapters_own_comes_in_as_one_of_ours() -> None:
     assert checked_error(own) is own
 
 
-def test_what_is_held_of_a_target_that_left_goes() -> None:
+def test_the_last_state_of_a_removed_target_is_freed() -> None:
     """Names with a version change with each deployment, and a daemon runs for months."""
     check = StateCheck()
     identities = frozenset({"web-1-a"})
@@ -205,8 +205,8 @@ def test_what_is_held_of_a_target_that_left_goes() -> None:
     assert kept() is None
 
 
-def test_instances_without_requests_share_one_empty_mapping_that_nobody_can_fill() -> None:
-    """Two mappings take a third of an instance's memory, and an adapter must not fill the shared one."""
+def test_instances_without_requests_share_one_immutable_mapping() -> None:
+    """Two mappings take a third of an instance's memory."""
     other = replace(MEMBER, name="b", requests=NO_REQUESTS)
     assert all(each is NO_REQUESTS for each in (other.requests, MEMBER.requests, MEMBER.container_requests))
     assert check(STATE).instances[0] is MEMBER

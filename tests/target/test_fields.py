@@ -53,7 +53,7 @@ def test_zero_needs_no_unit() -> None:
     assert Section.model_validate({"gracePeriod": "0"}).grace_period == timedelta(0)
 
 
-def test_a_key_without_a_value_is_left_out() -> None:
+def test_a_key_without_a_value_counts_as_omitted() -> None:
     """Kubernetes reads null like this, also in an adapter's section."""
     assert Section.model_validate({"gracePeriod": None}).grace_period == timedelta(seconds=10)
     with pytest.raises(ValidationError, match="gracePeriods"):
@@ -61,7 +61,7 @@ def test_a_key_without_a_value_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("value", ["101y", "9000y", timedelta(days=36_501)])
-def test_a_duration_is_one_that_dates_can_take(value: Any) -> None:
+def test_a_duration_has_at_most_100_years(value: Any) -> None:
     """Now minus nine thousand years is not a valid date: every cycle would fail."""
     with pytest.raises(ValidationError, match=r"too long a duration; write at most 36500d \(100 years\)"):
         Section.model_validate({"gracePeriod": value})
@@ -71,18 +71,18 @@ def test_a_duration_is_one_that_dates_can_take(value: Any) -> None:
 
 
 @pytest.mark.parametrize(("written", "found"), [("token", "/etc/x/token"), ("../t", "/etc/x/../t"), ("/t", "/t")])
-def test_a_path_is_relative_to_the_file_it_stands_in(written: str, found: str) -> None:
+def test_a_path_is_relative_to_the_configuration(written: str, found: str) -> None:
     """The daemon's working directory must not matter."""
     section = Section.model_validate({"tokenFile": written}, context={"folder": "/etc/x"})
     assert section.token_file == Path(found)
 
 
-def test_a_path_without_a_file_stays_as_it_is() -> None:
+def test_a_path_without_a_configuration_is_unchanged() -> None:
     """Tests and tools build settings in Python."""
     assert Section.model_validate({"tokenFile": "token"}).token_file == Path("token")
 
 
-def test_a_file_that_must_exist_is_told_from_others_by_its_type() -> None:
+def test_a_file_that_must_exist_has_its_own_type() -> None:
     """`check` warns about missing secrets, and must know which paths are secrets."""
 
     class Secret(AdapterSettings):
@@ -93,7 +93,7 @@ def test_a_file_that_must_exist_is_told_from_others_by_its_type() -> None:
     assert path == Path("/etc/x/token")
 
 
-def test_a_path_that_no_file_can_have_is_an_error() -> None:
+def test_an_impossible_path_is_an_error() -> None:
     """Later uses of the path would raise an unexpected error."""
     with pytest.raises(ValidationError, match="NUL character"):
         Section.model_validate({"tokenFile": "to\0ken"})

@@ -26,8 +26,8 @@ def names(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_the_content_is_there_and_nothing_else(tmp_path: Path, durable: bool) -> None:
-    """Text is UTF-8, bytes are unchanged, and no temporary file remains."""
+def test_the_file_has_the_content_and_no_temporary_file_remains(tmp_path: Path, durable: bool) -> None:
+    """Text is UTF-8, bytes are unchanged."""
     file = tmp_path / "file"
     write_atomically(file, "größer", durable=durable)
     assert file.read_bytes() == "größer".encode()
@@ -38,7 +38,7 @@ def test_the_content_is_there_and_nothing_else(tmp_path: Path, durable: bool) ->
 
 @pytest.mark.parametrize("umask", [0o000, 0o077])
 @pytest.mark.parametrize("mode", [0o600, 0o644])
-def test_the_mode_is_the_one_asked_for(tmp_path: Path, mode: int, umask: int) -> None:
+def test_the_mode_does_not_depend_on_the_umask(tmp_path: Path, mode: int, umask: int) -> None:
     """Prometheus reads as another user, and records are private. The service manager sets the umask."""
     file = tmp_path / "file"
     file.write_text("old")
@@ -62,7 +62,7 @@ def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path: Path) -> Non
     assert file.read_text() == "new"
 
 
-def test_a_pipe_in_its_place_is_replaced_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_in_its_place_is_replaced(tmp_path: Path) -> None:
     """Opening a pipe for writing waits for a reader without end."""
     file = tmp_path / "file"
     os.mkfifo(file)
@@ -72,8 +72,8 @@ def test_a_pipe_in_its_place_is_replaced_and_not_waited_for(tmp_path: Path) -> N
     assert file.read_text() == "new"
 
 
-def test_what_lies_at_the_drafts_of_before_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A temporary file's name is random; an existing file is not opened."""
+def test_an_existing_temporary_file_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name is random, and a link there is not followed."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
     monkeypatch.setattr("secrets.token_hex", lambda _: "foreseen")
@@ -84,7 +84,7 @@ def test_what_lies_at_the_drafts_of_before_is_left_alone(tmp_path: Path, monkeyp
     assert names(tmp_path) == {"victim", ".file.foreseen.new"}
 
 
-def test_drafts_have_names_that_nobody_foresees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_files_have_unpredictable_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are in the same folder, because a rename works only within a file system."""
     drafts: list[Path] = []
     real = Path.replace
@@ -113,8 +113,8 @@ def disk_of(size: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_a_disk_that_takes_only_a_part_leaves_the_old_content(tmp_path: Path) -> None:
-    """And no draft, which would take the room that is missing."""
+def test_a_full_disk_leaves_the_old_content(tmp_path: Path) -> None:
+    """The temporary file is removed."""
     file = tmp_path / "file"
     write_atomically(file, "old")
     with disk_of(2**16), pytest.raises(OSError, match="File too large"):
@@ -151,7 +151,7 @@ def test_a_folder_in_its_place_is_an_error(tmp_path: Path) -> None:
     assert names(tmp_path) == {"file"}
 
 
-def test_it_is_synced_only_where_that_is_promised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_synced_only_if_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is synced before the rename, the folder after it."""
     synced: list[str] = []
     monkeypatch.setattr("os.fsync", lambda handle: synced.append(Path(f"/proc/self/fd/{handle}").readlink().name))
@@ -163,7 +163,7 @@ def test_it_is_synced_only_where_that_is_promised(tmp_path: Path, monkeypatch: p
     assert folder == tmp_path.name
 
 
-def test_readers_find_one_content_or_the_other(tmp_path: Path) -> None:
+def test_readers_find_the_old_or_the_new_content(tmp_path: Path) -> None:
     """Prometheus reads the targets file at any time."""
     file, ended = tmp_path / "file", threading.Event()
     write_atomically(file, "a" * 100_000, durable=False)
@@ -189,8 +189,8 @@ def test_a_secret_may_be_a_link(tmp_path: Path) -> None:
     assert read_secret(tmp_path / "token") == "hunter2"
 
 
-def test_a_pipe_in_place_of_a_secret_is_an_error_and_not_waited_for(tmp_path: Path) -> None:
-    """The secret is read at each use: a cycle would block without end. This applies to a link to a pipe too."""
+def test_a_pipe_in_place_of_a_secret_is_an_error(tmp_path: Path) -> None:
+    """The secret is read at each use, and reading a pipe would block the cycle."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "token").symlink_to("pipe")
     with pytest.raises(OSError, match="it is not a regular file"):
@@ -201,8 +201,8 @@ def test_a_pipe_in_place_of_a_secret_is_an_error_and_not_waited_for(tmp_path: Pa
         read_secret(Path("/dev/zero"))
 
 
-def test_what_is_too_large_is_not_read(tmp_path: Path) -> None:
-    """A disk image instead of a password would fill the memory. A file of exactly the bound is read."""
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    """A disk image instead of a password would fill the memory. A file of exactly the limit is read."""
     file = tmp_path / "token"
     file.write_bytes(b"x" * MOST_SECRET_BYTES)
     assert len(read_bounded(file)) == MOST_SECRET_BYTES
@@ -211,8 +211,8 @@ def test_what_is_too_large_is_not_read(tmp_path: Path) -> None:
         read_bounded(file)
 
 
-def test_a_file_without_a_folder_cannot_be_written(tmp_path: Path) -> None:
-    """The error is known before the daemon runs, also for a file in the folder's place."""
+def test_a_missing_folder_is_reported_before_the_daemon_runs(tmp_path: Path) -> None:
+    """This includes a file in the folder's place."""
     assert unwritable(tmp_path / "file") is None
     assert unwritable(tmp_path / "none/file") == (
         f"the folder {tmp_path}/none does not exist; create it, writable for the daemon"
@@ -223,12 +223,12 @@ def test_a_file_without_a_folder_cannot_be_written(tmp_path: Path) -> None:
     assert unwritable(Path("/", "x" * 300, "file")) is None, "the kernel will not say"
 
 
-def test_the_service_s_own_folder_is_there_when_it_runs() -> None:
-    """The service manager creates it at the start (RuntimeDirectory=), so a check need not find it."""
+def test_the_services_runtime_folder_may_be_missing() -> None:
+    """The service manager creates it at the start (RuntimeDirectory=)."""
     assert unwritable(Path("/run/autoscaler/web.json")) is None
 
 
-def test_a_folder_that_others_may_not_enter_is_found_above_a_file(tmp_path: Path) -> None:
+def test_a_folder_that_other_users_cannot_enter_is_reported(tmp_path: Path) -> None:
     """This holds for a file deep below it, and through a link, as systemd creates for its dynamic users."""
     closed = tmp_path / "closed"
     (closed / "open").mkdir(parents=True)
@@ -243,13 +243,13 @@ def test_a_folder_that_others_may_not_enter_is_found_above_a_file(tmp_path: Path
     )
 
 
-def test_a_folder_that_is_not_there_is_not_called_closed(tmp_path: Path) -> None:
+def test_a_missing_folder_is_not_reported_as_closed(tmp_path: Path) -> None:
     """Another message already says that it is missing."""
     assert closed_folder(tmp_path / "none/file") is None
     assert unreadable_for_others(Path("/etc/file")) is None
 
 
-def test_a_folder_of_links_in_a_circle_is_not_called_closed(tmp_path: Path) -> None:
+def test_circular_links_are_not_reported_as_closed(tmp_path: Path) -> None:
     """Such links must not end `check`, nor stop the keeping of other pools."""
     (tmp_path / "there").symlink_to(tmp_path / "back")
     (tmp_path / "back").symlink_to(tmp_path / "there")

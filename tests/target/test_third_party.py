@@ -59,8 +59,8 @@ def _forget() -> None:
     load.cache_clear()
 
 
-def test_it_loads_and_works(install: Install, tmp_path: Path) -> None:
-    """No list names it; its settings, its class and its answers are its own."""
+def test_a_third_partys_adapter_loads_and_works(install: Install, tmp_path: Path) -> None:
+    """No list names it."""
     install("lighthouse = acme_lighthouse:Lighthouse", ADAPTER)
     adapter_type = load("lighthouse")
     settings = adapter_type.Settings.model_validate({"lamps": 4})
@@ -70,13 +70,12 @@ def test_it_loads_and_works(install: Install, tmp_path: Path) -> None:
     assert (state.replicas, state.status_replicas) == (4, 4)  # type: ignore[union-attr]  # an error would fail here
 
 
-def test_ours_are_found_beside_it(install: Install) -> None:
-    """They are found in the same way."""
+def test_this_projects_adapters_are_found_beside_it(install: Install) -> None:
     install("lighthouse = acme_lighthouse:Lighthouse", ADAPTER)
     assert {"lighthouse", "process"} <= set(installed())
 
 
-def test_nothing_is_imported_before_it_is_asked_for(install: Install) -> None:
+def test_an_adapter_is_imported_when_it_is_configured(install: Install) -> None:
     """An installed adapter that is not configured costs nothing."""
     install("lighthouse = acme_lighthouse:Lighthouse", "raise SystemError('imported')")
     assert "lighthouse" in installed()
@@ -92,7 +91,7 @@ def test_nothing_is_imported_before_it_is_asked_for(install: Install) -> None:
         ("lighthouse = acme_lighthouse:Lighthouse", "class Lighthouse: pass", "has no Settings"),
     ],
 )
-def test_one_that_fails_to_load_names_the_cause(install: Install, entry: str, source: str, cause: str) -> None:
+def test_an_adapter_that_fails_to_load_shows_the_cause(install: Install, entry: str, source: str, cause: str) -> None:
     """A plugin that disappeared silently would leave its targets unscaled."""
     install(entry, source)
     with pytest.raises(AdapterError) as error:
@@ -101,7 +100,7 @@ def test_one_that_fails_to_load_names_the_cause(install: Install, entry: str, so
     assert "acme_lighthouse:Lighthouse" in str(error.value)
 
 
-def test_a_type_that_nobody_brings_names_those_that_are(install: Install) -> None:
+def test_an_unknown_type_is_refused_with_the_installed_ones(install: Install) -> None:
     """The error appears before the daemon starts."""
     install("lighthouse = acme_lighthouse:Lighthouse", ADAPTER)
     with pytest.raises(AdapterError, match=r"no adapter of type 'lighthose' is installed; installed: .*lighthouse"):

@@ -82,7 +82,7 @@ BOMB = gzip.compress(b" " * 2**26)
     ],
     ids=["endless", "endless chunks", "one byte more", "bomb", "bomb of several parts", "error", "gzip of nothing"],
 )
-def test_an_answer_that_is_too_large_is_left(session: Session, script: Script) -> None:
+def test_an_answer_that_is_too_large_is_an_error(session: Session, script: Script) -> None:
     """The bound counts decompressed bytes: 64 KiB may become 64 MiB."""
     error = failure(session, script)
     assert type(error) is TooLarge
@@ -106,7 +106,7 @@ def test_an_answer_of_exactly_the_bound_is_read(session: Session, packed: bool) 
         assert b"accept-encoding: gzip\r\n" in server.requests[0].lower()
 
 
-def test_nothing_of_a_large_answer_is_kept_by_its_error(session: Session) -> None:
+def test_the_error_of_a_large_answer_keeps_none_of_it(session: Session) -> None:
     """Results and logs keep an error, and its traceback keeps the frames' data."""
     error: BaseException | None = failure(session, endless_body)
     held = 0
@@ -145,28 +145,28 @@ def test_nothing_of_a_large_answer_is_kept_by_its_error(session: Session) -> Non
         (b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "answered HTTP 103, an interim answer"),
     ],
 )
-def test_what_is_not_a_whole_answer_is_an_error(session: Session, content: bytes, said: str) -> None:
+def test_an_incomplete_answer_is_an_error(session: Session, content: bytes, said: str) -> None:
     """Half of a list would look like half of the load."""
     error = failure(session, raw(content))
     assert type(error) is Interrupted
     assert str(error).startswith(said)
 
 
-def test_interim_answers_without_end_are_left(session: Session) -> None:
+def test_endless_interim_answers_are_an_error(session: Session) -> None:
     """Each is discarded, and the answer never comes: a core would be busy until the deadline."""
     error = failure(session, endless_interim_answers)
     assert type(error) is Interrupted
     assert str(error) == "its headers are larger than 1 MiB"
 
 
-def test_trailers_of_a_chunked_answer_are_passed_over(session: Session) -> None:
+def test_trailers_of_a_chunked_answer_are_ignored(session: Session) -> None:
     """They are part of HTTP, and the daemon reads none."""
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n" + b"X-T: 1\r\n" * 5000 + b"\r\n"
     with scripted(raw(chunked)) as server:
         assert session.get(server.url, timeout=10).text == "{}"
 
 
-def test_a_proxys_words_are_cut_and_cleaned(session: Session) -> None:
+def test_a_proxys_message_is_cut_and_escaped(session: Session) -> None:
     """`Tunnel connection failed` quotes the reason of the proxy's status."""
     assert str(Interrupted("\x1b[2J" + "x" * 10**7)).startswith("\\x1b[2Jxxx")
     assert len(str(Interrupted("x" * 10**7))) < 1025

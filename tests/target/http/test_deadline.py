@@ -199,7 +199,7 @@ def test_a_kept_connection_has_each_exchanges_own_deadline(session: Session) -> 
         assert server.accepted == 1
 
 
-def test_what_comes_late_is_not_taken_for_the_next_answer(session: Session) -> None:
+def test_a_late_answer_is_not_taken_for_the_next(session: Session) -> None:
     """It belongs to a request of the previous cycle."""
 
     def late_once(wire: Wire) -> None:
@@ -232,11 +232,11 @@ def test_a_proxy_that_hangs_before_and_after_its_answer_is_left_at_one_deadline(
         began = time.monotonic()
         with pytest.raises(Late):
             session.get("https://prometheus.example/", timeout=3)
-        assert time.monotonic() - began < 5.5  # one of its own would end at 5.7
+        assert time.monotonic() - began < 5.5  # a second time-out would end at 5.7 s
         assert proxy.client_left()
 
 
-def test_no_time_left_is_late_at_once(session: Session, tmp_path: Path) -> None:
+def test_without_time_left_nothing_is_sent(session: Session, tmp_path: Path) -> None:
     """Nothing is sent."""
     with scripted(silence) as server:
         with pytest.raises(Late):
@@ -244,7 +244,7 @@ def test_no_time_left_is_late_at_once(session: Session, tmp_path: Path) -> None:
         assert server.accepted == 0
 
 
-def test_a_connection_that_came_about_at_the_deadline_is_closed() -> None:
+def test_a_connection_that_succeeds_at_the_deadline_is_closed() -> None:
     """It is reached between connecting and the first byte; no caller has the socket yet."""
     ours, theirs = socket.socketpair()
     seconds = iter((1.0, 0.0))

@@ -83,7 +83,7 @@ def test_one_look_up_of_a_name_is_under_way_at_a_time(session: Session, resolver
         assert session.get("http://prometheus.hangs/", timeout=10).text == "{}"
 
 
-def test_with_four_left_behind_a_fifth_name_is_refused_at_once(session: Session, resolver: Resolver) -> None:
+def test_with_four_hanging_look_ups_a_fifth_name_is_refused(session: Session, resolver: Resolver) -> None:
     """The message names the resolver. Addresses go on, and names do once a look-up ends."""
     for number in range(4):
         with pytest.raises(Late):
@@ -101,7 +101,7 @@ def test_with_four_left_behind_a_fifth_name_is_refused_at_once(session: Session,
         assert session.get("http://fifth/", timeout=10).text == "{}"
 
 
-def test_a_fifth_name_waits_for_four_that_only_take_their_time(resolver: Resolver) -> None:
+def test_a_fifth_name_waits_for_four_slow_look_ups(resolver: Resolver) -> None:
     """A daemon with many connections looks up all names at its start."""
     ended: list[object] = []
 
@@ -157,14 +157,14 @@ def no_more_threads(thread: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
 
 
-def test_an_unknown_name_says_so(session: Session, resolver: Resolver) -> None:
+def test_an_unknown_name_is_reported(session: Session, resolver: Resolver) -> None:
     """The message has the system's text and the name."""
     with pytest.raises(Unreachable, match=r"^the address of 'nosuch' was not found: Name or service not known$"):
         session.get("http://nosuch/", timeout=10)
 
 
 @pytest.mark.parametrize("name", ["a" * 64 + ".example", "a..b"])
-def test_what_cannot_be_a_name_says_so(session: Session, name: str) -> None:
+def test_an_impossible_name_is_refused(session: Session, name: str) -> None:
     """Python refuses it before a resolver does."""
     with pytest.raises(Unreachable):
         session.get(f"http://{name}/", timeout=10)
@@ -187,7 +187,7 @@ def test_many_addresses_share_one_deadline(session: Session, resolver: Resolver)
         assert time.monotonic() - began < 7  # eight of them would end after 8 s
 
 
-def test_all_addresses_failing_names_each_reason_once(session: Session, resolver: Resolver) -> None:
+def test_each_reason_of_failing_addresses_is_named_once(session: Session, resolver: Resolver) -> None:
     """`localhost` has two addresses, usually with one reason."""
     resolver.names["many"] = [("127.0.0.1", free_port()), ("127.0.0.1", free_port())]
     with pytest.raises(Unreachable, match=r"^Connection refused$"):

@@ -67,7 +67,7 @@ class TestTls:
         with scripted(fine, context(authority, NAME, ask=True)) as server:
             assert ask(server, Tls(authority.ca, both, server_name=NAME)) == "{}"
 
-    @pytest.mark.parametrize("name", [None, "somebody.else"])
+    @pytest.mark.parametrize("name", [None, "other.example"])
     def test_a_certificate_for_another_name_is_refused(self, authority: Authority, name: str | None) -> None:
         """It may be another server's."""
         with scripted(fine, context(authority, NAME)) as server:
@@ -142,7 +142,7 @@ class TestTls:
             assert ask(server, Tls(verify=False), environment=True) == "{}"
 
     @pytest.mark.parametrize("which", ["ca_file", "cert_file"])
-    def test_a_file_that_is_gone_is_named_and_nothing_sent(
+    def test_a_missing_file_is_named_and_nothing_is_sent(
         self, authority: Authority, tmp_path: Path, which: str
     ) -> None:
         """It may have existed when the daemon started."""
@@ -154,7 +154,7 @@ class TestTls:
         assert server.requests == []
 
 
-def test_a_port_where_nobody_listens_refuses(session: Session) -> None:
+def test_a_port_without_a_listener_refuses(session: Session) -> None:
     """Nothing was sent, so a write was certainly not performed."""
     with pytest.raises(Unreachable, match=r"^Connection refused$"):
         session.post(f"http://127.0.0.1:{free_port()}/", data="{}", timeout=10)
@@ -187,7 +187,7 @@ def test_a_connection_that_cannot_be_supplied_is_unreachable() -> None:
         session.get("http://docker:2375/version", timeout=1)
 
 
-def test_proxies_of_the_environment_count_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxies_of_the_environment_are_used_only_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent's address is reached directly; a Prometheus may be behind a proxy."""
     for variable in ("NO_PROXY", "no_proxy", "http_proxy"):
         monkeypatch.delenv(variable, raising=False)
@@ -245,7 +245,7 @@ def test_no_secret_is_in_a_message(session: Session) -> None:
         assert "hunter2" not in str(caught.value)
 
 
-def test_what_the_caller_is_handling_is_not_taken_for_the_cause(session: Session) -> None:
+def test_the_callers_exception_is_not_reported_as_the_cause(session: Session) -> None:
     """Python stores it as the context of every error; its text may contain anything."""
     try:
         int("hunter2")
@@ -254,7 +254,7 @@ def test_what_the_caller_is_handling_is_not_taken_for_the_cause(session: Session
             session.get(f"http://127.0.0.1:{free_port()}/", timeout=10)
 
 
-def test_the_names_of_the_errors_cost_no_library() -> None:
+def test_importing_the_errors_imports_no_library() -> None:
     """`autoscaler check` loads modules that import them."""
     program = (
         "import sys, autoscaler.target.http;"
