@@ -50,6 +50,11 @@ class Screen:
         ) or [start]
 
 
+def or_unknown(number: int | None) -> str:
+    """Return a number; None: it is unknown."""
+    return UNKNOWN if number is None else str(number)
+
+
 def clock(at: datetime, now: datetime) -> str:
     """Return a time as `13:04:10` in local time, with its date if that is another day."""
     local = at.astimezone()

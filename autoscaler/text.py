@@ -1,21 +1,22 @@
-"""Texts from outside: what a server, a manifest or a worker says, made harmless before anybody shows or keeps it."""
+"""Makes foreign text one bounded, printable line; writes lists and numbers with nouns."""
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Final
 
 MOST_SAID_BYTES: Final = 1024
-"""Of what a server says in one text; in UTF-8, as it is logged and stored."""
+"""The limit of one text of a server, in UTF-8, as it is logged and stored."""
 
 
 def plain(text: str, most: int = MOST_SAID_BYTES) -> str:
-    """One printable line of at most `most` bytes of UTF-8, without credentials; an ellipsis shows what was cut off.
+    """Return one printable line of at most `most` bytes of UTF-8, without credentials; an ellipsis marks a cut.
 
-    Costs no more than twice `most`, however long `text` is.
+    The time depends on `most`, not on the length of `text`.
     """
     begin = text[: 2 * most]
     if len(begin) < len(text):
-        begin = _UNFINISHED.sub(r"\1", begin)  # where the @ may be that would show a password to be one
+        begin = _UNFINISHED.sub(r"\1", begin)  # the @ that marks a password may be in the part that is cut off
     line = clean(masked(begin))
     if len(begin) == len(text) and len(line.encode()) <= most:
         return line
@@ -23,19 +24,30 @@ def plain(text: str, most: int = MOST_SAID_BYTES) -> str:
 
 
 def masked(text: str) -> str:
-    """Without `user:password@` in every URL, up to the last @ before its path: passwords may hold one too.
+    """Return the text without `user:password@` in URLs, up to the last @ before the path: passwords may contain one.
 
-    Also in URLs without a scheme, in those that JSON has escaped, and in those inside another URL (`%2F%2F`).
+    This includes URLs without a scheme, those that JSON has escaped, and those inside another URL (`%2F%2F`).
     """
     return _LOGIN.sub(lambda found: found[1] or found[2] or found[3], text) if "@" in text or "%" in text else text
 
 
 def clean(text: str) -> str:
-    """One printable line: white space becomes a space, what steers a terminal is escaped, what only hides is left out.
+    """Return one printable line: white space becomes a space, control characters are escaped as Python writes them.
 
-    C0, DEL and C1 are escaped as Python writes them; marks that turn the direction of writing are left out.
+    Invisible characters, such as those that change the direction of writing, are removed.
     """
     return text if text.isprintable() else "".join(each if each.isprintable() else _shown(each) for each in text)
+
+
+def listed(names: Sequence[str], most: int, more: int = 0) -> str:
+    """Return at most `most` names and the number of the others: `a, b and 7 more`. `more`: others without names."""
+    others = len(names[most:]) + more
+    return ", ".join(names[:most]) + (f" and {others:,} more" if others else "")
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun: `1 query`, `2 queries`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _shown(character: str) -> str:

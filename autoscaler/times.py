@@ -54,5 +54,10 @@ def last_time(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
     return found + timedelta(microseconds=10 ** (6 - len(decimals[1] if decimals else "")) - 1)
 
 
+def rfc3339(at: datetime) -> str:
+    """Return a time in UTC as RFC 3339 writes it, with `Z`."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
 def _within_limits(at: datetime) -> datetime:
     return min(max(at, _EARLIEST), _LATEST)

@@ -14,7 +14,7 @@ from autoscaler.cli.output import error_lines
 from autoscaler.config import Settings, load
 from autoscaler.errors import ConfigError, Problem
 from autoscaler.model import Autoscaler, Query
-from autoscaler.text import clean
+from autoscaler.text import clean, count, listed
 
 if TYPE_CHECKING:
     from autoscaler.cli.findings import Finding, Findings
@@ -84,7 +84,7 @@ def _check(file: Path, examine: Callable[[Settings], bool] | None, *, plan: bool
     if strict and warnings:
         return False
     autoscalers, queries = len(settings.autoscalers), len(_queries(settings))
-    typer.echo(f"{file}: ok, {_count(autoscalers, 'autoscaler')}, {_count(queries, 'query', 'queries')}")
+    typer.echo(f"{file}: ok, {count(autoscalers, 'autoscaler')}, {count(queries, 'query', 'queries')}")
     if plan:
         from autoscaler.cli.plan import plan_lines  # noqa: PLC0415 - slow to import, and not needed otherwise
 
@@ -114,13 +114,8 @@ def _examine(settings: Settings, *, write_test: bool) -> bool:
         for line in block.lines:
             typer.echo(_indented(line, width))
     wrong = [clean(block.title) for block in blocks if block.wrong]
-    typer.echo(f"\n{settings.path}: " + (f"would not work: {_some(wrong)}" if wrong else "all would work"))
+    typer.echo(f"\n{settings.path}: " + (f"would not work: {listed(wrong, _NAMED)}" if wrong else "all would work"))
     return not wrong
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _title(block: "Findings") -> str:
@@ -149,7 +144,3 @@ def _queries_of(scaler: Autoscaler) -> list[Query]:
     fallbacks = [metric.fallback.query for metric in scaler.metrics if metric.fallback and metric.fallback.query]
     victims = [scaler.victims.query] if scaler.victims and scaler.victims.query else []
     return [metric.query for metric in scaler.metrics] + requests + fallbacks + victims
-
-
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -28,6 +28,7 @@ from autoscaler.model import (
     ValueReading,
 )
 from autoscaler.quantity import format_decimal
+from autoscaler.text import count, listed
 
 _NAMED: Final = 3
 """Instances or samples that a line lists; it counts the others."""
@@ -59,11 +60,6 @@ class Findings:
 def findings_of(scaler: Autoscaler, seen: Observation, now: datetime) -> Findings:
     """Return findings about the target, each metric, and the decision that a new autoscaler would make now."""
     return Findings(f"{scaler.name} on {scaler.target}", tuple(_lines(scaler, seen, now)))
-
-
-def count(number: int, one: str, many: str = "") -> str:
-    """Return a number with its noun: `1 query`, `2 queries`."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Finding]:
@@ -150,24 +146,20 @@ def _values(reading: ValueReading) -> str:
 def _joined(reading: InstanceReading, state: TargetState) -> str:
     text = f"{count(len(reading.samples), 'sample')} joined"
     if reading.unmatched:
-        names = _some(reading.unmatched, reading.more_unmatched)
+        names = listed(reading.unmatched, _NAMED, reading.more_unmatched)
         text += f", {_strangers(reading)} not, each matching no instance or several: {names}"
-        text += "".join(f"; {one.name} is known as {_some(sorted(one.identities))}" for one in state.instances[:1])
+        for one in state.instances[:1]:
+            text += f"; {one.name} is known as {listed(sorted(one.identities), _NAMED)}"
     if reading.dropped:
-        text += f"; {len(reading.dropped)} unusable: {_some(reading.dropped)}"
+        text += f"; {len(reading.dropped)} unusable: {listed(reading.dropped, _NAMED)}"
     running = [one.name for one in state.instances if one.phase is Phase.RUNNING and not one.deleting]
     missing = [name for name in running if name not in reading.samples]
-    return f"{text}; none for {_some(missing)}" if missing else text
+    return f"{text}; none for {listed(missing, _NAMED)}" if missing else text
 
 
 def _strangers(reading: InstanceReading) -> int:
     """Return the number of samples that match no instance."""
     return len(reading.unmatched) + reading.more_unmatched
-
-
-def _some(names: Sequence[str], unnamed: int = 0) -> str:
-    more = len(names[_NAMED:]) + unnamed
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more else "")
 
 
 def _now(decision: Decision, outcomes: Sequence[MetricOutcome]) -> Finding:

@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 from msgspec.structs import replace
 
 from autoscaler.cli.examine_targets import examine_targets
-from autoscaler.cli.findings import Finding, Findings, count, findings_of
+from autoscaler.cli.findings import Finding, Findings, findings_of
 from autoscaler.cli.source import daemons_folder
 from autoscaler.clock import Clock
 from autoscaler.config import Settings
@@ -42,6 +42,7 @@ from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
 from autoscaler.observe.run_queries import run_queries
 from autoscaler.target import Adapter, AdapterContext, Closes, load
+from autoscaler.text import count
 from autoscaler.threads import spawn
 
 _CYCLE_SECONDS: Final = 15.0

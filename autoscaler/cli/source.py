@@ -18,6 +18,7 @@ from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.summary import AutoscalerList, Summary
 from autoscaler.errors import AutoscalerError, ServerError
 from autoscaler.labels import Selector
+from autoscaler.times import rfc3339
 
 if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and without a daemon SQLAlchemy
     from autoscaler.config import Settings
@@ -169,7 +170,9 @@ class DocumentSource:
 
         return self._read_named(
             name,
-            lambda server: server.get(Explanation, "autoscalers", name, "explain", at=_rfc3339(at)),
+            lambda server: server.get(
+                Explanation, "autoscalers", name, "explain", at=None if at is None else rfc3339(at)
+            ),
             lambda documents, _: documents.explanation(name, at),
         )
 
@@ -184,8 +187,8 @@ class DocumentSource:
                 "autoscalers",
                 name,
                 "history",
-                since=_rfc3339(since),
-                until=_rfc3339(until),
+                since=rfc3339(since),
+                until=rfc3339(until),
                 points=points,
             ),
             lambda documents, _: documents.history(name, since, until, points),
@@ -198,7 +201,7 @@ class DocumentSource:
         return self._read_named(
             name,
             lambda server: server.get(
-                ShadowDocument, "autoscalers", name, "shadow", since=_rfc3339(since), until=_rfc3339(until)
+                ShadowDocument, "autoscalers", name, "shadow", since=rfc3339(since), until=rfc3339(until)
             ),
             lambda documents, _: documents.shadow(name, since, until),
         )
@@ -213,7 +216,7 @@ class DocumentSource:
             lambda server: server.get(
                 EventList,
                 *path,
-                since=_rfc3339(since),
+                since=rfc3339(since),
                 limit=_MOST_EVENTS,
                 merged=None if merged else "false",
             ),
@@ -315,10 +318,6 @@ def _settings(path: Path | None) -> "Settings | None":
     if path is None and not DEFAULT_CONFIG.exists():
         return None
     return load(path or DEFAULT_CONFIG)
-
-
-def _rfc3339(at: datetime | None) -> str | None:
-    return None if at is None else at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def unknown(name: str, known: Iterable[str]) -> UnknownName:

@@ -17,7 +17,7 @@ from autoscaler.documents.summary import AutoscalerList, SteeredList
 from autoscaler.errors import ServerError
 from autoscaler.labels import Selector
 from autoscaler.quantity import format_age, format_duration
-from autoscaler.text import clean
+from autoscaler.text import clean, count
 
 For: TypeAlias = Annotated[
     str | None,
@@ -76,9 +76,8 @@ def _change_one(server: Server, name: str, verb: str, body: Mapping[str, Any]) -
 def _change_several(server: Server, selector: Selector | None, verb: str, body: Mapping[str, Any]) -> list[str]:
     which = {"all": True} if selector is None else {"labelSelector": selector.text}
     done = server.post(SteeredList, verb, body={**body, **which})
-    noun = "autoscaler" if done.total == 1 else "autoscalers"
     what = "resumed" if done.pause is None else _paused(done.pause, datetime.now(UTC))
-    return [*(f"{clean(name)}: {what}" for name in done.autoscalers), f"{done.total} {noun}: {what}"]
+    return [*(f"{clean(name)}: {what}" for name in done.autoscalers), f"{count(done.total, 'autoscaler')}: {what}"]
 
 
 def lasting(span: str | None) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ from autoscaler.documents import notation
 from autoscaler.documents.base import Document
 from autoscaler.model import MetricOutcome, MetricSpec, MetricTarget, MetricType, TargetType
 from autoscaler.quantity import format_decimal
+from autoscaler.text import listed
 
 _NAMED: Final = 3
 """Instances that a text lists."""
@@ -63,9 +64,8 @@ def unmeasured(outcomes: Sequence[MetricOutcome]) -> str | None:
         count = len(outcome.missing)
         if count:
             of, have = outcome.ready + count, "has" if count == 1 else "have"
-            more = f" and {count - _NAMED} more" if count > _NAMED else ""
-            names = ", ".join(outcome.missing[:_NAMED])
-            texts.append(f"{count} of {of} instances {have} no sample of {outcome.name}: {names}{more}")
+            names = listed(outcome.missing, _NAMED)
+            texts.append(f"{count} of {of} instances {have} no sample of {outcome.name}: {names}")
     return "; ".join(texts) or None
 
 

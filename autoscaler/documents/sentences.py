@@ -6,6 +6,7 @@ from autoscaler.documents.explanation import ExplainedMetric, Explanation, MoveD
 from autoscaler.documents.metric import average_words, current_decimal, target_decimal
 from autoscaler.model import Direction, Reason
 from autoscaler.quantity import format_seconds
+from autoscaler.text import count, listed
 
 _NAMED = 5
 """Instances or samples that a sentence lists; it counts the others."""
@@ -111,9 +112,7 @@ def _samples(metric: ExplainedMetric) -> Iterator[str]:
         (samples.dropped, "instance has an unusable sample", "instances have unusable samples"),
     ):
         if names:
-            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            meaning = one if len(names) == 1 else many
-            yield f"{metric.name}: {len(names)} {meaning}: {', '.join(names[:_NAMED])}{more}."
+            yield f"{metric.name}: {count(len(names), one, many)}: {listed(names, _NAMED)}."
 
 
 def _steps(explanation: Explanation) -> Iterator[str]:

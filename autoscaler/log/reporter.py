@@ -11,6 +11,7 @@ from autoscaler.log.decisions import DecisionLog
 from autoscaler.logger import Logger
 from autoscaler.model import Decision, Reason, ShardName
 from autoscaler.record import Cut
+from autoscaler.text import listed
 
 _NAMED_IN_STATUS: Final = 3
 _LOGGED_UNKNOWN: Final = 20
@@ -110,9 +111,8 @@ class Reporter:
         self._cut = frozenset(cut.tier for cut in cuts)
 
     def status(self, text: str) -> str:
-        """For `systemctl status`: `text`, and which autoscalers fail."""
+        """Return the text for `systemctl status`, with the failing autoscalers and hanging shards."""
         failed_now = self.failed_names
         if failed_now:
-            more = f" and {len(failed_now) - _NAMED_IN_STATUS} more" if len(failed_now) > _NAMED_IN_STATUS else ""
-            text += f"; failing: {', '.join(failed_now[:_NAMED_IN_STATUS])}{more}"
+            text += f"; failing: {listed(failed_now, _NAMED_IN_STATUS)}"
         return text + (f"; hanging: {', '.join(map(str, self._hung))}" if self._hung else "")

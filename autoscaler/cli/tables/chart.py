@@ -1,12 +1,12 @@
 """`autoscaler history`: bars over time, in eighths of a line, or rows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
 from autoscaler.documents.history import HistoryDocument, Point, PointMetric
 from autoscaler.documents.metric import decimal
-from autoscaler.layout import BOLD, CYAN, DIM, UNKNOWN, YELLOW, Screen, Table
+from autoscaler.layout import BOLD, CYAN, DIM, UNKNOWN, YELLOW, Screen, Table, or_unknown
 from autoscaler.model import TargetType
 from autoscaler.text import clean
 
@@ -127,14 +127,13 @@ def rows(history: HistoryDocument) -> list[str]:
     """Return a row for each decision, for pipes."""
     shadow = any(point.shadow is not None for point in history.points)
     table = Table(("TIME", "CURRENT", *(["SHADOW"] if shadow else []), "DESIRED", "MIN", "MAX", "METRICS"), Screen())
-    count: Callable[[int | None], str] = lambda size: UNKNOWN if size is None else str(size)  # noqa: E731
     return table.lines(
         [
             (
                 point.at.astimezone().isoformat(timespec="milliseconds"),
-                count(point.current),
-                *([count(point.shadow)] if shadow else []),
-                count(point.desired),
+                or_unknown(point.current),
+                *([or_unknown(point.shadow)] if shadow else []),
+                or_unknown(point.desired),
                 str(point.minimum),
                 str(point.maximum),
                 ", ".join(_metric_text(metric) for metric in point.metrics),

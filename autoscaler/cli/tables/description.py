@@ -25,7 +25,7 @@ from autoscaler.documents.rules import (
     RulesDocument,
 )
 from autoscaler.documents.summary import ConditionDocument, Summary
-from autoscaler.layout import NONE, UNKNOWN, Screen, Table, clock
+from autoscaler.layout import NONE, UNKNOWN, Screen, Table, clock, or_unknown
 from autoscaler.model import MetricType, TargetType
 from autoscaler.quantity import format_age, format_duration
 from autoscaler.text import clean
@@ -155,17 +155,13 @@ def _sizes(detail: Detail) -> Iterator[tuple[str, str]]:
     yield "Min replicas:", _bound(low, summary.minimum)
     yield "Max replicas:", _bound(high, summary.maximum)
     shadow = "" if summary.shadow is None else f" / {summary.shadow} shadow"
-    yield "Replicas:", f"{_count(summary.current)} current{shadow} / {_count(summary.desired)} desired"
+    yield "Replicas:", f"{or_unknown(summary.current)} current{shadow} / {or_unknown(summary.desired)} desired"
     if summary.ready is not None:
-        yield "Ready:", f"{summary.ready} of {_count(summary.current)}"
+        yield "Ready:", f"{summary.ready} of {or_unknown(summary.current)}"
 
 
 def _bound(configured: int | None, in_force: int | None) -> str:
-    return _count(configured) + (f" (in force: {in_force})" if in_force not in (None, configured) else "")
-
-
-def _count(size: int | None) -> str:
-    return UNKNOWN if size is None else str(size)
+    return or_unknown(configured) + (f" (in force: {in_force})" if in_force not in (None, configured) else "")
 
 
 def _behavior(behavior: BehaviorDocument | None, window: timedelta) -> Iterator[str]:

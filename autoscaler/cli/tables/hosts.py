@@ -7,7 +7,7 @@ from typing import Final
 from autoscaler.documents.hosts import HostDocument, HostList
 from autoscaler.layout import NONE, UNKNOWN, Screen, Table
 from autoscaler.quantity import format_age
-from autoscaler.text import clean
+from autoscaler.text import clean, listed
 
 _HEADER: Final = ("DAEMON", "VERSION", "AUTOSCALERS", "SHARDS", "LEASE", "LOADED", "CONFIGURATION")
 _NAMED: Final = 5
@@ -44,6 +44,4 @@ def _row(host: HostDocument, now: datetime) -> tuple[str, ...]:
 
 
 def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(map(clean, names[:_NAMED]))
-    more = len(names) - _NAMED
-    return f"{shown} and {more} more" if more > 0 else shown
+    return clean(listed(names, _NAMED))

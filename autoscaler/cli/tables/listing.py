@@ -9,24 +9,12 @@ from autoscaler.cli.tables.colours import OF_LEVEL
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary
 from autoscaler.documents.verdict import AutoscalerState
-from autoscaler.layout import NONE, UNKNOWN
+from autoscaler.layout import NONE, UNKNOWN, or_unknown
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
 
 HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY", "AGE")
-WIDE_HEADER: Final = (
-    "NAME",
-    "REFERENCE",
-    "TARGETS",
-    "MIN",
-    "MAX",
-    "REPLICAS",
-    "READY",
-    "DESIRED",
-    "AGE",
-    "STATE",
-    "WHY",
-)
+WIDE_HEADER: Final = (*HEADER[:-1], "DESIRED", "AGE", "STATE", "WHY")
 HOST: Final = "HOST"
 """The wide table's column before STATE, if several daemons share the state."""
 SHARED_HEADER: Final = (*WIDE_HEADER[:-2], HOST, *WIDE_HEADER[-2:])
@@ -48,8 +36,8 @@ class Row:
     @classmethod
     def of(cls, summary: Summary) -> "Row":
         """Return the row of one autoscaler."""
-        size, wanted = _size(summary), _count(summary.desired)
-        low, high = _count(summary.minimum), _count(summary.maximum)
+        size, wanted = _size(summary), or_unknown(summary.desired)
+        low, high = or_unknown(summary.minimum), or_unknown(summary.maximum)
         name, reference = clean(summary.name), clean(summary.reference) or UNKNOWN
         metrics = ", ".join(metric.text for metric in summary.metrics) or NONE
         wrong = summary.error or summary.problem or summary.unmeasured
@@ -96,13 +84,9 @@ def state_words(summary: Summary) -> str:
 
 def _ready(summary: Summary) -> str:
     """Return ready instances and the requested size, `2/3`, as kubectl writes them for a Deployment."""
-    return UNKNOWN if summary.ready is None else f"{summary.ready}/{_count(summary.current)}"
+    return UNKNOWN if summary.ready is None else f"{summary.ready}/{or_unknown(summary.current)}"
 
 
 def _size(summary: Summary) -> str:
     """Return the target's size, and that of a dry run's shadow."""
-    return _count(summary.current) + ("" if summary.shadow is None else f" (shadow {summary.shadow})")
-
-
-def _count(size: int | None) -> str:
-    return UNKNOWN if size is None else str(size)
+    return or_unknown(summary.current) + ("" if summary.shadow is None else f" (shadow {summary.shadow})")

@@ -8,7 +8,7 @@ from autoscaler.cli.tables.steering import asked, bounds, scope
 from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.summary import Summary
 from autoscaler.quantity import format_age
-from autoscaler.text import clean
+from autoscaler.text import clean, count
 
 _MOST: Final = 10
 """Autoscalers with lines; the last line counts the others."""
@@ -56,6 +56,6 @@ def _of(summary: Summary, now: datetime, *, errors: bool) -> Iterator[str]:
 def _reload(refused: ReloadStatus, now: datetime) -> str:
     at = f"{refused.at.astimezone():%H:%M:%S} ({format_age(now - refused.at)} ago)"
     others = refused.problems - 1
-    more = f"; and {others} more problem{'' if others == 1 else 's'}" if others > 0 else ""
+    more = f"; and {count(others, 'more problem')}" if others > 0 else ""
     problem = clean(refused.problem or "")
     return f"the reload at {at} was refused, and the previous configuration stays in force: {problem}{more}"

@@ -7,18 +7,17 @@ from typing import Final
 from autoscaler.documents.status import ConnectionStatus, DaemonStatus
 from autoscaler.layout import NONE, Screen, Table
 from autoscaler.quantity import format_age
-from autoscaler.text import clean
+from autoscaler.text import clean, count
 
 _HEADER: Final = ("CONNECTION", "TYPE", "STATE", "SHARDS", "LAST CYCLE", "LAST ANSWER")
 
 
 def daemon_lines(daemon: DaemonStatus, now: datetime) -> Sequence[str]:
     """Return lines about the daemon."""
-    autoscalers = "1 autoscaler" if daemon.autoscalers == 1 else f"{daemon.autoscalers} autoscalers"
     lines = [
         f"Version:        {clean(daemon.version)}",
         f"Started:        {format_age(now - daemon.started)} ago",
-        f"Configuration:  {clean(daemon.configuration)}, {autoscalers}",
+        f"Configuration:  {clean(daemon.configuration)}, {count(daemon.autoscalers, 'autoscaler')}",
         f"State:          {daemon.level.value}",
     ]
     return [*lines, "Lease:          lost; nothing is scaled"] if daemon.lease_lost else lines

@@ -15,6 +15,7 @@ from autoscaler.documents.summary import ConditionDocument, Summary
 from autoscaler.documents.verdict import AutoscalerState
 from autoscaler.model import ConditionType, Direction, EventType, Phase
 from autoscaler.quantity import format_age, format_decimal, format_seconds
+from autoscaler.times import rfc3339
 
 MEANINGS: Final[Mapping[AutoscalerState, str]] = {
     AutoscalerState.FAILING: "A metric, the target or a write failed",
@@ -53,11 +54,6 @@ def clock(at: datetime) -> str:
 def full(at: datetime) -> str:
     """Return the date and time in UTC, to the second."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def rfc3339(at: datetime) -> str:
-    """Return the exact time in the API's form."""
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def before(at: datetime) -> datetime:

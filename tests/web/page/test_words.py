@@ -9,6 +9,7 @@ from autoscaler.documents.level import Level
 from autoscaler.documents.metric import metric, target_decimal
 from autoscaler.documents.summary import ConditionDocument
 from autoscaler.model import ConditionType, MetricOutcome, MetricTarget, MetricType, Phase, TargetType
+from autoscaler.times import rfc3339
 from autoscaler.web.page import words
 from tests.decisions import NOW, cpu
 
@@ -34,7 +35,7 @@ def test_thousandths_are_decimals() -> None:
 
 def test_the_time_before_a_decision_is_a_microsecond_earlier() -> None:
     """The state keeps times to the microsecond."""
-    assert words.rfc3339(words.before(NOW)) == "2026-05-04T11:59:59.999999Z"
+    assert rfc3339(words.before(NOW)) == "2026-05-04T11:59:59.999999Z"
 
 
 def instance(phase: Phase = Phase.RUNNING, *, ready: bool = True, deleting: bool = False) -> InstanceDocument:
