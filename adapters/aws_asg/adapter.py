@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final
 
-from adapters.aws_asg import groups
+from adapters.aws_asg import groups, permission
 from adapters.aws_asg.breaker import Breaker
 from adapters.aws_asg.ec2 import Ec2Instances
 from adapters.aws_asg.lifecycle import LIFECYCLE, LifecycleStage, stage_of
@@ -91,6 +91,10 @@ class AwsAsg:
         with nothing_written():
             self._recall_writes()
         return self._scaling.scale(target.name, change, call)
+
+    def try_write(self, target: TargetRef, call: Call) -> str:
+        """Ask for a size above MaxSize, which AWS refuses for its value only if it would permit another."""
+        return permission.try_write(self._api, self._refreshes, self._scaling.look(target.name, call), call)
 
     def close(self) -> None:
         """Close idle connections."""

@@ -92,8 +92,8 @@ class AwsApi:
         self._http_client.close()
 
     def _once(self, service: str, operation: str, write: bool, parameters: Mapping[str, Any]) -> Raw:
-        where = f"AWS {self.region}, {operation}"
         client, budget = self._client(service)
+        where = f"AWS {self.region}, {service}:{client.meta.method_to_api_mapping[operation]}"  # the IAM action
         self._wait(budget, where)
         try:
             answer: Raw = getattr(client, operation)(**parameters)
@@ -145,7 +145,7 @@ class AwsApi:
         return lasts - self._clock.moment().since(self._assumed) < _RENEW_BEFORE
 
     def _assume(self, role_arn: str) -> Raw:
-        where = f"AWS {self.region}, assuming {role_arn}"
+        where = f"AWS {self.region}, sts:AssumeRole of {role_arn}"
         more = {} if self._settings.external_id is None else {"ExternalId": self._settings.external_id}
         sts = self._build("sts", None)
         try:

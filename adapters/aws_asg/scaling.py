@@ -56,7 +56,7 @@ class Scaling:
             raise TargetNotWritten(str(error)) from error
 
     def _scale(self, name: str, change: ScaleChange, call: Call) -> ScaleOutcome:
-        group = self._look(name, call)
+        group = self.look(name, call)
         with unavailable_if_malformed(f"group {name}"):
             current = self.writes.size(name, group["DesiredCapacity"])
             if current == change.size:
@@ -75,7 +75,8 @@ class Scaling:
             return self._end_victims(group, change, current, call)
         return self._set(name, change, current, call)
 
-    def _look(self, name: str, call: Call) -> Raw:
+    def look(self, name: str, call: Call) -> Raw:
+        """Return the group as AWS describes it now. Raises TargetError."""
         answer = self.api.pages(
             "autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups", call, {"AutoScalingGroupNames": [name]}
         )

@@ -186,7 +186,7 @@ def test_ec2_failing_concerns_the_groups_with_instances_that_are_not_known(
     assert isinstance(connection.look("faulty"), TargetState)
     found = connection.look("new")
     assert isinstance(found, TargetForbidden)
-    assert "describe_instances" in str(found)
+    assert "ec2:DescribeInstances" in str(found)
 
 
 def test_a_refused_connection_is_unavailable(connect: Connect) -> None:

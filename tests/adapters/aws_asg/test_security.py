@@ -22,7 +22,8 @@ _DOCUMENT = Path(__file__).parents[3] / "docs" / "aws-asg.md"
 _ROLE = "arn:aws:iam::123456789012:role/autoscaler"
 
 
-def _least_policy() -> set[str]:
+def least_policy() -> set[str]:
+    """The actions of docs/aws-asg.md."""
     (policy,) = re.findall(r"```json\n(\{.*?\n\})\n```", _DOCUMENT.read_text(), re.DOTALL)
     allowed: set[str] = set()
     for statement in json.loads(policy)["Statement"]:
@@ -46,7 +47,7 @@ def test_nothing_outside_the_documented_policy_is_called(cloud: Cloud, connectio
     cloud.set("all", 10)
     connection.state("all")
     called = {one.action for one in cloud.server.requests if one.access_key != "somebody"}
-    assert called == _least_policy()
+    assert called == least_policy()
 
 
 def test_credentials_come_from_the_environment(cloud: Cloud, connection: LiveAdapter) -> None:
@@ -179,4 +180,4 @@ def test_a_machine_that_may_reach_sts_alone_says_what_is_missing(cloud: Cloud, c
     cloud.server.refuse("DescribeAutoScalingGroups", "AccessDenied", "User is not authorized to perform it", 403)
     found = connection.look("denied")
     assert not isinstance(found, TargetState)
-    assert "describe_auto_scaling_groups" in str(found)
+    assert "autoscaling:DescribeAutoScalingGroups" in str(found)

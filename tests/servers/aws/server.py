@@ -51,6 +51,8 @@ class AwsServer:
     requests: list[Request] = field(default_factory=list)
     roles: dict[str, str] = field(default_factory=dict)
     """Role ARN -> the external id that its trust policy asks for."""
+    allowed: frozenset[str] | None = None
+    """Actions that IAM allows to all keys but SOMEBODY; None: every action."""
     _clients: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def reset(self) -> None:
@@ -62,6 +64,7 @@ class AwsServer:
         self.faults.faults.clear()
         self.requests.clear()
         self.roles.clear()
+        self.allowed = None
 
     def client(self, service: str, key: str = SOMEBODY) -> Any:
         """A plain boto3 client; with the key by default its requests pass unnoted and unrefused."""
@@ -151,6 +154,12 @@ class _Door:
         if request.action == "sts:AssumeRole" and self._server.roles.get(str(role), external) != external:
             # IAM User Guide, id_roles_common-scenarios_third-party: the wrong external id, and no access.
             return _once(self._server, "sts", "AccessDenied", 403)
+        if not (
+            self._server.allowed is None or request.access_key == SOMEBODY or request.action in self._server.allowed
+        ):
+            # IAM User Guide, reference_policies_evaluation-logic: what no policy allows is denied.
+            service = request.action.split(":")[0]
+            return _once(self._server, service, "UnauthorizedOperation" if service == "ec2" else "AccessDenied", 403)
         values = [name for name in request.parameters if name.startswith("Filter.1.Value")]
         if len(values) > _FILTER_VALUES:  # EC2 API Reference, DescribeInstances
             return _once(self._server, "ec2", "FilterLimitExceeded", 400)
