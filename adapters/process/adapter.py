@@ -83,8 +83,7 @@ class Process:
         A change is made once for each id, also across a restart.
         """
         with nothing_written(), self._keeper.pools(call) as pools:
-            if (problem := unknown_pool(target.name, self._settings)) is not None:
-                raise TargetNotFound(f"{target}: {problem}")
+            self._require_pool(target)
             pool, settings = pools[target.name], self._settings.pools[target.name]
             if change.id in pool.changes and change.size == pool.size:
                 return Written(change.size)
@@ -114,9 +113,19 @@ class Process:
             problems.append(f"Prometheus would not find the workers of pool {target.name!r}: {problem}")
         return "; ".join(problems) or None
 
+    def try_write(self, target: TargetRef, call: Call) -> str:
+        """Send nothing: no other program is asked to scale a pool. `examine` checks what the daemon's user needs."""
+        with self._keeper.pools(call):
+            self._require_pool(target)
+        return "not needed: the daemon itself starts and ends the workers, with the rights of its own user"
+
     def close(self) -> None:
         """Release the pools. The workers go on."""
         self._keeper.close()
+
+    def _require_pool(self, target: TargetRef) -> None:
+        if (problem := unknown_pool(target.name, self._settings)) is not None:
+            raise TargetNotFound(f"{target}: {problem}")
 
     def _refuse(self, target: TargetRef, change: ScaleChange, settings: PoolSettings) -> None:
         if self._keeper.only_watches(target.name):

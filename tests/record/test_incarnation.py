@@ -7,13 +7,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.record import LeaseOptions, Retention, State, backup
 from tests.record.conftest import Opener
 from tests.record.hosts import SHARDS, WEB, Host, Hosts
 from tests.record.postgresql import Server, empty_state, running_server
-from tests.record.samples import FLEET, decision, keep, rising, save, scaler
+from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler
 from tests.record.test_epochs import epochs_of
 from tests.schedule.clock import FakeClock
 
@@ -126,3 +127,26 @@ def test_a_lagging_standby_that_is_promoted_lets_no_old_daemon_in(primary: Serve
     finally:
         standby.stop()
         shutil.rmtree(standby.folder)
+
+
+@pytest.mark.slow
+def test_an_address_of_two_servers_leads_to_the_one_that_takes_writes(primary: Server, tmp_path: Path) -> None:
+    """The address of docs/hosts.md: the daemon goes on after a fail-over that no proxy or DNS name hides."""
+    user = make_url(empty_state(primary.address)).username
+    standby = primary.standby()
+    hosts = "&".join(f"host=127.0.0.1:{server.port}" for server in (standby, primary))
+    try:
+        host = opened(f"postgresql://{user}@/postgres?{hosts}&target_session_attrs=read-write", tmp_path)
+        host.turn()
+        ledger = host.ledger()
+        keep(ledger, decision(0))
+        standby.wait_for(primary)
+        primary.stop()
+        with pytest.raises(StateError):
+            save(ledger, decision(15))
+        standby.promote_here()
+        keep(ledger, decision(30))
+        assert [record.decision.now for record in host.state.archive.records("web")] == [at(0), at(30)]
+        host.state.close()
+    finally:
+        standby.remove()
