@@ -32,8 +32,9 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clocks, as a `Clock`."""
 
-    def __init__(self) -> None:
-        self._boot = _boot_id()
+    def __init__(self, boot_id: Path = _BOOT_ID) -> None:
+        """`boot_id`: the file with the boot id."""
+        self._boot = _boot_id(boot_id)
 
     def now(self) -> datetime:
         """Return the wall clock, aware, UTC."""
@@ -53,10 +54,10 @@ class SystemClock:
                 return Moment(now, self._boot, timedelta(seconds=before))
 
 
-def _boot_id() -> str:
+def _boot_id(file: Path) -> str:
     """Return the same id for every process of one boot, or one for this process if the boot id is unknown."""
     try:
-        boot_id = _BOOT_ID.read_text()
+        boot_id = file.read_text()
     except OSError:
         boot_id = os.environ.get(_VARIABLE) or uuid.uuid4().hex
     return boot_id.strip().replace("-", "").lower()

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler import clock as clocks
 from autoscaler.clock import SystemClock
 from autoscaler.moment import Moment
 
@@ -59,12 +58,11 @@ def test_two_processes_have_the_same_boot_id() -> None:
 
 def test_a_unit_without_proc_gets_the_boot_id_from_systemd(monkeypatch: pytest.MonkeyPatch) -> None:
     """ProcSubset=pid hides the file. `%b` is the same id without dashes."""
-    known = SystemClock().moment().boot
-    monkeypatch.setattr(clocks, "_BOOT_ID", Path("/nowhere"))
+    known, nowhere = SystemClock().moment().boot, Path("/nowhere")
     monkeypatch.setenv("AUTOSCALER_BOOT_ID", known)
-    assert SystemClock().moment().boot == known
+    assert SystemClock(nowhere).moment().boot == known
     monkeypatch.delenv("AUTOSCALER_BOOT_ID")
-    assert SystemClock().moment().boot != SystemClock().moment().boot
+    assert SystemClock(nowhere).moment().boot != SystemClock(nowhere).moment().boot
 
 
 @pytest.mark.parametrize(

@@ -55,11 +55,13 @@ _CLOSE_SECONDS: Final = 2.0
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def examine(settings: Settings, clock: Clock, logger: Logger, *, write_test: bool = False) -> Sequence[Findings]:
+def examine(
+    settings: Settings, clock: Clock, logger: Logger, *, write_test: bool = False, seconds: float = _CYCLE_SECONDS
+) -> Sequence[Findings]:
     """Return findings about missing files, connections, expressions that cannot be checked offline, and autoscalers.
 
     The autoscalers are in the file's order. `write_test`: also test whether the targets that could be read may be
-    scaled.
+    scaled. `seconds`: the time for a cycle, and for the examination of each target.
     """
     now = clock.now()
     tally = _Tally()
@@ -71,7 +73,7 @@ def examine(settings: Settings, clock: Clock, logger: Logger, *, write_test: boo
         observer = Observer(settings.prometheus, connections, clock, logger, tally)
         known = {scaler.target: _LongSince() for scaler in settings.autoscalers}
         try:
-            call = Call(now, clock.monotonic() + _CYCLE_SECONDS)
+            call = Call(now, clock.monotonic() + seconds)
             seen = observer.observe(settings.autoscalers, call, known).observations
         finally:
             observer.close()
@@ -81,7 +83,7 @@ def examine(settings: Settings, clock: Clock, logger: Logger, *, write_test: boo
         targets = {scaler.target: seen[scaler.name].target for scaler in settings.autoscalers}
         read = frozenset(target for target, state in targets.items() if isinstance(state, TargetState))
         writable = read if write_test else frozenset()
-        examined = examine_targets(adapters, list(targets), writable, clock, _CYCLE_SECONDS)
+        examined = examine_targets(adapters, list(targets), writable, clock, seconds)
     found = [*_sources(settings, tally), *_adapters(settings, adapters, seen)]
     blocks = []
     for scaler in settings.autoscalers:

@@ -1,7 +1,6 @@
-"""What a line of the log may hold, whoever wrote it: printable texts without credentials, and no more than 32 KiB.
+"""Bounds each line of the log: printable text without credentials, and at most 32 KiB.
 
-Lines carry what servers, adapters, workers and libraries say. A terminal would follow what steers it, and a journal
-would fill up.
+Lines contain texts of servers, adapters, workers and libraries, which could control a terminal or fill a journal.
 """
 
 import sys
@@ -15,40 +14,40 @@ from autoscaler.errors import named
 from autoscaler.text import plain
 
 MOST_LINE_BYTES: Final = 32 * 2**10
-"""Of all values of a line, roughly; a decision about fifty metrics takes some 6 KiB."""
+"""The approximate limit of all values of a line; a decision with fifty metrics takes some 6 KiB."""
 _MOST_TEXT_BYTES: Final = 4 * 2**10
 _MOST_KEY_BYTES: Final = 128
 _MOST_ITEMS: Final = 100
 _DEEPEST: Final = 6
 _EACH: Final = 16
-"""Bytes that a value counts for at least."""
+"""The least number of bytes that a value counts for."""
 
 
 def within_bounds(logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:  # noqa: ARG001 - structlog's
-    """The entry with every key and value cleaned and bounded; of an exception its class and place alone."""
+    """Return the entry with every key and value escaped and bounded, and an exception without its message."""
     error = _exception(entry.pop("exc_info", None))
     if error is not None:
         entry["exception"] = named(error)
     room = _Room()
-    event = room.value(entry.pop("event"))  # before there is no room
+    event = room.value(entry.pop("event"))  # first, while there is room
     return {"event": event} | {room.key(key): room.value(value) for key, value in entry.items()}
 
 
 class _Room:
-    """What is left of a line's bytes."""
+    """The bytes that are left for a line."""
 
     def __init__(self) -> None:
         self._left = MOST_LINE_BYTES
 
     def key(self, key: Any) -> str:
-        """As a line may have it."""
+        """Return the key as a line may contain it."""
         if type(key) is str and len(key) <= _EACH and key.isascii() and key.isidentifier():  # nearly all
             self._left -= _EACH
             return key
         return self._text(key if type(key) is str else _words(key), _MOST_KEY_BYTES)
 
     def value(self, value: Any, depth: int = 0) -> Any:
-        """As JSON knows it."""
+        """Return the value as JSON can represent it."""
         if type(value) is str:
             return self._text(value)
         self._left -= _EACH
@@ -91,19 +90,19 @@ class _Room:
 
 
 def _words(value: Any) -> str:
-    """The value as Python writes it; foreign classes may fail even at that."""
+    """Return the value as Python writes it; foreign classes may raise."""
     if type(value) is int:  # Python refuses to write thousands of digits
         return hex(value)
     try:
         return str(value)
-    except Exception:  # noqa: BLE001 - foreign code: a line is logged all the same
+    except Exception:  # noqa: BLE001 - foreign code: the line is still logged
         return f"a {type(value).__name__} that cannot be shown"
 
 
 def _exception(
     given: BaseException | tuple[type[BaseException], BaseException, TracebackType | None] | bool | None,
 ) -> BaseException | None:
-    """The exception that the standard library's `exc_info` stands for."""
+    """Return the exception for the standard library's `exc_info`."""
     if isinstance(given, BaseException):
         return given
     return given[1] if isinstance(given, tuple) else sys.exception() if given else None

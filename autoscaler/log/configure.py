@@ -1,4 +1,4 @@
-"""The log on stderr: JSON lines, or columns on a terminal. Everything that logs in this process ends here."""
+"""Configures the log of the whole process on stderr: JSON lines, or columns on a terminal."""
 
 import logging
 import sys
@@ -25,7 +25,7 @@ class Level(StrEnum):
     INFO = "info"
     WARNING = "warning"
     WARN = "warn"
-    """The same, as Prometheus' own programs call it."""
+    """The same; Prometheus' programs use this name."""
     ERROR = "error"
 
 
@@ -41,11 +41,11 @@ class Format(StrEnum):
 _LEVELS: Final = frozenset(Level)
 _SHOWN_CALLS: Final = 20
 _MOST_SPLIT: Final = 2**16
-"""Characters of a library's message that are looked at; fewer are logged."""
+"""Characters of a library's message that are split into words; fewer are logged."""
 
 
 def configure(level: Level = Level.INFO, style: Format = Format.AUTO, stream: TextIO | None = None) -> Logger:
-    """Route structlog, the standard library's logging and warnings to `stream` (stderr); returns the root logger."""
+    """Route structlog, the standard library's logging and warnings to `stream` (stderr); return the root logger."""
     out = stream or sys.stderr
     columns = style is Format.CONSOLE or (style is Format.AUTO and out.isatty())
     threshold = logging.getLevelNamesMapping()[level.upper()]
@@ -66,7 +66,7 @@ def configure(level: Level = Level.INFO, style: Format = Format.AUTO, stream: Te
 
 
 def route_uncaught(log: Logger) -> None:
-    """Log what ends a thread or the process, instead of the traceback that Python would write to stderr as it is."""
+    """Log an exception that ends a thread or the process, instead of Python's traceback on stderr."""
 
     def thread_failed(failed: threading.ExceptHookArgs) -> None:
         if failed.exc_value is not None and not isinstance(failed.exc_value, SystemExit):
@@ -80,13 +80,13 @@ def route_uncaught(log: Logger) -> None:
 
 
 def _log_crash(log: Logger, event: str, error: BaseException, **keys: Any) -> None:
-    """With the calls that led to it, and without its message: that may hold a credential."""
+    """Log the calls that led to an exception, without its message, which may contain a credential."""
     frames = [f"{each.filename}:{each.lineno} {each.name}" for each in traceback.extract_tb(error.__traceback__)]
     log.error(event, error=named(error), calls=frames[-_SHOWN_CALLS:], **keys)
 
 
 def _add_level(logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:
-    """The level that a line says it has, which may be a lower one than it was let through with; else its method's."""
+    """Add the method's level, unless the line has one, which may be lower."""
     said = entry.get("level")
     return entry if said in _LEVELS else structlog.processors.add_log_level(logger, method, entry)
 
@@ -106,12 +106,12 @@ def _route_standard_library(log: Logger) -> None:
     # not below WARNING: client libraries' debug logs contain headers
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("urllib3").setLevel(logging.ERROR)  # its warnings show whole URLs with their parameters
-    logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)  # it warns of missed ticks; we log `tick_missed`
+    logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)  # `tick_missed` has its warnings
     logging.captureWarnings(capture=True)
 
 
 class _Routed(logging.Handler):
-    """Passes records of the standard library's logging on as events; of an exception its class and place alone."""
+    """Passes records of the standard library's logging on as events, and exceptions without their messages."""
 
     def __init__(self, log: Logger) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class _Routed(logging.Handler):
         keys: dict[str, Any] = {"logger": record.name}
         try:
             message = record.getMessage()
-        except Exception:  # noqa: BLE001 - arguments that do not fit: the library's mistake, and not to be its end
+        except Exception:  # noqa: BLE001 - a library's wrong arguments must not end it
             message = str(record.msg)
         if record.exc_info and record.exc_info[1] is not None:
             keys["error"] = named(record.exc_info[1])

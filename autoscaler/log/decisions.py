@@ -1,7 +1,7 @@
-"""Which decisions get a line in the log.
+"""Selects the decisions that are logged.
 
-With thousands of autoscalers nearly every decision says what the one before it said. A line each would be most of what
-the machine logs, and journald drops what comes too fast: without a word of which lines.
+With thousands of autoscalers nearly every decision equals the previous one. A line for each would be most of the
+machine's log, and journald drops lines that come too fast, without saying which.
 """
 
 import threading
@@ -22,11 +22,11 @@ from autoscaler.logger import Logger
 from autoscaler.model import Decision
 
 REPEAT_SECONDS: Final = 600.0
-"""How often an autoscaler that does not change has a line."""
+"""The interval at which an unchanged decision is logged again."""
 MOST_NEWS: Final = 1_000
-"""Lines of first decisions and changes at once, and as many again in a minute: a tenth of what journald takes."""
+"""The most lines of first decisions and changes in a burst, and per minute: a tenth of journald's limit."""
 MOST_FAILURES: Final = 100
-"""The same of failures that go on as they were: some 100 MB a day at worst."""
+"""The same for unchanged failures: at most some 100 MB a day."""
 _MINUTE: Final = 60.0
 _MOST_NAMES: Final = 5
 _MOST_MESSAGES: Final = 3
@@ -34,15 +34,15 @@ SUMMARY = "decisions"
 
 
 class _Kind(Enum):
-    """What a decision is to whoever reads the log."""
+    """The reason why a decision is logged."""
 
     WRITTEN = auto()
     NEWS = auto()
-    """The first one, or not as the one before."""
+    """It is the first one, or differs from the previous one."""
     DUE = auto()
-    """As before, for long enough to say so."""
+    """It is unchanged, and its line is due again."""
     FAILURE = auto()
-    """It failed, as before."""
+    """It is an unchanged failure."""
     NOTHING = auto()
 
 
@@ -52,16 +52,16 @@ class _Known:
 
     latest: Decision
     due: float
-    """When it has a line though nothing changed, on the monotonic clock."""
+    """When an unchanged decision is logged again, on the monotonic clock."""
     repeated: int = 0
-    """Decisions like the latest since its last line."""
+    """Unchanged decisions since the last line."""
 
 
 class DecisionLog:
-    """Used by the shards' threads, each for its own autoscalers; `follow` and `every` by the main thread."""
+    """Logs decisions. Shards' threads call it for their own autoscalers; the main thread uses `follow` and `every`."""
 
     def __init__(self, logger: Logger, clock: Clock) -> None:
-        """Logs what has changed."""
+        """Logs only changes until `every` is set."""
         self._logger = logger
         self._clock = clock
         self._known: dict[str, _Known] = {}
@@ -70,9 +70,9 @@ class DecisionLog:
             _Kind.FAILURE: TokenBucket(MOST_FAILURES, _MINUTE / MOST_FAILURES),
         }
         self._lock = threading.Lock()
-        """Around the allowances."""
+        """Protects the allowances."""
         self.every = False
-        """Whether each decision has a line."""
+        """Whether each decision is logged."""
 
     def follow(self, names: Collection[str]) -> None:
         """Forget autoscalers that are not among these."""
@@ -80,7 +80,7 @@ class DecisionLog:
             self._known.pop(name, None)
 
     def cycle_ended(self, decisions: Sequence[Decision], odd: dict[str, Exception]) -> None:
-        """Log what there is to say of one connection's cycle. Into `odd` goes what raised, by the autoscaler's name."""
+        """Log the decisions of one connection's cycle. `odd` receives the exceptions, by the autoscaler's name."""
         now = self._clock.monotonic()
         judged = each(decisions, lambda made: (made, self._judge(made, now)), odd)
         if self.every:
@@ -117,7 +117,7 @@ class DecisionLog:
                 known.due = _next_due(made.name, now)
 
     def _summarize(self, decisions: Sequence[Decision], odd: dict[str, Exception]) -> None:
-        """One line about many."""
+        """Log one line about many decisions."""
         told = each(decisions, lambda made: (headline(made), made.error is not None), odd)
         failures = sum(has_failed for _, has_failed in told)
         known = [(condition, has_failed) for condition, has_failed in told if condition is not None]
@@ -134,6 +134,6 @@ class DecisionLog:
 
 
 def _next_due(name: str, now: float) -> float:
-    """The autoscaler's own moment in the next ten minutes: by a hash of its name, so that those of many are spread."""
+    """Return the autoscaler's time in the next ten minutes. A hash of its name spreads many autoscalers."""
     moment = crc32(name.encode()) / 2**32 * REPEAT_SECONDS
     return now + ((moment - now) % REPEAT_SECONDS or REPEAT_SECONDS)

@@ -1,4 +1,4 @@
-"""A decision's line in the log."""
+"""The log line of a decision."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ EVENT = "decision"
 
 
 def keys(decision: Decision) -> dict[str, Any]:
-    """The line's keys after `timestamp`, `level` and `event`, in their order; `shadow` where there is one.
+    """Return the line's keys after `timestamp`, `level` and `event`, in order; `shadow` only if there is one.
 
-    A metric has `missing`, how many running instances have no usable sample of it, where there are any.
+    A metric has `missing`, the number of running instances without a usable sample, unless it is 0.
     """
     condition = headline(decision)
     return {
@@ -43,10 +43,10 @@ def keys(decision: Decision) -> dict[str, Any]:
 
 
 def log(logger: Logger, decision: Decision, repeated: int | None = None) -> None:
-    """Write the decision's line: a warning when something failed.
+    """Write the decision's line; a failure is a warning.
 
-    One with a size that was written is logged as warnings are, and says `info` all the same. `repeated`: how often it
-    was so since the autoscaler's last line; None: it is news.
+    A write has the level `info` but is also logged at the level `warning`. `repeated`: the number of equal decisions
+    since the autoscaler's last line; None: the decision is new.
     """
     told = keys(decision) if repeated is None else keys(decision) | {"repeated": repeated}
     if decision.error is not None:

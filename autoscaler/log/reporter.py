@@ -1,4 +1,4 @@
-"""What the daemon logs about its work: decisions, each warning once, and one line of status for systemd."""
+"""Logs decisions, each warning once, and the daemon's events; makes the status for systemd."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
@@ -17,30 +17,30 @@ _NAMED_IN_STATUS: Final = 3
 _LOGGED_UNKNOWN: Final = 20
 """`check` shows them all."""
 _ENDED: Final[Mapping[str, str]] = {Reason.PAUSE_ENDED: "pause_ended", Reason.OVERRIDE_ENDED: "override_ended"}
-"""Events that have a line of their own, by their reasons: `paused`, `overridden` and `resumed` have one, too."""
+"""Reasons of events that are logged, as `paused`, `overridden` and `resumed` are -> the log's event."""
 
 
 class Reporter:
-    """`cycle_ended` is called from the shards' threads, the rest from the main thread."""
+    """Logs the daemon's work. Shards' threads call `cycle_ended`; the main thread calls the rest."""
 
     def __init__(self, logger: Logger, clock: Clock) -> None:
-        """Logs the decisions in which something changed, until `log_every_decision` says otherwise."""
+        """Logs only changed decisions until `log_every_decision` is called."""
         self._logger = logger
         self._decisions = DecisionLog(logger, clock)
         self._failed: set[str] = set()
-        """Names of the autoscalers whose last cycle failed: of many there are few, and the main thread looks often."""
+        """Names of the autoscalers whose last cycle failed. They are few, and the main thread reads them often."""
         self._warned: dict[str, tuple[str, ...]] = {}
-        """Autoscaler's name -> what its target warned of in the last cycle."""
+        """Autoscaler's name -> the warnings of its target in the last cycle."""
         self._hung: tuple[ShardName, ...] = ()
         self._cut: frozenset[str] = frozenset()
 
     @property
     def failed_names(self) -> Sequence[str]:
-        """Names of the autoscalers whose last cycle failed, sorted."""
+        """Return the names of the autoscalers whose last cycle failed, sorted."""
         return sorted(self._failed.copy())
 
     def cycle_ended(self, batch: Batch) -> None:
-        """Log what is to be said of decisions, and each warning of a target once each time that it comes up."""
+        """Log decisions, and each warning of a target once until it disappears."""
         odd = dict[str, Exception]()
         self._decisions.cycle_ended(batch.decisions, odd)
         each(batch.decisions, self._decided, odd)
@@ -72,12 +72,12 @@ class Reporter:
             self._failed.discard(decision.name)
 
     def expressions_unknown(self, problems: Sequence[Problem]) -> None:
-        """Log the first of the expressions that a configuration holds and only its Prometheus knows."""
+        """Log the first expressions of a configuration that only their Prometheus can check."""
         for problem in problems[:_LOGGED_UNKNOWN]:
             self._logger.warning("expression_not_checked", message=str(problem), expressions=len(problems))
 
     def log_every_decision(self, every: bool) -> None:
-        """Whether each decision has a line from now on, or only what changed."""
+        """Set whether each decision is logged, or only changes."""
         self._decisions.every = every
 
     def follow(self, names: Collection[str]) -> None:
@@ -88,7 +88,7 @@ class Reporter:
             self._warned.pop(name, None)
 
     def shards_hung(self, hung: tuple[ShardName, ...]) -> None:
-        """Log which shards' cycles have begun to hang, and which have come back."""
+        """Log shards whose cycles have begun to hang, and those that have recovered."""
         for name in hung:
             if name not in self._hung:
                 self._logger.error("shard_hung", **name.labels(), error="its cycle is past its deadline; others go on")
@@ -98,7 +98,7 @@ class Reporter:
         self._hung = hung
 
     def state_cut(self, cuts: Collection[Cut]) -> None:
-        """Log, once a tier, that the state was cut short."""
+        """Log once for each tier that the state was cut."""
         for cut in cuts:
             if cut.tier not in self._cut:
                 self._logger.warning(

@@ -8,19 +8,19 @@ from sdnotify import SystemdNotifier
 from autoscaler.clock import Clock
 
 _MOST_UNSENT: Final = 16
-"""Notifications that wait until somebody reads; of more the oldest are forgotten."""
+"""The most unsent notifications that are kept; older ones are dropped."""
 
 
 class ServiceManager:
-    """Notifications to $NOTIFY_SOCKET; without one, each does nothing."""
+    """Sends notifications to $NOTIFY_SOCKET; without one, does nothing."""
 
     def __init__(self, clock: Clock) -> None:
-        """Removes systemd's variables from the environment, so that workers cannot notify systemd in our name."""
+        """Removes systemd's variables from the environment, so that workers cannot notify systemd."""
         self._clock = clock
         self._notifier = SystemdNotifier() if os.environ.get("NOTIFY_SOCKET") else None
         if self._notifier is not None and self._notifier.socket is not None:
-            self._notifier.socket.setblocking(False)  # the daemon must not wait for whoever does not read it
-            self._notifier.debug = True  # let it say that it could not be sent
+            self._notifier.socket.setblocking(False)  # the daemon must not wait for a reader
+            self._notifier.debug = True  # it then raises if it cannot send
         os.environ.pop("NOTIFY_SOCKET", None)
         timeout_usec = os.environ.pop("WATCHDOG_USEC", "")
         addressee = os.environ.pop("WATCHDOG_PID", "")
@@ -31,38 +31,38 @@ class ServiceManager:
         self._unsent: list[str] = []
 
     def close(self) -> None:
-        """Let go of the socket."""
+        """Close the socket."""
         if self._notifier is not None and self._notifier.socket is not None:
             self._notifier.socket.close()
 
     def ready(self) -> None:
-        """Started, or done reloading."""
+        """Report that the daemon has started or reloaded."""
         self._notify("READY=1")
 
     def reloading(self) -> None:
-        """From now to `ready`."""
+        """Report that a reload begins; `ready` ends it."""
         self._notify(f"RELOADING=1\nMONOTONIC_USEC={int(self._clock.monotonic() * 1e6)}")
 
     def stopping(self) -> None:
-        """On the way out."""
+        """Report that the daemon is stopping."""
         self._notify("STOPPING=1")
 
     def status(self, text: str) -> None:
-        """One line for `systemctl status`; sent when it changes."""
+        """Send a line for `systemctl status` if it has changed."""
         if text != self._status:
             self._status = text
             self._notify(f"STATUS={text}")
         self._send()
 
     def progress(self) -> None:
-        """Satisfy the watchdog. Call it, as often as you like, while cycles end; it sends no more than needed."""
+        """Satisfy the watchdog. It can be called at any rate while cycles end, and sends no more than needed."""
         now = self._clock.monotonic()
         if self._ping_seconds is not None and (self._pinged is None or now - self._pinged >= self._ping_seconds):
             self._pinged = now
             self._notify("WATCHDOG=1")
 
     def _notify(self, message: str) -> None:
-        """Send it after what could not be sent before, now or later: nobody may read the socket for a while."""
+        """Send the message after unsent ones, at once or when systemd reads the socket again."""
         name = message.partition("=")[0]
         if name in ("STATUS", "WATCHDOG"):  # the newest is enough
             self._unsent = [each for each in self._unsent if not each.startswith(f"{name}=")]

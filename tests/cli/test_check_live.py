@@ -41,12 +41,11 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def stubborn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Install the adapter type `stubborn`, use a state folder of the test and shorten the deadline."""
+    """Install the adapter type `stubborn`, and use a state folder of the test."""
     entry = EntryPoint("stubborn", "tests.cli.stubborn:Stubborn", GROUP)
     for module in ("autoscaler.target.registry", "autoscaler.config.connections"):
         monkeypatch.setattr(f"{module}.installed", lambda: dict(installed()) | {"stubborn": entry})
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
-    monkeypatch.setattr(live, "_CYCLE_SECONDS", 3.0)
 
 
 def cpu(expr: str) -> dict[str, Any]:
@@ -56,7 +55,7 @@ def cpu(expr: str) -> dict[str, Any]:
 
 def examined(config: Path) -> Mapping[str, Findings]:
     """Return the findings by the first word of their titles."""
-    blocks = live.examine(load(config), SystemClock(), RecordingLogger())
+    blocks = live.examine(load(config), SystemClock(), RecordingLogger(), seconds=3.0)
     return {block.title.split(" ")[0]: block for block in blocks}
 
 

@@ -24,17 +24,11 @@ def sections(text: str) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 @pytest.mark.parametrize("words", [(), *((name,) for name in COMMANDS)], ids=["", *COMMANDS])
-def test_help_shows_no_python_types(words: tuple[str, ...]) -> None:
-    """A newcomer reads `FILE`, not list[Path]."""
+def test_help_has_metavars_in_capitals_and_no_python_types(words: tuple[str, ...]) -> None:
+    """A newcomer reads `FILE`, as in the documentation, not list[Path]."""
     code, text = said(*words, "--help")
     assert code == 0
     assert not re.search(r"list\[|<|\{|\[\[|None|Path\b|<=|range", text)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_metavars_are_plain_capitals(name: str) -> None:
-    """The documentation writes them like this."""
-    _, text = said(name, "--help")
     for title, rows in sections(text):
         for row in rows:
             if title == "Arguments":

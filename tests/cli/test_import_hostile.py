@@ -56,34 +56,6 @@ def test_a_character_that_names_cannot_have_is_refused(file: Path, character: st
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
-        ("container: app", "container: App", "containerResource.container: 'App' is not a valid name"),
-        ("name: cpu,", "name: 'c p',", "resource.name: 'c p' is not a valid key"),
-        ("app.shop/queue: a.b", "'a/b/c': d", "'a/b/c' is not a valid key"),
-        ("namespace: shop", "namespace: shop.x", "metadata.namespace: 'shop.x' is not a valid name"),
-        ("name: web,", f"name: {'w' * 254},", "is not a valid name; use at most 253"),
-        ("name: web,", "name: 1e3,", "metadata.name: expected a text, found a number; write it in quotes"),
-        ("name: web,", "name: null,", "metadata.name: is missing; add it"),
-        ("name: web,", "name: [web],", "metadata.name: expected a text, found a list"),
-        ("kind: Ingress", "kind: a/b", "describedObject.kind: 'a/b' is not a valid name"),
-        ("maxReplicas: 10", "maxReplicas: 1", "maxReplicas: 1 is below minReplicas 2"),
-        ("maxReplicas: 10", f"maxReplicas: {'9' * 300}", "out of range"),
-        ("maxReplicas: 10", "maxReplicas: 10\n  maxReplicas: 11", "is given twice"),
-        ("maxReplicas: 10", "maxReplicas: !!int 10", "tags such as"),
-        ("maxReplicas: 10", "maxReplicas: &a [*a]", "an alias is inside the block"),
-        ("maxReplicas: 10", f"maxReplicas: {'[' * 60}{']' * 60}", "nested deeper than 50"),
-        ("maxReplicas: 10", "? [a]\n  : 1\n  maxReplicas: 10", "a key is a mapping or a list"),
-    ],
-)
-def test_what_kubernetes_refuses_is_refused(file: Path, old: str, new: str, told: str) -> None:
-    file.write_text(V2.replace(old, new))
-    code, out, err = convert(file)
-    assert (code, out) == (1, "")
-    assert told in err
-
-
-@pytest.mark.parametrize(
     "name", ["on", "off", "yes", "null", "true", "1e3", "0x10", "1", "1.5", "12", "3e5", "e1", "0e0"]
 )
 def test_a_name_that_looks_like_another_type_stays_a_text(file: Path, name: str) -> None:

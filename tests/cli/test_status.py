@@ -80,7 +80,3 @@ def test_without_a_daemon_only_the_hosts_are_shown(offline: Scene) -> None:
     """They come from the state."""
     listed = json.loads(offline.run("status", "-o", "json").out)
     assert (listed["daemon"], listed["hosts"]["shared"]) == (None, False)
-
-
-def test_the_wide_table_of_one_daemon_has_no_host_column(online: ServedScene) -> None:
-    assert "HOST" not in online.run("get", "-o", "wide").lines[0]
