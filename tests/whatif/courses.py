@@ -19,15 +19,17 @@ def seconds(count: float) -> timedelta:
     return timedelta(seconds=count)
 
 
-def cycle(after: float, needed: float, size: int = 3, autoscaler: Autoscaler | None = None) -> Cycle:
+def cycle(after: float, needed: float, size: int = 3, autoscaler: Autoscaler = WEB) -> Cycle:
     """A cycle `after` seconds, in which this many replicas were needed and `size` existed."""
-    return Cycle(NOW + seconds(after), Observation(state(size), (value(round(needed * 15_000)),)), scaler=autoscaler)
+    return Cycle(NOW + seconds(after), Observation(state(size), (value(round(needed * 15_000)),)), autoscaler)
 
 
 def curve(needed: Sequence[float], times: Sequence[float] | None = None, reference: Autoscaler = WEB) -> Demand:
     """The demand of cycles 15 s apart, or at these times."""
     after = [place * EVERY for place in range(len(needed))] if times is None else times
-    return demand_over(reference, [cycle(at, each) for at, each in zip(after, needed, strict=True)])
+    return demand_over(
+        reference, [cycle(at, each, autoscaler=reference) for at, each in zip(after, needed, strict=True)]
+    )
 
 
 def course(

@@ -33,7 +33,6 @@ from autoscaler.model import (
 )
 from autoscaler.whatif.compare.comparison import Comparison, compare
 from autoscaler.whatif.past.past import STATE, Cycle, Finding
-from autoscaler.whatif.past.watch import Watch
 from autoscaler.whatif.replay.replay import Candidate
 from tests.decide.build import CPU_60, NOW, samples, scaler, state
 from tests.replaced import replace
@@ -66,7 +65,7 @@ class Life:
         made = decide(self.scaler, observed, self.history, self.now)
         if made.change is not None:
             made = conclude(made, Written(made.change.size) if outcome is None else outcome)
-        self.cycles.append(Cycle(self.now, observed, made, self.history, self.scaler))
+        self.cycles.append(Cycle(self.now, observed, self.scaler, made, self.history))
         self.history = remember(self.scaler, self.history, made)
         if made.written is not None:
             self.size = made.written
@@ -108,10 +107,8 @@ class Life:
 class Listed:
     """Implements `Past` in memory."""
 
-    def __init__(
-        self, cycles: Sequence[Cycle], name: str = "web", origin: str = "list", findings: Sequence[Finding] = ()
-    ) -> None:
-        self.name, self.origin, self.findings = name, origin, findings
+    def __init__(self, cycles: Sequence[Cycle], name: str = "web", origin: str = "list") -> None:
+        self.name, self.origin, self.findings = name, origin, list[Finding]()
         self._cycles = cycles
 
     def cycles(self) -> Iterator[Cycle]:
@@ -146,7 +143,6 @@ def shop_past(
     `silent`: cycles that did not run; `failing`: without a queue; `unreadable`: without the target.
     """
     life, born = Life(shop(name), size=3), [NOW - timedelta(days=1)] * 3
-    watch = Watch(NOW, life.scaler.sync_period)
     for number in range(cycles):
         if number in silent:
             life.now += life.scaler.sync_period
@@ -157,9 +153,7 @@ def shop_past(
         if number in unreadable:
             seen = replace(seen, target=TargetUnavailable("the back end did not answer"))
         life.see(seen)
-        watch.see(life.cycles[-1])
-    watch.end(life.now)
-    return Listed(life.cycles, name, STATE, watch.findings)
+    return Listed(life.cycles, name, STATE)
 
 
 def _shop_seen(load: float, now: datetime, born: Sequence[datetime], *, failed: bool) -> Observation:

@@ -94,7 +94,7 @@ def test_a_pause_holds_a_candidate() -> None:
 def test_a_past_without_decisions_is_compared_by_its_sizes() -> None:
     """A past from Prometheus has none."""
     life = lived()
-    bare = [Cycle(cycle.at, cycle.observation) for cycle in life.cycles]
+    bare = [Cycle(cycle.at, cycle.observation, cycle.scaler) for cycle in life.cycles]
     found = compared(bare, Candidate("same", life.scaler, start_up=AT_ONCE))
     was, same = found.courses
     assert list(was.size) == [cycle.decision.current for cycle in life.cycles if cycle.decision]

@@ -45,8 +45,8 @@ class Anonymizer:
     def cycles(self, cycles: Iterable[Cycle]) -> Iterator[Cycle]:
         """Each cycle with other names, decided again with them. Those without a decision are left out."""
         for cycle in cycles:
-            if cycle.decision is not None and cycle.scaler is not None and cycle.history is not None:
-                renamed = self._renamed(cycle, cycle.scaler, cycle.decision, cycle.history)
+            if cycle.decision is not None and cycle.history is not None:
+                renamed = self._renamed(cycle, cycle.decision, cycle.history)
                 self._last = _Last(cycle, renamed)
                 yield renamed
 
@@ -54,13 +54,13 @@ class Anonymizer:
         """The other name of an autoscaler."""
         return self._name("autoscaler", name)
 
-    def _renamed(self, cycle: Cycle, scaler: Autoscaler, recorded: Decision, before: History) -> Cycle:
-        other = self._configuration(scaler)
+    def _renamed(self, cycle: Cycle, recorded: Decision, before: History) -> Cycle:
+        other = self._configuration(cycle.scaler)
         history = self._history(before)
         observed = self._scrub(cycle.observation)
         again = limit_as_recorded(decide(other, observed, history, cycle.at), history, self._without_names(recorded))
         made = conclude(again, self._scrub(recorded.outcome))
-        as_it_was = repeated(scaler, cycle.observation, before, recorded)
+        as_it_was = repeated(cycle.scaler, cycle.observation, before, recorded)
         if not same_decision(as_it_was, recorded):  # the case may be about this difference, so it stays
             different = {
                 name: self._scrub(getattr(recorded, name), ("Decision", name))
@@ -68,11 +68,11 @@ class Anonymizer:
                 if getattr(as_it_was, name) != getattr(recorded, name)
             }
             made = replace(made, **different)
-        return Cycle(cycle.at, observed, made, history, other)
+        return Cycle(cycle.at, observed, other, made, history)
 
     def _configuration(self, scaler: Autoscaler) -> Autoscaler:
         last = self._last
-        if last is not None and last.cycle.scaler is scaler and last.renamed.scaler is not None:
+        if last is not None and last.cycle.scaler is scaler:
             return last.renamed.scaler
         return self._scrub(dataclasses.replace(scaler, labels=()))
 
@@ -133,6 +133,6 @@ class Anonymizer:
 
 def _following(cycle: Cycle, steering: Steering) -> History | None:
     """The memory after a cycle, with what operators asked for before the next one; None if it is unknown."""
-    if cycle.scaler is None or cycle.history is None or cycle.decision is None:
+    if cycle.history is None or cycle.decision is None:
         return None
     return replace(remember(cycle.scaler, cycle.history, cycle.decision), steering=steering)

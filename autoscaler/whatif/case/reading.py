@@ -3,9 +3,8 @@
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +15,6 @@ from autoscaler.model import MAX_SIZE, Autoscaler, TargetState
 from autoscaler.text import plain
 from autoscaler.whatif.case.wire import FORMAT, MOST_LINE_BYTES, CaseError, Header, line_from, reason
 from autoscaler.whatif.past.past import Cycle, Finding
-from autoscaler.whatif.past.watch import Watch
 
 MOST_CYCLES: Final = 3_000_000
 """More than a year of cycles 15 s apart."""
@@ -29,6 +27,8 @@ _WRONG_VALUES: Final = (TypeError, ValueError, ArithmeticError, LookupError, Rec
 class CasePast:
     """Implements `Past` from a case. Reading raises CaseError."""
 
+    findings: tuple[Finding, ...] = ()
+
     def __init__(self, file: Path) -> None:
         """Read the first line. Raises CaseError."""
         self._file: Final = file
@@ -37,7 +37,6 @@ class CasePast:
             self.header: Final = self._header(lines)
         self._scaler: Autoscaler | None = None
         """The last configuration that was read."""
-        self._watch = Watch(self.header.since)
 
     @property
     def name(self) -> str:
@@ -49,14 +48,9 @@ class CasePast:
         """`case FILE`."""
         return f"case {plain(self._file.name)}"
 
-    @property
-    def findings(self) -> Sequence[Finding]:
-        """Gaps and outages of the last reading."""
-        return self._watch.findings
-
     def cycles(self) -> Iterator[Cycle]:
         """In the order of the file, with one in memory."""
-        watch, count = self._watch, 0
+        count = 0
         with self._opened() as lines:
             self._header(lines)
             while (values := self._values(lines)) is not None:
@@ -67,12 +61,8 @@ class CasePast:
                 count += 1
                 if count > MOST_CYCLES:
                     raise self._wrong(f"there are more than {MOST_CYCLES:,} cycles")
-                cycle = self._cycle(found)
-                if count == 1:
-                    watch = self._watch = Watch(found.at)
-                watch.see(cycle)
-                yield cycle
-        watch.end(watch.last)
+                self._check(found)
+                yield found
 
     @contextmanager
     def deciding(self) -> Iterator[None]:
@@ -127,16 +117,15 @@ class CasePast:
 
     def _found(self, values: Any) -> Autoscaler | Cycle:
         try:
-            return line_from(values)
+            return line_from(values, self._scaler)
         except LookupError as error:
             raise self._wrong(f"expected the key {error}") from None
         except _WRONG_VALUES as error:
             raise self._wrong(str(error)) from None
 
-    def _cycle(self, read: Cycle) -> Cycle:
-        scaler, observed = self._scaler, read.observation
-        if scaler is None:
-            raise self._wrong("a cycle stands before the configuration that it belongs to")
+    def _check(self, read: Cycle) -> None:
+        """Raise CaseError for values that cannot be used."""
+        scaler, observed = read.scaler, read.observation
         self._check_time(read.at)
         if len(observed.readings) != len(scaler.metrics):
             raise self._wrong(f"it has {len(observed.readings)} readings for {len(scaler.metrics)} metrics")
@@ -145,7 +134,6 @@ class CasePast:
             for size in (state.replicas, state.status_replicas, *[each.weight for each in state.instances]):
                 if not 0 <= size <= MAX_SIZE:
                     raise self._wrong(f"a size of {plain(str(size)[:20])} is not between 0 and {MAX_SIZE}")
-        return replace(read, scaler=scaler)
 
     def _check_time(self, at: datetime) -> None:
         """Raise CaseError for a time that cannot be used."""

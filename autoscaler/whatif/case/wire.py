@@ -98,8 +98,8 @@ def cycle_values(cycle: Cycle, made: Decision) -> Any:
     }
 
 
-def line_from(values: Any) -> Autoscaler | Cycle:
-    """The content of a line after the first; a cycle does not have its configuration.
+def line_from(values: Any, scaler: Autoscaler | None) -> Autoscaler | Cycle:
+    """The content of a line after the first. `scaler`: the last configuration before it, to which a cycle belongs.
 
     Raises msgspec.ValidationError, TypeError, LookupError, ValueError.
     """
@@ -107,6 +107,8 @@ def line_from(values: Any) -> Autoscaler | Cycle:
         raise ValueError("expected either `configuration` or `cycle`")
     if "configuration" in values:
         return msgspec.convert(values["configuration"], Autoscaler)
+    if scaler is None:
+        raise ValueError("a cycle stands before the configuration that it belongs to")
     cycle = values["cycle"]
     seen, decision = cycle["observation"], msgspec.convert(cycle["decision"], _ConcludedDecision)
     outcome = _from_values(decision.outcome, _OUTCOMES, TargetError)
@@ -118,6 +120,7 @@ def line_from(values: Any) -> Autoscaler | Cycle:
             msgspec.convert(seen.get("victims", ()), tuple[str, ...]),
             tuple([_from_values(each, _READINGS, MetricError) for each in seen.get("fallbacks", ())]),
         ),
+        scaler,
         Decision(**(msgspec.structs.asdict(decision) | {"outcome": outcome})),
         msgspec.convert(cycle.get("history"), History | None),
     )

@@ -63,7 +63,7 @@ def _write_cycles(compressed: gzip.GzipFile, name: str, cycles: Iterable[Cycle])
     count = 0
     first = last = None
     for cycle in cycles:
-        if cycle.decision is None or cycle.scaler is None:
+        if cycle.decision is None:
             continue
         if cycle.scaler is not scaler and cycle.scaler != scaler:
             compressed.write(_line({"configuration": msgspec.to_builtins(cycle.scaler)}))

@@ -137,7 +137,7 @@ def _replayed(
                     if scaler is not None
                 ]
                 try:
-                    past = past_of(sources, candidates[-1].scaler, *times)
+                    past = past_of(sources, candidates[-1].scaler, *times, [candidates[0].scaler])
                     found[each.name] = replay_document(compare_with_progress(past, candidates, *times), most=_POINTS)
                 except AutoscalerError as error:  # the others are still replayed
                     show_error(error)

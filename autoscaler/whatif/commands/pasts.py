@@ -61,9 +61,12 @@ def opened(url: str | None, folder: Path, prometheus: str | None) -> Iterator[Ar
         yield archive
 
 
-def past_of(sources: Sources, scaler: Autoscaler, since: datetime, until: datetime) -> Past:
+def past_of(
+    sources: Sources, scaler: Autoscaler, since: datetime, until: datetime, others: Sequence[Autoscaler] = ()
+) -> Past:
     """Return the past of an autoscaler from `since` to `until`: the state's, and Prometheus' for what the state lacks.
 
+    `others`: other configurations of it, whose metrics Prometheus is asked for, too.
     The state lacks the time before its oldest detail, and metrics that the daemon did not query. Everything from
     Prometheus is fetched before this returns, with progress on stderr. Raises NothingKnown, PastError, StateError,
     UnknownName.
@@ -76,9 +79,10 @@ def past_of(sources: Sources, scaler: Autoscaler, since: datetime, until: dateti
     is_complete = begin is not None and begin <= since + scaler.sync_period
     if state is not None and is_complete and not new and not from_prometheus:
         return state
-    recorded = _recorded(sources, record)
+    recorded = record.scaler if record is not None and _can_be_asked(sources, record.scaler) else None
+    also = [each for each in (recorded, *others) if each is not None and _can_be_asked(sources, each)]
     try:
-        inferred = _from_prometheus(sources, scaler, record, recorded, since, until)
+        inferred = _from_prometheus(sources, scaler, record, also, since, until)
     except PastError as error:
         if from_prometheus:
             raise
@@ -99,11 +103,14 @@ def _from_prometheus(
     sources: Sources,
     scaler: Autoscaler,
     record: Record | None,
-    recorded: Autoscaler | None,
+    also: Sequence[Autoscaler],
     since: datetime,
     until: datetime,
 ) -> PrometheusPast:
-    """The whole past, fetched. `record`: the last one of the state. Raises PastError, UnknownName."""
+    """The whole past, fetched. Raises PastError, UnknownName.
+
+    `record`: the last one of the state; `also`: configurations whose metrics are read, too.
+    """
     settings, prometheus = sources.settings, sources.prometheus
     if settings is None:
         raise PastError("no configuration says where it is; give --config.file")
@@ -126,7 +133,7 @@ def _from_prometheus(
                 size=None if sources.size is None else Query(sources.size),
                 like=None if record is None else record.decision.now,
                 requests=instances[0].requests if instances else {},
-                also=() if recorded is None or recorded.metrics == scaler.metrics else (recorded,),
+                also=also,
             )
             past.fetch()
         finally:
@@ -135,12 +142,12 @@ def _from_prometheus(
     return past
 
 
-def _recorded(sources: Sources, record: Record | None) -> Autoscaler | None:
-    """The recorded configuration, if all of its queries can be sent, so that it can be replayed for comparison."""
-    if record is None or sources.settings is None:
-        return None
-    names = {query.prometheus for query in queries_of(record.scaler)}
-    return record.scaler if names <= set(sources.settings.prometheus) or sources.prometheus else None
+def _can_be_asked(sources: Sources, scaler: Autoscaler) -> bool:
+    """Whether the sources of all queries of a configuration are known."""
+    if sources.settings is None:
+        return False
+    names = {query.prometheus for query in queries_of(scaler)}
+    return sources.prometheus is not None or names <= set(sources.settings.prometheus)
 
 
 def _known(begin: datetime | None, new: Sequence[MetricSpec]) -> str:

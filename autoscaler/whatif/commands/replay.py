@@ -154,7 +154,7 @@ def replay(
                 sources = Sources(archive, settings, prometheus, cache, size)
                 for scaler, candidates in tried:
                     try:
-                        past = past_of(sources, scaler, *times)
+                        past = past_of(sources, scaler, *times, [each.scaler for each in candidates])
                         found.append(compare_with_progress(past, candidates, *times, options.termination))
                     except AutoscalerError as error:  # the others are still replayed
                         show_error(error)

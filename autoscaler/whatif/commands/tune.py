@@ -160,7 +160,7 @@ def _read(
             terminations.see(each)
             reactions.see(each)
             workers.add(conserved_part(each, first=not origins))
-            recorded = each.scaler or scaler
+            recorded = each.scaler
             origins[past.origin] = None
             done(share_of(each.at, *times))
     check_queried(scaler, recorded)

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from autoscaler.whatif.compare.agreement import Agreement
 from autoscaler.whatif.compare.divergences import Divergence, Divergences
-from autoscaler.whatif.compare.inferred_past import InferredPast
+from autoscaler.whatif.compare.inferred_past import Agreement, InferredPast
 from autoscaler.whatif.past.past import Cycle, Finding, Past
+from autoscaler.whatif.past.watch import Watch
 from autoscaler.whatif.replay.course import AS_IT_WAS, Course
 from autoscaler.whatif.replay.demand import Demand, DemandRecorder
 from autoscaler.whatif.replay.instance_times import NONE_SEEN, InstanceTime, Terminations
@@ -90,11 +90,12 @@ def compare(
     replays = [Replay(each) for each in candidates]
     demand, terminations = DemandRecorder(candidates[0].scaler if candidates else None), Terminations()
     reactions = [Reactions(each.scaler) for each in candidates[:1] if each.load is Load.CONSERVED]
-    divergences = Divergences()
+    divergences, missing = Divergences(), Watch(since)
     for cycle in past.cycles():
         found.add_cycle(past.origin, cycle.at)
         if watch is not None:
             watch(cycle)
+        missing.see(cycle)
         demand.add(cycle)
         terminations.see(cycle)
         for each in reactions:
@@ -110,7 +111,8 @@ def compare(
         for course, replayed in zip(courses[1:], steps, strict=True):
             if replayed is not None:
                 course.add(replayed)
-    findings = {*past.findings, *recorder.findings}
+    missing.end(until)
+    findings = {*past.findings, *missing.findings, *recorder.findings}
     findings |= {finding for each in replays for finding in each.findings}
     findings |= {finding for each in reactions for finding in each.findings}
     found.findings = sorted(findings, key=lambda each: (each.begin, each.kind, each.message))

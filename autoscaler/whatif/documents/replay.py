@@ -10,9 +10,9 @@ from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.thinning import thinned_places
 from autoscaler.record import Record
-from autoscaler.whatif.compare.agreement import Agreement
 from autoscaler.whatif.compare.comparison import Comparison, Part
 from autoscaler.whatif.compare.divergences import Divergence
+from autoscaler.whatif.compare.inferred_past import Agreement
 from autoscaler.whatif.compare.measures import Measures, measures, places_in_force, supply
 from autoscaler.whatif.past.past import Finding
 from autoscaler.whatif.replay.course import UNKNOWN, Course

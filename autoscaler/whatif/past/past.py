@@ -44,15 +44,15 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """One cycle of the past. `decision`, `history` and `scaler` are the daemon's; None where the state lacks them."""
+    """One cycle of the past. `decision` and `history` are the daemon's; None where the state lacks them."""
 
     at: datetime
     observation: Observation
+    scaler: Autoscaler
+    """The configuration to whose metrics the readings belong: the daemon's at that time, if the state has the cycle."""
     decision: Decision | None = None
     history: History | None = None
     """What the daemon remembered before the cycle."""
-    scaler: Autoscaler | None = None
-    """Its configuration at that time, to whose metrics the readings belong. None: they belong to the candidate's."""
 
 
 class Replayed(NamedTuple):
@@ -102,4 +102,4 @@ class Past(Protocol):
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """In order of time; complete after `cycles` was read to its end."""
+        """What the source does not know."""

@@ -2,24 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Final
 
 from autoscaler.errors import MetricError, TargetError
 from autoscaler.foresee.shadow_comparison import GAP
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind, span
 
-_DEFAULT_PERIOD: Final = timedelta(seconds=15)
-"""The controller's default, for a past whose cycles do not say it."""
-
 
 class Watch:
     """Is shown each cycle in order, and collects gaps and outages."""
 
-    def __init__(self, since: datetime, period: timedelta = _DEFAULT_PERIOD) -> None:
-        """`since`: when the past begins; `period`: the sync period of cycles without a configuration."""
-        self.last = since
+    def __init__(self, since: datetime) -> None:
+        """`since`: when the past begins."""
+        self._last = since
         """When the last cycle was; at first `since`."""
-        self._period = period
+        self._period = timedelta(0)
         self._outages: dict[str, _Outage] = {}
         self._findings: list[Finding] = []
 
@@ -30,9 +26,9 @@ class Watch:
 
     def see(self, cycle: Cycle) -> None:
         """Take the next cycle."""
-        own = self._period if cycle.scaler is None else cycle.scaler.sync_period
+        own = cycle.scaler.sync_period
         self._add_gap(cycle.at, max(self._period, own))
-        self._period, self.last = own, cycle.at
+        self._period, self._last = own, cycle.at
         failing = dict(_failing(cycle))
         for what in [each for each in self._outages if each not in failing]:
             self._end(what, cycle.at)
@@ -43,12 +39,12 @@ class Watch:
         """The past ends at `until`."""
         self._add_gap(until, self._period)
         for what in list(self._outages):
-            self._end(what, self.last)
+            self._end(what, self._last)
 
     def _add_gap(self, after: datetime, period: timedelta) -> None:
-        if after - self.last > GAP * period:
-            message = f"no cycle is known for {span(after - self.last)}"
-            self._findings.append(Finding(self.last, after, FindingKind.GAP, message))
+        if after - self._last > GAP * period:
+            message = f"no cycle is known for {span(after - self._last)}"
+            self._findings.append(Finding(self._last, after, FindingKind.GAP, message))
 
     def _end(self, what: str, at: datetime) -> None:
         outage = self._outages.pop(what)
@@ -74,6 +70,5 @@ def _failing(cycle: Cycle) -> Iterator[tuple[str, str]]:
         return
     for place, reading in enumerate(observed.readings):
         if isinstance(reading, MetricError):
-            spec = None if cycle.scaler is None else cycle.scaler.metrics[place]
-            name = f"metric {place + 1}" if spec is None else f"{spec.type} metric {spec.name}"
-            yield f"{name} had no value", str(reading)
+            spec = cycle.scaler.metrics[place]
+            yield f"{spec.type} metric {spec.name} had no value", str(reading)

@@ -24,7 +24,6 @@ from autoscaler.observe.selectors import Matcher
 from autoscaler.observe.victims import rank
 from autoscaler.quantity import Milli, format_duration
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind
-from autoscaler.whatif.past.watch import Watch
 from autoscaler.whatif.prometheus.fetching import Fetcher, Recording
 from autoscaler.whatif.prometheus.states import States, naming_metric
 
@@ -59,7 +58,7 @@ class PrometheusPast:
         for a Utilization without `request`. `also`: other configurations of the autoscaler, whose metrics are read too.
         """
         every = replace(scaler, metrics=tuple(dict.fromkeys([spec for one in (scaler, *also) for spec in one.metrics])))
-        self._recorded = every if also else None
+        self._asked = every
         self._scaler = _as_sent(every, prometheus)
         self._fetcher, self._size_query, self._requests = fetcher, size, requests
         phase = timedelta(0) if like is None else (like - _EPOCH) % scaler.sync_period // _MILLISECOND * _MILLISECOND
@@ -67,12 +66,15 @@ class PrometheusPast:
         names = list(dict.fromkeys(query.prometheus for query in queries_of(self._scaler)))
         self._source = prometheus or next(iter(names), "default")
         self.name, self.origin = scaler.name, f"prometheus {prometheus or ', '.join(names)}"
-        self._outages: Sequence[Finding] = ()
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """What was inferred, then gaps and outages of the last reading."""
-        return [self._inferred(), *self._outages]
+        """What was inferred."""
+        metric, size = naming_metric(self._scaler), self._size_query
+        names = "no metric names them" if metric is None else f"those with a sample of metric {metric.name!r}"
+        told = "the metric autoscaler_current_replicas" if size is None else f"the query {size.expr!r}"
+        begin, end = self._span.at(self._warm_up), self._span.at(self._span.count - 1)
+        return [Finding(begin, end, FindingKind.INFERRED, f"instances: {names}; size: from {told}")]
 
     def fetch(self) -> None:
         """Fetch everything, which the first use would do otherwise. Raises PastError."""
@@ -82,19 +84,12 @@ class PrometheusPast:
         """One for each step, with errors as readings where there is no sample. Raises PastError."""
         answers = {asked: recording.results() for asked, recording in self._recordings.items()}
         states, sizes, span = States(self._scaler, self._requests), self._sizes, self._span
-        watch = Watch(span.at(self._warm_up), span.step)
-        try:
-            for index in range(span.count):
-                at, known = span.at(index), Answers({asked: next(each) for asked, each in answers.items()})
-                state = states.at(at, sizes[index], known)
-                if index < self._warm_up:
-                    continue
+        for index in range(span.count):
+            at, known = span.at(index), Answers({asked: next(each) for asked, each in answers.items()})
+            state = states.at(at, sizes[index], known)
+            if index >= self._warm_up:
                 seen = observation(self._scaler, state, known, at, partial(_ranked, self._scaler, known, at))
-                watch.see(Cycle(at, seen, scaler=self._scaler))
-                yield Cycle(at, seen, scaler=self._recorded)
-        finally:  # even if the caller stops early
-            watch.end(watch.last)
-            self._outages = watch.findings
+                yield Cycle(at, seen, self._asked)
 
     @cached_property
     def _recordings(self) -> Mapping[Question, Recording]:
@@ -125,13 +120,6 @@ class PrometheusPast:
 
     def _answer(self, asked: Question, span: Grid) -> Recording:
         return self._fetcher.fetch([asked], span)[asked]
-
-    def _inferred(self) -> Finding:
-        metric, size = naming_metric(self._scaler), self._size_query
-        names = "no metric names them" if metric is None else f"those with a sample of metric {metric.name!r}"
-        told = "the metric autoscaler_current_replicas" if size is None else f"the query {size.expr!r}"
-        begin, end = self._span.at(self._warm_up), self._span.at(self._span.count - 1)
-        return Finding(begin, end, FindingKind.INFERRED, f"instances: {names}; size: from {told}")
 
 
 def _as_sent(scaler: Autoscaler, prometheus: str | None) -> Autoscaler:

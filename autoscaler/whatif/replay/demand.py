@@ -145,15 +145,13 @@ class DemandRecorder:
         at = cycle.at.timestamp()
         if self._at and at <= self._at[-1]:
             return
-        reference = self._reference or cycle.scaler
-        if reference is None:
-            return
+        reference = self._reference = self._reference or cycle.scaler
         if self._fitting is None:
-            self._reference, self._fitting = reference, Fitting(reference)
+            self._fitting = Fitting(reference)
         needed = demand_of(reference, self._fitting.fit(cycle), cycle.at)
         self._at.append(at)
         self._needed.append(nan if needed is None else needed)
-        self._periods.append((cycle.scaler or reference).sync_period.total_seconds())
+        self._periods.append(cycle.scaler.sync_period.total_seconds())
         self._saturated.append(needed is not None and _is_saturated(reference, cycle, needed))
 
     def demand(self) -> Demand:
@@ -166,16 +164,16 @@ class DemandRecorder:
 
 def _is_saturated(reference: Autoscaler, cycle: Cycle, needed: float) -> bool:
     state = cycle.observation.target
-    if not isinstance(state, TargetState) or not is_at_maximum(reference, cycle, state):
+    if not isinstance(state, TargetState) or not is_at_maximum(cycle, state):
         return False
     return needed > state.replicas * (1 + tolerances_of(reference).up)
 
 
-def is_at_maximum(reference: Autoscaler, cycle: Cycle, state: TargetState) -> bool:
+def is_at_maximum(cycle: Cycle, state: TargetState) -> bool:
     """Whether the target was at its upper bound."""
     maximum = None if cycle.decision is None else cycle.decision.maximum
     if maximum is None:
-        own, limit = (cycle.scaler or reference).max_replicas, state.limits.maximum
+        own, limit = cycle.scaler.max_replicas, state.limits.maximum
         maximum = own if limit is None else min(own, limit)
     return state.replicas >= maximum
 

@@ -39,8 +39,6 @@ class Fitting:
     def fit(self, cycle: Cycle) -> Observation:
         """Return the observation as the candidate would have had it; a metric that was not queried has an error."""
         recorded, observed = cycle.scaler, cycle.observation
-        if recorded is None:
-            return observed
         places, candidate = self._places_in(recorded), self._candidate
         same_victims = candidate.victims == recorded.victims or not observed.victims
         if places.as_they_are:

@@ -62,7 +62,7 @@ class Terminations:
     def see(self, cycle: Cycle) -> None:
         """Take the next cycle."""
         state, since, self._at = cycle.observation.target, self._at, cycle.at
-        if cycle.scaler is None or not isinstance(state, TargetState):
+        if cycle.decision is None or not isinstance(state, TargetState):
             self._before, self._leaving = (), {}
             return
         if since is None or not timedelta(0) < cycle.at - since <= GAP * cycle.scaler.sync_period:

@@ -39,7 +39,7 @@ class Repetition:
     def step(self, cycle: Cycle) -> Replayed | None:
         """Decide a cycle again, with its recorded outcome; None if the state lacks what it was decided from."""
         scaler, recorded, history, before = cycle.scaler, cycle.decision, cycle.history, self._before
-        if scaler is None or recorded is None:
+        if recorded is None:
             return None
         if before is not None:
             self._add_change(before, scaler, cycle.at)

@@ -129,7 +129,7 @@ class Reactions:
             if not isinstance(state, TargetState) or state.ready is None or not isinstance(reading, ValueReading):
                 growth.see(None)
             else:
-                at_maximum = is_at_maximum(self._scaler, cycle, state)
+                at_maximum = is_at_maximum(cycle, state)
                 growth.see(_Seen(cycle.at, sum_of(reading.values), state.ready, at_maximum))
 
     @property

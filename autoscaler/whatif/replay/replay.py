@@ -176,8 +176,7 @@ class Replay:
         return own.outcome if same else Proposed(change.size)
 
     def _add_missing(self, cycle: Cycle) -> None:
-        known = self._before.scaler if self._before is not None else None
-        if cycle.scaler is None or known is cycle.scaler:
+        if self._before is not None and self._before.scaler is cycle.scaler:
             return
         for spec in self._fitting.missing(cycle.scaler):
             message = f"{spec.type} metric {spec.name}: its query was not asked for then, so it has no value"

@@ -135,7 +135,7 @@ def test_a_decision_that_the_limits_reduced_is_the_same() -> None:
     standing = Standing("acme-fleet", ConnectionLimits(RemovalBudget(2, timedelta(minutes=5))))
     made = decide(life.scaler, seen, life.history, life.now)
     (cut,) = apply_limits([made], {"web": life.history}, standing, life.now).decisions
-    life.cycles.append(Cycle(life.now, seen, conclude(cut, Written(6)), life.history, life.scaler))
+    life.cycles.append(Cycle(life.now, seen, life.scaler, conclude(cut, Written(6)), life.history))
     renamed = anonymized(life.cycles)
     found = compared(renamed)
     assert found.same == found.compared == 2

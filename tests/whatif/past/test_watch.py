@@ -13,7 +13,7 @@ HOUR = timedelta(hours=1)
 
 
 def watched(cycles: list[Cycle], since: datetime = NOW, until: datetime | None = None) -> list[Finding]:
-    watch = Watch(since, PERIOD)
+    watch = Watch(since)
     for cycle in cycles:
         watch.see(cycle)
     watch.end(cycles[-1].at if until is None else until)

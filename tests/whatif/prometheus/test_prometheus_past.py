@@ -19,7 +19,7 @@ from autoscaler.whatif.past.past import Cycle, Finding, FindingKind
 from autoscaler.whatif.prometheus.fetching import Fetcher
 from autoscaler.whatif.prometheus.prometheus_past import PrometheusPast
 from autoscaler.whatif.prometheus.range_cache import RangeCache
-from autoscaler.whatif.replay.replay import Candidate
+from autoscaler.whatif.replay.replay import Candidate, Load
 from tests.observe.build import metric, scaler
 from tests.servers.prometheus import PrometheusServer, openmetrics, running_prometheus
 from tests.whatif.pasts import Listed
@@ -102,7 +102,8 @@ def fetcher(server: PrometheusServer, source: Prometheus, tmp_path: Path) -> Fet
 
 def read(fetcher: Fetcher, autoscaler: Autoscaler = WEB, **more: Any) -> Read:
     past = PrometheusPast(autoscaler, fetcher, BEGIN, END, **more)
-    return Read(list(past.cycles()), past.findings, past)
+    findings = compare(past, [Candidate("same", autoscaler)], BEGIN, END).findings
+    return Read(list(past.cycles()), findings, past)
 
 
 def test_there_is_a_cycle_for_each_period_with_what_the_daemon_would_have_read(fetcher: Fetcher) -> None:
@@ -117,15 +118,6 @@ def test_where_the_state_has_no_cycle_nothing_is_said_of_how_far_both_agree(fetc
     """As of a daemon that was down then: 100 % of no cycle would read as if all of them were the same."""
     past = InferredPast(PrometheusPast(WEB, fetcher, BEGIN, END), Listed([]), None, WEB)
     assert compare(past, [Candidate("same", WEB)], BEGIN, END).agreement is None
-
-
-def test_what_was_read_tells_its_holes_even_if_the_rest_is_not_wanted(fetcher: Fetcher) -> None:
-    """Where the state begins, it is read in place of Prometheus."""
-    past = PrometheusPast(scaler(LOAD, QUEUE), fetcher, BEGIN, END)
-    for cycle in past.cycles():
-        if cycle.at >= BEGIN + timedelta(seconds=1000):
-            break
-    assert any("External metric" in each.message for each in past.findings)
 
 
 def test_a_refused_query_is_an_outage_with_the_words_of_prometheus(fetcher: Fetcher) -> None:
@@ -178,12 +170,15 @@ def test_a_shared_query_is_narrowed_to_this_autoscaler(fetcher: Fetcher) -> None
     assert [each.name for each in found.state(900).instances] == ["b:80", "1 without a sample"]
 
 
-def test_metrics_of_other_configurations_are_read(fetcher: Fetcher) -> None:
-    past = PrometheusPast(WEB, fetcher, BEGIN, END, also=[scaler(QUEUE)])
-    first = next(past.cycles())
-    assert first.scaler is not None
-    assert first.scaler.metrics == (LOAD, QUEUE)
-    assert len(first.observation.readings) == 2
+def test_configurations_with_different_metrics_are_compared(fetcher: Fetcher) -> None:
+    """Each decides from the readings of its own metrics."""
+    other = scaler(QUEUE)
+    past = PrometheusPast(WEB, fetcher, BEGIN, END, also=[other])
+    assert next(past.cycles()).scaler.metrics == (LOAD, QUEUE)
+    both = [Candidate(each.name, each, Load.RECORDED) for each in (other, WEB)]
+    found = compare(past, both, BEGIN, END)
+    queues, loads = ({each.decision.metrics[0].type for each in course.explainable} for course in found.courses[1:])
+    assert (queues, loads) == ({MetricType.EXTERNAL}, {MetricType.PODS})
 
 
 def test_cycles_are_whole_periods_from_those_of_the_daemon(fetcher: Fetcher) -> None:

@@ -140,7 +140,7 @@ def test_a_target_at_its_maximum_and_above_target_is_saturated() -> None:
 def test_an_unknown_demand_is_not_saturated() -> None:
     seen = Observation(state(100), (MetricError("no answer"),))
 
-    demand = demand_over(WEB, [Cycle(NOW, seen)])
+    demand = demand_over(WEB, [Cycle(NOW, seen, WEB)])
 
     assert math.isnan(demand.needed[0])
     assert list(demand.saturated) == [0]
@@ -159,4 +159,3 @@ def test_without_a_reference_the_first_configuration_defines_the_demand() -> Non
     cycles = [cycle(0, 4, autoscaler=first), cycle(15, 4, autoscaler=second)]
 
     assert list(demand_over(None, cycles).needed) == [4, 4]
-    assert list(demand_over(None, [cycle(0, 4)]).needed) == []

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.errors import TargetUnavailable
-from autoscaler.model import Autoscaler, Instance, Observation, Phase, TargetState
+from autoscaler.model import Decision, Instance, Observation, Phase, TargetState
 from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.replay.course import course_of
 from autoscaler.whatif.replay.instance_times import NONE_SEEN, InstanceTime, Terminations, TimeSource
@@ -19,10 +19,13 @@ from tests.whatif.pasts import Life, compared
 HERE, LEAVING, FAILED = "here", "leaving", "failed"
 
 
-def cycle(after: float, scaler: Autoscaler | None = WEB, /, **instances: str) -> Cycle:
-    """A cycle of the daemon with these instances."""
+DECIDED = Life().cpu(60)
+
+
+def cycle(after: float, decision: Decision | None = DECIDED, /, **instances: str) -> Cycle:
+    """A cycle with these instances; without a decision it is inferred."""
     state = TargetState(len(instances), len(instances), tuple(_instances(instances)))
-    return Cycle(NOW + seconds(after), Observation(state, ()), scaler=scaler)
+    return Cycle(NOW + seconds(after), Observation(state, ()), WEB, decision)
 
 
 def _instances(instances: Mapping[str, str]) -> list[Instance]:
@@ -74,7 +77,7 @@ def test_nothing_is_learnt_without_both_the_begin_and_the_end() -> None:
     "unknown",
     [
         [],
-        [Cycle(NOW + seconds(30), Observation(TargetUnavailable("no answer"), ()), scaler=WEB)],
+        [Cycle(NOW + seconds(30), Observation(TargetUnavailable("no answer"), ()), WEB, DECIDED)],
         [cycle(30, None, a=LEAVING)],
         [cycle(-600, a=LEAVING)],
     ],

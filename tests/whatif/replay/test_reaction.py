@@ -22,7 +22,7 @@ def waves(length: Callable[[float, int], float], count: int = 240) -> list[Cycle
     made, known = list[Cycle](), 100.0
     for number in range(count):
         size = min(6, max(1, round(5 + 4 * math.sin(number / 15))))
-        made.append(Cycle(NOW + number * timedelta(seconds=15), Observation(state(size), (value(round(known)),))))
+        made.append(Cycle(NOW + number * timedelta(seconds=15), Observation(state(size), (value(round(known)),)), WEB))
         known = max(0.0, length(known, size))
     return made
 

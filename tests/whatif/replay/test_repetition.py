@@ -164,12 +164,12 @@ def test_a_decision_that_the_limits_reduced_is_the_same_again() -> None:
     (made,) = apply_limits([made], {"web": life.history}, standing, life.now).decisions
     assert made.change is not None
     assert made.change.size == 6
-    life.cycles.append(Cycle(life.now, seen, conclude(made, Written(6)), life.history, life.scaler))
+    life.cycles.append(Cycle(life.now, seen, life.scaler, conclude(made, Written(6)), life.history))
     same_again(life, FindingKind.LIMITS)
 
 
 def test_a_past_without_decisions_has_nothing_to_repeat() -> None:
     life = Life()
     life.cpu(60)
-    life.cycles = [Cycle(cycle.at, cycle.observation) for cycle in life.cycles]
+    life.cycles = [Cycle(cycle.at, cycle.observation, cycle.scaler) for cycle in life.cycles]
     assert repeated(life).compared == 0

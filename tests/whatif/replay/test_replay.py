@@ -102,7 +102,7 @@ def test_a_past_without_decisions_is_replayed() -> None:
     """A past from Prometheus has none."""
     life = Life()
     life.cpu(60, 120, 60)
-    bare = [Cycle(cycle.at, cycle.observation) for cycle in life.cycles]
+    bare = [Cycle(cycle.at, cycle.observation, cycle.scaler) for cycle in life.cycles]
     assert desired(tried(life, life.scaler, bare)) == [2, 4, 4]
 
 
