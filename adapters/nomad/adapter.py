@@ -31,6 +31,7 @@ from autoscaler.target import (
     Written,
     nothing_written,
 )
+from autoscaler.target.http.addresses import Addresses
 
 DEPLOYMENT_ACTIVE: Final = "DeploymentActive"
 """Reason of a hold: Nomad refuses a new count while a deployment of the job is under way."""
@@ -52,7 +53,10 @@ class _Place(NamedTuple):
 
 
 class Nomad:
-    """One cluster, through one agent (`autoscaler.target.AdapterType`, `Announces`, `Closes`, `TriesWrites`)."""
+    """One cluster, through one agent at a time.
+
+    It is an `autoscaler.target.AdapterType`, `Announces`, `Closes`, `HasAddresses` and `TriesWrites`.
+    """
 
     Settings: ClassVar = NomadSettings
     target_keys: ClassVar = frozenset({"namespace", "region"})
@@ -78,18 +82,28 @@ class Nomad:
 
     def __init__(self, context: AdapterContext[NomadSettings]) -> None:
         self._connection = resolve(context.settings, os.environ)
-        self._client = NomadClient(self._connection, context.clock)
+        self._addresses = Addresses(self._connection.addresses, context.name, context.clock, context.logger)
+        self._client = NomadClient(self._connection, self._addresses, context.clock)
         self._record_dry_run = context.settings.record_dry_run
         self._regions: dict[str | None, Region] = {}
+        self._read_from = self._addresses.current
+        """The address that the regions were read from."""
         self._superseded: dict[tuple[str | None, JobKey, str], str] = {}
         """Revision -> the revision that our own write made of it, since the last observation."""
         self._announced: dict[TargetRef, str] = {}
         """Target -> the last event recorded with Nomad for a decision that was not written."""
         if not self._connection.verify:
-            context.logger.warning("nomad_tls_not_verified", connection=context.name, address=self._connection.address)
+            addresses = ", ".join(self._connection.addresses)
+            context.logger.warning("nomad_tls_not_verified", connection=context.name, address=addresses)
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
         """Return the state of each target. A region that fails affects only its own targets."""
+        return self._addresses.observe(lambda: self._observe(targets, call), call)
+
+    def _observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
+        if self._read_from != self._addresses.current:  # what another server answered is not compared with this one's
+            self._regions.clear()
+            self._read_from = self._addresses.current
         self._superseded.clear()
         places = {target: self._place(target) for target in targets}
         jobs: dict[str | None, set[JobKey]] = defaultdict(set)
@@ -100,6 +114,9 @@ class Nomad:
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Set the group's count, guarded by the job's current index and by the index that the decision saw."""
+        return self._addresses.run(lambda: self._scale(target, change, call), call)
+
+    def _scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         place = self._place(target)
         region = self._region(place.region)
         with nothing_written():
@@ -145,17 +162,32 @@ class Nomad:
             return
         failed = isinstance(outcome, TargetError)
         try:
-            self._post(self._place(target), message, {"Error": failed}, call)
+            self._addresses.run(lambda: self._post(self._place(target), message, {"Error": failed}, call), call)
         except NomadRefusal as refusal:
             raise refusal.as_target_error() from None
         self._announced[target] = key
 
+    def failing_addresses(self, call: Call) -> Mapping[str, str]:
+        """Return the addresses whose agent finds no leader of the cluster -> why."""
+
+        def find_leader(call: Call) -> None:
+            try:
+                self._client.get("/v1/status/leader", {"region": self._connection.region}, call, str)
+            except NomadRefusal as refusal:
+                raise refusal.as_target_error() from None
+
+        return self._addresses.failing(find_leader, call)
+
     def try_write(self, target: TargetRef, call: Call) -> str:
         """Record a scaling event without a count, for which Nomad requires the same capability as for a count."""
-        place = self._place(target)
-        _group(place, self._region(place.region).read_job(place.job, call))
-        try:
+
+        def record() -> None:
+            place = self._place(target)
+            _group(place, self._region(place.region).read_job(place.job, call))
             self._post(place, _WRITE_TEST, {}, call)
+
+        try:
+            self._addresses.run(record, call)
         except NomadRefusal as refusal:
             raise refusal.as_target_error() from None
         return "permitted: Nomad recorded a scaling event without a count; the count is unchanged"

@@ -24,10 +24,12 @@ from autoscaler.target.http import (
     Malformed,
     Tls,
     TlsFailed,
+    TooLarge,
     Unreachable,
     in_mib,
     on_this_machine,
 )
+from autoscaler.target.http.addresses import Addresses, cannot_serve
 
 if TYPE_CHECKING:
     from requests import Response
@@ -58,6 +60,11 @@ class NomadRefusal(Exception):
         self.text = " ".join(text.split())[:_SHOWN]
         super().__init__(f"{request}: HTTP {status}: {self.text}")
 
+    @property
+    def no_leader(self) -> bool:
+        """Return whether there is no leader. Nomad finds that before it carries out a request (nomad/rpc.go)."""
+        return self.status == 500 and "No cluster leader" in self.text
+
     def as_target_error(self) -> TargetError:
         """Return the TargetError of the status alone."""
         if self.status in (401, 403):
@@ -72,6 +79,8 @@ class NomadRefusal(Exception):
         if self.status == 429:
             kind = TargetNotWritten if self.request.startswith("POST") else TargetUnavailable
             return kind(f"{self}; Nomad throttles this client (limits.http_max_conns_per_client)")
+        if self.request.startswith("POST") and self.no_leader:
+            return TargetNotWritten(f"{self}; the next cycle tries again")
         if self.request.startswith("POST") and (400 <= self.status < 500 or "job_max_count" in self.text):
             return TargetRefused(str(self))
         return TargetUnavailable(f"{self}; the next cycle tries again")
@@ -86,10 +95,14 @@ class Page(NamedTuple, Generic[_T]):
 
 
 class NomadClient:
-    """A session with one agent. Every method raises NomadRefusal, TargetUnavailable or TargetForbidden."""
+    """A session with the agent at the address in use.
 
-    def __init__(self, access: AgentAccess, clock: Clock) -> None:
+    Every method raises NomadRefusal, TargetUnavailable, TargetForbidden, or NextAddress within `Addresses.run`.
+    """
+
+    def __init__(self, access: AgentAccess, addresses: Addresses[str], clock: Clock) -> None:
         self._access = access
+        self._addresses = addresses
         self._clock = clock
         self._session: Session | None = None
 
@@ -146,7 +159,7 @@ class NomadClient:
             )
         if self._session is None:
             self._session = self._open()
-        address = self._access.address
+        address, write = self._addresses.current, body is not None
         try:
             reply = self._session.request(
                 method,
@@ -157,10 +170,17 @@ class NomadClient:
                 timeout=remaining,
             )
         except HttpError as error:
-            raise _unavailable(f"{method} {address}{path}", error, write=body is not None) from None
+            failure = _unavailable(f"{method} {address}{path}", error, write=write)
+            if isinstance(error, TooLarge):  # it has answered
+                raise failure from None
+            raise self._addresses.failed(failure, write=write) from None
         if reply.status_code // 100 != 2:
             said = reply.headers.get("Location") or _beginning(reply)
-            raise NomadRefusal(f"{method} {path}", reply.status_code, said)
+            refusal = NomadRefusal(f"{method} {address}{path}", reply.status_code, said)
+            if cannot_serve(refusal.status) or refusal.no_leader:
+                raise self._addresses.failed(refusal.as_target_error(), write=write)
+            raise refusal
+        self._addresses.answered()
         return reply
 
     def _headers(self) -> dict[str, str]:
@@ -172,7 +192,12 @@ class NomadClient:
 
         at = self._access
         tls = Tls(at.ca_file, at.cert_file, at.key_file, at.server_name, at.verify)
-        return Session(tls, largest=LARGEST_ANSWER, compressed=not on_this_machine(at.address))
+        return Session(
+            tls,
+            largest=LARGEST_ANSWER,
+            compressed=not all(map(on_this_machine, at.addresses)),
+            connect_share=self._addresses.connect_share,
+        )
 
 
 def _unavailable(request: str, error: HttpError, *, write: bool) -> TargetError:

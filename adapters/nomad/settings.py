@@ -27,7 +27,7 @@ class NomadTls(AdapterSettings):
     key_file: ExistingPath | None = None
     """The key of `certFile`."""
     server_name: str | None = None
-    """The name in the agent's certificate, for example `server.global.nomad`. Default: the host in `address`."""
+    """The name in the agent's certificate, for example `server.global.nomad`. Default: the host in the address."""
     insecure_skip_verify: bool | None = None
     """true: accept any certificate."""
 
@@ -43,6 +43,8 @@ class NomadSettings(AdapterSettings):
 
     address: str | None = Field(default=None, examples=["https://nomad.example:4646"])
     """URL of an agent's HTTP API. Default: NOMAD_ADDR, else http://127.0.0.1:4646."""
+    addresses: tuple[str, ...] | None = Field(default=None, min_length=1)
+    """URLs of several agents of one cluster, instead of `address`: the next one is used when one cannot serve."""
     region: str | None = Field(default=None, min_length=1)
     """Region of targets that name none. Default: NOMAD_REGION, else the agent's own."""
     namespace: str | None = Field(default=None, min_length=1)
@@ -58,6 +60,17 @@ class NomadSettings(AdapterSettings):
     @classmethod
     def _http(cls, address: str | None) -> str | None:
         return None if address is None else _url(address)
+
+    @field_validator("addresses")
+    @classmethod
+    def _all_http(cls, addresses: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return None if addresses is None else tuple(map(_url, addresses))
+
+    @model_validator(mode="after")
+    def _one_key(self) -> Self:
+        if self.address is not None and self.addresses is not None:
+            raise ValueError("address and addresses are both given; keep one of them")
+        return self
 
     @field_validator("namespace")
     @classmethod
@@ -80,9 +93,10 @@ def _url(address: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AgentAccess:
-    """How to reach the agent: from the file, else the environment, else Nomad's defaults."""
+    """How to reach the cluster: from the file, else the environment, else Nomad's defaults."""
 
-    address: str
+    addresses: tuple[str, ...]
+    """URLs of agents, at least one."""
     region: str | None
     namespace: str
     token_file: Path | None
@@ -115,7 +129,7 @@ def namespace_of(settings: NomadSettings, environment: Mapping[str, str]) -> str
 
 
 def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> AgentAccess:
-    """Return how to reach the agent. Raises AdapterError for an invalid setting or a missing secret file."""
+    """Return how to reach the cluster. Raises AdapterError for an invalid setting or a missing secret file."""
     tls = settings.tls
     own_pair = tls.cert_file is not None
 
@@ -125,7 +139,8 @@ def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> AgentAcc
     skip = tls.insecure_skip_verify
     try:
         access = AgentAccess(
-            address=settings.address or _url(environment.get("NOMAD_ADDR") or DEFAULT_ADDRESS),
+            addresses=settings.addresses
+            or (settings.address or _url(environment.get("NOMAD_ADDR") or DEFAULT_ADDRESS),),
             region=region_of(settings, environment),
             namespace=namespace_of(settings, environment),
             token_file=settings.token_file,

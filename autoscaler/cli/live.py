@@ -14,6 +14,7 @@ from typing import Final, NoReturn
 
 from msgspec.structs import replace
 
+from autoscaler.cli.examine_addresses import examine_addresses
 from autoscaler.cli.examine_targets import examine_targets
 from autoscaler.cli.findings import Finding, Findings, findings_of
 from autoscaler.cli.source import daemons_folder
@@ -84,7 +85,8 @@ def examine(
         read = frozenset(target for target, state in targets.items() if isinstance(state, TargetState))
         writable = read if write_test else frozenset()
         examined = examine_targets(adapters, list(targets), writable, clock, seconds)
-    found = [*_sources(settings, tally), *_adapters(settings, adapters, seen)]
+        addresses = list(examine_addresses(adapters, clock, seconds))
+    found = [*_sources(settings, tally), *_adapters(settings, adapters, seen), *addresses]
     blocks = []
     for scaler in settings.autoscalers:
         block = findings_of(scaler, seen[scaler.name], now)

@@ -210,6 +210,14 @@ class Examines(Protocol):
 
 
 @runtime_checkable
+class HasAddresses(Protocol):
+    """An adapter whose connection may have several addresses, for `check --live`."""
+
+    def failing_addresses(self, call: Call) -> Mapping[str, str]:
+        """Return the addresses that cannot serve now -> why; empty when all can. Each gets a share of the time."""
+
+
+@runtime_checkable
 class TriesWrites(Protocol):
     """An adapter that can find out whether it may scale, for `check --live --write-test`."""
 

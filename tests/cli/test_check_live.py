@@ -259,6 +259,22 @@ def test_a_system_job_of_a_real_nomad_is_reported(tmp_path: Path, prometheus: st
     assert "\nweb on nomad/web/work: ok\n" in out
 
 
+def test_an_address_that_does_not_answer_is_reported(tmp_path: Path, prometheus: str) -> None:
+    """The spare is examined too; the targets are read at the other address."""
+    (tmp_path / "nomad").mkdir()
+    dead = f"http://127.0.0.1:{free_port()}"
+    with running_nomad(tmp_path / "nomad") as nomad:
+        nomad.register(service("web"))
+        scaler = autoscaler("web", "vector(1)", "nomad")
+        scaler["scaleTargetRef"]["name"] += "/work"
+        adapters = {"nomad": {"type": "nomad", "addresses": [nomad.url, dead]}}
+        code, out = check(write_config(tmp_path, prometheus, [scaler], adapters), "--live")
+    assert code == 1
+    assert f"address {dead}: GET {dead}/v1/status/leader: Connection refused" in " ".join(out.split())
+    assert f"address {nomad.url}" not in out
+    assert "\nweb on nomad/web/work: ok\n" in out
+
+
 @pytest.mark.parametrize(
     ("pool", "said"),
     [

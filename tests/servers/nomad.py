@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -63,6 +63,41 @@ tls {{
 """
 
 
+_FURTHER: Final = """
+data_dir  = "{folder}/data"
+bind_addr = "127.0.0.1"
+advertise {{
+  http = "127.0.0.1"
+  rpc  = "127.0.0.1"
+  serf = "127.0.0.1"
+}}
+ports {{
+  http = {http}
+  rpc  = {rpc}
+  serf = {serf}
+}}
+limits {{
+  http_max_conns_per_client = 0
+}}
+"""
+LEADERLESS: Final = """
+server {
+  enabled          = true
+  bootstrap_expect = 3
+}
+"""
+"""A server that waits for two others, and until then answers "No cluster leader"."""
+_FORWARDING: Final = """
+client {{
+  enabled           = true
+  servers           = ["127.0.0.1:{rpc}"]
+  network_interface = "lo"
+  node_pool         = "spare"
+  options = {{ "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean" }}
+}}
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class NomadServer:
     """One that runs. Its methods act as an operator with every right would."""
@@ -75,6 +110,7 @@ class NomadServer:
     token: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     """What the `nomad` command needs to talk to it."""
+    rpc_port: int = 0
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
         """The decoded reply of an API request; fails the test when it is refused."""
@@ -192,18 +228,59 @@ def running_nomad(folder: Path, *, acl: bool = False, tls: bool = False, further
         agent = subprocess.Popen(  # a session of its own: its log collectors are ended with it
             command, cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
         )
-        server = NomadServer(url, folder, binary, agent.pid, session, environment=environment)
+        server = NomadServer(url, folder, binary, agent.pid, session, environment=environment, rpc_port=ports["rpc"])
         try:
             _wait_ready(server, agent)
             if acl:
                 secret = server.ask("POST", "/v1/acl/bootstrap")["SecretID"]
                 session.headers["X-Nomad-Token"] = secret
                 environment |= {"NOMAD_TOKEN": secret}
-                server = NomadServer(url, folder, binary, agent.pid, session, secret, environment)
+                server = replace(server, token=secret, environment=environment)
             server.wait(lambda: any(one["Status"] == "ready" for one in server.ask("GET", "/v1/nodes")), "ready node")
             yield server
         finally:
             _stop(server, agent)
+
+
+def forwarding_to(server: NomadServer) -> str:
+    """The configuration of a client agent of that server's cluster: it forwards requests and runs no jobs."""
+    return _FORWARDING.format(rpc=server.rpc_port)
+
+
+@contextmanager
+def running_agent(folder: Path, config: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A further agent, beside one of `running_nomad`, as its URL and its process, once it answers.
+
+    `config`: LEADERLESS, or what `forwarding_to` returns.
+    """
+    ports = {name: free_port() for name in ("http", "rpc", "serf")}
+    (folder / "agent.hcl").write_text(_FURTHER.format(folder=folder, **ports) + config)
+    url = f"http://127.0.0.1:{ports['http']}"
+    with (folder / "nomad.log").open("ab") as log:
+        agent = subprocess.Popen(
+            [nomad_binary(), "agent", f"-config={folder}/agent.hcl"],
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    end = time.monotonic() + READY_WITHIN_SECONDS
+    try:
+        while True:
+            assert agent.poll() is None, f"nomad ended with {agent.returncode}; see {folder}/nomad.log"
+            assert time.monotonic() < end, f"no answer within {READY_WITHIN_SECONDS:g} s; see {folder}/nomad.log"
+            try:
+                requests.get(f"{url}/v1/agent/self", timeout=30)
+            except requests.ConnectionError:
+                time.sleep(0.1)
+            else:
+                break
+        yield url, agent
+    finally:
+        agent.kill()
+        agent.wait()
+        _kill_group(agent.pid)
 
 
 def _wait_ready(server: NomadServer, agent: subprocess.Popen[bytes]) -> None:

@@ -28,12 +28,20 @@ _PIECE: Final = 2**14
 """Bytes of one send: TLS's largest record. Python applies the time-out to each."""
 
 
-def bounded(base: Any, left: Left, *, dial: Dial | None = None, largest: int | None = None) -> Any:
+def bounded(
+    base: Any,
+    left: Left,
+    *,
+    dial: Dial | None = None,
+    left_to_connect: Left | None = None,
+    largest: int | None = None,
+) -> Any:
     """Return a subclass of urllib3's connection class `base` with a deadline, at which it raises TimeoutError.
 
-    It raises Unreachable when it cannot connect. `largest`: received bytes of an answer, headers included; beyond, it
-    raises TooLarge.
+    It raises Unreachable when it cannot connect, or not within `left_to_connect` seconds (default: `left`).
+    `largest`: received bytes of an answer, headers included; beyond, it raises TooLarge.
     """
+    soon = left_to_connect or left
 
     class Reply(http.client.HTTPResponse):
         def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
@@ -54,7 +62,8 @@ def bounded(base: Any, left: Left, *, dial: Dial | None = None, largest: int | N
         response_class = Reply
 
         def _new_conn(self) -> socket.socket:
-            made = connect(self._dns_host.strip("[]"), self.port, left) if dial is None else _dialled(dial, left)
+            with _connecting(left):
+                made = connect(self._dns_host.strip("[]"), self.port, soon) if dial is None else _dialled(dial, soon)
             return _in_time(made, left)
 
         def _tunnel(self) -> None:
@@ -69,6 +78,16 @@ def bounded(base: Any, left: Left, *, dial: Dial | None = None, largest: int | N
                     super().send(data[start : start + _PIECE])
 
     return Bounded
+
+
+@contextmanager
+def _connecting(left: Left) -> Iterator[None]:
+    """Raise Unreachable when the time to connect is over before the deadline."""
+    try:
+        yield
+    except TimeoutError:
+        positive(left())
+        raise Unreachable("no answer") from None
 
 
 @contextmanager

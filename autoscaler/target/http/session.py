@@ -3,6 +3,7 @@
 import io
 import sys
 import time
+from collections.abc import Callable
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Final
 
@@ -34,11 +35,13 @@ class Session(requests.Session):
         dial: Dial | None = None,
         environment: bool = False,
         compressed: bool = True,
+        connect_share: Callable[[], float] = lambda: 1.0,
         **options: Any,
     ) -> None:
         """`largest`: decompressed bytes of an answer's body. `dial` connects instead of the URL's host and port.
 
         `compressed`: whether to request gzip; a gzip answer is decompressed in any case, within the same bounds.
+        `connect_share`: returns the share of a request's time that connecting may take, above 0 and up to 1.
         `environment`: whether HTTPS_PROXY, NO_PROXY, REQUESTS_CA_BUNDLE and the like apply. `options` are for a second
         base class: a client library that is a session itself.
         """
@@ -53,7 +56,9 @@ class Session(requests.Session):
             self.cert = (str(tls.cert_file), str(tls.key_file or tls.cert_file))
         if not tls.verify:  # the setting is explicit: no warning for each request
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-        self.transport: Final = Transport(tls.server_name, largest, dial, compressed=compressed)
+        self.transport: Final = Transport(
+            tls.server_name, largest, dial, compressed=compressed, connect_share=connect_share
+        )
         """The adapter of every request. A client library that mounts another one loses the deadline."""
         self.adapters.clear()
         self.mount("http://", self.transport)
@@ -77,12 +82,22 @@ class Session(requests.Session):
 class Transport(HTTPAdapter):
     """Reads every answer completely, within its bounds."""
 
-    def __init__(self, server_name: str | None, largest: int, dial: Dial | None, *, compressed: bool) -> None:
+    def __init__(
+        self,
+        server_name: str | None,
+        largest: int,
+        dial: Dial | None,
+        *,
+        compressed: bool,
+        connect_share: Callable[[], float],
+    ) -> None:
         self._end = 0.0
+        self._connect_end = 0.0
+        self._connect_share = connect_share
         self._encoding = "gzip" if compressed else "identity"
         self._largest = largest
         self._names = {} if server_name is None else {"server_hostname": server_name, "assert_hostname": server_name}
-        self._pools = _pools(self._left, dial)
+        self._pools = _pools(self._left, self._left_to_connect, dial)
         super().__init__()
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **options: Any) -> None:
@@ -102,7 +117,9 @@ class Transport(HTTPAdapter):
         self, request: requests.PreparedRequest, *, timeout: float, **options: Any
     ) -> requests.Response:
         """Return the answer with its body in memory."""
-        self._end = time.monotonic() + timeout
+        now = time.monotonic()
+        self._end = now + timeout
+        self._connect_end = now + timeout * self._connect_share()
         request.headers["Accept-Encoding"] = self._encoding  # `read_body` decodes both
         response = super().send(request, **{**options, "stream": True, "timeout": positive(timeout)})
         # Set the body directly: through `raw`, requests would copy it three times. Dropping `raw` drops its cookies.
@@ -113,18 +130,21 @@ class Transport(HTTPAdapter):
     def _left(self) -> float:
         return self._end - time.monotonic()
 
+    def _left_to_connect(self) -> float:
+        return self._connect_end - time.monotonic()
+
 
 def _unchanged(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request
 
 
-def _pools(left: Left, dial: Dial | None) -> dict[str, type[HTTPConnectionPool]]:
+def _pools(left: Left, left_to_connect: Left, dial: Dial | None) -> dict[str, type[HTTPConnectionPool]]:
     """Return pools of connections with the deadline, by URL scheme."""
 
     class PlainPool(HTTPConnectionPool):
-        ConnectionCls = bounded(HTTPConnection, left, dial=dial)
+        ConnectionCls = bounded(HTTPConnection, left, dial=dial, left_to_connect=left_to_connect)
 
     class EncryptedPool(HTTPSConnectionPool):
-        ConnectionCls = bounded(HTTPSConnection, left, dial=dial)
+        ConnectionCls = bounded(HTTPSConnection, left, dial=dial, left_to_connect=left_to_connect)
 
     return {"http": PlainPool, "https": EncryptedPool}

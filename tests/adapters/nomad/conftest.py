@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from adapters.nomad import Nomad
-from autoscaler.clock import SystemClock
+from adapters.nomad.client import NomadClient
+from adapters.nomad.settings import NomadSettings, resolve
+from autoscaler.clock import Clock, SystemClock
 from autoscaler.errors import TargetError
 from autoscaler.model import Call, ScaleChange, TargetRef, TargetState
 from autoscaler.target.contract import RecordingLogger, make_context
+from autoscaler.target.http.addresses import Addresses
 from tests.servers.faults import Faults, running_faults
 from tests.servers.nomad import NomadServer, running_nomad
 
@@ -61,6 +64,12 @@ class LiveAdapter:
             return self.adapter.scale(self.ref(name, **where), change, self.call(seconds))
         except TargetError as error:
             return error
+
+
+def client_of(url: str, clock: Clock) -> NomadClient:
+    """Return the adapter's client for one address."""
+    access = resolve(NomadSettings(address=url), {})
+    return NomadClient(access, Addresses(access.addresses, "test", clock, RecordingLogger()), clock)
 
 
 Connect = Callable[..., LiveAdapter]

@@ -40,12 +40,16 @@ class NomadHarness(Harness):
     def unreachable(self) -> Adapter | str:
         return self._build(f"http://127.0.0.1:{free_port()}")
 
+    def place(self, address: str) -> dict[str, object]:
+        """Return the settings of an agent's address."""
+        return {"address": address}
+
     def close(self) -> None:
         assert isinstance(self.adapter, Nomad)
         self.adapter.close()
 
     def _build(self, address: str, *, dry_run: bool = False) -> Nomad:
-        settings = Nomad.Settings.model_validate({**self._settings, "address": address})
+        settings = Nomad.Settings.model_validate({**self._settings, **self.place(address)})
         return Nomad(make_context(settings, self._folder, dry_run=dry_run))
 
 

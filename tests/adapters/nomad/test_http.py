@@ -3,10 +3,10 @@
 import pytest
 
 from adapters.nomad import client
-from adapters.nomad.settings import NomadSettings, resolve
 from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetNotWritten, TargetUnavailable
 from autoscaler.model import Call
+from tests.adapters.nomad.conftest import client_of
 from tests.servers.ports import free_port
 from tests.servers.scripted import Script, Wire, scripted
 
@@ -42,7 +42,7 @@ FAULTS = {
 def unavailable(script: Script, *, write: bool) -> str:
     clock = SystemClock()
     with scripted(script) as server:
-        agent = client.NomadClient(resolve(NomadSettings(address=server.url), {}), clock)
+        agent = client_of(server.url, clock)
         call = Call(clock.now(), clock.monotonic() + 0.5)
         with pytest.raises(TargetUnavailable) as caught:
             agent.post("/v1/jobs", {}, {"Count": 1}, call) if write else agent.get("/v1/jobs", {}, call, list)
@@ -72,6 +72,6 @@ def test_a_write_whose_answer_was_lost_is_of_unknown_outcome(monkeypatch: pytest
 def test_a_write_that_was_never_sent_is_not_of_unknown_outcome() -> None:
     """An operator need not check the outcome."""
     clock = SystemClock()
-    agent = client.NomadClient(resolve(NomadSettings(address=f"http://127.0.0.1:{free_port()}"), {}), clock)
+    agent = client_of(f"http://127.0.0.1:{free_port()}", clock)
     with pytest.raises(TargetNotWritten, match=r"Connection refused; is the agent up, and the address right\?$"):
         agent.post("/v1/jobs", {}, {"Count": 1}, Call(clock.now(), clock.monotonic() + 5))

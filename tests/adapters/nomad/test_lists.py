@@ -9,13 +9,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from adapters.nomad.client import NomadClient
 from adapters.nomad.entries import JobEntry
 from adapters.nomad.jobs import JobKey
 from adapters.nomad.lists import Listing
-from adapters.nomad.settings import NomadSettings, resolve
 from autoscaler.clock import SystemClock
 from autoscaler.target import Call
+from tests.adapters.nomad.conftest import client_of
 from tests.servers.web import serving
 
 _KEYS = frozenset({JobKey("default", "web"), JobKey("default", "api")})
@@ -75,7 +74,7 @@ def table() -> Iterator[Table]:
             """Log nothing."""
 
     with serving(Handler) as url:
-        client = NomadClient(resolve(NomadSettings(address=url), {}), table.clock)
+        client = client_of(url, table.clock)
         table.listing = Listing(client, "/v1/jobs", JobEntry, id_field="ID")
         yield table
         client.close()

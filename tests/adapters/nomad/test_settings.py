@@ -47,7 +47,8 @@ def test_it_is_installed_as_nomad() -> None:
 def test_the_defaults_are_nomads_own() -> None:
     """An agent on this machine, without ACL."""
     connection = resolve(_settings(), {})
-    assert (connection.address, connection.region, connection.namespace) == ("http://127.0.0.1:4646", None, "default")
+    assert connection.addresses == ("http://127.0.0.1:4646",)
+    assert (connection.region, connection.namespace) == (None, "default")
     assert connection.read_token() is None
     assert connection.verify
 
@@ -55,7 +56,7 @@ def test_the_defaults_are_nomads_own() -> None:
 def test_the_environment_fills_the_gaps() -> None:
     """The variables mean what they mean to the `nomad` command."""
     connection = resolve(_settings(), _ENVIRONMENT)
-    assert connection.address == "https://env.example:4646"
+    assert connection.addresses == ("https://env.example:4646",)
     assert (connection.region, connection.namespace) == ("env-region", "env-namespace")
     assert connection.read_token() == "env-token"
     assert connection.server_name == "env.name"
@@ -73,11 +74,17 @@ def test_the_file_goes_before_the_environment(tmp_path: Path) -> None:
         tls={"serverName": "file.name", "insecureSkipVerify": False},
     )
     connection = resolve(settings, _ENVIRONMENT)
-    assert connection.address == "http://file.example:4646"
+    assert connection.addresses == ("http://file.example:4646",)
     assert (connection.region, connection.namespace) == ("file-region", "file-namespace")
     assert connection.read_token() == "file-token"
     assert connection.server_name == "file.name"
     assert connection.verify
+
+
+def test_several_addresses_go_before_the_environments_one() -> None:
+    """They keep the file's order."""
+    settings = _settings(addresses=["http://b.example:4646/", "http://a.example:4646"])
+    assert resolve(settings, _ENVIRONMENT).addresses == ("http://b.example:4646", "http://a.example:4646")
 
 
 @pytest.mark.parametrize(
@@ -90,6 +97,9 @@ def test_the_file_goes_before_the_environment(tmp_path: Path) -> None:
         ({"address": "http://nomad.example:0"}, "port"),
         ({"address": "http://nomad.example/?region=a"}, "write it as http://127.0.0.1:4646"),
         ({"address": "http://me:secret@nomad.example"}, "use tokenFile"),
+        ({"address": "http://a", "addresses": ["http://b"]}, "keep one of them"),
+        ({"addresses": []}, "at least 1"),
+        ({"addresses": ["http://a", "b"]}, "write it as http://127.0.0.1:4646"),
         ({"namespace": "*"}, "is not a single namespace"),
         ({"tls": {"certFile": "cert.pem"}}, "go together"),
         ({"adress": "http://a"}, "adress"),

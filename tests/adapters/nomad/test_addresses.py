@@ -1,0 +1,195 @@
+"""A connection with two addresses, in front of real agents of one cluster."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autoscaler.errors import TargetUnavailable
+from autoscaler.model import Conflict, TargetState, Unchanged, Written
+from autoscaler.target.contract import AdapterContract, Harness
+from tests.adapters.nomad.conftest import Connect, LiveAdapter
+from tests.adapters.nomad.test_contract import NomadHarness, prepare
+from tests.servers.faults import Fault, Faults
+from tests.servers.nomad import LEADERLESS, NomadServer, forwarding_to, running_agent, service
+from tests.servers.ports import free_port
+from tests.servers.scripted import full_backlog
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def two(connect: Connect, proxy: Faults, nomad: NomadServer) -> LiveAdapter:
+    """A connection to the proxy, then to the agent."""
+    nomad.register(service("two"))
+    return connect(addresses=[proxy.url, nomad.url])
+
+
+def changes(live: LiveAdapter) -> list[tuple[object, object]]:
+    """Return the addresses that the log says were left, and those used instead."""
+    return [(keys["before"], keys["address"]) for _, event, keys in live.logger.lines if event == "address_changed"]
+
+
+def test_a_stopped_agent_is_replaced_by_another_of_its_cluster(
+    connect: Connect, nomad: NomadServer, tmp_path: Path
+) -> None:
+    """One agent is stopped between an observation and its write; the decision is still written, once."""
+    nomad.register(service("stopped"))
+    with running_agent(tmp_path, forwarding_to(nomad)) as (url, agent):
+        nomad.wait(lambda: len(nomad.ask("GET", "/v1/nodes")) == 2, "second node")
+        live = connect(addresses=[url, nomad.url])
+        seen = live.state("stopped/work")
+        assert changes(live) == []
+        agent.kill()
+        agent.wait()
+        assert live.scale("stopped/work", seen, 2) == Written(2)
+        assert live.state("stopped/work").replicas == 2
+        assert changes(live) == [(url, nomad.url)]
+
+
+def test_a_server_without_a_leader_is_left(connect: Connect, nomad: NomadServer, tmp_path: Path) -> None:
+    """A server that lost its cluster answers HTTP 500, "No cluster leader"."""
+    nomad.register(service("led"))
+    with running_agent(tmp_path, LEADERLESS) as (url, _):
+        live = connect(addresses=[url, nomad.url])
+        assert live.state("led/work").replicas == 1
+        (error,) = (keys["error"] for _, event, keys in live.logger.lines if event == "address_changed")
+        assert "No cluster leader" in error
+        failing = live.adapter.failing_addresses(live.call())
+        assert failing.keys() == {url}
+        assert "No cluster leader" in failing[url]
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+def test_a_gateway_without_an_agent_is_left(two: LiveAdapter, proxy: Faults, nomad: NomadServer, status: int) -> None:
+    """A load balancer answers so when no agent behind it is up."""
+    proxy.faults.append(Fault("", status, "no server is available"))
+    assert two.state("two/work").replicas == 1
+    assert changes(two) == [(proxy.url, nomad.url)]
+
+
+@pytest.mark.parametrize("fault", [Fault("", 500, "rot"), Fault("", 403, "Permission denied"), Fault("", 200, "[{}]")])
+def test_another_error_is_the_answer(two: LiveAdapter, proxy: Faults, fault: Fault) -> None:
+    """Nomad's conflicts and refusals are answers, which another agent would repeat."""
+    proxy.faults.append(fault)
+    assert not isinstance(two.look("two/work"), TargetState)
+    proxy.faults.clear()
+    asked = proxy.count()
+    assert two.state("two/work").replicas == 1
+    assert proxy.count() > asked
+
+
+def test_an_observation_is_of_one_agent(two: LiveAdapter, proxy: Faults) -> None:
+    """When its last request fails, everything is read again at the other address."""
+    proxy.faults.append(Fault("/v1/allocations", 503, "gone"))
+    assert two.state("two/work").status_replicas == 1
+    seen = proxy.count()
+    assert seen > 1
+    assert two.state("two/work").replicas == 1
+    assert proxy.count() == seen
+
+
+def test_a_write_whose_connection_fails_is_sent_to_the_next_address(
+    two: LiveAdapter, proxy: Faults, nomad: NomadServer
+) -> None:
+    """The agent refuses no connection before it was read from; then "No cluster leader" says that nothing was done."""
+    seen = two.state("two/work")
+    proxy.faults.append(Fault("POST", 500, "No cluster leader"))
+    assert two.scale("two/work", seen, seen.replicas + 1) == Written(seen.replicas + 1)
+    assert changes(two) == [(proxy.url, nomad.url)]
+
+
+def test_a_write_that_may_have_arrived_is_settled_by_the_next_cycle(
+    two: LiveAdapter, proxy: Faults, nomad: NomadServer
+) -> None:
+    """The gateway loses the answer of a write that Nomad carried out. It is not sent again, and the outcome is unknown.
+
+    The same decision sent again, at the other address, changes nothing.
+    """
+    seen = two.state("two/work")
+    size = seen.replicas + 1
+    before = _version(nomad, "two")
+
+    def carried_out() -> None:
+        nomad.scale("two", "work", size)
+        raise ConnectionResetError
+
+    proxy.faults.append(Fault("POST", first=carried_out))
+    assert isinstance(two.scale("two/work", seen, size), TargetUnavailable)
+    assert proxy.count("POST") == 1
+    assert two.state("two/work").replicas == size
+    assert two.scale("two/work", seen, size) == Unchanged()
+    assert _version(nomad, "two") == before + 1
+
+
+def test_a_write_that_arrives_after_its_repeat_is_a_conflict(
+    two: LiveAdapter, proxy: Faults, nomad: NomadServer
+) -> None:
+    """Both carry the index that the job had (JobModifyIndex), so Nomad carries out one of them."""
+    seen = two.state("two/work")
+    late: list[object] = []
+
+    def overtaken() -> None:
+        proxy.faults.clear()
+        late.append(two_again.scale("two/work", seen, seen.replicas + 1))
+
+    two_again = LiveAdapter(nomad.folder / "again", address=nomad.url)
+    proxy.faults.append(Fault("POST", first=overtaken))
+    assert isinstance(two.scale("two/work", seen, seen.replicas + 2), Conflict)
+    assert late == [Written(seen.replicas + 1)]
+    assert two.state("two/work").replicas == seen.replicas + 1
+    two_again.adapter.close()
+
+
+def test_the_message_names_every_address_that_failed(connect: Connect) -> None:
+    """An operator sees which hosts to look at."""
+    urls = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
+    live = connect(addresses=urls)
+    found = live.look("any/work")
+    assert isinstance(found, TargetUnavailable)
+    assert all(url in str(found) for url in urls)
+
+
+def test_an_agent_whose_host_is_off_costs_no_cycle(connect: Connect, nomad: NomadServer) -> None:
+    """Its connection is not answered; half of the time stays for the other address."""
+    nomad.register(service("off"))
+    with full_backlog() as (host, port):
+        live = connect(addresses=[f"http://{host}:{port}", nomad.url])
+        target = live.ref("off/work")
+        assert isinstance(live.adapter.observe([target], live.call(6))[target], TargetState)
+
+
+def test_a_check_names_the_address_that_does_not_answer(connect: Connect, nomad: NomadServer) -> None:
+    """Also the spare, which no cycle uses."""
+    dead = f"http://127.0.0.1:{free_port()}"
+    live = connect(addresses=[nomad.url, dead])
+    failing = live.adapter.failing_addresses(live.call())
+    assert failing.keys() == {dead}
+    assert "Connection refused" in failing[dead]
+
+
+def _version(nomad: NomadServer, job: str) -> int:
+    return int(nomad.ask("GET", f"/v1/job/{job}")["Version"])
+
+
+class SecondAddressHarness(NomadHarness):
+    """The first address refuses connections."""
+
+    def place(self, address: str) -> dict[str, object]:
+        return {"addresses": [f"http://127.0.0.1:{free_port()}", address]}
+
+
+@pytest.fixture(scope="module")
+def prepared(nomad: NomadServer) -> NomadServer:
+    prepare(nomad)
+    return nomad
+
+
+class TestNomadAtItsSecondAddress(AdapterContract):
+    """Every promise holds while the first address is down."""
+
+    @pytest.fixture
+    def harness(self, prepared: NomadServer, tmp_path: Path, connect: Connect) -> Iterator[Harness]:
+        harness = SecondAddressHarness(prepared, tmp_path / "state", {})
+        yield harness
+        harness.close()
