@@ -64,9 +64,7 @@ def _sizes_at_equal_need(requests: Sequence[SizeRequest], units: int) -> list[in
     A bisection, because sizes can be in the millions.
     """
     enough, too_many = 2.0 * max([max(request.size, request.wanted) for request in requests]), 1.0
-    sizes = [request.until(enough) for request in requests]  # one unit for each autoscaler without instances
-    if _total_change(requests, sizes) > units:
-        return [request.size for request in requests]
+    sizes = [request.size for request in requests]
     while too_many < (need := (enough + too_many) / 2) < enough:
         reached = [request.until(need) for request in requests]
         if _total_change(requests, reached) > units:

@@ -5,8 +5,10 @@ difference in ready units does: service rate x difference in ready units x time.
 instances have unknown idle time, and the model assumes no arrivals.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -65,10 +67,10 @@ class _TrackedQueue(NamedTuple):
 
 
 def _tracked(scaler: Autoscaler, known: Sequence[Backlog]) -> Iterator[_TrackedQueue]:
-    counts = dict[str, int]()
+    numbers = defaultdict[str, Iterator[int]](count)
     for position, metric in enumerate(scaler.metrics):
         if metric.kind is MetricKind.BACKLOG:
-            number = counts[metric.name] = counts.get(metric.name, -1) + 1
+            number = next(numbers[metric.name])
             mine = (each for each in known if (each.name, each.number) == (metric.name, number))
             yield _TrackedQueue(position, metric, number, next(mine, None))
 

@@ -104,7 +104,8 @@ def per_instance(
         raise MetricError("no sample of a ready instance; look at the instances' readiness and at the query")
     usage = usage_of(groups.samples)
     ratio = usage.ratio
-    unready_matter = bool(groups.not_ready) and ratio > 1.0
+    out = ratio > 1.0
+    unready_matter = bool(groups.not_ready) and out
     if not unready_matter and not groups.missing:
         if tolerances.holds(ratio):
             return Proposal(current, usage, WITHIN_TOLERANCE)
@@ -113,26 +114,23 @@ def per_instance(
         return Proposal(current, usage, WITHIN_TOLERANCE)
 
     values = dict(groups.samples)
-    if ratio < 1.0:
-        values |= {instance.name: assumption(instance) for instance in groups.missing}
-    else:
-        values |= dict.fromkeys((instance.name for instance in groups.missing), 0)
+    values |= {instance.name: 0 if out else assumption(instance) for instance in groups.missing}
     if unready_matter:
         values |= dict.fromkeys((instance.name for instance in groups.not_ready), 0)
     careful = usage_of(values).ratio
-    detail = f"ratio {careful:.3f} {_assumed(ratio, len(groups.missing), len(groups.not_ready) * unready_matter)}"
-    if tolerances.holds(careful) or (ratio < 1.0 < careful) or (careful < 1.0 < ratio):
+    detail = f"ratio {careful:.3f} {_assumed(len(groups.missing), len(groups.not_ready) * unready_matter, out=out)}"
+    if tolerances.holds(careful) or (careful > 1.0) is not out:
         return Proposal(current, usage, f"{detail}: no change")
     replicas = _replicas(careful * _units(values, weights))
-    if (careful < 1.0 and replicas > current) or (careful > 1.0 and replicas < current):
+    if replicas < current if out else replicas > current:
         return Proposal(current, usage, f"{detail}: no change")
     return Proposal(replicas, usage, f"{detail}, x {_units(values, weights)}")
 
 
-def _assumed(ratio: float, missing: int, unready: int) -> str:
+def _assumed(missing: int, unready: int, *, out: bool) -> str:
     """Format, for example, `with 1 without a sample and 2 not ready counted as 0`."""
     who = [f"{missing} without a sample"] * (missing > 0) + [f"{unready} not ready"] * (unready > 0)
-    return f"with {' and '.join(who)} counted {'in full' if ratio < 1.0 else 'as 0'}"
+    return f"with {' and '.join(who)} counted {'as 0' if out else 'in full'}"
 
 
 def whole_value(current: int, value: Milli, target: Milli, ready: int, tolerances: Tolerances) -> Proposal:

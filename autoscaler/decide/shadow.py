@@ -92,10 +92,8 @@ def new_shadow(scaler: Autoscaler, state: TargetState, conditions: Sequence[Cond
 
 def resized(shadow: Shadow, size: int, now: datetime) -> Shadow:
     """Return the shadow with a decision's size, which it has at once. The instances that started last leave first."""
-    starting, grown = shadow.starting, size - shadow.size
-    if grown > 0:
-        starting = (*starting, Starting(grown, now, now + shadow.start_up))
-    leaving = max(0, -grown)
+    starting = (*shadow.starting, Starting(max(0, size - shadow.size), now, now + shadow.start_up))
+    leaving = max(0, shadow.size - size)
     while leaving and starting and starting[-1].ready_at > now:
         last = starting[-1]
         gone = min(leaving, last.units)

@@ -22,8 +22,7 @@ from autoscaler.observe.selectors import NAME, Matcher, Selector, selectors, wri
 from autoscaler.quantity import format_duration, parse_duration
 from autoscaler.text import plain
 
-MOST_REQUESTS: Final = 200
-"""Most requests for all queries together."""
+_MOST_REQUESTS: Final = 200
 _MOST_SELECTORS: Final = 4
 _MOST_NAMED: Final = 5
 _LONGEST_SHOWN: Final = 100
@@ -68,10 +67,20 @@ class _Targets(msgspec.Struct):
 class Causes:
     """Finds causes for queries without samples. Used by one thread; repeated requests are sent once."""
 
-    def __init__(self, sources: Mapping[str, Prometheus], now: datetime, deadline: float, clock: Clock) -> None:
-        """`deadline` is in seconds on the monotonic clock. No work starts after it."""
+    def __init__(
+        self,
+        sources: Mapping[str, Prometheus],
+        now: datetime,
+        deadline: float,
+        clock: Clock,
+        most_requests: int = _MOST_REQUESTS,
+    ) -> None:
+        """`deadline` is in seconds on the monotonic clock. No work starts after it.
+
+        `most_requests`: for all queries together.
+        """
         self._sources, self._now, self._deadline, self._clock = sources, now, deadline, clock
-        self._requests = 0
+        self._requests_left = most_requests
         self._known: dict[object, object] = {}
         """Request -> response, or the MetricError that it raised."""
         self._label_values: dict[tuple[str, str, str], Sequence[str]] = {}
@@ -137,9 +146,9 @@ class Causes:
 
     def _once(self, question: object, ask: Callable[[], _T]) -> _T:
         if question not in self._known:
-            self._requests += 1
-            if self._requests > MOST_REQUESTS:
+            if not self._requests_left:
                 raise MetricError("enough was asked")
+            self._requests_left -= 1
             try:
                 self._known[question] = ask()
             except MetricError as error:

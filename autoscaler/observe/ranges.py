@@ -31,7 +31,7 @@ class Grid:
     """Whole milliseconds."""
     first: int
     count: int
-    phase: timedelta = timedelta(0)
+    phase: timedelta
     """Less than one step."""
 
     def at(self, index: int) -> datetime:

@@ -69,8 +69,7 @@ def milli(point: Point) -> Milli | None:
     if math.isnan(value):
         return None
     if math.isinf(value):
-        sign = "+" if value > 0 else "-"
-        raise MetricError(f"{point} is {sign}Inf; guard the expression against a division by zero")
+        raise MetricError(f"{point} is {f'{value:+}'.title()}; guard the expression against a division by zero")
     if value < 0:
         raise MetricError(f"{point} is negative ({value:g}); write clamp_min(…, 0) if that is expected")
     raise MetricError(f"{point} is too large ({value:g}): its thousandths do not fit 63 bits; divide it in the query")

@@ -40,6 +40,16 @@ def test_a_starting_instance_is_not_ready() -> None:
     assert outcome.not_ready == ("shadow 1-1", "shadow 1-2")
 
 
+def test_an_instance_stays_unready_for_cpu_until_a_sample_covers_only_its_time_as_ready() -> None:
+    """HPA's rule for samples within cpuInitializationPeriod also holds for the shadow, whose instances take 40 s."""
+    simulated = SimulatedTarget(scaler(CPU_60), 2)
+    simulated.cycle(2_400)
+    (outcome,) = simulated.cycle(2_400, after=45).metrics
+    assert outcome.not_ready == ("shadow 1-1", "shadow 1-2")
+    (outcome,) = simulated.cycle(2_400, after=15).metrics
+    assert outcome.not_ready == ()
+
+
 def test_utilization_uses_the_requests_of_as_many_instances() -> None:
     simulated = SimulatedTarget(scaler(CPU_60), 2)
     simulated.cycle(2_400)

@@ -1,7 +1,9 @@
 """What one metric asks for, with numbers that can be checked by hand."""
 
+import math
 from datetime import timedelta
 
+from autoscaler.decide.replica_calculator import Tolerances, shared_value
 from autoscaler.errors import MetricError
 from autoscaler.model import ConditionType, Instance, MetricType, Phase, TargetType
 from tests.decide.build import (
@@ -143,13 +145,20 @@ def test_a_container_resource_follows_the_readiness_of_its_instance() -> None:
 
 
 def test_weighted_instances_count_units() -> None:
-    """Two machines of 3 and 1 units carry 8 against 1 a unit: the average is 2 and the size, in units, doubles."""
+    """Two machines of 2 and 1 units carry 6 against 1 a unit: the average is 2 and the size, in units, doubles."""
     big, small = instances(2)
-    workers = [replace(big, weight=3), small]
+    workers = [replace(big, weight=2), small]
     per_unit = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 1000)
-    decision = first_decision(scaler(per_unit), state(4, workers), samples([6000, 2000]))
+    decision = first_decision(scaler(per_unit), state(3, workers), samples([4000, 2000]))
     assert decision.metrics[0].average_value == 2000
-    assert proposals(decision) == [8]
+    assert proposals(decision) == [6]
+
+
+def test_the_ratio_of_a_load_without_replicas_is_infinite() -> None:
+    """Without load there is no ratio."""
+    no_tolerance = Tolerances(0.0, 0.0)
+    assert shared_value(0, 1, 1000, no_tolerance).usage.ratio == math.inf
+    assert math.isnan(shared_value(0, 0, 1000, no_tolerance).usage.ratio)
 
 
 def test_readiness_without_any_transition_time_is_not_trusted_for_cpu() -> None:

@@ -14,7 +14,6 @@ import pytest
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Query
-from autoscaler.observe import causes as module
 from autoscaler.observe.causes import Cause, Causes
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.selectors import selectors
@@ -221,16 +220,19 @@ def test_hundreds_of_thousands_of_names_are_not_compared_one_by_one() -> None:
     assert time.process_time() - began < 20, "seconds of processor time, which others on the machine do not lengthen"
 
 
-def test_requests_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of ten thousand autoscalers must not query Prometheus for an hour."""
-    monkeypatch.setattr(module, "MOST_REQUESTS", 3)
+@pytest.mark.parametrize(("requests", "explained"), [(0, 0), (3, 1), (4, 2), (5, 3)])
+def test_requests_are_bounded(requests: int, explained: int) -> None:
+    """A file of ten thousand autoscalers must not query Prometheus for an hour.
+
+    Each query takes a request. The first one also asks for the names and the targets.
+    """
     clock = SystemClock()
     with imitation(lambda *_: (404, b"")) as url:
         source = Prometheus("default", PrometheusSource(url), clock)
-        causes = Causes({"default": source}, clock.now(), clock.monotonic() + 10, clock)
+        causes = Causes({"default": source}, clock.now(), clock.monotonic() + 10, clock, requests)
         found = [causes.of(Query(f"load_{number}")) for number in range(5)]
         source.close()
-    assert [each is not None for each in found] == [True, False, False, False, False]
+    assert [each is not None for each in found] == [number < explained for number in range(5)]
 
 
 def test_nothing_is_asked_after_the_deadline() -> None:

@@ -17,7 +17,7 @@ from tests.observe.build import CLOCK, NOW, call
 from tests.servers.prometheus import PrometheusServer
 
 STEP = timedelta(seconds=15)
-GRID = Grid(STEP, int(NOW.timestamp()) // 15 - 16, 17)
+GRID = Grid(STEP, int(NOW.timestamp()) // 15 - 16, 17, timedelta(0))
 """Four minutes up to NOW."""
 
 
@@ -61,7 +61,7 @@ def test_times_are_those_of_the_daemons_cycles(source: Prometheus) -> None:
 @pytest.mark.slow
 def test_a_rejection_has_prometheus_own_message(source: Prometheus) -> None:
     with pytest.raises(MetricError, match=r"'main' answered HTTP 400: bad_data: .*exceeded maximum resolution"):
-        source.range("load", Grid(STEP, GRID.first - 12_000, 12_000), call().deadline)
+        source.range("load", Grid(STEP, GRID.first - 12_000, 12_000, timedelta(0)), call().deadline)
 
 
 def test_a_time_without_a_sample_is_not_zero() -> None:

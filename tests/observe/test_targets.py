@@ -1,6 +1,7 @@
 """Adapters are foreign code. Their errors affect only their own targets."""
 
 import threading
+import time
 from collections import UserDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -146,7 +147,21 @@ def test_a_hanging_adapter_is_abandoned_and_not_called_again() -> None:
         assert "did not answer before the cycle's deadline" in str(first)
         second = begin(connection, [TARGET], call(0.2))()[TARGET]
         assert isinstance(second, TargetError)
+        assert connection["fleet"].calling()
+        assert connection["fleet"].overdue_seconds() > 0
+        _wait_for_threads(1)  # the second cycle's thread gives up at its deadline
         assert len(adapter.calls) == 1
     finally:
         go_on.set()
+    _wait_for_threads(0)
+    assert not connection["fleet"].calling()
+    assert connection["fleet"].overdue_seconds() == 0
     assert begin(connection, [TARGET], call())()[TARGET] == state()
+
+
+def _wait_for_threads(count: int) -> None:
+    """Wait until no more than this many threads call the adapter or wait for it."""
+    end = time.monotonic() + 30
+    while sum(thread.name == "adapter-fleet" for thread in threading.enumerate()) > count:
+        assert time.monotonic() < end
+        time.sleep(0.01)

@@ -74,7 +74,7 @@ def refusing(error: MetricError, when: Callable[[Grid], bool]) -> Callable[[Grid
 
 
 def span(first: int, count: int) -> Grid:
-    return Grid(STEP, first, count)
+    return Grid(STEP, first, count, timedelta(0))
 
 
 def values(results: Sequence[QueryResult | MetricError]) -> list[float | None]:

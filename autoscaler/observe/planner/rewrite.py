@@ -42,7 +42,7 @@ class Template:
     @property
     def fixed_bytes(self) -> int:
         """The length of the text without any value."""
-        return sum(len((part if isinstance(part, str) else f'{part[0]}=~""').encode()) for part in self.parts)
+        return len(self.text(dict.fromkeys(self.slots(), ())).encode())
 
     def slots(self) -> Sequence[Slot]:
         """Return each place's variable."""

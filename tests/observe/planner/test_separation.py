@@ -18,7 +18,7 @@ from autoscaler.observe.planner import (
     alone,
     bisect,
 )
-from autoscaler.observe.planner.separation import MOST
+from autoscaler.observe.planner.separation import HEAVY_SHARE, MOST
 from tests.observe.planner.build import ask
 from tests.observe.planner.searching import fleet, questions, search
 
@@ -86,6 +86,13 @@ def test_a_member_that_alternates_stays_alone(again: Sent) -> None:
         came(apart, cheap(ask("x")), now=now)
         came(apart, again, now=now + 10)
     assert apart.parts() == {ask("x"): ALONE_PART}
+
+
+def test_a_quarter_of_a_querys_time_is_cheap() -> None:
+    apart = came(Separation(), cheap(ask("x"), Outcome.LATE, 1.0))
+    for now in (1000, 1600):
+        came(apart, cheap(ask("x"), share=HEAVY_SHARE), now=now)
+    assert apart.parts() == {}
 
 
 def test_a_member_that_is_rarely_asked_stays_alone() -> None:
