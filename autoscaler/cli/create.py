@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
+from autoscaler.cli.options import AddedToConfigFile
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.source import DEFAULT_CONFIG
 from autoscaler.errors import QuantityError
@@ -40,15 +41,7 @@ def create(
         str | None,
         typer.Option("--name", metavar="NAME", help="The autoscaler's name. Default: made from the target's."),
     ] = None,
-    config_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--config.file",
-            metavar="FILE",
-            help="The configuration to add it to; the queries depend on its adapter's type. "
-            f"Default: {DEFAULT_CONFIG}, if it exists.",
-        ),
-    ] = None,
+    config_file: AddedToConfigFile = None,
 ) -> None:
     """Print an autoscaler for the section `autoscalers` of a configuration.
 

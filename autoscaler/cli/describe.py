@@ -1,11 +1,8 @@
 """`autoscaler describe`: shows one autoscaler in detail."""
 
 from datetime import UTC, datetime
-from typing import Annotated
 
-import typer
-
-from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, ServerUrl
+from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, OutputForm, ServerUrl
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.description import description
@@ -14,7 +11,7 @@ from autoscaler.cli.tables.description import description
 def describe(
     name: Name,
     *,
-    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
+    output: OutputForm = Form.TEXT,
     server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
-from autoscaler.cli.options import ConfigFile, HttpConfigFile, ServerUrl, Since, moment
+from autoscaler.cli.options import ConfigFile, HttpConfigFile, OutputForm, ServerUrl, Since, moment
 from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.events import EventTable
@@ -19,7 +19,7 @@ def events(
     *,
     since: Since = "1h",
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Keep printing new events, until Ctrl-C.")] = False,
-    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
+    output: OutputForm = Form.TEXT,
     server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,

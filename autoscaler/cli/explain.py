@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import TIME_FORMS, ConfigFile, HttpConfigFile, Name, ServerUrl, moment
+from autoscaler.cli.options import TIME_FORMS, ConfigFile, HttpConfigFile, Name, OutputForm, ServerUrl, moment
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.explanation import explanation
@@ -18,7 +18,7 @@ def explain(
         str | None,
         typer.Option("--at", metavar="TIME", help=f"Explain the decision in force at that time: {TIME_FORMS}."),
     ] = None,
-    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
+    output: OutputForm = Form.TEXT,
     server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,

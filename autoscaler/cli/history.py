@@ -1,10 +1,8 @@
 """`autoscaler history`: shows sizes and metrics over time."""
 
-from typing import Annotated
-
 import typer
 
-from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, ServerUrl, Since, Until, span
+from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, OutputForm, ServerUrl, Since, Until, span
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.chart import plot, rows
@@ -17,7 +15,7 @@ def history(
     *,
     since: Since = "1h",
     until: Until = "0",
-    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
+    output: OutputForm = Form.TEXT,
     server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,

@@ -6,12 +6,11 @@ Source: prometheus.io/docs, "HTTP configuration for promtool". Keys that are not
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -41,16 +40,11 @@ def load_http_config(path: Path) -> "HttpConfig":
         raise ConfigError(list(problems)) from None
 
 
-def _refuse(_: Any) -> None:
-    raise ValueError("is not supported here; remove it")
-
-
 def _beside_the_file(path: Path, info: ValidationInfo) -> Path:
     context: dict[str, Path] = info.context or {}
     return Path(context["folder"], path)
 
 
-_Refused = Annotated[None, BeforeValidator(_refuse)]
 _File = Annotated[Path, AfterValidator(_beside_the_file)]
 
 
@@ -101,11 +95,6 @@ class _Tls(_Section):
     key_file: _File | None = None
     server_name: str | None = None
     insecure_skip_verify: bool = False
-    ca: _Refused = None
-    cert: _Refused = None
-    key: _Refused = None
-    min_version: _Refused = None
-    max_version: _Refused = None
 
     @model_validator(mode="after")
     def _pair(self) -> Self:
@@ -120,16 +109,6 @@ class HttpConfig(_Section):
     basic_auth: _BasicAuth | None = None
     authorization: _Authorization | None = None
     tls_config: _Tls | None = None
-    oauth2: _Refused = None
-    bearer_token: _Refused = None
-    bearer_token_file: _Refused = None
-    follow_redirects: _Refused = None
-    enable_http2: _Refused = None
-    proxy_url: _Refused = None
-    no_proxy: _Refused = None
-    proxy_from_environment: _Refused = None
-    proxy_connect_header: _Refused = None
-    http_headers: _Refused = None
 
     @model_validator(mode="after")
     def _one_way_in(self) -> Self:

@@ -11,10 +11,10 @@ from autoscaler.cli import hpa as fields
 from autoscaler.cli import manifest
 from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
 from autoscaler.cli.create import adapter_type
+from autoscaler.cli.options import AddedToConfigFile
 from autoscaler.cli.output import error_lines, exit_on_error, show
 from autoscaler.cli.reread import checked_lines
 from autoscaler.cli.series import series
-from autoscaler.cli.source import DEFAULT_CONFIG
 from autoscaler.errors import AutoscalerError
 from autoscaler.text import plain
 
@@ -31,14 +31,7 @@ def import_(
     adapter: Annotated[
         str | None, typer.Option("--adapter", metavar="NAME", help="The connection in `adapters` that has the targets.")
     ] = None,
-    config_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--config.file",
-            metavar="FILE",
-            help=f"The configuration to add them to; queries depend on its adapter's type. Default: {DEFAULT_CONFIG}.",
-        ),
-    ] = None,
+    config_file: AddedToConfigFile = None,
 ) -> None:
     """Print the section `autoscalers` for HorizontalPodAutoscaler manifests (autoscaling/v2 and v1).
 

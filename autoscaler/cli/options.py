@@ -6,6 +6,7 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from autoscaler.cli.output import Form
 from autoscaler.errors import QuantityError, SelectorError
 from autoscaler.labels import Selector
 from autoscaler.quantity import parse_duration
@@ -54,6 +55,16 @@ StateConfigFile: TypeAlias = Annotated[
         "Default: /etc/autoscaler/autoscaler.yaml, if it exists.",
     ),
 ]
+AddedToConfigFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--config.file",
+        metavar="FILE",
+        help="The configuration to add it to; the queries depend on its adapter's type. "
+        "Default: /etc/autoscaler/autoscaler.yaml, if it exists.",
+    ),
+]
+OutputForm: TypeAlias = Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")]
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The autoscaler.")]
 OneName: TypeAlias = Annotated[str | None, typer.Argument(metavar="NAME", help="The autoscaler.")]
 """For commands that also accept several autoscalers."""

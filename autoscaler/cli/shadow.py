@@ -1,10 +1,6 @@
 """`autoscaler shadow`: compares a target with its dry run."""
 
-from typing import Annotated
-
-import typer
-
-from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, ServerUrl, Since, Until, span
+from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, OutputForm, ServerUrl, Since, Until, span
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.shadow import shadow_rows
@@ -15,7 +11,7 @@ def shadow(
     *,
     since: Since = "24h",
     until: Until = "0",
-    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
+    output: OutputForm = Form.TEXT,
     server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,

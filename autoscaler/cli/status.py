@@ -1,10 +1,8 @@
 """`autoscaler status`: the daemon, its connections with their shards, and the daemons that share the state."""
 
-from typing import Annotated
-
 import typer
 
-from autoscaler.cli.options import ConfigFile, HttpConfigFile, ServerUrl
+from autoscaler.cli.options import ConfigFile, HttpConfigFile, OutputForm, ServerUrl
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.hosts import host_rows, notes
@@ -13,7 +11,7 @@ from autoscaler.cli.tables.status import alone_lines, connection_rows, daemon_li
 
 def status(
     *,
-    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
+    output: OutputForm = Form.TEXT,
     server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,

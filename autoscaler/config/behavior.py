@@ -23,7 +23,7 @@ class ScalingPolicy(Section):
     """1 to 1800."""
 
     def spec(self) -> model.ScalingPolicy:
-        """The frozen policy."""
+        """Return the frozen policy."""
         return model.ScalingPolicy(model.PolicyType(self.type), self.value, timedelta(seconds=self.period_seconds))
 
 
@@ -37,10 +37,10 @@ class ScalingRules(Section):
     policies: Annotated[tuple[ScalingPolicy, ...], Field(min_length=1)] | None = None
     """Default: 4 Pods and 100 Percent per 15 s for scaleUp, 100 Percent per 15 s for scaleDown."""
     tolerance: Ratio | None = None
-    """How far from the target is near enough; 0.1 is 10 %. Default: the controller's."""
+    """The deviation from the target that causes no change; 0.1 is 10 %. Default: the controller's."""
 
     def spec(self, default: model.ScalingRules) -> model.ScalingRules:
-        """The frozen rules, with gaps filled from `default`."""
+        """Return the frozen rules, with gaps filled from `default`."""
         seconds = self.stabilization_window_seconds
         return model.ScalingRules(
             stabilization_window=default.stabilization_window if seconds is None else timedelta(seconds=seconds),
@@ -54,12 +54,12 @@ class Behavior(Section):
     """Rules for both directions. A block copied from an HPA manifest works."""
 
     scale_up: ScalingRules = ScalingRules()
-    """Rules for growing."""
+    """Rules for scaling out."""
     scale_down: ScalingRules = ScalingRules()
-    """Rules for shrinking."""
+    """Rules for scaling in."""
 
     def spec(self) -> model.Behavior:
-        """The frozen rules."""
+        """Return the frozen rules."""
         return model.Behavior(
             self.scale_up.spec(model.DEFAULT_SCALE_UP), self.scale_down.spec(model.DEFAULT_SCALE_DOWN)
         )

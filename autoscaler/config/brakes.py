@@ -23,7 +23,7 @@ class Unfulfilled(Section):
     """How long the number of instances must not have reached a new high."""
 
     def spec(self) -> model.UnfulfilledBrake:
-        """The frozen brake."""
+        """Return the frozen brake."""
         return model.UnfulfilledBrake(self.percent, self.progress_deadline)
 
 
@@ -36,7 +36,7 @@ class Loss(Section):
     """How long scale-in is stopped."""
 
     def spec(self) -> model.LossBrake:
-        """The frozen brake."""
+        """Return the frozen brake."""
         return model.LossBrake(self.percent, self.hold)
 
 
@@ -47,7 +47,7 @@ class OutsideChange(Section):
     """How long the size is kept, within minReplicas and maxReplicas."""
 
     def spec(self) -> model.OutsideChangeBrake:
-        """The frozen brake."""
+        """Return the frozen brake."""
         return model.OutsideChangeBrake(self.hold)
 
 
@@ -81,7 +81,7 @@ class Brakes(Section):
     """Keeps a size that another program or person set; false: off, even if the controller sets it."""
 
     def spec(self, controller: "Brakes | None" = None) -> model.Brakes:
-        """The frozen brakes; the `controller`'s are the defaults."""
+        """Return the frozen brakes; the `controller`'s are the defaults."""
         default = Brakes() if controller is None else controller
         unfulfilled = default.unfulfilled if self.unfulfilled is None else self.unfulfilled
         loss = default.loss if self.loss is None else self.loss

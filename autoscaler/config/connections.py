@@ -31,7 +31,7 @@ class RemovalBudget(Section):
     """1 to 1800."""
 
     def spec(self) -> model.RemovalBudget:
-        """The frozen budget."""
+        """Return the frozen budget."""
         return model.RemovalBudget(self.instances, timedelta(seconds=self.period_seconds))
 
 

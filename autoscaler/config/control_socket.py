@@ -13,25 +13,25 @@ _LONGEST_PATH: Final = 107
 
 
 def default_socket(environment: Mapping[str, str], state_folder: Path) -> Path:
-    """control/control.sock in $RUNTIME_DIRECTORY (systemd's), else control.sock in the state folder."""
+    """Return control/control.sock in $RUNTIME_DIRECTORY (systemd's), else control.sock in the state folder."""
     if given := environment.get("RUNTIME_DIRECTORY"):
         return Path(given.split(":")[0]) / "control" / "control.sock"  # systemd lists several, separated by colons
     return state_folder / "control.sock"
 
 
 def socket_path(folder: Path, given: str | Path) -> Path:
-    """A configured path, relative to the file's folder. Without `..`, because the length of the path is limited."""
+    """Return a configured path, relative to the file's folder, without `..`, because its length is limited."""
     return Path(os.path.normpath(folder / given))
 
 
 def check_length(path: Path) -> None:
-    """Raises ValueError for a path that is too long for a Unix socket."""
+    """Raise ValueError for a path that is too long for a Unix socket."""
     if (length := len(os.fsencode(path))) > _LONGEST_PATH:
         raise ValueError(f"the path has {length} bytes, and a Unix socket's at most {_LONGEST_PATH}; shorten it")
 
 
 def configured_places(file: Path) -> tuple[Path | None, str | None]:
-    """`web.controlSocket` and `web.listenAddress` of a configuration file, as a client uses them; None: not given.
+    """Return `web.controlSocket` and `web.listenAddress` of a file, as a client uses them; None: not given.
 
     Nothing else in the file is read, so that an operator can pause an autoscaler while the file is being edited. Raises
     ConfigError for a file that cannot be read or is not YAML.

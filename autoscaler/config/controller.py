@@ -18,7 +18,7 @@ class Controller(Section):
     sync_period: SyncPeriod = timedelta(seconds=15)
     """How often each autoscaler decides; at least 1s."""
     tolerance: Ratio = _DEFAULTS.tolerance
-    """How far from the target is near enough; 0.1 is 10 %."""
+    """The deviation from the target that causes no change; 0.1 is 10 %."""
     downscale_stabilization: Duration = _DEFAULTS.downscale_stabilization
     """The default of the scaleDown window."""
     cpu_initialization_period: Duration = _DEFAULTS.cpu_initialization_period
@@ -35,7 +35,7 @@ class Controller(Section):
     """The default brakes of every autoscaler."""
 
     def options(self) -> model.ControllerOptions:
-        """The numbers that decisions are made with."""
+        """Return the options of decisions."""
         return model.ControllerOptions(
             self.tolerance,
             self.downscale_stabilization,

@@ -1,7 +1,7 @@
-"""Parses YAML to plain values, and keeps their places.
+"""Parses YAML to plain values, and keeps their positions.
 
-The grammar is libyaml's; plain scalars mean what YAML 1.2's core schema says (`yes` and `1:30` are texts), merge keys
-are YAML 1.1's. Tags, duplicate keys and aliases that explode are refused.
+The grammar is libyaml's; plain scalars have the types of YAML 1.2's core schema (`yes` and `1:30` are texts). Merge
+keys are those of YAML 1.1. Tags, duplicate keys and aliases that expand too far are refused.
 """
 
 import re
@@ -37,7 +37,7 @@ _WORDS: Final[dict[str, bool | None]] = {
     "false": False,
     "False": False,
     "FALSE": False,
-}  # fmt: skip - one line a meaning
+}  # fmt: skip - one line for each value
 INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,300})")
 FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
@@ -51,13 +51,13 @@ class _Known(NamedTuple):
 
 
 class YamlDocument:
-    """A parsed file: its plain `value`, and the place of each value.
+    """A parsed file: its plain `value`, and the position of each value.
 
-    Raises ConfigError: one problem where it is not YAML, or every duplicate key and tag in it.
+    Raises ConfigError with one problem if it is not YAML, or with every duplicate key and tag.
     """
 
     def __init__(self, text: str, file: str, first_line: int = 1) -> None:
-        """`first_line`: the number, in the file, of the text's first line."""
+        """`first_line`: the number of the text's first line in the file."""
         self.file = file
         self._first_line = first_line
         self._problems: list[Problem] = []
@@ -70,7 +70,7 @@ class YamlDocument:
             raise ConfigError(self._problems)
 
     def place(self, loc: Loc, *, of_key: bool = False) -> tuple[int, int]:
-        """Line and column, from 1, of the value at `loc` (or of its key); of what would hold it, where it is absent."""
+        """Return line and column, from 1, of the value (or key) at `loc`; of its container if it is absent."""
         node = key = self._root
         for step in loc:
             found = self._child(node, step)
@@ -81,7 +81,7 @@ class YamlDocument:
         return (self._first_line, 1) if shown is None else self._mark(shown)
 
     def holds(self, loc: Loc) -> bool:
-        """Whether the file has a value at `loc`."""
+        """Return whether the file has a value at `loc`."""
         node = self._root
         for step in loc:
             found = self._child(node, step)
@@ -98,7 +98,7 @@ class YamlDocument:
         return None
 
     def _entries_of(self, node: MappingNode) -> dict[str, tuple[Node, Node]]:
-        """A mapping's keys and values with merge keys expanded. The mapping's own keys win."""
+        """Return a mapping's keys and values with merge keys expanded. The mapping's own keys take precedence."""
         if id(node) not in self._entries:
             merged: dict[str, tuple[Node, Node]] = {}
             own: dict[str, tuple[Node, Node]] = {}
@@ -112,7 +112,7 @@ class YamlDocument:
         return self._entries[id(node)]
 
     def _convert(self, node: Node) -> _Known:
-        """The node's value. An anchored node comes before its aliases, so recursion is never deeper than the text."""
+        """Return the node's value. An anchored node precedes its aliases, so recursion is limited by the text."""
         if id(node) in self._known:
             known = self._known[id(node)]
             if known is None:
@@ -163,12 +163,12 @@ class YamlDocument:
         return None
 
     def _refuse_tag(self, node: Node) -> None:
-        tag: str | None = node.tag  # None: the composer's own answer
+        tag: str | None = node.tag  # None: the composer's default
         if tag is not None:
             self._add(node, f"tags such as {tag[:40]!r} are not used here; remove it")
 
     def _merged(self, node: Node, value: Any) -> dict[str, Any]:
-        """Several mappings to merge: an earlier one wins."""
+        """Merge several mappings. An earlier one takes precedence."""
         sources = value if isinstance(value, list) else [value]
         if not all(isinstance(source, dict) for source in sources):
             self._add(node, "expected a mapping, or a list of mappings, to merge with <<; name anchors of mappings")
@@ -196,13 +196,13 @@ class YamlDocument:
 
 
 class _Composer(yaml.CSafeLoader):
-    """libyaml's composer: it asks for the tag of every node and says when it goes deeper."""
+    """libyaml's composer. It asks for the tag of every node and reports its depth."""
 
     depth = 0
     values = 0
 
     def resolve(self, *_: object) -> None:
-        """No tag: so a node that has one was given it in the file."""
+        """Return no tag, so that only the tags of the file remain."""
         self.values += 1
         if self.values > MAX_VALUES:
             raise _TooMany
@@ -217,7 +217,7 @@ class _Composer(yaml.CSafeLoader):
 
 
 class _TooDeep(Exception):
-    """The composer was about to nest deeper than MAX_DEPTH."""
+    """The nodes nest deeper than MAX_DEPTH."""
 
 
 _OF_INDENTATION: Final = (
@@ -225,14 +225,14 @@ _OF_INDENTATION: Final = (
     "did not find expected key",
     "mapping values are not allowed",
 )
-"""The beginnings of libyaml's messages that are mostly about wrong indentation."""
+"""The beginnings of libyaml's messages that usually mean wrong indentation."""
 
 _OF_BRACKETS: Final = ("did not find expected ',' or",)
-"""Those that are mostly about PromQL without quotes in braces, as in `{expr: up{job="a"}}`."""
+"""Those that usually mean PromQL without quotes in braces, as in `{expr: up{job="a"}}`."""
 
 
 class _TooMany(Exception):
-    """The composer was about to hold more than MAX_VALUES."""
+    """There are more nodes than MAX_VALUES."""
 
 
 def _compose(text: str, file: str, first_line: int) -> Node | None:

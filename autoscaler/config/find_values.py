@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 def keys_of(kind: Any) -> Mapping[str, tuple[str, Any]]:
-    """A section's attributes -> key in the file, and type. Empty for a type that is no section."""
+    """Return a section's attributes -> key in the file, and type. Empty for a type that is no section."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return {name: (field.alias or name, field.annotation) for name, field in kind.model_fields.items()}
     if isinstance(kind, type) and is_dataclass(kind):
@@ -22,7 +22,7 @@ def keys_of(kind: Any) -> Mapping[str, tuple[str, Any]]:
 
 
 def find_values(value: Any, kind: type[_T], loc: Loc) -> Iterator[tuple[Loc, _T]]:
-    """Every value of that type in `value`, with its place. `loc`: the place of `value`."""
+    """Yield every value of that type in `value`, with its place. `loc`: the place of `value`."""
     if isinstance(value, kind):
         yield loc, value
     elif keys := keys_of(type(value)):

@@ -1,4 +1,4 @@
-"""Which labels the samples of an expression may carry, known from its text alone.
+"""The labels that the samples of an expression can have, from its text alone.
 
 Source: prometheus.io/docs, "Operators": "Aggregation operators", "Vector matching".
 """
@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import promql_parser as ast
 
 INSTANCE_LABELS: Final = ("alloc_id", "task_id", "container_id", "instance_id", "instance")
-"""Labels that name an instance where the query has no instanceLabel. The first that a sample has is used."""
+"""Labels that name an instance if the query has no instanceLabel. The first that a sample has is used."""
 _DEEPEST: Final = 300
 _KEEPS_SAMPLES: Final = frozenset({"topk", "bottomk", "limitk", "limit_ratio"})
 _NEW_LABELS: Final = frozenset({"label_replace", "label_join", "absent", "absent_over_time", "info"})
@@ -26,7 +26,7 @@ class Samples(NamedTuple):
     scalar: bool = False
     """Whether it is one number without labels."""
     labels: frozenset[str] | None = None
-    """All that a sample may carry; None: any, as far as is known."""
+    """All labels that a sample can have; None: unknown."""
 
 
 _ANY: Final = Samples()
@@ -34,7 +34,7 @@ _SCALAR: Final = Samples(scalar=True)
 
 
 def samples_of(node: Any, depth: int = 0) -> Samples:
-    """What is known of the samples of `node`, which promql-parser made."""
+    """Return what is known of the samples of `node`, which promql-parser made."""
     if depth > _DEEPEST:
         return _ANY
     match node:
@@ -58,7 +58,7 @@ def samples_of(node: Any, depth: int = 0) -> Samples:
 
 
 def names_no_instance(expr: str, label: str | None, example: str = "") -> str:
-    """The message for an expression whose samples have no label that names an instance. `label`: the instanceLabel."""
+    """Return the message for samples without a label that names an instance. `label`: the instanceLabel."""
     shown = f", as {example}" if example else ""
     remedy = f"write sum by ({label or 'instance'}) (…), or use a metric of type External"
     if _AGGREGATION.search(_QUOTED.sub('""', expr)):
@@ -68,7 +68,7 @@ def names_no_instance(expr: str, label: str | None, example: str = "") -> str:
 
 
 def instance_labels(label: str | None) -> Collection[str]:
-    """The labels that may name an instance. `label`: the instanceLabel."""
+    """Return the labels that may name an instance. `label`: the instanceLabel."""
     return (label,) if label else INSTANCE_LABELS
 
 
@@ -86,7 +86,7 @@ def _of_aggregation(node: Any, inner: frozenset[str] | None) -> frozenset[str] |
 
 
 def _of_two(node: Any, left: frozenset[str] | None, right: frozenset[str] | None) -> frozenset[str] | None:
-    """Of two vectors that are matched."""
+    """Return the labels of two vectors that are matched."""
     name, modifier = str(node.op), node.modifier
     if name in ("and", "unless"):
         return left

@@ -18,16 +18,16 @@ _VALUE_KEYS: Final = {"value": "Value", "average_value": "AverageValue", "averag
 
 
 class Target(Section):
-    """The value to hold: exactly the key that `type` names."""
+    """The target value: exactly the key that `type` names."""
 
     type: Literal["Utilization", "Value", "AverageValue"]
-    """Utilization: percents of the request; AverageValue: for each instance; Value: as it is."""
+    """Utilization: percent of the request; AverageValue: for each instance; Value: the value itself."""
     value: PositiveQuantity | None = Field(default=None, validate_default=True)
     """For type Value."""
     average_value: PositiveQuantity | None = Field(default=None, validate_default=True)
     """For type AverageValue."""
     average_utilization: Count | None = Field(default=None, validate_default=True)
-    """For type Utilization, in whole percents."""
+    """For type Utilization, in whole percent."""
 
     @field_validator(*_VALUE_KEYS)
     @classmethod
@@ -40,30 +40,30 @@ class Target(Section):
         return value
 
     def spec(self) -> model.MetricTarget:
-        """The frozen target."""
+        """Return the frozen target."""
         value = self.average_utilization or self.average_value or self.value or 0
         return model.MetricTarget(model.TargetType(self.type), value)
 
 
 class ResourceTarget(Target):
-    """For each instance."""
+    """A target for each instance."""
 
     type: Literal["Utilization", "AverageValue"]
-    """Utilization: percents of the request; AverageValue: for each instance, raw."""
+    """Utilization: percent of the request; AverageValue: the value of each instance."""
 
 
 class PodsTarget(Target):
-    """For each instance, raw."""
+    """A target for the value of each instance."""
 
     type: Literal["AverageValue"]
-    """AverageValue: for each instance."""
+    """AverageValue: the value of each instance."""
 
 
 class TotalTarget(Target):
-    """For all instances together."""
+    """A target for all instances together."""
 
     type: Literal["Value", "AverageValue"]
-    """Value: as it is; AverageValue: divided by the number of instances."""
+    """Value: the value itself; AverageValue: divided by the number of instances."""
 
 
 def _refuse_selector(_: Any) -> None:
@@ -71,7 +71,7 @@ def _refuse_selector(_: Any) -> None:
 
 
 class MetricIdentifier(Section):
-    """What the metric is called: shown, never looked up."""
+    """The name of the metric. It is only shown."""
 
     name: Text
     """Shown in decisions and events."""
@@ -79,10 +79,10 @@ class MetricIdentifier(Section):
 
 
 class RequestQuery(Section):
-    """A capacity that is asked for."""
+    """A query for the capacity of an instance."""
 
     query: InstanceQuery
-    """Joined to instances like the metric."""
+    """Its samples are matched with instances like those of the metric."""
 
 
 def _form_of_request(value: Any) -> str:
@@ -97,14 +97,14 @@ Request: TypeAlias = Annotated[
 
 
 class Fallback(Section):
-    """What stands in for a metric that has had no value for long: a number of replicas, or another query."""
+    """Replaces a metric that has had no value for some time: a number of replicas, or another query."""
 
     failure_duration_seconds: Count = 180
-    """How long the metric must have been without a value."""
+    """How long the metric must have had no value."""
     replicas: Count | None = None
-    """What it then proposes, as one of the metrics."""
+    """The size that the metric then proposes."""
     query: Query | None = None
-    """Where its value then comes from, in place of replicas; its samples are used as the metric's own."""
+    """The query that then provides the value, instead of replicas."""
     allow_scale_in: Flag = False
     """Whether the fallback may propose less than the current size."""
 
@@ -122,7 +122,7 @@ class Fallback(Section):
         return self
 
     def spec(self, shared: Shared) -> model.Fallback:
-        """The frozen fallback."""
+        """Return the frozen fallback."""
         return model.Fallback(
             timedelta(seconds=self.failure_duration_seconds),
             self.replicas,
@@ -132,17 +132,17 @@ class Fallback(Section):
 
 
 class InstanceFallback(Fallback):
-    """Of a metric with a sample for each instance."""
+    """The fallback of a metric with a sample for each instance."""
 
     query: InstanceQuery | None = None
-    """One sample for each instance, in place of replicas; joined to instances like the metric."""
+    """One sample for each instance, instead of replicas; matched with instances like the metric."""
 
 
 class TotalFallback(Fallback):
-    """Of a metric whose samples belong to no instance."""
+    """The fallback of a metric whose samples belong to no instance."""
 
     query: TotalQuery | None = None
-    """In place of replicas; its samples are used as the metric's own."""
+    """The query that then provides the value, instead of replicas."""
 
 
 def _fallback_spec(fallback: Fallback | None, shared: Shared) -> model.Fallback | None:
@@ -150,18 +150,18 @@ def _fallback_spec(fallback: Fallback | None, shared: Shared) -> model.Fallback 
 
 
 class ResourceMetric(Section):
-    """Per instance, against its capacity."""
+    """A resource of each instance, relative to its capacity."""
 
     name: Text
     """`cpu` follows HPA's readiness rule for cpu; any other name does not."""
     query: InstanceQuery
     """One sample for each instance."""
     target: ResourceTarget
-    """The value to hold."""
+    """The target value."""
     request: Request | None = None
-    """Capacity of an instance, for Utilization. Default: its own reservation, where the adapter knows it."""
+    """The capacity of an instance, for Utilization. Default: its reservation, if the adapter knows it."""
     fallback: InstanceFallback | None = None
-    """What stands in for it once it has had no value for long. Default: nothing."""
+    """The replacement for a metric without a value. Default: none."""
 
     @field_validator("request")
     @classmethod
@@ -172,7 +172,7 @@ class ResourceMetric(Section):
         return request
 
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
-        """The frozen metric."""
+        """Return the frozen metric."""
         request = self.request.query.spec(shared) if isinstance(self.request, RequestQuery) else self.request
         return model.MetricSpec(
             kind,
@@ -185,47 +185,47 @@ class ResourceMetric(Section):
 
 
 class ContainerResourceMetric(ResourceMetric):
-    """Per instance, one container or task of it."""
+    """A resource of one container or task of each instance."""
 
     container: Text
-    """The container's or task's name."""
+    """The name of the container or task."""
     container_label: LabelName | None = None
-    """Label that names the container. Default: the first present of task, container."""
+    """The label that names the container. Default: task, else container."""
 
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
-        """The frozen metric."""
+        """Return the frozen metric."""
         base = super().spec(kind, shared)
         return replace(base, container=self.container, container_label=self.container_label)
 
 
 class PodsMetric(Section):
-    """Per instance, raw."""
+    """A value of each instance."""
 
     metric: MetricIdentifier
     query: InstanceQuery
     """One sample for each instance."""
     target: PodsTarget
     fallback: InstanceFallback | None = None
-    """What stands in for it once it has had no value for long. Default: nothing."""
+    """The replacement for a metric without a value. Default: none."""
 
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
-        """The frozen metric."""
+        """Return the frozen metric."""
         return _spec(self, kind, shared)
 
 
 class TotalMetric(Section):
-    """For all instances together."""
+    """A value of all instances together."""
 
     metric: MetricIdentifier
     query: TotalQuery
     """Its samples are summed."""
     target: TotalTarget
     fallback: TotalFallback | None = None
-    """What stands in for it once it has had no value for long. Default: nothing."""
+    """The replacement for a metric without a value. Default: none."""
     kind: Literal["backlog"] | None = None
-    """backlog: work that waits, which a dry run's shadow works off at its own speed. Default: a load like any other."""
+    """backlog: waiting work, which a dry run's shadow processes at its own rate. Default: a load."""
     service_rate: PositiveQuantity | None = None
-    """Of a backlog: what one instance works off in a second. Default: learnt from how fast it falls."""
+    """For a backlog: the items that one instance processes in a second. Default: learnt from the metric."""
 
     @field_validator("service_rate")
     @classmethod
@@ -235,17 +235,17 @@ class TotalMetric(Section):
         return rate
 
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
-        """The frozen metric."""
+        """Return the frozen metric."""
         mine = None if self.kind is None else model.MetricKind(self.kind)
         return replace(_spec(self, kind, shared), kind=mine, service_rate=self.service_rate)
 
 
 class ExternalMetric(TotalMetric):
-    """A vector that is summed."""
+    """A value outside the target. Samples are summed."""
 
 
 class DescribedObject(Section):
-    """What the metric is about. Only shown."""
+    """The object of the metric. It is only shown."""
 
     api_version: Text | None = None
     kind: Text
@@ -253,7 +253,7 @@ class DescribedObject(Section):
 
 
 class ObjectMetric(TotalMetric):
-    """Exactly one sample."""
+    """A value of another object: exactly one sample."""
 
     query: TotalQuery
     """Exactly one sample, or a scalar."""
@@ -261,7 +261,7 @@ class ObjectMetric(TotalMetric):
     """What the metric is about. Only shown."""
 
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
-        """The frozen metric."""
+        """Return the frozen metric."""
         described = self.described_object
         name = None if described is None else f"{described.kind}/{described.name}"
         return replace(super().spec(kind, shared), described_object=name)
@@ -281,7 +281,7 @@ class Metric(Section):
     """One metric: its type, and the body that belongs to the type."""
 
     type: Literal["Resource", "ContainerResource", "Pods", "Instances", "Object", "External"]
-    """`Instances` is another word for `Pods`."""
+    """`Instances` is another name for `Pods`."""
     resource: ResourceMetric | None = Field(default=None, validate_default=True)
     """For type Resource."""
     container_resource: ContainerResourceMetric | None = Field(default=None, validate_default=True)
@@ -316,7 +316,7 @@ class Metric(Section):
         return body
 
     def instance_queries(self) -> Iterator[tuple[tuple[str, ...], InstanceQuery]]:
-        """The queries whose samples belong to instances, each with where it stands below the metric."""
+        """Yield the queries whose samples belong to instances, each with its place below the metric."""
         bodies = {"resource": self.resource, "containerResource": self.container_resource, "pods": self.pods}
         for key, body in bodies.items():
             if body is None:
@@ -328,6 +328,6 @@ class Metric(Section):
                 yield (key, "fallback", "query"), body.fallback.query
 
     def spec(self, shared: Shared) -> model.MetricSpec:
-        """The frozen metric."""
+        """Return the frozen metric."""
         build: Callable[[model.MetricType, Shared], model.MetricSpec] = getattr(self, self.bodies[self.type]).spec
         return build(model.MetricType("Pods" if self.type == "Instances" else self.type), shared)

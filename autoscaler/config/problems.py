@@ -1,4 +1,4 @@
-"""Turns pydantic's errors into problems with a place, a path and a remedy."""
+"""Turns pydantic's errors into problems with a position, a path and a remedy."""
 
 import re
 import types
@@ -34,11 +34,11 @@ _EXPECTED: Final = {  # pydantic's error types -> what was expected
 _UNKNOWN: Final = ("extra_forbidden", "unexpected_keyword_argument")
 _LONGEST_STEP: Final = 64
 _SHOWN: Final = frozenset(error for error in _EXPECTED if error.startswith(("int", "float", "bool")))
-"""The errors that show the text that was found. Elsewhere it may be a secret."""
+"""The errors that show the text that was found. In other errors it may be a secret."""
 _INNER: Final[Mapping[str | int, str]] = {"query": "expr", "metric": "name"}
-"""Keys whose mapping is often left out, and the key of that mapping that is needed."""
+"""Keys whose mapping is often omitted, and the required key of that mapping."""
 _UNQUOTED: Final = {"a whole number": INT, "a number": FLOAT, "true or false": re.compile("true|false")}
-"""Texts that YAML reads as such a value without quotes."""
+"""Texts that YAML would read as such a value without quotes."""
 _FORMS: Final = {"a mapping": "write it as {KEY: VALUE, …}", "a list": "write it as [ENTRY, …]"}
 _LIMITS: Final = {
     "greater_than": ("gt", "above"),
@@ -49,7 +49,7 @@ _LIMITS: Final = {
 
 
 class Problems:
-    """Collects problems of one document. A block that aliases repeat is named once."""
+    """Collects the problems of one document. A problem in a block that aliases repeat is kept once."""
 
     def __init__(self, document: YamlDocument) -> None:
         self._document = document
@@ -59,24 +59,24 @@ class Problems:
         return iter(self._found.values())
 
     def add(self, loc: Loc, message: str, *, of_key: bool = False) -> None:
-        """A problem with the value (or the key) at `loc`."""
+        """Add a problem with the value (or the key) at `loc`."""
         line, column = self._document.place(loc, of_key=of_key)
-        message = message.replace("\n", " ")  # a line a problem, whatever an adapter says
+        message = message.replace("\n", " ")  # one line for each problem; the message may be an adapter's
         problem = Problem(self._document.file, line, column, path_text(loc), message)
         self._found.setdefault((line, column, loc[-1:], message), problem)
 
     def add_validation(self, error: ValidationError, model: type, prefix: Loc = ()) -> None:
-        """Adds every error of the section of `model` at `prefix`."""
+        """Add every error of the section of `model` at `prefix`."""
         for details in error.errors(include_url=False):
             if details["type"] == "too_short" and details["input"]:
-                continue  # its items have problems of their own
+                continue  # its items are problems themselves
             loc = self._in_document(details["loc"], model, prefix)
             unknown, of_key = details["type"] in _UNKNOWN, details["loc"][-1:] == ("[key]",)
             known = known_keys(model, loc[len(prefix) : -1]) if unknown else ()
             self.add(loc, _message(details, known), of_key=unknown or of_key)
 
     def _in_document(self, loc: Loc, model: type, prefix: Loc) -> Loc:
-        """Pydantic's location without its own marks (a union's member, `[key]`)."""
+        """Return pydantic's location without its marks (a union's member, `[key]`)."""
         kept = prefix
         for index, step in enumerate(loc):
             if self._document.holds((*kept, step)):
@@ -88,7 +88,7 @@ class Problems:
 
 
 def path_text(loc: Loc) -> str:
-    """As `autoscalers[1].maxReplicas`; a key that is not a plain word, in quotes."""
+    """Return the path as `autoscalers[1].maxReplicas`; a key that is not a plain word is in quotes."""
     text = ""
     for step in loc:
         if isinstance(step, int):
@@ -101,12 +101,12 @@ def path_text(loc: Loc) -> str:
 
 
 def known_keys(model: type, loc: Loc) -> frozenset[str]:
-    """The keys that `model` knows at `loc` below it."""
+    """Return the keys that `model` knows at `loc` below it."""
     return frozenset(_fields(model, loc).values())
 
 
 def _fields(model: type, loc: Loc) -> Mapping[str | int, str]:
-    """Attribute names and keys -> keys."""
+    """Return attribute names and keys -> keys."""
     here: list[Any] = [model]
     for step in loc:
         here = [inner for each in here for inner in _step(each, step)]
@@ -126,7 +126,7 @@ def _step(annotation: Any, step: str | int) -> Iterable[Any]:
 
 
 def _members(annotation: Any) -> Iterable[Any]:
-    """The annotation without Annotated, or each of a union's members."""
+    """Yield the annotation without Annotated, or each member of a union."""
     if get_origin(annotation) is Annotated:
         yield from _members(get_args(annotation)[0])
     elif get_origin(annotation) in (Union, types.UnionType):
@@ -158,7 +158,7 @@ def _message(details: ErrorDetails, known: Collection[str]) -> str:
 
 
 def _remedy(expected: str, value: Any, loc: Loc) -> str:
-    """What to do about a value of another form than expected."""
+    """Return what to do about a value of another type than expected."""
     unquoted = _UNQUOTED.get(expected)
     match value:
         case str() if unquoted and unquoted.fullmatch(value):

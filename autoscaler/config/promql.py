@@ -1,11 +1,11 @@
-"""PromQL, offline: promql-parser reads an expression before Prometheus is asked.
+"""Checks PromQL offline with promql-parser.
 
-Newer versions of Prometheus read more than promql-parser does. So an expression is an error where promql-parser says
-what is wrong with it, and a warning where it only fails to read it. The texts in quotes, such as regular expressions,
-are left to Prometheus.
+Newer versions of Prometheus accept more than promql-parser does. So an expression is an error if promql-parser says
+what is wrong with it, and a warning if it only fails to read it. Quoted texts, such as regular expressions, are not
+checked.
 
-The time that promql-parser takes grows with the square of the operators, and its stack with their number. Hence the
-bounds, on one expression and on a file.
+The time of promql-parser grows with the square of the number of operators, and its stack with that number. Therefore
+an expression and a file have limits.
 """
 
 import re
@@ -22,11 +22,11 @@ from autoscaler.target import LONGEST
 
 DEFAULT_WINDOW: Final = timedelta(seconds=60)
 MAX_LENGTH: Final = 65_536
-"""Characters of an expression. A long one is mostly text in quotes, which costs next to nothing."""
+"""Characters of an expression. A long one is mostly quoted text, which takes almost no time."""
 MAX_OPERATORS: Final = 1000
-"""Operators and opening brackets of an expression. So many take 2 MiB of a stack of 8 MiB."""
+"""Operators and opening brackets of an expression. This number takes 2 MiB of a stack of 8 MiB."""
 MAX_NESTING: Final = 100
-"""Brackets inside of each other."""
+"""Nested brackets."""
 MAX_EFFORT: Final = 2 * 10**7
 """The sum, over a file's expressions, of the square of the operators: 100 to 250 ns each."""
 
@@ -34,7 +34,7 @@ _TEXT: Final = re.compile(
     r"""(?P<quoted>"(?:\\[^\n]|[^"\\\n])*+"|'(?:\\[^\n]|[^'\\\n])*+'|`[^`]*+`)|(?P<comment>\#[^\n]*+)|["'`]"""
 )
 _WORD: Final = re.compile(r"[\w.]{0,64}", re.ASCII)
-"""A quoted text that may be a label. Others are masked: a regular expression takes long, and is not Go's."""
+"""A quoted text that may be a label. Others are masked, because regular expressions take long and differ from Go's."""
 _WRONG_ESCAPE: Final = re.compile(r"""(?:[^\\]|\\[abfnrtvxuU0-7"'\\])*+(?P<escape>\\.)""", re.DOTALL)
 _OPERATOR: Final = re.compile(r"[-+*/%^<>=!(\[]|\b(?:and|or|unless|atan2)\b", re.IGNORECASE)
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
@@ -44,13 +44,13 @@ _UNITLESS: Final = re.compile(
     r"(?P<number>nan|inf|0x[0-9a-f]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)(?![\w.])",
     re.IGNORECASE,
 )
-"""A number in the place of a duration. promql-parser takes it for seconds, and panics on a large one."""
+"""A number instead of a duration. promql-parser reads it as seconds, and panics if it is large."""
 _NOT_READ: Final = re.compile(
     r"invalid promql query|illegal regex .*|unknown function .*|bad number or duration syntax: [0-9]+_.*"
     r"|unexpected character (?:inside brackets|after '.'): '[^$]'",
     re.DOTALL,
 )
-"""What promql-parser says of an expression that may be the syntax of a newer Prometheus."""
+"""The messages of promql-parser for expressions that may have the syntax of a newer Prometheus."""
 _REMEDIES: Final = {
     "no expression": "write one",
     "unexpected identifier": "write the value in quotes",
@@ -59,10 +59,10 @@ _REMEDIES: Final = {
     "duration": "write one such as 30s, 5m or 1h30m",
 }
 _OWN_SYNTAX: Final = re.compile(r"\b(?:with|info)\s*\(", re.IGNORECASE)
-"""MetricsQL's templates and Prometheus 3's info(): promql-parser does not know their rules."""
+"""MetricsQL's templates and Prometheus 3's info(), whose rules promql-parser does not know."""
 _TOO_LONG: Final = "the expression has a range of more than 100 years; shorten it"
 _SHOWN: Final = 200
-"""Characters of what promql-parser says, which may quote the expression."""
+"""Characters of promql-parser's message, which may quote the expression."""
 
 ast.register_extra_functions(  # promql-parser knows only its name in Prometheus 3, double_exponential_smoothing
     [
@@ -75,19 +75,19 @@ ast.register_extra_functions(  # promql-parser knows only its name in Prometheus
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A checked expression that comes back as a vector or a scalar."""
+    """A checked expression that gives a vector or a scalar."""
 
     text: str
     window: timedelta = DEFAULT_WINDOW
     """The longest range in it; 60 s without one."""
     plain: bool = False
-    """Whether it is one selector and nothing else, so that `timestamp()` of it tells its samples' age."""
+    """Whether it is only a selector, so that its `timestamp()` is the time of its samples."""
     scalar: bool = False
-    """Whether it comes back as one number without labels."""
+    """Whether it gives one number without labels."""
     labels: frozenset[str] | None = None
-    """All that its samples may carry; None: any, as far as is known."""
+    """All labels that its samples can have; None: unknown."""
     unknown: str | None = None
-    """Why only Prometheus can say whether it is right, and what to do; None: it is right."""
+    """Why only Prometheus can check it, and the remedy; None: it is valid."""
 
 
 def parse(text: str) -> Expression:
@@ -97,10 +97,10 @@ def parse(text: str) -> Expression:
 
 @dataclass(slots=True)
 class Parser:
-    """Checks the expressions of one file, each once, and all of them in seconds."""
+    """Checks the expressions of one file, each once, within a limited time."""
 
     _known: dict[str, Expression | str] = field(default_factory=dict)
-    """Text -> the expression, or what is wrong with it."""
+    """Text -> the expression, or the error."""
     has_unknown: bool = False
     """Whether one of them has `unknown`."""
     _effort: int = 0
@@ -154,10 +154,7 @@ def _seconds(number: str) -> float:
 
 
 def _masked(text: str) -> str:
-    """The text with spaces for comments, and letters for what is quoted and no word. All else keeps its place.
-
-    Raises ValueError for quotes that do not end and for a wrong escape.
-    """
+    """Return the text with spaces for comments, and letters for quoted texts that are no words."""
 
     def mask(found: re.Match[str]) -> str:
         if found["comment"]:
@@ -174,7 +171,7 @@ def _masked(text: str) -> str:
 
 
 def _check_brackets(text: str, masked: str) -> None:
-    """Raises ValueError for a bracket that is not closed or not opened, and for too many inside of each other."""
+    """Raise ValueError for an unclosed or unopened bracket, and for too many nested ones."""
     still_open: list[re.Match[str]] = []
     for found in re.finditer(r"[()\[\]{}]", masked):
         if found[0] in _CLOSING:
@@ -188,7 +185,7 @@ def _check_brackets(text: str, masked: str) -> None:
 
 
 def _refused(text: str, masked: str, said: str) -> Expression:
-    """An expression that promql-parser refuses with the message `said`. Raises ValueError if it is an error."""
+    """Return an expression that promql-parser refuses with the message `said`. Raises ValueError for an error."""
     said = said if len(said) <= _SHOWN else f"{said[:_SHOWN]}…"
     name = re.search(r"'(.+?)'", said, re.DOTALL)
     near = near_function(name[1]) if name and said.startswith("unknown function") else None
@@ -202,7 +199,7 @@ def _refused(text: str, masked: str, said: str) -> Expression:
 
 
 def _wrong(text: str, start: int | None, said: str, remedy: str) -> ValueError:
-    """`start`: the place in `text`; None: not known."""
+    """Return the error. `start`: its place in `text`; None: unknown."""
     where = ""
     if start is not None:
         line, character = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
@@ -211,7 +208,7 @@ def _wrong(text: str, start: int | None, said: str, remedy: str) -> ValueError:
 
 
 def _expression(text: str, masked: str, root: Any, numbers: list[str]) -> Expression:
-    """What is known of a parsed expression. `numbers`: in the places of durations."""
+    """Return what is known of a parsed expression. `numbers`: those instead of durations."""
     result = root
     while isinstance(result, ast.ParenExpr):
         result = result.expr

@@ -1,4 +1,4 @@
-"""The functions and aggregations of PromQL, and the nearest to a misspelt one.
+"""The functions and aggregations of PromQL, and suggestions for misspelt ones.
 
 Source: prometheus.io/docs/prometheus/latest/querying/functions and operators, of Prometheus 3;
 docs.victoriametrics.com, MetricsQL.
@@ -27,21 +27,21 @@ FUNCTIONS: Final = frozenset(
         *("ts_of_min_over_time", "vector", "year"),
     }
 )
-"""Those that promql-parser knows."""
+"""The functions that promql-parser knows."""
 OTHERS: Final = frozenset(
     {
         *("max_of", "min_of", "ideriv", "quantiles", "quantiles_over_time", "rand", "sum2", "sum2_over_time"),
         *("tmax_over_time", "tmin_over_time", "tfirst_over_time", "tlast_over_time", "mad"),
     }
 )
-"""Those of newer servers and of VictoriaMetrics that are a letter away from one of these."""
+"""Functions of newer servers and of VictoriaMetrics that differ from one of these by one letter."""
 _PLAIN: Final = {name.replace("_", ""): name for name in sorted(FUNCTIONS)}
 _LONGEST: Final = max(map(len, _PLAIN)) + 1
 
 
 @lru_cache
 def near_function(word: str) -> str | None:
-    """The function that a word is a near miss of: one letter is wrong, or case or underscores. None: there is none."""
+    """Return the function that differs from a word by one letter, case or underscores; None: there is none."""
     plain = word.lower().replace("_", "")
     if word in FUNCTIONS | OTHERS or len(plain) > _LONGEST:
         return None
@@ -50,7 +50,7 @@ def near_function(word: str) -> str | None:
 
 
 def _is_one_away(word: str, name: str) -> bool:
-    """Whether a letter is added, left out, another, or swapped with the next."""
+    """Return whether one letter is added, omitted, replaced, or swapped with the next."""
     start = _equal_letters(word, name)
     end = _equal_letters(word[start:][::-1], name[start:][::-1])
     wrong, right = word[start : len(word) - end], name[start : len(name) - end]
@@ -58,5 +58,5 @@ def _is_one_away(word: str, name: str) -> bool:
 
 
 def _equal_letters(word: str, name: str) -> int:
-    """How many letters at the start of both are equal."""
+    """Return the number of equal letters at the start of both."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, name, strict=False)))

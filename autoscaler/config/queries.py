@@ -25,7 +25,7 @@ def _age_is_known(value: timedelta, info: ValidationInfo) -> timedelta:
 
 
 def _shared_expression(ref: str | None, info: ValidationInfo) -> Expression | None:
-    """The expression of the shared query `ref`; None if it is wrong, which is reported elsewhere."""
+    """Return the expression of the shared query `ref`; None if it is wrong, which is reported elsewhere."""
     shared: Any = scope_of(info)["queries"].get(ref or "")
     try:
         return scope_of(info)["expressions"].parse(shared["expr"])
@@ -42,14 +42,14 @@ class Reading(Section):
     expr: Expr | None = None
     """PromQL that gives a vector or a scalar."""
     prometheus: SourceName | None = Field(default=None, validate_default=True)
-    """Name of the source in `prometheus`. Default: `default`."""
+    """The name of the source in `prometheus`. Default: `default`."""
     instance_label: LabelName | None = None
-    """Label that names the instance.
+    """The label that names the instance.
 
-    Default: the first present of alloc_id, task_id, container_id, instance_id, instance.
+    Default: the first of alloc_id, task_id, container_id, instance_id and instance that a sample has.
     """
     window: PositiveDuration | None = None
-    """What a sample averages over. Default: the longest range in the expression, 60s without one."""
+    """The time that a sample averages over. Default: the longest range in the expression, else 60s."""
 
     @field_validator("prometheus")
     @classmethod
@@ -70,12 +70,12 @@ class SharedQuery(Reading):
 
 
 class Query(Reading):
-    """An expression (`expr`), or a shared one (`ref`) whose other keys may be replaced here."""
+    """An expression (`expr`), or a shared query (`ref`) whose other keys can be overridden."""
 
     ref: QueryName | None = None
-    """Name of a query in `queries`."""
+    """The name of a query in `queries`."""
     match: Mapping[LabelName, str] = Field(default_factory=dict)
-    """Only with `ref`: labels that a sample must have to be used here."""
+    """Only with `ref`: labels that a sample must have to be used."""
     max_age: MaxAge | None = None
     """The oldest sample that is used; only on a plain selector. Default: what Prometheus returns."""
 
@@ -100,7 +100,7 @@ class Query(Reading):
         return self
 
     def spec(self, shared: Mapping[str, SharedQuery]) -> model.Query:
-        """The frozen query: its own keys override those of the shared query."""
+        """Return the frozen query: its own keys override those of the shared query."""
         base = self if self.ref is None else shared[self.ref]
         expr = base.expr
         if expr is None:
@@ -130,7 +130,7 @@ class InstanceQuery(Query):
         return value
 
     def names_no_instance(self, shared: Mapping[str, SharedQuery]) -> str | None:
-        """Why no sample of it can belong to an instance, with what to do; None: some may."""
+        """Return why no sample of it can belong to an instance, and the remedy; None: some may."""
         base = self if self.ref is None else shared.get(self.ref)
         if base is None:  # that query is wrong
             return None

@@ -47,7 +47,7 @@ class Victims(Section):
         return query
 
     def spec(self, shared: Shared) -> model.VictimRule:
-        """The frozen rule."""
+        """Return the frozen rule."""
         return model.VictimRule(model.VictimOrder(self.select), self.query.spec(shared) if self.query else None)
 
 
@@ -72,7 +72,7 @@ class ScaleTargetRef(Section):
         return value
 
     def ref(self) -> model.TargetRef:
-        """The frozen name."""
+        """Return the frozen name."""
         return model.TargetRef(self.adapter, self.name, self.namespace, self.region)
 
 
@@ -107,7 +107,7 @@ class Autoscaler(Section):
         return maximum
 
     def spec(self, controller: Controller, options: model.ControllerOptions, shared: Shared) -> model.Autoscaler:
-        """The frozen autoscaler, with the controller's options."""
+        """Return the frozen autoscaler, with the controller's options."""
         victims = self.scale_target_ref.victims
         return model.Autoscaler(
             name=self.name,

@@ -14,7 +14,7 @@ _UTF16_OR_32: Final = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 
 
 def read(path: Path) -> str:
-    """The file's text, without a byte order mark. Raises ConfigError with one problem when there is none."""
+    """Return the file's text without a byte order mark. Raises ConfigError with one problem if it cannot be read."""
     raw = _read_bytes(path)
     if raw.startswith(_UTF16_OR_32) or b"\0" in raw[:4]:
         _refuse(path, "is not UTF-8 but UTF-16 or UTF-32; save it as UTF-8")
@@ -36,7 +36,7 @@ def _read_bytes(path: Path) -> bytes:
         if error.errno == errno.EFBIG:
             _refuse(path, f"is larger than {MAX_BYTES // 2**20} MiB; split it among several daemons")
         if error.errno == errno.EINVAL:
-            _refuse(path, "is not a regular file; name one, or hand a command's output over as <(…)")
+            _refuse(path, "is not a regular file; name one, or pass a command's output as <(…)")
         remedy = "check the path" if isinstance(error, FileNotFoundError) else "check its permissions and the path"
         _refuse(path, f"cannot be read: {error.strerror or error}; {remedy}")
     except ValueError:  # a NUL in the name

@@ -78,9 +78,7 @@ def test_a_named_pipe_is_refused(tmp_path: Path) -> None:
     """A reload would wait until a process writes to it."""
     pipe = tmp_path / "autoscaler.yaml"
     os.mkfifo(pipe)
-    assert problem_of(pipe).message == (
-        "the file is not a regular file; name one, or hand a command's output over as <(…)"
-    )
+    assert problem_of(pipe).message == ("the file is not a regular file; name one, or pass a command's output as <(…)")
 
 
 @pytest.mark.slow

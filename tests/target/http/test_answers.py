@@ -41,30 +41,20 @@ def failure(session: Session, script: Script) -> HttpError:
     return caught.value
 
 
-def endless_body(wire: Wire) -> None:
-    wire.read()
-    wire.send(b"HTTP/1.1 200 OK\r\n\r\n")
-    wire.repeat(b" " * 2**18, every_seconds=0)
+def endless(begin: bytes, again: bytes) -> Script:
+    """Return a script that answers with `begin`, then with `again` without end."""
+
+    def script(wire: Wire) -> None:
+        wire.read()
+        wire.send(begin)
+        wire.repeat(again, every_seconds=0)
+
+    return script
 
 
-def endless_chunks(wire: Wire) -> None:
-    wire.read()
-    wire.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-    wire.repeat(b"10000\r\n" + b" " * 2**16 + b"\r\n", every_seconds=0)
-
-
-def endless_interim_answers(wire: Wire) -> None:
-    wire.read()
-    wire.repeat(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, every_seconds=0)
-
-
-def endless_gzip_of_nothing(wire: Wire) -> None:
-    """Return endless gzip: an empty stored block of five bytes for each 64 KiB."""
-    wire.read()
-    wire.send(b"HTTP/1.1 200 OK\r\n" + GZIP + b"\r\n" + gzip.compress(b"")[:10])
-    wire.repeat(b"\0\0\0\xff\xff" * 10_000, every_seconds=0)
-
-
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+ENDLESS_BODY = endless(OK + b"\r\n", b" " * 2**18)
 GZIP = b"Content-Encoding: gzip\r\n"
 BOMB = gzip.compress(b" " * 2**26)
 
@@ -72,13 +62,13 @@ BOMB = gzip.compress(b" " * 2**26)
 @pytest.mark.parametrize(
     "script",
     [
-        endless_body,
-        endless_chunks,
+        ENDLESS_BODY,
+        endless(CHUNKED, b"10000\r\n" + b" " * 2**16 + b"\r\n"),
         answering(b" " * (LARGEST + 1)),
         answering(BOMB, GZIP),
         answering(gzip.compress(b" " * LARGEST) + gzip.compress(b" "), GZIP),
         answering(BOMB, GZIP, "500 Internal Server Error"),
-        endless_gzip_of_nothing,
+        endless(OK + GZIP + b"\r\n" + gzip.compress(b"")[:10], b"\0\0\0\xff\xff" * 10_000),  # empty stored blocks
     ],
     ids=["endless", "endless chunks", "one byte more", "bomb", "bomb of several parts", "error", "gzip of nothing"],
 )
@@ -108,7 +98,7 @@ def test_an_answer_of_exactly_the_bound_is_read(session: Session, packed: bool) 
 
 def test_the_error_of_a_large_answer_keeps_none_of_it(session: Session) -> None:
     """Results and logs keep an error, and its traceback keeps the frames' data."""
-    error: BaseException | None = failure(session, endless_body)
+    error: BaseException | None = failure(session, ENDLESS_BODY)
     held = 0
     while error is not None:
         for frame, _ in traceback.walk_tb(error.__traceback__):
@@ -122,13 +112,13 @@ def test_the_error_of_a_large_answer_keeps_none_of_it(session: Session) -> None:
     [
         (b"", "closed the connection without an answer"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}", "its answer was cut short"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{}", "its answer was cut short"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n{}", "its answer"),
+        (CHUNKED + b"10\r\n{}", "its answer was cut short"),
+        (CHUNKED + b"xyz\r\n{}", "its answer"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "its answer is not HTTP (BadStatusLine)"),
         (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n", "its answer is not HTTP (HTTPException)"),
         (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 2**17 + b"\r\n\r\n", "its answer is not HTTP (LineTooLong)"),
-        (b"HTTP/1.1 200 OK\r\n" + GZIP + b"\r\nno gzip at all", "its answer cannot be unpacked: it is not gzip"),
-        (b"HTTP/1.1 200 OK\r\n" + GZIP + b"\r\n" + BOMB[:60], "its answer was cut short"),
+        (OK + GZIP + b"\r\nno gzip at all", "its answer cannot be unpacked: it is not gzip"),
+        (OK + GZIP + b"\r\n" + BOMB[:60], "its answer was cut short"),
         (
             b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\nx",
             "its answer is encoded as 'br'; only gzip can be unpacked",
@@ -138,7 +128,7 @@ def test_the_error_of_a_large_answer_keeps_none_of_it(session: Session) -> None:
             "its answer is encoded as 'deflate'; only gzip can be unpacked",
         ),
         (
-            b"HTTP/1.1 200 OK\r\n" + GZIP + b"\r\n" + gzip.compress(b"") * 10_000,
+            OK + GZIP + b"\r\n" + gzip.compress(b"") * 10_000,
             "its answer is packed in more than 1000 parts",
         ),
         (b"HTTP/1.1 200 OK\r\n" + b"X: %b\r\n" % (b"y" * 2**15) * 90, "its headers are larger than 1 MiB"),
@@ -154,14 +144,14 @@ def test_an_incomplete_answer_is_an_error(session: Session, content: bytes, said
 
 def test_endless_interim_answers_are_an_error(session: Session) -> None:
     """Each is discarded, and the answer never comes: a core would be busy until the deadline."""
-    error = failure(session, endless_interim_answers)
+    error = failure(session, endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000))
     assert type(error) is Interrupted
     assert str(error) == "its headers are larger than 1 MiB"
 
 
 def test_trailers_of_a_chunked_answer_are_ignored(session: Session) -> None:
     """They are part of HTTP, and the daemon reads none."""
-    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n" + b"X-T: 1\r\n" * 5000 + b"\r\n"
+    chunked = CHUNKED + b"2\r\n{}\r\n0\r\n" + b"X-T: 1\r\n" * 5000 + b"\r\n"
     with scripted(raw(chunked)) as server:
         assert session.get(server.url, timeout=10).text == "{}"
 

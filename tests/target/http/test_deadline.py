@@ -20,59 +20,15 @@ LATE_SECONDS = 5.0
 """Tolerance of the deadline on a busy machine; the scripts last much longer."""
 
 
-def trickled_status_line(wire: Wire) -> None:
-    wire.read()
-    wire.send(b"HTTP/1.1 200 O")
-    wire.repeat(b"K")
+def trickled(begin: bytes, again: bytes) -> Script:
+    """Return a script that answers with `begin`, then with `again` without end."""
 
+    def script(wire: Wire) -> None:
+        wire.read()
+        wire.send(begin)
+        wire.repeat(again)
 
-def trickled_headers(wire: Wire) -> None:
-    wire.read()
-    wire.send(b"HTTP/1.1 200 OK\r\nX-Endless: ")
-    wire.repeat(b"a")
-
-
-def endless_interim_answers(wire: Wire) -> None:
-    wire.read()
-    wire.repeat(b"HTTP/1.1 100 Continue\r\n\r\n")
-
-
-def trickled_body(wire: Wire) -> None:
-    wire.read()
-    wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
-    wire.repeat(b" ")
-
-
-def trickled_body_without_length(wire: Wire) -> None:
-    wire.read()
-    wire.send(b"HTTP/1.1 200 OK\r\n\r\n")
-    wire.repeat(b" ")
-
-
-def trickled_chunks(wire: Wire) -> None:
-    wire.read()
-    wire.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-    wire.repeat(b"1\r\n \r\n")
-
-
-def trickled_chunk_size(wire: Wire) -> None:
-    wire.read()
-    wire.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;")
-    wire.repeat(b"x")
-
-
-def trickled_trailers(wire: Wire) -> None:
-    wire.read()
-    wire.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
-    wire.repeat(b"X-Trailer: 1\r\n")
-
-
-def trickled_gzip(wire: Wire) -> None:
-    wire.read()
-    wire.send(
-        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1000000\r\n\r\n\x1f\x8b\x08\x08" + b"\0" * 6
-    )
-    wire.repeat(b"n")
+    return script
 
 
 def silence(wire: Wire) -> None:
@@ -81,23 +37,26 @@ def silence(wire: Wire) -> None:
 
 def half_of_an_answer(wire: Wire) -> None:
     wire.read()
-    wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}")
+    wire.send(OK + b"Content-Length: 100\r\n\r\n{}")
     wire.hang()
 
 
-SCRIPTS = [
-    trickled_status_line,
-    trickled_headers,
-    endless_interim_answers,
-    trickled_body,
-    trickled_body_without_length,
-    trickled_chunks,
-    trickled_chunk_size,
-    trickled_trailers,
-    trickled_gzip,
-    silence,
-    half_of_an_answer,
-]
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+LONG = b"Content-Length: 1000000\r\n\r\n"
+SCRIPTS = {
+    "status line": trickled(b"HTTP/1.1 200 O", b"K"),
+    "headers": trickled(OK + b"X-Endless: ", b"a"),
+    "interim answers": trickled(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "body": trickled(OK + LONG, b" "),
+    "body without length": trickled(OK + b"\r\n", b" "),
+    "chunks": trickled(CHUNKED, b"1\r\n \r\n"),
+    "chunk size": trickled(CHUNKED + b"1;", b"x"),
+    "trailers": trickled(CHUNKED + b"0\r\n", b"X-Trailer: 1\r\n"),
+    "gzip": trickled(OK + b"Content-Encoding: gzip\r\n" + LONG + b"\x1f\x8b\x08\x08" + b"\0" * 6, b"n"),
+    "silence": silence,
+    "half of an answer": half_of_an_answer,
+}
 
 
 @pytest.fixture(scope="module")
@@ -120,43 +79,35 @@ def late(session: Session, url: str, **request: bytes) -> None:
     assert time.monotonic() - began < SECONDS + LATE_SECONDS
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_an_answer_that_never_ends_is_left_and_its_connection_closed(session: Session, script: Script) -> None:
-    """Each byte resets a time-out for one wait; a thread and a socket would be lost each cycle."""
-    with scripted(script) as server:
-        late(session, server.url)
+@pytest.mark.parametrize("encrypted", [False, True])
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
+def test_an_endless_answer_ends_at_the_deadline_and_its_connection_is_closed(
+    authority: Authority, server_tls: ssl.SSLContext, script: Script, encrypted: bool
+) -> None:
+    """Each byte resets a time-out for one wait. Python's TLS waits in other places than its sockets."""
+    with scripted(script, server_tls if encrypted else None) as server, Session(Tls(authority.ca)) as session:
+        late(session, server.url.replace("http:", "https:" if encrypted else "http:"))
         assert server.client_left()
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_the_same_holds_behind_tls(script: Script, authority: Authority, server_tls: ssl.SSLContext) -> None:
-    """Python's TLS waits in other places than its sockets."""
-    with scripted(script, server_tls) as server, Session(Tls(authority.ca)) as session:
-        late(session, server.url.replace("http:", "https:"))
-        assert server.client_left()
+def trickled_handshake(wire: Wire) -> None:
+    """Announce a record of 16 KiB and send it byte by byte."""
+    wire.send(b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc")
+    wire.repeat(b"\x00")
 
 
-def test_a_tls_handshake_that_never_begins_is_left(authority: Authority) -> None:
+@pytest.mark.parametrize("script", [silence, trickled_handshake])
+def test_a_tls_handshake_ends_at_the_deadline(authority: Authority, script: Script) -> None:
     """A port forward whose other end is gone accepts and sends nothing."""
-    with scripted(silence) as server, Session(Tls(authority.ca)) as session:
-        late(session, server.url.replace("http:", "https:"))
-        assert server.client_left()
-
-
-def test_a_tls_handshake_that_trickles_is_left(authority: Authority) -> None:
-    """A record of 16 KiB is announced and arrives byte by byte."""
-
-    def trickle(wire: Wire) -> None:
-        wire.send(b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc")
-        wire.repeat(b"\x00")
-
-    with scripted(trickle) as server, Session(Tls(authority.ca)) as session:
+    with scripted(script) as server, Session(Tls(authority.ca)) as session:
         late(session, server.url.replace("http:", "https:"))
         assert server.client_left()
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_a_peer_that_does_not_read_is_left(authority: Authority, server_tls: ssl.SSLContext, encrypted: bool) -> None:
+def test_a_send_to_a_peer_that_does_not_read_ends_at_the_deadline(
+    authority: Authority, server_tls: ssl.SSLContext, encrypted: bool
+) -> None:
     """A send waits for the peer once its buffers are full."""
 
     def sip(wire: Wire) -> None:
