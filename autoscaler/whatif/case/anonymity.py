@@ -17,7 +17,7 @@ from autoscaler.decide.connection_limits import limit_as_recorded
 from autoscaler.errors import AutoscalerError
 from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, Override, Pause, Steering
 from autoscaler.whatif.past.past import Cycle
-from autoscaler.whatif.replay.own import repeated, same_decision
+from autoscaler.whatif.replay.repetition import repeated, same_decision
 
 _T = TypeVar("_T")
 _KEPT: Final = frozenset({"", "cpu", "memory"})

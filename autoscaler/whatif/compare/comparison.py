@@ -1,6 +1,5 @@
 """Reads the past of one autoscaler once, and runs every candidate through it."""
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,8 +11,8 @@ from autoscaler.whatif.past.watch import Watch
 from autoscaler.whatif.replay.course import AS_IT_WAS, Course
 from autoscaler.whatif.replay.demand import Demand, DemandRecorder
 from autoscaler.whatif.replay.instance_times import NONE_SEEN, InstanceTime, Terminations
-from autoscaler.whatif.replay.own import Repetition
 from autoscaler.whatif.replay.reaction import Reactions
+from autoscaler.whatif.replay.repetition import Repetition
 from autoscaler.whatif.replay.replay import Candidate, Load, Replay
 
 
@@ -81,12 +80,11 @@ def compare(
     """Run candidates through a past, and decide recorded cycles again.
 
     `watch` is called with each cycle before it is replayed. `termination`: how long an instance takes to end; None: as
-    the past shows. A past without recorded decisions needs at least one candidate. Raises what the past raises.
+    the past shows. Raises what the past raises.
     """
     courses = [Course(AS_IT_WAS), *[Course.of(each) for each in candidates]]
     found = Comparison(past.name, since, until, candidates, courses)
     own, recorder = courses[0], Repetition()
-    sizes = Replay(_in_every_cycle(candidates[0])) if candidates else None
     replays = [Replay(each) for each in candidates]
     demand, terminations = DemandRecorder(candidates[0].scaler if candidates else None), Terminations()
     reactions = [Reactions(each.scaler) for each in candidates[:1] if each.load is Load.CONSERVED]
@@ -101,10 +99,10 @@ def compare(
         for each in reactions:
             each.see(cycle)
         repeated = recorder.step(cycle)
-        if repeated is not None and (repeated.decision.shadow is None or sizes is None):
+        if repeated is not None and (repeated.decision.shadow is None or not candidates):
             own.add(repeated)
-        elif sizes is not None and (seen := sizes.step(cycle)) is not None:
-            own.add_seen(seen)  # the decision is unknown, or only a shadow followed it
+        else:
+            own.add_seen(cycle)  # the decision is unknown, or only a shadow followed it
         steps = [replay.step(cycle) for replay in replays]
         if len(steps) > 1:
             divergences.add(steps[0], steps[1])
@@ -123,8 +121,3 @@ def compare(
     if isinstance(past, InferredPast):
         found.agreement = past.agreement()
     return found
-
-
-def _in_every_cycle(candidate: Candidate) -> Candidate:
-    scaler = dataclasses.replace(candidate.scaler, sync_period=timedelta(0))
-    return Candidate(AS_IT_WAS, scaler, Load.RECORDED)

@@ -13,8 +13,9 @@ from typing import Final
 from msgspec import Struct
 
 from autoscaler.foresee.shadow_comparison import GAP
-from autoscaler.model import Autoscaler, ConditionType, Decision, Proposed, Written
-from autoscaler.whatif.past.past import Replayed
+from autoscaler.model import Autoscaler, ConditionType, Decision, Proposed, TargetState, Written
+from autoscaler.whatif.past.past import Cycle, Replayed
+from autoscaler.whatif.replay.demand import maximum_of
 from autoscaler.whatif.replay.instance_times import InstanceTime, TimeSource
 from autoscaler.whatif.replay.replay import Candidate
 
@@ -93,13 +94,16 @@ class Course:
                 del self.explainable[1::2]
                 self._every *= 2
 
-    def add_seen(self, replayed: Replayed) -> None:
+    def add_seen(self, cycle: Cycle) -> None:
         """Add a cycle of which only the size is known, not the decision."""
-        size, before = size_of(replayed.decision), self.size[-1] if self.size else UNKNOWN
-        self._add(replayed)
-        self._expected = _known(size)
-        if size is not None and before not in (size, UNKNOWN):
-            self.changes.append(Change(replayed.cycle.at, before, size, "", _SEEN))
+        state, before = cycle.observation.target, self.size[-1] if self.size else UNKNOWN
+        size, ready, maximum = UNKNOWN, UNKNOWN, UNKNOWN
+        if isinstance(state, TargetState):
+            size, ready, maximum = state.replicas, _known(state.ready), maximum_of(cycle, state)
+        self._add_numbers(cycle.at, size, ready, maximum)
+        self._expected, self.scaler = size, cycle.scaler
+        if UNKNOWN not in (size, before) and size != before:
+            self.changes.append(Change(cycle.at, before, size, "", _SEEN))
 
     def _add_outside_change(self, replayed: Replayed) -> None:
         """Add a change that something else made since the last cycle."""
@@ -120,10 +124,13 @@ class Course:
             configured = TimeSource.CONFIGURATION if self.given is None else TimeSource.GIVEN
             source = TimeSource.INSTANCES if shadow.learnt else configured
             self.start_up = InstanceTime(shadow.start_up, source)
-        self.at.append(made.now.timestamp())
-        self.size.append(_known(size_of(made)))
-        self.ready.append(_known(_ready_of(made)))
-        self.maximum.append(_known(made.maximum))
+        self._add_numbers(made.now, _known(size_of(made)), _known(_ready_of(made)), _known(made.maximum))
+
+    def _add_numbers(self, at: datetime, size: int, ready: int, maximum: int) -> None:
+        self.at.append(at.timestamp())
+        self.size.append(size)
+        self.ready.append(ready)
+        self.maximum.append(maximum)
 
     def _add_change(self, made: Decision) -> None:
         change, outcome = made.change, made.outcome

@@ -171,11 +171,15 @@ def _is_saturated(reference: Autoscaler, cycle: Cycle, needed: float) -> bool:
 
 def is_at_maximum(cycle: Cycle, state: TargetState) -> bool:
     """Whether the target was at its upper bound."""
-    maximum = None if cycle.decision is None else cycle.decision.maximum
-    if maximum is None:
-        own, limit = cycle.scaler.max_replicas, state.limits.maximum
-        maximum = own if limit is None else min(own, limit)
-    return state.replicas >= maximum
+    return state.replicas >= maximum_of(cycle, state)
+
+
+def maximum_of(cycle: Cycle, state: TargetState) -> int:
+    """The upper bound in force in a cycle."""
+    if cycle.decision is not None and cycle.decision.maximum is not None:
+        return cycle.decision.maximum
+    own, limit = cycle.scaler.max_replicas, state.limits.maximum
+    return own if limit is None else min(own, limit)
 
 
 def demand_over(reference: Autoscaler | None, cycles: Iterable[Cycle]) -> Demand:

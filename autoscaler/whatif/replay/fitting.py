@@ -1,22 +1,13 @@
 """Finds the readings of a candidate among those that were recorded for another configuration."""
 
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
 from autoscaler.errors import MetricError
-from autoscaler.model import Autoscaler, MetricSpec, Observation, Reading, TargetType
+from autoscaler.model import Autoscaler, MetricSpec, Observation, Query, Reading, TargetType
 from autoscaler.whatif.past.past import Cycle
-
-
-class _Places(NamedTuple):
-    """For each metric of the candidate the place of its reading among those of `recorded`; None if there is none."""
-
-    recorded: Autoscaler
-    as_they_are: bool
-    """Whether both have the same metrics in the same order."""
-    readings: tuple[int | None, ...]
-    fallbacks: tuple[int | None, ...]
 
 
 class Fitting:
@@ -28,81 +19,69 @@ class Fitting:
 
     def __init__(self, candidate: Autoscaler) -> None:
         self._candidate: Final = candidate
-        self._places: _Places | None = None
-        """For the last configuration: it rarely changes."""
+        self._recorded: Autoscaler | None = None
+        """The last configuration, which rarely changes; below is what is known of it."""
+        self._same_metrics = False
+        """Whether both have the same metrics in the same order."""
+        self._readings: Sequence[int | None] = ()
+        """For each metric of the candidate the place of its reading among the recorded ones; None if there is none."""
+        self._fallbacks: Sequence[int | None] = ()
+        """The same for the queries of fallbacks."""
 
     def missing(self, recorded: Autoscaler) -> tuple[MetricSpec, ...]:
         """The metrics of the candidate without a reading among those of `recorded`."""
-        places = self._places_in(recorded).readings
-        return tuple([spec for spec, place in zip(self._candidate.metrics, places, strict=True) if place is None])
+        self._find_places(recorded)
+        return tuple(
+            [spec for spec, place in zip(self._candidate.metrics, self._readings, strict=True) if place is None]
+        )
 
     def fit(self, cycle: Cycle) -> Observation:
         """Return the observation as the candidate would have had it; a metric that was not queried has an error."""
-        recorded, observed = cycle.scaler, cycle.observation
-        places, candidate = self._places_in(recorded), self._candidate
-        same_victims = candidate.victims == recorded.victims or not observed.victims
-        if places.as_they_are:
-            return observed if same_victims else replace(observed, victims=())
-        fallbacks = list[Reading | MetricError | None]()
-        for spec, place in zip(candidate.metrics, places.fallbacks, strict=True):
-            if spec.fallback is None or spec.fallback.query is None:
-                fallbacks.append(None)
-            elif place is None:
-                fallbacks.append(_not_queried(spec.fallback.query.expr))
-            else:
-                fallbacks.append(observed.fallbacks[place])
-        return replace(
-            observed,
-            readings=tuple(
-                [
-                    _not_queried(spec.query.expr) if place is None else observed.readings[place]
-                    for spec, place in zip(candidate.metrics, places.readings, strict=True)
-                ]
-            ),
-            victims=observed.victims if same_victims else (),
-            fallbacks=() if all(each is None for each in fallbacks) else tuple(fallbacks),
-        )
+        candidate, observed = self._candidate, cycle.observation
+        self._find_places(cycle.scaler)
+        if candidate.victims != cycle.scaler.victims and observed.victims:
+            observed = replace(observed, victims=())
+        if self._same_metrics:
+            return observed
+        readings = [
+            _not_queried(spec.query) if place is None else observed.readings[place]
+            for spec, place in zip(candidate.metrics, self._readings, strict=True)
+        ]
+        fallbacks: list[Reading | MetricError | None] = [
+            None if query is None else _not_queried(query) if place is None else observed.fallbacks[place]
+            for query, place in zip(map(_fallback_query, candidate.metrics), self._fallbacks, strict=True)
+        ]
+        has_fallback = any(each is not None for each in fallbacks)
+        return replace(observed, readings=tuple(readings), fallbacks=tuple(fallbacks) if has_fallback else ())
 
-    def _places_in(self, recorded: Autoscaler) -> _Places:
-        known = self._places
-        if known is None or known.recorded is not recorded:
-            mine = self._candidate.metrics
-            known = self._places = _Places(
-                recorded,
-                mine == recorded.metrics,
-                tuple([_place(spec, recorded) for spec in mine]),
-                tuple([_fallback_place(spec, recorded) for spec in mine]),
-            )
-        return known
+    def _find_places(self, recorded: Autoscaler) -> None:
+        if self._recorded is recorded:
+            return
+        mine, theirs = self._candidate.metrics, recorded.metrics
+        self._recorded, self._same_metrics = recorded, mine == theirs
+        self._readings = [
+            next((place for place, known in enumerate(theirs) if _same_reading(spec, known)), None) for spec in mine
+        ]
+        self._fallbacks = [
+            next((place for place, known in enumerate(theirs) if _same_fallback(spec, known)), None) for spec in mine
+        ]
 
 
-def _not_queried(expr: str) -> MetricError:
-    return MetricError(f"{expr}: the daemon did not send this query at that time")
+def _not_queried(query: Query) -> MetricError:
+    return MetricError(f"{query.expr}: the daemon did not send this query at that time")
 
 
-def _place(spec: MetricSpec, recorded: Autoscaler) -> int | None:
-    return next((place for place, known in enumerate(recorded.metrics) if _same_reading(spec, known)), None)
-
-
-def _same_reading(spec: MetricSpec, known: MetricSpec) -> bool:
-    if _read(spec) != _read(known):
+def _same_reading(one: MetricSpec, other: MetricSpec) -> bool:
+    if any(getattr(one, name) != getattr(other, name) for name in ("type", "query", "container", "container_label")):
         return False
-    if spec.target.type is not TargetType.UTILIZATION:  # it needs no capacities
+    if one.target.type is not TargetType.UTILIZATION:  # it needs no capacities
         return True
-    return known.target.type is TargetType.UTILIZATION and spec.request == known.request
+    return other.target.type is TargetType.UTILIZATION and one.request == other.request
 
 
-def _read(spec: MetricSpec) -> tuple[object, ...]:
-    return spec.type, spec.query, spec.container, spec.container_label
+def _same_fallback(one: MetricSpec, other: MetricSpec) -> bool:
+    return one.type is other.type and _fallback_query(one) == _fallback_query(other)
 
 
-def _fallback_place(spec: MetricSpec, recorded: Autoscaler) -> int | None:
-    query = None if spec.fallback is None else spec.fallback.query
-    if query is None:
-        return None
-    same = (
-        place
-        for place, known in enumerate(recorded.metrics)
-        if known.fallback is not None and known.fallback.query == query and known.type is spec.type
-    )
-    return next(same, None)
+def _fallback_query(spec: MetricSpec) -> Query | None:
+    return None if spec.fallback is None else spec.fallback.query

@@ -27,7 +27,7 @@ from autoscaler.whatif.case.reading import CasePast
 from autoscaler.whatif.case.wire import MOST_LINE_BYTES, CaseError
 from autoscaler.whatif.case.writing import write_case
 from autoscaler.whatif.past.past import Cycle, FindingKind
-from autoscaler.whatif.replay.own import repeat
+from autoscaler.whatif.replay.repetition import repeat
 from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, state, value
 from tests.replaced import replace
 from tests.whatif.pasts import Life, compared

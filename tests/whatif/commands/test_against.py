@@ -81,13 +81,6 @@ def test_an_autoscaler_of_one_configuration_is_replayed_alone(world: Waves) -> N
     assert "Where they differ" not in said.out
 
 
-def test_an_invalid_file_is_shown_with_its_errors(world: Waves) -> None:
-    wrong = world.edited("maxReplicas: 20", "maxReplicas: 0", "wrong.yaml")
-    said = world.run("replay", "web", "--candidate", str(world.file), "--against", wrong)
-    assert (said.code, said.out) == (1, "")
-    assert "autoscalers[0].maxReplicas" in said.err
-
-
 def test_diff_replays_an_autoscaler_whose_sizes_could_differ(world: Waves, quick: str) -> None:
     said = world.run("diff", quick, "--against", str(world.file))
     assert said.code == 0

@@ -109,12 +109,6 @@ def test_an_unknown_name_is_an_error_with_a_suggestion(offline: Scene, tmp_path:
     assert (said.code, said.err) == (1, "there is no autoscaler 'wbe'; did you mean web?\n")
 
 
-def test_an_existing_file_is_not_overwritten(offline: Scene, tmp_path: Path) -> None:
-    file = exported(offline, tmp_path)
-    said = offline.run("export", "web", "--output-file", str(file))
-    assert (said.code, said.err) == (1, f"{file} already exists; name another file\n")
-
-
 def test_a_time_without_cycles_writes_no_file(offline: Scene, tmp_path: Path) -> None:
     said = offline.run("export", "web", "--output-file", str(tmp_path / "case"), "--since", "48h", "--until", "24h")
     assert said.code == 1

@@ -206,12 +206,6 @@ def test_a_candidate_without_a_cycle_for_long_has_no_size() -> None:
     assert measures(course([2, 2], times=[0, 15]), curve([2] * 20)).covered_seconds == 15 * 4
 
 
-def test_after_a_clock_is_set_back_no_time_counts_twice() -> None:
-    times = [0, 30, 15, 45]
-
-    assert measures(course([2, 2, 9, 2], times), curve([2, 2, 2, 2], times)).covered_seconds == 60
-
-
 def test_a_part_of_the_time_is_measured_alone() -> None:
     """`tune` searches in one part and tests in another."""
     demand = curve([2, 2, 4, 4])

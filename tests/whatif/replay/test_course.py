@@ -9,7 +9,7 @@ from autoscaler.decide.shadow import without_shadow
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Behavior
 from autoscaler.whatif.replay.course import MOST_EXPLAINABLE, UNKNOWN, Course, course_of
-from autoscaler.whatif.replay.own import repeat
+from autoscaler.whatif.replay.repetition import repeat
 from autoscaler.whatif.replay.replay import Candidate, Load, replay
 from tests.decide.build import NOW
 from tests.replaced import replace

@@ -21,7 +21,7 @@ from autoscaler.model import (
     later,
 )
 from autoscaler.whatif.past.past import Cycle, FindingKind
-from autoscaler.whatif.replay.own import Repetition
+from autoscaler.whatif.replay.repetition import Repetition
 from tests.decide.build import NOW
 from tests.replaced import replace
 from tests.whatif.pasts import Life
