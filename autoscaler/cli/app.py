@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "explain": "Explain a decision: why the size did or did not change.",
     "events": "List events; equal ones are counted.",
     "history": "Show sizes and metrics over time.",
+    "schedule": "Show when schedules will change the bounds.",
     "replay": "Try a configuration over the past.",
     "diff": "Show what another configuration would change.",
     "tune": "Search the values that would have cost least.",

@@ -50,6 +50,7 @@ def _refuse_what_does_not_load(document: YamlDocument, adapters: set[str]) -> No
         "prometheus": frozenset({DEFAULT_SOURCE}),
         "queries": {},
         "expressions": Parser(),
+        "schedules": {},
         "adapters": dict.fromkeys(adapters),
     }
     try:

@@ -1,6 +1,6 @@
 """Reads each source, query and autoscaler of a file by itself, so that a wrong one hides no warning of the others."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, TypeVar
@@ -11,6 +11,7 @@ from autoscaler.config.document import Loc
 from autoscaler.config.fields import Scope, Text
 from autoscaler.config.problems import Problems
 from autoscaler.config.queries import SharedQuery
+from autoscaler.config.schedules import ScheduleEntry, Schedules
 from autoscaler.config.sections import DEFAULT_SOURCES, Autoscaler, File
 from autoscaler.config.settings import PrometheusSource
 
@@ -18,10 +19,11 @@ _SectionT = TypeVar("_SectionT")
 
 
 class Frame(File):
-    """The whole file. The values of the three sections are not checked."""
+    """The whole file. The values of the four sections are not checked."""
 
     prometheus: Annotated[Mapping[Text, Any], Field(min_length=1)] = DEFAULT_SOURCES
     queries: Mapping[Text, Any] = Field(default_factory=dict)
+    schedules: Mapping[Text, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(default_factory=dict)
     autoscalers: tuple[Any, ...]
 
 
@@ -33,6 +35,8 @@ class Entries:
     queries: Mapping[str, SharedQuery]
     autoscalers: Mapping[int, Autoscaler]
     """By index in the file."""
+    schedules: Schedules
+    """With the entries that are right."""
 
 
 def read_entries(value: Mapping[str, Any], scope: Scope, problems: Problems) -> Entries:
@@ -47,7 +51,16 @@ def read_entries(value: Mapping[str, Any], scope: Scope, problems: Problems) -> 
         return {name: entry for name, entry in found.items() if entry is not None}
 
     sources = read("prometheus", PrometheusSource) if value.get("prometheus") is not None else DEFAULT_SOURCES
-    return Entries(sources, read("queries", SharedQuery), read("autoscalers", Autoscaler))
+    schedules: dict[str, Sequence[ScheduleEntry]] = {}
+    section = value.get("schedules")
+    for name, entries in section.items() if isinstance(section, dict) else ():
+        if isinstance(entries, list):
+            found = [
+                validated(ScheduleEntry, each, ("schedules", name, place), scope, problems)
+                for place, each in enumerate(entries)
+            ]
+            schedules[name] = [each for each in found if each is not None]
+    return Entries(sources, read("queries", SharedQuery), read("autoscalers", Autoscaler), schedules)
 
 
 @cache

@@ -44,6 +44,8 @@ class Scope(TypedDict):
     """The parser of this file's expressions."""
     adapters: Mapping[str, AdapterType | None]
     """None: the type is wrong, which is reported elsewhere."""
+    schedules: Mapping[str, Any]
+    """The plain values of the shared schedules."""
 
 
 def scope_of(info: ValidationInfo) -> Scope:
@@ -168,7 +170,7 @@ Expr: TypeAlias = Annotated[promql.Expression, PlainValidator(_expression), With
 
 
 def _reference(
-    section: Literal["prometheus", "queries", "adapters"], noun: str
+    section: Literal["prometheus", "queries", "adapters", "schedules"], noun: str
 ) -> Callable[[str, ValidationInfo], str]:
     def check(name: str, info: ValidationInfo) -> str:
         known = scope_of(info)[section]
@@ -181,4 +183,5 @@ def _reference(
 
 SourceName: TypeAlias = Annotated[str, AfterValidator(_reference("prometheus", "source"))]
 QueryName: TypeAlias = Annotated[str, AfterValidator(_reference("queries", "query"))]
+ScheduleName: TypeAlias = Annotated[str, AfterValidator(_reference("schedules", "schedule"))]
 AdapterName: TypeAlias = Annotated[str, AfterValidator(_reference("adapters", "connection"))]

@@ -14,14 +14,16 @@ from autoscaler.config.fields import Scope, suggest
 from autoscaler.config.problems import Problems
 from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE
-from autoscaler.config.rules import check_autoscalers, check_sharing
+from autoscaler.config.rules import check_autoscalers, check_bounds, check_sharing
 from autoscaler.config.settings import Settings
 from autoscaler.config.source import read
 from autoscaler.config.warnings import (
     absent_files,
     aggregated,
     beyond_total,
+    doubtful_days,
     never_on,
+    overlaps,
     unknown_expressions,
     unshared_files,
 )
@@ -80,10 +82,12 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         "queries": _mapping(value, "queries"),
         "expressions": Parser(),
         "adapters": connections.types,
+        "schedules": _mapping(value, "schedules"),
     }
     entries = read_entries(value, scope, problems)
     file = validated(Frame, value, (), scope, problems)
     check_autoscalers(value.get("autoscalers"), connections, document, problems)
+    check_bounds(entries, problems)
     if file is not None:
         check_sharing(value, file.state.shared, connections, problems)
     warnings = absent_files(document, entries.sources, connections)
@@ -92,6 +96,8 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         *aggregated(document, entries),
         *beyond_total(document, entries, connections),
         *never_on(document, None if file is None else file.controller, entries),
+        *doubtful_days(document, entries),
+        *overlaps(document, entries),
     )
     unknown = unknown_expressions(document, entries) if scope["expressions"].has_unknown else ()
     if file is None or any(problems):
@@ -103,7 +109,8 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         adapters=connections.sections,
         limits=connections.limits,
         autoscalers=tuple(
-            body.spec(file.controller, options, entries.queries) for body in entries.autoscalers.values()
+            body.spec(file.controller, options, entries.queries, entries.schedules)
+            for body in entries.autoscalers.values()
         ),
         sync_period=file.controller.sync_period,
         state=file.state,

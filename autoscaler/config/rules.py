@@ -5,11 +5,14 @@ from typing import Any, Final
 
 from autoscaler.config.connections import Connections
 from autoscaler.config.document import Loc, YamlDocument
+from autoscaler.config.entries import Entries
 from autoscaler.config.problems import Problems
+from autoscaler.config.schedules import entries_of
 from autoscaler.errors import named
 from autoscaler.model import TargetRef
 from autoscaler.target import ChecksSizes, canonical, one_host, without_requests
 
+_WAKING: Final = ("Object", "External")
 _OF_INSTANCES: Final = ("resource", "containerResource")
 _TARGET_KEYS: Final = frozenset({"name", "namespace", "region"})
 
@@ -60,6 +63,26 @@ def check_sharing(raw: Mapping[str, Any], shared: bool, connections: Connections
             )
 
 
+def check_bounds(entries: Entries, problems: Problems) -> None:
+    """Adds the entries of schedules whose minimum an autoscaler cannot have."""
+    for number, body in entries.autoscalers.items():
+        waking = any(metric.type in _WAKING for metric in body.metrics)
+        for index, entry in entries_of(body.schedules, entries.schedules):
+            loc = ("autoscalers", number, "schedules", index)
+            low = entry.min_replicas
+            if low is None:
+                continue
+            if entry.max_replicas is None and low > body.max_replicas:
+                message = (
+                    f"minReplicas {low} of {entry.name} is above maxReplicas {body.max_replicas}; lower it, or give "
+                    "the entry a maxReplicas"
+                )
+                problems.add(loc, message)
+            if low == 0 and entry.replace and not waking:
+                message = f"minReplicas 0 of {entry.name} needs an Object or External metric to scale up again; write 1"
+                problems.add(loc, message)
+
+
 def _metrics(body: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]:
     """The body of each metric, with its place in the list; one of another form is reported elsewhere."""
     metrics = body.get("metrics")
@@ -94,7 +117,7 @@ def _sees_demand_without_instances(metrics: Any) -> bool:
     """True also for metrics that are not a list, which is reported elsewhere."""
     if not isinstance(metrics, list):
         return True
-    return any(isinstance(metric, dict) and metric.get("type") in ("Object", "External") for metric in metrics)
+    return any(isinstance(metric, dict) and metric.get("type") in _WAKING for metric in metrics)
 
 
 def _target(ref: Any) -> TargetRef | None:

@@ -25,6 +25,7 @@ from autoscaler.config.fields import (
 )
 from autoscaler.config.metrics import Metric, Shared
 from autoscaler.config.queries import DEFAULT_SOURCE, InstanceQuery, SharedQuery
+from autoscaler.config.schedules import NamedOrEntry, ScheduleEntry, Schedules, entries_of
 from autoscaler.config.settings import HaSettings, LogSettings, PrometheusSource, StateSettings, WebSettings
 
 
@@ -97,6 +98,8 @@ class Autoscaler(Section):
     """true: decide and log, write nothing."""
     brakes: Brakes = Brakes()
     """Stop scaling while something is wrong with the target. Default: the controller's brakes."""
+    schedules: tuple[NamedOrEntry, ...] = ()
+    """Other bounds at times of the calendar: names of shared schedules, and entries."""
 
     @field_validator("max_replicas")
     @classmethod
@@ -106,7 +109,9 @@ class Autoscaler(Section):
             raise ValueError(f"{maximum} is below minReplicas {minimum}; raise it, or lower minReplicas")
         return maximum
 
-    def spec(self, controller: Controller, options: model.ControllerOptions, shared: Shared) -> model.Autoscaler:
+    def spec(
+        self, controller: Controller, options: model.ControllerOptions, shared: Shared, schedules: Schedules
+    ) -> model.Autoscaler:
         """Return the frozen autoscaler, with the controller's options."""
         victims = self.scale_target_ref.victims
         return model.Autoscaler(
@@ -122,6 +127,7 @@ class Autoscaler(Section):
             victims=victims.spec(shared) if victims else None,
             labels=tuple(sorted(self.labels.items())),
             brakes=self.brakes.spec(controller.brakes),
+            schedules=tuple([entry for _, entry in entries_of(self.schedules, schedules)]),
         )
 
 
@@ -139,6 +145,8 @@ class File(Section):
     """Connections to back ends by name; each type has keys of its own."""
     queries: Mapping[Text, SharedQuery] = Field(default_factory=dict)
     """Shared queries by name. Each runs once in a cycle for all metrics that use it."""
+    schedules: Mapping[Text, Annotated[tuple[ScheduleEntry, ...], Field(min_length=1)]] = Field(default_factory=dict)
+    """Shared schedules by name."""
     autoscalers: tuple[Autoscaler, ...]
     state: StateSettings = StateSettings()
     """Where state is kept."""

@@ -3,7 +3,10 @@
 import os
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime
+from itertools import permutations
 
+from autoscaler import model
 from autoscaler.config.brakes import Brakes
 from autoscaler.config.connections import Connections
 from autoscaler.config.controller import Controller
@@ -12,7 +15,9 @@ from autoscaler.config.entries import Entries
 from autoscaler.config.find_values import find_values
 from autoscaler.config.problems import Problems
 from autoscaler.config.queries import DEFAULT_SOURCE, Reading
+from autoscaler.config.schedules import ScheduleEntry, entries_of
 from autoscaler.config.settings import PrometheusSource, UnknownExpression
+from autoscaler.cron import joins_days_by_and
 from autoscaler.errors import Problem
 from autoscaler.target import ExistingFile, SharedFile
 from autoscaler.target.files import unreadable_for_others, unwritable
@@ -82,6 +87,42 @@ def never_on(document: YamlDocument, controller: Controller | None, entries: Ent
                 "unfulfilled: false"
             )
             hints.add((*loc, "brakes", "unfulfilled", "percent"), message)
+    return tuple(sorted(hints))
+
+
+def doubtful_days(document: YamlDocument, entries: Entries) -> tuple[Problem, ...]:
+    """The cron expressions whose two day fields are joined by "and", where "or" is usual."""
+    hints = Problems(document)
+    for key, section in (("schedules", entries.schedules), ("autoscalers", entries.autoscalers)):
+        for loc, entry in find_values(section, ScheduleEntry, (key,)):
+            for name, expression in (("cron", entry.cron), ("until", entry.until)):
+                if expression is not None and joins_days_by_and(expression):
+                    message = (
+                        "a day must match both day fields, because one of them begins with `*`; write its days out, "
+                        "as in 1-31/2, if a match of either is meant"
+                    )
+                    hints.add((*loc, name), message)
+    return tuple(sorted(hints))
+
+
+def overlaps(document: YamlDocument, entries: Entries) -> tuple[Problem, ...]:
+    """The autoscalers of which a schedule's minimum is open at a time at which another's maximum is lower."""
+    hints, known = Problems(document), dict[tuple[model.ScheduleEntry, model.ScheduleEntry], datetime | None]()
+    for number, body in entries.autoscalers.items():
+        own = list(entries_of(body.schedules, entries.schedules))
+        for (_, low), (index, high) in permutations(own, 2):
+            minimum, maximum = low.min_replicas, high.max_replicas
+            if minimum is None or maximum is None or minimum <= maximum:
+                continue
+            if (low, high) not in known:
+                known[low, high] = low.overlap(high)
+            at = known[low, high]
+            if at is not None:
+                message = (
+                    f"{low.name} and {high.name} are open together, as on {at:%Y-%m-%d at %H:%M} UTC; then minReplicas "
+                    f"{minimum} takes precedence over maxReplicas {maximum}"
+                )
+                hints.add(("autoscalers", number, "schedules", index), message)
     return tuple(sorted(hints))
 
 

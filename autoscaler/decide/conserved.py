@@ -58,7 +58,7 @@ def observation_of_shadow(
     for metric, asked in zip(scaler.metrics, observed.fallbacks, strict=False):
         fallbacks.append(None if asked is None else view.conserved(metric, asked, None))
     seen = TargetState(shadow.size, shadow.size, instances, state.limits, state.hold, state.revision, state.warnings)
-    return Observation(seen, tuple(readings), (), tuple(fallbacks))
+    return Observation(seen, tuple(readings), (), tuple(fallbacks), observed.civil)
 
 
 class _View(NamedTuple):

@@ -9,18 +9,18 @@ from msgspec.structs import replace
 from autoscaler.decide.brakes import Braking, brake, holds
 from autoscaler.decide.conditions import MESSAGES, Conditions
 from autoscaler.decide.fallback import condition_of, events_of, failing_by_readings, has_fallback, with_fallbacks
-from autoscaler.decide.proposals import FAILURE_REASONS, WAKING_METRICS, describe, propose, tolerances_of
+from autoscaler.decide.proposals import FAILURE_REASONS, can_wake, describe, name_of, propose, reason_of, tolerances_of
 from autoscaler.decide.remember import with_events
 from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
+from autoscaler.decide.schedules import open_entries
 from autoscaler.decide.shadow import observe_shadow, without_shadow
 from autoscaler.decide.stabilization import stabilize, stabilize_down
-from autoscaler.decide.steering import ended, format_until
+from autoscaler.decide.steering import ended, paused_hold
 from autoscaler.errors import TargetError
 from autoscaler.model import (
     Autoscaler,
     ConditionType,
     Decision,
-    Direction,
     Event,
     EventType,
     History,
@@ -28,6 +28,7 @@ from autoscaler.model import (
     MetricFailure,
     MetricOutcome,
     Observation,
+    OpenEntry,
     Reason,
     Recommendation,
     ScaleChange,
@@ -90,31 +91,26 @@ def _decide(
     if isinstance(state, TargetError):
         return draft.unreadable(state)
     draft.begin(state, real_target)
-    bounds = draft.bound(state)
+    bounds = draft.bound(observed, state)
     current = state.replicas
     if bounds.minimum > bounds.maximum:
         return draft.bounds_conflict(current, bounds)
     if current == 0 and not draft.may_leave_zero():
         return draft.disabled(current)
-    if current > bounds.maximum:
+    if current == bounds.maximum == 0:
+        return draft.switched_off(bounds)
+    if current > bounds.maximum and not bounds.maximum_scheduled:
         return draft.finish(observed, state, bounds.maximum, f"the size is above {bounds.maximum_of}", braked=False)
     if current < bounds.minimum:
         return draft.finish(observed, state, bounds.minimum, f"the size is below {bounds.minimum_of}", braked=False)
     winner = draft.measure(observed, state)
-    if winner is None or winner.proposal is None:
-        return draft.unmeasured(current)
-    desired = draft.normalize(winner.proposal, current, bounds)
+    proposal = None if winner is None else winner.proposal
+    if proposal is None and current <= bounds.maximum:
+        return draft.unmeasured(current, bounds)
+    desired = draft.normalize(current if proposal is None else proposal, current, bounds)
     if desired == current:
         return draft.keep(current)
-    more = winner.proposal > current
-    reason = f"{describe(winner)} above target" if more else "All metrics below target"
-    if winner.on_fallback:
-        reason = f"{_winner_name(winner)} asks for {'more' if more else 'less'}"
-    return draft.finish(observed, state, desired, reason)
-
-
-def _winner_name(winner: MetricOutcome) -> str:
-    return f"the fallback of {describe(winner)}" if winner.on_fallback else describe(winner)
+    return draft.finish(observed, state, desired, reason_of(winner, current, desired, bounds.maximum_of))
 
 
 class _Draft:
@@ -122,8 +118,8 @@ class _Draft:
 
     __slots__ = (
         "bounds", "braking", "conditions", "error", "events", "failing", "has_fallback", "history", "metrics", "now",
-        "ready", "recommendations", "scale_downs", "scale_event", "scale_ups", "scaler", "steering", "trace",
-        "warnings",
+        "ready", "recommendations", "scale_downs", "scale_event", "scale_ups", "scaler", "schedules", "steering",
+        "trace", "warnings",
     )  # fmt: skip
 
     def __init__(self, scaler: Autoscaler, history: History, now: datetime) -> None:
@@ -141,6 +137,7 @@ class _Draft:
         self.bounds: Bounds | None = None
         self.ready: int | None = None
         self.steering = history.steering.at(now)
+        self.schedules: tuple[OpenEntry, ...] = ()
         self.has_fallback = has_fallback(scaler)
         self.failing: tuple[MetricFailure, ...] = ()
         self.braking = Braking()
@@ -188,21 +185,18 @@ class _Draft:
             # next size.
             self.conditions.set_scaled_to_zero(zero=True)
 
-    def bound(self, state: TargetState) -> Bounds:
+    def bound(self, observed: Observation, state: TargetState) -> Bounds:
         """Return the bounds in force."""
-        self.bounds = bounds_of(self.scaler, self.steering.override, state.limits)
-        return self.bounds
+        self.schedules = open_entries(self.scaler, observed.civil, self.now)
+        bounds = bounds_of(self.scaler, self.steering.override, self.schedules, state.limits)
+        if state.replicas == bounds.minimum == 0 < bounds.maximum and not can_wake(self.scaler):
+            bounds = bounds._replace(minimum=1, minimum_of="the smallest size that the metrics can measure")
+        self.bounds = bounds
+        return bounds
 
     def may_leave_zero(self) -> bool:
         """Return whether the autoscaler scaled the target to zero. An operator's zero switches scaling off."""
-        return (
-            self.scaler.options.scale_to_zero
-            and self.conditions.is_true(ConditionType.SCALED_TO_ZERO)
-            and self._has_waking_metric()
-        )
-
-    def _has_waking_metric(self) -> bool:
-        return any(metric.type in WAKING_METRICS for metric in self.scaler.metrics)
+        return self.scaler.options.scale_to_zero and self.conditions.is_true(ConditionType.SCALED_TO_ZERO)
 
     def measure(self, observed: Observation, state: TargetState) -> MetricOutcome | None:
         """Return the metric with the largest proposal, or None if failed metrics prevent a decision."""
@@ -240,7 +234,7 @@ class _Draft:
                 self.conditions.set(_ACTIVE, False, FAILURE_REASONS[without_proposal.type], self.error)
                 return None
         if winner is not None and winner.proposal is not None:
-            name = _winner_name(winner)
+            name = name_of(winner)
             self.conditions.set(_ACTIVE, True, Reason.VALID_METRIC_FOUND, f"calculated from {name}")
             self.trace.append(Step(Reason.VALID_METRIC_FOUND, state.replicas, winner.proposal, name))
         return winner
@@ -250,6 +244,10 @@ class _Draft:
         scaler, now, history = self.scaler, self.now, self.history
         behavior, default_window = scaler.behavior, scaler.options.downscale_stabilization
         known = (*history.recommendations, *self.recommendations)
+        scheduled = bounds.as_proposal(proposal)
+        proposal = scheduled.after
+        if current > bounds.maximum:  # a schedule's maximum is reached step by step
+            bounds = bounds._replace(maximum=current, maximum_of="the current size")
         if behavior is None:
             stabilized = stabilize_down(proposal, known, default_window, now)
             limited = limit_without_behavior(stabilized.after, current, bounds)
@@ -269,10 +267,10 @@ class _Draft:
             limited = limit(stabilized.after, current, bounds, behavior, ups, downs, now)
         self.recommendations.append(Recommendation(proposal, now))
         self.conditions.set(_ABLE, True, stabilized.reason, MESSAGES[stabilized.reason])
-        self.conditions.set(
-            _LIMITED, limited.before != limited.after, limited.reason, f"{MESSAGES[limited.reason]}: {limited.detail}"
-        )
-        self.trace += (stabilized, limited)
+        cuts = [step for step in (scheduled, limited) if step.before != step.after]
+        step = cuts[-1] if cuts else limited
+        self.conditions.set(_LIMITED, bool(cuts), step.reason, f"{MESSAGES[step.reason]}: {step.detail}")
+        self.trace += (*cuts[: scheduled in cuts], stabilized, limited)
         return limited.after
 
     def unreadable(self, error: TargetError) -> Decision:
@@ -300,8 +298,16 @@ class _Draft:
         self.trace.append(Step(Reason.SCALING_DISABLED, current, current, "the size is 0"))
         return self.keep(current)
 
-    def unmeasured(self, current: int) -> Decision:
+    def switched_off(self, bounds: Bounds) -> Decision:
+        """Return the decision for a target that a maximum of 0 has scaled to zero. No metric is needed."""
+        self.conditions.set(_LIMITED, True, Reason.TOO_MANY_REPLICAS, f"switched off: {bounds.maximum_of} is 0")
+        self.trace.append(bounds.too_many(0))
+        return self.keep(0)
+
+    def unmeasured(self, current: int, bounds: Bounds) -> Decision:
         """Return the decision when metrics give no proposal. The size and the previous desired size stay."""
+        if bounds.minimum_scheduled:
+            self.recommendations.append(Recommendation(bounds.minimum, self.now))
         self._warn(Reason.FAILED_COMPUTE_METRICS_REPLICAS, self.error or "")
         return self._decision(current, None, Status(current, self.history.status.desired, self.metrics))
 
@@ -336,15 +342,8 @@ class _Draft:
     def _holds(self, state: TargetState, *, out: bool, braked: bool) -> list[HoldReason]:
         """Return everything that prevents this change. The first entry gives the condition's reason."""
         target = state.hold.scale_out if out else state.hold.scale_in
-        held = [each for each in (self._paused(out=out), target) if each is not None]
+        held = [each for each in (paused_hold(self.steering.pause, out=out), target) if each is not None]
         return [*held, *holds(self.braking.active, out=out)] if braked else held
-
-    def _paused(self, *, out: bool) -> HoldReason | None:
-        pause = self.steering.pause
-        if pause is None or pause.direction is (Direction.IN if out else Direction.OUT):
-            return None
-        why = pause.reason or "no reason given"
-        return HoldReason(Reason.PAUSED, f"paused by {pause.by} {format_until(pause.until)}: {why}")
 
     def _warn(self, reason: str, message: str) -> None:
         self.events.append(Event(EventType.WARNING, reason, message))
@@ -361,7 +360,9 @@ class _Draft:
         scaled_to_zero = None
         if change is not None and scaler.options.scale_to_zero:
             scaled_to_zero = (
-                change.size == 0 and self.bounds is not None and self.bounds.minimum == 0 and self._has_waking_metric()
+                change.size == 0
+                and self.bounds is not None
+                and (self.bounds.maximum == 0 or (self.bounds.minimum == 0 and can_wake(scaler)))
             )
         return Decision(
             name=scaler.name,
@@ -390,4 +391,5 @@ class _Draft:
             failing=self.failing,
             brakes=self.braking.active,
             brake_memory=self.braking.memory,
+            schedules=self.schedules,
         )

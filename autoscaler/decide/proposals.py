@@ -53,6 +53,26 @@ def describe(metric: MetricOutcome | MetricSpec) -> str:
     return f"{words} {metric.name}"
 
 
+def can_wake(scaler: Autoscaler) -> bool:
+    """Return whether a metric can ask for instances while there are none."""
+    return any(metric.type in WAKING_METRICS for metric in scaler.metrics)
+
+
+def name_of(winner: MetricOutcome) -> str:
+    """Name the metric that a decision follows, or its fallback."""
+    return f"the fallback of {describe(winner)}" if winner.on_fallback else describe(winner)
+
+
+def reason_of(winner: MetricOutcome | None, current: int, desired: int, maximum_of: str) -> str:
+    """Return why a size is to be written: what the metrics ask for, or a schedule's maximum."""
+    if winner is None or winner.proposal is None or desired < current <= winner.proposal:
+        return f"the size is above {maximum_of}"
+    more = winner.proposal > current
+    if winner.on_fallback:
+        return f"{name_of(winner)} asks for {'more' if more else 'less'}"
+    return f"{describe(winner)} above target" if more else "All metrics below target"
+
+
 _MOST_NAMED: Final = 3
 """Most samples that a message names."""
 _NO_INSTANCES: Final = "the target has no instances to measure; look at the target"

@@ -6,12 +6,14 @@ Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", scaling policie
 import math
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from enum import IntEnum
+from typing import Final, NamedTuple
 
 from autoscaler.model import (
     Autoscaler,
     Behavior,
     Limits,
+    OpenEntry,
     Override,
     PolicyType,
     Reason,
@@ -30,6 +32,18 @@ class Bounds(NamedTuple):
     minimum_of: str
     """What sets the minimum, for messages."""
     maximum_of: str
+    minimum_scheduled: bool = False
+    """Whether a schedule's minimum is in force, which counts as a recommendation."""
+    maximum_scheduled: bool = False
+    """Whether a schedule's maximum is in force, to which the size falls through `behavior`."""
+
+    def as_proposal(self, desired: int) -> Step:
+        """Return the step that brings a proposal of the metrics within the bounds of schedules."""
+        if self.maximum_scheduled and desired > self.maximum:
+            return self.too_many(desired)
+        if self.minimum_scheduled and desired < self.minimum:
+            return self.too_few(desired)
+        return self.within(desired)
 
     def too_few(self, desired: int) -> Step:
         """Return the step that raises the size to the minimum."""
@@ -44,19 +58,74 @@ class Bounds(NamedTuple):
         return Step(Reason.DESIRED_WITHIN_RANGE, desired, desired, f"{self.minimum} to {self.maximum} is allowed")
 
 
-def bounds_of(scaler: Autoscaler, override: Override | None, limits: Limits) -> Bounds:
-    """Return the bounds in force, given an override and the target's own limits."""
-    minimum, maximum = scaler.min_replicas, scaler.max_replicas
-    minimum_of, maximum_of = "minReplicas", "maxReplicas"
+class _Source(IntEnum):
+    """What sets a bound. Where a minimum is above a maximum, the bound of the higher source wins."""
+
+    FILE = 0
+    SCHEDULED_MAXIMUM = 1
+    SCHEDULED_MINIMUM = 2
+    OVERRIDE = 3
+
+
+_SCHEDULED: Final = frozenset({_Source.SCHEDULED_MAXIMUM, _Source.SCHEDULED_MINIMUM})
+
+
+class _Bound(NamedTuple):
+    size: int
+    of: str
+    source: _Source = _Source.FILE
+
+
+def bounds_of(scaler: Autoscaler, override: Override | None, schedules: Sequence[OpenEntry], limits: Limits) -> Bounds:
+    """Return the bounds in force. Each is the override's, else the open schedules', else the configuration's.
+
+    Of several open schedules the largest minimum and the smallest maximum count. The target's own `limits` narrow them.
+    """
+    minimum, maximum = _scheduled(scaler, schedules)
     if override is not None and override.minimum is not None:
-        minimum, minimum_of = override.minimum, f"the minimum set by {override.by}"
+        minimum = _Bound(override.minimum, f"the minimum set by {override.by}", _Source.OVERRIDE)
     if override is not None and override.maximum is not None:
-        maximum, maximum_of = override.maximum, f"the maximum set by {override.by}"
-    if limits.minimum > minimum:
-        minimum, minimum_of = limits.minimum, f"the minimum of {limits.source}"
-    if limits.maximum is not None and limits.maximum < maximum:
-        maximum, maximum_of = limits.maximum, f"the maximum of {limits.source}"
-    return Bounds(minimum, maximum, minimum_of, maximum_of)
+        maximum = _Bound(override.maximum, f"the maximum set by {override.by}", _Source.OVERRIDE)
+    if minimum.size > maximum.size and {minimum.source, maximum.source} & _SCHEDULED:
+        if minimum.source > maximum.source:
+            maximum = _Bound(minimum.size, minimum.of, maximum.source)
+        else:
+            minimum = _Bound(maximum.size, maximum.of, minimum.source)
+    minimum, maximum = _narrowed(minimum, maximum, limits)
+    return Bounds(
+        minimum.size,
+        maximum.size,
+        minimum.of,
+        maximum.of,
+        minimum_scheduled=minimum.source is _Source.SCHEDULED_MINIMUM,
+        maximum_scheduled=maximum.source is _Source.SCHEDULED_MAXIMUM,
+    )
+
+
+def _scheduled(scaler: Autoscaler, schedules: Sequence[OpenEntry]) -> tuple[_Bound, _Bound]:
+    """Return the bounds of the open schedules, else the configuration's."""
+    minimum = _Bound(scaler.min_replicas, "minReplicas")
+    maximum = _Bound(scaler.max_replicas, "maxReplicas")
+    for each in schedules:
+        if each.minimum is not None and (minimum.source is _Source.FILE or each.minimum > minimum.size):
+            minimum = _Bound(each.minimum, f"the minimum of schedule {each.name}", _Source.SCHEDULED_MINIMUM)
+        if each.maximum is not None and (maximum.source is _Source.FILE or each.maximum < maximum.size):
+            maximum = _Bound(each.maximum, f"the maximum of schedule {each.name}", _Source.SCHEDULED_MAXIMUM)
+    return minimum, maximum
+
+
+def _narrowed(minimum: _Bound, maximum: _Bound, limits: Limits) -> tuple[_Bound, _Bound]:
+    """Return the bounds within the target's own. A schedule's bound outside of them becomes theirs."""
+    low, high = limits.minimum, limits.maximum
+    if low > minimum.size:
+        minimum = _Bound(low, f"the minimum of {limits.source}")
+        if low > maximum.size and maximum.source is _Source.SCHEDULED_MAXIMUM:
+            maximum = _Bound(low, minimum.of, maximum.source)
+    if high is not None and high < maximum.size:
+        maximum = _Bound(high, f"the maximum of {limits.source}")
+        if high < minimum.size and minimum.source is _Source.SCHEDULED_MINIMUM:
+            minimum = _Bound(high, maximum.of, minimum.source)
+    return minimum, maximum
 
 
 def limit_without_behavior(desired: int, current: int, bounds: Bounds) -> Step:

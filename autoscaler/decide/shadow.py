@@ -14,6 +14,7 @@ from autoscaler.decide.backlog import known_backlogs, next_backlogs, service_rat
 from autoscaler.decide.conserved import observation_of_shadow
 from autoscaler.decide.proposals import describe, propose, tolerances_of
 from autoscaler.decide.scaling_rules import bounds_of
+from autoscaler.decide.schedules import open_entries
 from autoscaler.model import (
     Autoscaler,
     Condition,
@@ -70,7 +71,10 @@ def observe_shadow(
     )
     above = [metric for metric, outcome in zip(scaler.metrics, outcomes, strict=True) if is_above(scaler, outcome)]
     hiding = next((describe(metric) for metric in above if metric.kind is None), None)  # a backlog is visible: it waits
-    reason = None if hiding is None else _saturation(scaler, state, history, ready, now)
+    bounds = bounds_of(
+        scaler, history.steering.at(now).override, open_entries(scaler, observed.civil, now), state.limits
+    )
+    reason = None if hiding is None else _saturation(state, bounds.maximum, ready)
     doubts = [] if reason is None else [f"{reason}, and {hiding} is above target: more may be asked for than shows"]
     doubts += [each.message for each in unknown_backlogs(scaler, state, shadow, ready)]
     shadow = replace(shadow, above=bool(above), saturated=reason is not None, doubts=tuple(doubts))
@@ -163,20 +167,28 @@ def _learned(shadow: Shadow, scaler: Autoscaler, state: TargetState) -> Shadow:
     Instances that started under the shadow take precedence. For older ones, the daemon may have seen a transition long
     after it happened.
     """
-    since, fresh, old = shadow.since, list[timedelta](), list[timedelta]()
+    since, shown = shadow.since, list(_start_ups(state))
+    fresh = [turned - started for started, turned in shown if started >= since]
+    old = [turned - started for started, turned in shown if turned < since]
+    if fresh or (old and not shadow.learnt):
+        return replace(shadow, start_up=_median(fresh or old), learnt=True)
+    return shadow if shadow.learnt else replace(shadow, start_up=scaler.options.start_up)
+
+
+def start_up_time(state: TargetState) -> timedelta | None:
+    """Return how long the target's ready instances took to become ready: the median; None if none shows it."""
+    times = [turned - started for started, turned in _start_ups(state)]
+    return _median(times) if times else None
+
+
+def _start_ups(state: TargetState) -> Iterator[tuple[datetime, datetime]]:
+    """Yield when each ready instance started and became ready, where that is known."""
     for each in state.instances:
         started, turned = each.started_at, each.ready_transition
         if not each.ready or each.deleting or started is None or turned is None:
             continue
-        if not timedelta(0) < turned - started <= LONGEST_START_UP:
-            continue
-        if started >= since:
-            fresh.append(turned - started)
-        elif turned < since:
-            old.append(turned - started)
-    if fresh or (old and not shadow.learnt):
-        return replace(shadow, start_up=_median(fresh or old), learnt=True)
-    return shadow if shadow.learnt else replace(shadow, start_up=scaler.options.start_up)
+        if timedelta(0) < turned - started <= LONGEST_START_UP:
+            yield started, turned
 
 
 def _median(times: Sequence[timedelta]) -> timedelta:
@@ -198,9 +210,9 @@ def is_above(scaler: Autoscaler, outcome: MetricOutcome) -> bool:
     return outcome.ratio is not None and outcome.ratio > 1.0 + tolerances_of(scaler).up
 
 
-def _saturation(scaler: Autoscaler, state: TargetState, history: History, ready: int, now: datetime) -> str | None:
+def _saturation(state: TargetState, maximum: int, ready: int) -> str | None:
     """Return why the target cannot take more load, or None if it can grow and is as large as its shadow."""
-    if state.replicas >= bounds_of(scaler, history.steering.at(now).override, state.limits).maximum:
+    if state.replicas >= maximum:
         return f"the target is at its maximum of {state.replicas}"
     if _ready_of(state) < ready:
         return f"the target has {_ready_of(state)} ready, its shadow {ready}"

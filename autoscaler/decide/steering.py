@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from autoscaler.model import Direction, Event, EventType, History, Override, Pause, Reason, Steering
+from autoscaler.model import Direction, Event, EventType, History, HoldReason, Override, Pause, Reason, Steering
 
 
 def format_until(until: datetime | None) -> str:
@@ -15,6 +15,14 @@ def paused(pause: Pause) -> Event:
     """Return the event of a pause."""
     what = "scaling" if pause.direction is Direction.BOTH else f"scaling {pause.direction}"
     return _event(Reason.PAUSED, f"{pause.by} paused {what} {format_until(pause.until)}", pause.reason)
+
+
+def paused_hold(pause: Pause | None, *, out: bool) -> HoldReason | None:
+    """Return why a pause prevents a change of size in this direction, or None if it does not."""
+    if pause is None or pause.direction is (Direction.IN if out else Direction.OUT):
+        return None
+    why = pause.reason or "no reason given"
+    return HoldReason(Reason.PAUSED, f"paused by {pause.by} {format_until(pause.until)}: {why}")
 
 
 def overridden(override: Override) -> Event:

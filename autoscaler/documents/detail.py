@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from autoscaler.documents.base import Document
+from autoscaler.documents.base import Document, Seconds
 from autoscaler.documents.conclusion import conclusion
 from autoscaler.documents.events import EventDocument, event
 from autoscaler.documents.instances import InstanceList, instances
 from autoscaler.documents.rules import SpecDocument, spec
 from autoscaler.documents.summary import Summary
+from autoscaler.foresee.schedule import suggested_lead_time
 from autoscaler.model import Autoscaler
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy and YAML
@@ -28,6 +29,8 @@ class Detail(Document):
     """The result of the last decision and its cause, such as `stays at 4: a higher recommendation, 6, 3m ago`."""
     instances: InstanceList | None = None
     """The instances in the last cycle; null: there was none, or it could not read them."""
+    suggested_lead_time_seconds: Seconds | None = None
+    """The start-up time of its instances; null: it is unknown, or its schedules open early enough before a start."""
     events: tuple[EventDocument, ...]
     """Equal events are counted; the newest is last."""
 
@@ -50,5 +53,6 @@ def detail(
         warnings=() if record is None else record.decision.doubts,
         conclusion=None if record is None else conclusion(record),
         instances=None if record is None else instances(record),
+        suggested_lead_time_seconds=None if record is None else suggested_lead_time(scaler, record.observation),
         events=tuple([event(row) for row in events]),
     )

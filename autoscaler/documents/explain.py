@@ -26,6 +26,7 @@ from autoscaler.documents.instances import instances
 from autoscaler.documents.last_value import LastValue, MetricKey
 from autoscaler.documents.metric import decimal, metric, number, scale_of, text
 from autoscaler.documents.rules import QueryDocument, query_document
+from autoscaler.documents.schedule import OpenEntryDocument
 from autoscaler.documents.sentences import sentences, way_text
 from autoscaler.documents.steering import SteeringDocument
 from autoscaler.documents.summary import conditions
@@ -80,6 +81,7 @@ def explanation(
         stabilization=None if before is None else _stabilization(decision, before, scaler),
         policies=() if case is None else case.policies(),
         steering=SteeringDocument.of(decision.steering),
+        schedules=tuple(map(OpenEntryDocument.of, decision.schedules)),
         brakes=tuple(map(ActiveBrakeDocument.of, decision.brakes)),
         if_unchanged=None if case is None else case.if_unchanged(),
         ways=() if case is None else tuple([_with_text(way, decision) for way in case.ways()]),
@@ -334,7 +336,7 @@ def _bounds(scaler: Autoscaler, decision: Decision, observed: Observation) -> Bo
     state = observed.target
     if not isinstance(state, TargetState):
         return None
-    found = bounds_of(scaler, decision.steering.override, state.limits)
+    found = bounds_of(scaler, decision.steering.override, decision.schedules, state.limits)
     return BoundsDocument.of(found)
 
 

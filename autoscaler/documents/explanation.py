@@ -8,6 +8,7 @@ from autoscaler.documents.instances import InstanceList
 from autoscaler.documents.last_value import LastValue
 from autoscaler.documents.metric import MetricDocument
 from autoscaler.documents.rules import QueryDocument
+from autoscaler.documents.schedule import OpenEntryDocument
 from autoscaler.documents.steering import SteeringDocument
 from autoscaler.documents.summary import ConditionDocument
 from autoscaler.model import Direction
@@ -149,6 +150,8 @@ class Explanation(Document):
     policies: tuple[Allowance, ...]
     """Empty without `behavior`, or if the target could not be read."""
     steering: SteeringDocument
+    schedules: tuple[OpenEntryDocument, ...] = ()
+    """The entries of schedules that were open and counted."""
     brakes: tuple[ActiveBrakeDocument, ...] = ()
     """The brakes that were on, even if the metrics did not ask for the change that they prevent."""
     if_unchanged: MoveDocument | None

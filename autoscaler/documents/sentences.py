@@ -19,6 +19,7 @@ def sentences(explanation: Explanation) -> tuple[str, ...]:
         *[_metric(each, alone=len(explanation.metrics) == 1) for each in explanation.metrics],
         *[line for metric in explanation.metrics for line in _samples(metric)],
         *_steps(explanation),
+        *_schedules(explanation),
         *_brakes(explanation),
         *_stabilization(explanation),
         *_policies(explanation),
@@ -120,6 +121,14 @@ def _steps(explanation: Explanation) -> Iterator[str]:
         if step.reason != Reason.VALID_METRIC_FOUND:
             change = f"{step.before} -> {step.after}" if step.before != step.after else f"{step.after}"
             yield f"{step.reason}: {change} ({step.detail})."
+
+
+def _schedules(explanation: Explanation) -> Iterator[str]:
+    """Yield the schedules that were open."""
+    for each in explanation.schedules:
+        bounds = (("minimum", each.minimum), ("maximum", each.maximum))
+        set_bounds = " and ".join(f"{what} {size}" for what, size in bounds if size is not None)
+        yield f"The schedule {each.name} was open, with {set_bounds}."
 
 
 def _brakes(explanation: Explanation) -> Iterator[str]:

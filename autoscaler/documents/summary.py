@@ -11,6 +11,7 @@ from autoscaler.documents.base import Document
 from autoscaler.documents.brakes import ActiveBrakeDocument
 from autoscaler.documents.level import Level, level_of_condition
 from autoscaler.documents.metric import MetricDocument, metrics, unmeasured, unread
+from autoscaler.documents.schedule import OpenEntryDocument
 from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.steering import PauseDocument, SteeringDocument
 from autoscaler.documents.verdict import AutoscalerState, verdict, with_pause
@@ -67,7 +68,7 @@ class Summary(Document):
     desired: int | None
     """The size that was decided; in a dry run, of its shadow."""
     minimum: int | None
-    """The bounds in force: the intersection of the configuration's, an operator's and the target's own."""
+    """The bounds in force, of the configuration, its schedules, an operator and the target."""
     maximum: int | None
     targets: str
     """The first two metrics, as in the column TARGETS of `kubectl get hpa`."""
@@ -76,6 +77,8 @@ class Summary(Document):
     limited_by: str | None
     """What prevents the size that the metrics ask for."""
     steering: SteeringDocument
+    schedules: tuple[OpenEntryDocument, ...] = ()
+    """The entries of schedules that were open in the last cycle and count."""
     dry_run: bool
     configured: bool
     """Whether the running configuration has it. The state remembers removed ones for a while."""
@@ -186,6 +189,7 @@ def _summary(
         conditions=() if decision is None else conditions(decision),
         limited_by=told.limited_by,
         steering=SteeringDocument.of(steering),
+        schedules=() if decision is None else tuple(map(OpenEntryDocument.of, decision.schedules)),
         dry_run=scaler.dry_run if scaler is not None else decision is not None and decision.dry_run,
         configured=configured,
         first_seen=first_seen,

@@ -11,7 +11,9 @@ EVENT = "decision"
 
 
 def keys(decision: Decision) -> dict[str, Any]:
-    """Return the line's keys after `timestamp`, `level` and `event`, in order; `shadow` only if there is one.
+    """Return the line's keys after `timestamp`, `level` and `event`, in order.
+
+    `schedules` only while some are open, `shadow` only if there is one.
 
     A metric has `missing`, the number of running instances without a usable sample, unless it is 0.
     """
@@ -38,6 +40,7 @@ def keys(decision: Decision) -> dict[str, Any]:
             condition.type.value: [str(condition.status), condition.reason] for condition in decision.conditions
         },
         "dry_run": decision.dry_run,
+        **({"schedules": [each.name for each in decision.schedules]} if decision.schedules else {}),
         **({} if decision.shadow is None else {"shadow": decision.shadow}),
     }
 

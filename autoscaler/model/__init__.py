@@ -26,6 +26,7 @@ from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent
 from autoscaler.model.metric import FallbackState, MetricFailure, MetricOutcome
 from autoscaler.model.observation import InstanceReading, Observation, Observed, Reading, Sample, ValueReading
 from autoscaler.model.reason import CONNECTION_LIMITS, Reason
+from autoscaler.model.schedule import CivilTime, OpenEntry, ScheduleEntry
 from autoscaler.model.shadow import Backlog, Shadow, Starting
 from autoscaler.model.shard import ShardName, shard_of
 from autoscaler.model.sharing import WITHOUT_LIMITS, ConnectionLimits, Removal, RemovalBudget, Standing
@@ -88,6 +89,7 @@ __all__ = [
     "BrakeMemory",
     "Brakes",
     "Call",
+    "CivilTime",
     "Condition",
     "ConditionType",
     "Conflict",
@@ -117,6 +119,7 @@ __all__ = [
     "MetricType",
     "Observation",
     "Observed",
+    "OpenEntry",
     "Outcome",
     "OutsideChange",
     "OutsideChangeBrake",
@@ -138,6 +141,7 @@ __all__ = [
     "ScaleOutcome",
     "ScalingPolicy",
     "ScalingRules",
+    "ScheduleEntry",
     "SelectPolicy",
     "Shadow",
     "ShardName",

@@ -11,6 +11,7 @@ from autoscaler.model.brake import ActiveBrake, BrakeMemory
 from autoscaler.model.condition import Condition
 from autoscaler.model.history import Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import MetricFailure, MetricOutcome
+from autoscaler.model.schedule import OpenEntry
 from autoscaler.model.shadow import Shadow
 from autoscaler.model.steering import Direction, Steering
 from autoscaler.model.target import Conflict, Held, ScaleChange, TargetRef, Unchanged, Written
@@ -90,7 +91,7 @@ class Decision(Struct, frozen=True):
     warnings: tuple[str, ...] = field(default=())
     """The target's own, for the operator."""
     minimum: int | None = None
-    """The bounds in force: where the configuration's, an operator's and the target's own meet."""
+    """The bounds in force: of the configuration, its schedules, an operator and the target."""
     maximum: int | None = None
     steering: Steering = Steering()
     """What operators have asked for, as far as it was in force."""
@@ -106,6 +107,8 @@ class Decision(Struct, frozen=True):
     """The size that the shadow had, from which `desired` was decided; None: there is none, or it has not begun."""
     shadow_memory: Shadow | None = None
     """To remember; None: there is no shadow."""
+    schedules: tuple[OpenEntry, ...] = ()
+    """The entries of schedules that were open and counted."""
 
     @property
     def doubts(self) -> tuple[str, ...]:

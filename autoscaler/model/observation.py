@@ -7,6 +7,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 
 from autoscaler.errors import MetricError, TargetError
+from autoscaler.model.schedule import CivilTime
 from autoscaler.model.sighting import Sightings
 from autoscaler.model.target import TargetRef, TargetState
 from autoscaler.quantity import Milli
@@ -55,6 +56,7 @@ class Observation(Struct, frozen=True):
     """Instances to remove first when scaling in, best victim first; empty: the back end chooses."""
     fallbacks: tuple[Reading | MetricError | None, ...] = ()
     """One for each metric: what its fallback's query reads, None where it has none. Empty: no metric has one."""
+    civil: CivilTime = CivilTime()
 
 
 class Observed(Struct, frozen=True):

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from autoscaler.model.brake import NO_BRAKES, Brakes
+from autoscaler.model.schedule import ScheduleEntry
 from autoscaler.model.target import TargetRef
 from autoscaler.quantity import Milli
 
@@ -228,3 +229,5 @@ class Autoscaler:
     labels: tuple[tuple[str, str], ...] = ()
     """(key, value), sorted; only to select by."""
     brakes: Brakes = NO_BRAKES
+    schedules: tuple[ScheduleEntry, ...] = ()
+    """The entries of all its schedules, in the configuration's order."""

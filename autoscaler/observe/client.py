@@ -19,7 +19,7 @@ from autoscaler.errors import MetricError
 from autoscaler.observe.answer import MORE_ROOM, NotAnAnswer, parse_answer
 from autoscaler.observe.credentials import Credentials, without_login
 from autoscaler.observe.failure import NoAnswer, QueryError, with_context
-from autoscaler.observe.freshness import check_fresh
+from autoscaler.observe.freshness import ServerTime, check_fresh, date_of
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult, parse_range
 from autoscaler.observe.result import QueryResult
@@ -49,6 +49,8 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         session.mount(self.url, session.transport)  # replaces the library's adapter, which retries and has no deadline
         self._source = source
         self._clock = clock
+        self.server_time: ServerTime | None = None
+        """The server's time at its last answer; None: no answer said it."""
 
     def instant_query(self, expr: str, at: datetime, seconds: float) -> QueryResult | MetricError:
         """Return the answer to `expr` at the time `at`, within `seconds`, or the error.
@@ -94,6 +96,8 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
                 timeout=seconds,
                 **{"data" if long else "params": form},
             )
+            if (date := date_of(response.headers)) is not None:
+                self.server_time = ServerTime(date, self._clock.monotonic())
             result = _read(response, parse)
             check_fresh(response.headers, asked, self._clock.now())
         except HttpError as error:

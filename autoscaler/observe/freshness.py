@@ -5,7 +5,7 @@ Source: RFC 9110, 6.6.1 (Date), RFC 9111, 5.1 (Age).
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from autoscaler.errors import MetricError
 from autoscaler.observe.answer import FARTHEST_SECONDS
@@ -15,6 +15,19 @@ _FARTHEST: Final = timedelta(seconds=FARTHEST_SECONDS)
 _MOST_DIGITS: Final = 10
 """Most digits of an Age in seconds: 68 years."""
 _DATE_LENGTH: Final = len("Sun, 06 Nov 1994 08:49:37 GMT")
+
+
+class ServerTime(NamedTuple):
+    """A server's clock at one moment."""
+
+    date: datetime
+    """The header Date of an answer."""
+    monotonic: float
+    """When the answer was complete, on this machine's clock.monotonic()."""
+
+    def differs(self, at: datetime, monotonic: float) -> bool:
+        """Return whether the server's clock differs by a minute or more from one that shows `at` at `monotonic`."""
+        return abs(self.date + timedelta(seconds=monotonic - self.monotonic) - at) >= _FARTHEST
 
 
 def check_fresh(headers: Mapping[str, str], asked: datetime, answered: datetime) -> None:
@@ -28,7 +41,7 @@ def check_fresh(headers: Mapping[str, str], asked: datetime, answered: datetime)
         raise MetricError(
             f"answered from a cache, with an answer {int(age)} s old (header Age); exclude /api/v1/query from caching"
         )
-    date = _date(headers.get("Date", ""))
+    date = date_of(headers)
     if date is None:
         return
     if date > answered + _FARTHEST:
@@ -44,8 +57,9 @@ def check_fresh(headers: Mapping[str, str], asked: datetime, answered: datetime)
         )
 
 
-def _date(text: str) -> datetime | None:
-    """Parse a Date header in its only current format."""
+def date_of(headers: Mapping[str, str]) -> datetime | None:
+    """Return the header Date, which has one current format. None: there is none, or it is invalid."""
+    text = headers.get("Date", "")
     if len(text) != _DATE_LENGTH:
         return None
     try:

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from types import MappingProxyType
 from typing import Final, TypeVar
+
+from msgspec import structs
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
@@ -14,6 +16,7 @@ from autoscaler.logger import Logger
 from autoscaler.model import (
     Autoscaler,
     Call,
+    CivilTime,
     Instance,
     Observation,
     Observed,
@@ -26,7 +29,7 @@ from autoscaler.observe.answers import Answers
 from autoscaler.observe.gate import Gates
 from autoscaler.observe.gathering import Gathering
 from autoscaler.observe.observation import observation
-from autoscaler.observe.plan import Question
+from autoscaler.observe.plan import Question, questions_of
 from autoscaler.observe.planner import Plan, alone
 from autoscaler.observe.prometheus import Connect, Prometheus
 from autoscaler.observe.queries import Queries
@@ -75,11 +78,16 @@ class Observer:
         self._meter = meter or NoMeter()
 
     def observe(
-        self, scalers: Sequence[Autoscaler], call: Call, known: Mapping[TargetRef, Sightings] = _NOTHING_KNOWN
+        self,
+        scalers: Sequence[Autoscaler],
+        call: Call,
+        known: Mapping[TargetRef, Sightings] = _NOTHING_KNOWN,
+        civil_ahead: timedelta = timedelta(0),
     ) -> Observed:
         """Return the observation of every autoscaler, well before the deadline. Failures are values.
 
-        `known`: the remembered sightings by target. Raises LateError if the process was suspended in between.
+        `known`: the remembered sightings by target. `civil_ahead`: of civil time, as in `CivilTime`. Raises
+        LateError if the process was suspended in between.
         """
         for source in self._sources.values():
             source.follow(call.members)
@@ -90,7 +98,8 @@ class Observer:
         observations: dict[str, Observation] = {}
 
         def complete(scaler: Autoscaler, answers: Answers) -> None:
-            observations[scaler.name] = self._observation(scaler, states()[0][scaler.target], answers, call)
+            made = self._observation(scaler, states()[0][scaler.target], answers, call)
+            observations[scaler.name] = structs.replace(made, civil=self._civil(scaler, civil_ahead))
 
         batch = self._split(scalers)
         gathering = Gathering(batch.scalers, complete)
@@ -166,6 +175,13 @@ class Observer:
         return observation(
             scaler, state, answers, call.now, lambda instances: self._victims(scaler, instances, answers, call)
         )
+
+    def _civil(self, scaler: Autoscaler, ahead: timedelta) -> CivilTime:
+        if not scaler.schedules:
+            return CivilTime()
+        civil = self._clock.now() + ahead
+        sources = [self._sources[name] for name in {each.prometheus for each in questions_of(scaler)}]
+        return CivilTime(ahead, doubted=any(source.differs(civil) for source in sources))
 
     def _victims(
         self, scaler: Autoscaler, instances: Sequence[Instance], answers: Answers, call: Call

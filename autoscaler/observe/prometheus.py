@@ -11,6 +11,7 @@ from autoscaler.errors import MetricError
 from autoscaler.observe.client import PrometheusClient
 from autoscaler.observe.credentials import without_login
 from autoscaler.observe.failure import NoAnswer, QueryError, with_context
+from autoscaler.observe.freshness import ServerTime
 from autoscaler.observe.gate import Gate
 from autoscaler.observe.ranges import Grid, RangeResult
 from autoscaler.observe.result import QueryResult
@@ -37,6 +38,8 @@ class Prometheus:
         self._clock = clock
         self._gate = gate or Gate(source.concurrency)
         self._idle: deque[PrometheusClient] = deque()
+        self.server_time: ServerTime | None = None
+        """The server's time at its last answer; None: it is not known."""
 
     @property
     def url(self) -> str:
@@ -52,6 +55,10 @@ class Prometheus:
     def timeout_seconds(self) -> float:
         """Time limit of a query."""
         return self._source.timeout.total_seconds()
+
+    def differs(self, at: datetime) -> bool:
+        """Return whether the server's clock is known to differ by a minute or more from one that shows `at` now."""
+        return self.server_time is not None and self.server_time.differs(at, self._clock.monotonic())
 
     def follow(self, members: int) -> None:
         """Set the number of daemons that divide the source's limit, including this one."""
@@ -126,6 +133,7 @@ class Prometheus:
         try:
             return Exchange(ask(client, seconds), self._clock.monotonic() - began)
         finally:
+            self.server_time = client.server_time or self.server_time
             self._idle.append(client)
 
     def _client(self) -> PrometheusClient:

@@ -15,6 +15,7 @@ from autoscaler.errors import MetricError, TargetError
 from autoscaler.model import (
     ActiveBrake,
     BrakeMemory,
+    CivilTime,
     Condition,
     Conflict,
     Decision,
@@ -25,6 +26,7 @@ from autoscaler.model import (
     MetricFailure,
     MetricOutcome,
     Observation,
+    OpenEntry,
     Outcome,
     Proposed,
     Reading,
@@ -77,6 +79,7 @@ class _Readings(msgspec.Struct, array_like=True):
     victims: tuple[str, ...]
     fallbacks: tuple[_Samples | None, ...]
     """Readings of the fallbacks' queries; their values follow those of the metrics."""
+    civil: CivilTime = CivilTime()
 
 
 class _Values(msgspec.Struct, array_like=True):
@@ -101,6 +104,7 @@ class RareChanges(msgspec.Struct, array_like=True):
     brakes: tuple[ActiveBrake, ...]
     brake_memory: BrakeMemory | None
     shadow: int | None
+    schedules: tuple[OpenEntry, ...] = ()
 
 
 class _FrequentChanges(msgspec.Struct, array_like=True):
@@ -157,7 +161,9 @@ def other_columns(observation: Observation, decision: Decision) -> Columns:
         fallbacks = tuple([None if each is None else each[0] for each in asked])
         values += [each[1] for each in asked if each is not None]
     return (
-        _READINGS.dump(_Readings(tuple([samples for samples, _ in readings]), observation.victims, fallbacks)),
+        _READINGS.dump(
+            _Readings(tuple([samples for samples, _ in readings]), observation.victims, fallbacks, observation.civil)
+        ),
         _VALUES.dump(tuple(values)),
         *decision_columns(decision),
     )
@@ -178,6 +184,7 @@ def decision_columns(decision: Decision) -> Columns:
         decision.brakes,
         decision.brake_memory,
         decision.shadow,
+        decision.schedules,
     )
     frequent = _FrequentChanges(
         decision.current,
@@ -213,7 +220,7 @@ def observation_from(columns: Columns, at: int) -> Observation:
     found = [_joined(samples, each, now) for samples, each in parts]
     own, others = found[: len(readings.samples)], iter(found[len(readings.samples) :])
     fallbacks = [None if samples is None else next(others) for samples in readings.fallbacks]
-    return Observation(state, tuple(own), readings.victims, tuple(fallbacks))
+    return Observation(state, tuple(own), readings.victims, tuple(fallbacks), readings.civil)
 
 
 def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> Decision:
@@ -256,6 +263,7 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
         brake_memory=rare.brake_memory,
         shadow=rare.shadow,
         shadow_memory=frequent.shadow_memory,
+        schedules=rare.schedules,
     )
 
 

@@ -38,7 +38,7 @@ from autoscaler.model import (
 )
 from autoscaler.moment import Moment
 from autoscaler.record import schema
-from autoscaler.record.ages import UNKNOWN, time_columns
+from autoscaler.record.ages import UNKNOWN, read_database_time, time_columns
 from autoscaler.record.binary import Binary
 from autoscaler.record.claims import Claims
 from autoscaler.record.database import state_errors
@@ -61,7 +61,7 @@ from autoscaler.record.limits import Limits
 from autoscaler.record.recording import Recording, write
 from autoscaler.record.shards import fence
 from autoscaler.record.sighting_cache import SightingCache, by_target
-from autoscaler.record.times import to_micros
+from autoscaler.record.times import from_micros, to_micros
 from autoscaler.target import AdapterValues
 
 _NOTHING_ASKED: Final = Steering()
@@ -139,6 +139,12 @@ class Ledger:
     def follow_clock(self, moment: Moment) -> None:
         """Set when the current cycle begins, to keep ages right after steps of the wall clock."""
         self._moment = moment
+
+    def database_time(self) -> datetime | None:
+        """Return PostgreSQL's clock; None on SQLite. Raises StateError."""
+        with self._reading() as connection:
+            micros = read_database_time(connection)
+        return None if micros is None else from_micros(micros)
 
     def claim(self) -> None:
         """Claim what this shard serves, and release its other claims. Raises StateError.

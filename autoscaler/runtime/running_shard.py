@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -53,7 +53,7 @@ class Ports:
         self.ledger.claim()
         self.ledger.load()
         known = self.ledger.sightings({scaler.target for scaler in scalers})
-        return self.observer.observe(scalers, call, known)
+        return self.observer.observe(scalers, call, known, self._civil_ahead(scalers))
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """Return the histories in the ledger."""
@@ -84,6 +84,16 @@ class Ports:
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         """Announce through the adapter."""
         self.actuator.announce(decisions, self._with_members(call))
+
+    def _civil_ahead(self, scalers: Sequence[Autoscaler]) -> timedelta:
+        """Return by how much the database's clock is ahead of this host's, in whole seconds; 0 on SQLite.
+
+        Daemons that share a state then open and close schedules at one time.
+        """
+        if not any(scaler.schedules for scaler in scalers):
+            return timedelta(0)
+        civil = self.ledger.database_time()
+        return timedelta(0) if civil is None else timedelta(seconds=int((civil - self.clock.now()).total_seconds()))
 
     def _with_members(self, call: Call) -> Call:
         """Return the call with the number of daemons."""

@@ -11,6 +11,7 @@ from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.model import MetricSpec, MetricType, Query, TargetType
 from autoscaler.observe import Prometheus
+from autoscaler.observe.freshness import ServerTime
 from autoscaler.observe.gate import Gate
 from autoscaler.observe.plan import Question
 from autoscaler.observe.prometheus import Exchange
@@ -107,6 +108,10 @@ class Answers:
         self._clock: Final = clock
         self._evaluate: Final = evaluate
 
+    def server_time(self) -> ServerTime:
+        """Return the time of the sources, which setting the daemon's clock does not move."""
+        return ServerTime(self._clock.true_time(), self._clock.monotonic())
+
     def ask(self, asked: Question) -> QueryResult | MetricError:
         """Return the samples of a query now."""
         now = self._clock.elapsed
@@ -142,4 +147,7 @@ class ScriptedPrometheus(Prometheus):
         heavy: bool = False,  # noqa: ARG002
     ) -> Exchange[QueryResult]:
         """Return the scenario's answer. It takes no time."""
-        return Exchange(self._answers.ask(Question(self._source_name, expr)), 0.0)
+        answer = self._answers.ask(Question(self._source_name, expr))
+        if not isinstance(answer, MetricError):
+            self.server_time = self._answers.server_time()
+        return Exchange(answer, 0.0)

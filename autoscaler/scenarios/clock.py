@@ -12,12 +12,17 @@ class VirtualClock:
         """`start`: aware, UTC."""
         self.elapsed = timedelta(0)
         """Time since the start, by which everything in a scenario happens."""
+        self._start = start
         self.wall = start
         """What the wall clock showed at the start, as if it had been set so then."""
 
     def now(self) -> datetime:
         """Return the wall clock, aware, UTC."""
         return self.wall + self.elapsed
+
+    def true_time(self) -> datetime:
+        """Return the time that the wall clock would show if it had not been set."""
+        return self._start + self.elapsed
 
     def monotonic(self) -> float:
         """Return the seconds since the start."""

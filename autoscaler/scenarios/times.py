@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from datetime import time as time_of_day
 from typing import Final
-from zoneinfo import ZoneInfo
 
+from autoscaler.cron import zone_of
 from autoscaler.quantity import parse_duration
 
 _CLOCK: Final = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?", re.ASCII)
@@ -65,14 +65,6 @@ class Start:
         """Format a time for readers: `2026-11-23 08:10:00 CET`."""
         at = datetime.fromtimestamp(self.at.timestamp() + elapsed.total_seconds(), self.at.tzinfo)
         return f"{at:%Y-%m-%d %H:%M:%S %Z}"
-
-
-def zone_of(name: str) -> ZoneInfo:
-    """Return a zone of the IANA database. Raises ValueError."""
-    try:
-        return ZoneInfo(name)
-    except (OSError, ValueError, KeyError):  # ZoneInfoNotFoundError is a KeyError; a folder's name is an OSError
-        raise ValueError(f"{name[:64]!r} is not a time zone of this machine; write one as in Europe/Berlin") from None
 
 
 def _in_zone(at: datetime, zone: tzinfo | None) -> datetime:

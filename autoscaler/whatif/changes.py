@@ -19,6 +19,7 @@ from autoscaler.model import (
     MetricTarget,
     MetricType,
     ScalingPolicy,
+    ScheduleEntry,
     TargetType,
 )
 from autoscaler.quantity import format_duration, format_quantity
@@ -179,6 +180,8 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
                 yield from _metric_leaves(held, key)
             case tuple() if name == "policies":
                 yield key, ", ".join(map(_policy, held))
+            case tuple() if name == "schedules":
+                yield from ((f"{key}[{at}]", _entry(entry)) for at, entry in enumerate(held))
             case tuple():  # labels, or a query's match
                 yield from ((f"{key}.{label}", text) for label, text in held)
             case _ if is_dataclass(held):
@@ -215,6 +218,12 @@ def _metric_leaves(metrics: Sequence[MetricSpec], path: str) -> Iterator[tuple[s
         which = metric.name if number == 1 else f"{metric.name} {number}"
         body = f"{path}[{which}].{_BODIES[metric.type]}."
         yield from ((key, text) for key, text in _leaves(metric, body) if key not in (f"{body}type", f"{body}name"))
+
+
+def _entry(entry: ScheduleEntry) -> str:
+    """Every key of a schedule's entry that is not its default."""
+    known = [(each, getattr(entry, each.name)) for each in fields(entry)]
+    return ", ".join(f"{to_camel(each.name)}: {value}" for each, value in known if value not in (each.default, ()))
 
 
 def _policy(policy: ScalingPolicy) -> str:

@@ -18,11 +18,13 @@ from autoscaler.model import (
     Override,
     Pause,
     Phase,
+    ScheduleEntry,
     Steering,
     UnfulfilledBrake,
 )
 from tests.cli.scene import ServedScene
-from tests.decide.build import NOW, QUEUE_15, scaler
+from tests.decide.build import LONG_AGO, NOW, QUEUE_15, scaler, state, value
+from tests.decide.build import instances as ready
 from tests.documents.lives import Recorded, named
 from tests.replaced import replace
 from tests.steering import steer
@@ -217,3 +219,20 @@ def test_a_query_of_several_lines_is_shown_in_one() -> None:
     """The line includes `match` and the name of the Prometheus."""
     query = QueryDocument(expr="sum by (asg)\n  (rate(x[1m]))\n", prometheus="long", match={"asg": "web"})
     assert query_text(query) == 'sum by (asg) (rate(x[1m])), those with asg="web" (Prometheus long)'
+
+
+def test_open_schedules_are_shown_with_the_lead_time_that_they_lack(online: ServedScene) -> None:
+    """The start-up time is that of the instances. An entry that opens as early needs no hint."""
+    for lead_time, hint in ((0, True), (90, False)):
+        always = ScheduleEntry("office", "UTC", "0 0 * * *", timedelta(days=2), min_replicas=4)
+        early = replace(always, lead_time=timedelta(seconds=lead_time))
+        name = f"early-{lead_time}"
+        life = Recorded(online.state.ledger("fleet"), named(replace(scaler(QUEUE_15), schedules=(early,)), name), 4)
+        life.now = datetime.now(UTC) - timedelta(seconds=60)
+        slow = [replace(each, started_at=LONG_AGO - timedelta(seconds=90)) for each in ready(4)]
+        life.step(value(60_000), target=state(4, slow))
+        out = online.run("describe", name).out
+        assert re.search(r"^Schedules: +office \(min 4\)$", out, re.MULTILINE)
+        assert re.search(r"^Min replicas: +1 \(in force: 4\)$", out, re.MULTILINE)
+        assert ("Lead time:" in out) is hint
+        assert ("instances take 1m30s to become ready" in out) is hint

@@ -84,7 +84,7 @@ class Seen:
         self._back = back
         self.jobs = 0
 
-    def observe(self, scalers: Sequence[Autoscaler], call: Call, known: object) -> Observed:
+    def observe(self, scalers: Sequence[Autoscaler], call: Call, *_: object) -> Observed:
         reading = ValueReading((self.jobs * 1000,))
         return Observed(
             {each.name: Observation(TargetState(self._back.size, self._back.size, ()), (reading,)) for each in scalers}

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from enum import Enum
 from itertools import count
 from types import NoneType, UnionType
@@ -28,6 +28,7 @@ _PLAIN: Final[Mapping[Any, st.SearchStrategy[Any]]] = {
     str: TEXTS,
     float: st.floats(allow_nan=False),  # which does not equal itself
     datetime: _TIMES,
+    date: st.dates(),
     timedelta: st.timedeltas(-timedelta(days=9_000), timedelta(days=9_000)),
     NoneType: st.none(),
     MetricError: st.builds(MetricError, TEXTS),
@@ -107,6 +108,7 @@ def _full(kind: Any, alternative: int, numbers: "count[int]") -> Any:
         str: f"text {number}",
         float: number + 0.5,
         datetime: datetime(2026, 1, 1, microsecond=number, tzinfo=UTC),
+        date: date(2026, 1, 1) + timedelta(days=number),
         timedelta: timedelta(microseconds=number),
     }
     if kind in plain:
@@ -136,7 +138,8 @@ def comparable(value: Any) -> Any:
     if isinstance(value, Exception):
         return type(value), str(value)
     if isinstance(value, Observation):
-        return comparable(value.target), [comparable(reading) for reading in value.readings], value.victims
+        readings = [comparable(reading) for reading in value.readings]
+        return comparable(value.target), readings, value.victims, value.civil
     if isinstance(value, Decision):
         return {each.name: comparable(getattr(value, each.name)) for each in msgspec.structs.fields(value)}
     return value

@@ -1,11 +1,12 @@
 """What is remembered keeps its age, whatever clock is set: by one process, by its successor, by another host."""
 
+import dataclasses
 from datetime import timedelta
 from typing import Any, cast
 
 import pytest
 
-from autoscaler.model import Call, History, Observed, Recommendation, Sighting, later
+from autoscaler.model import Call, History, Observed, Recommendation, ScheduleEntry, Sighting, later
 from autoscaler.observe import Observer
 from autoscaler.record import Ledger
 from autoscaler.runtime.running_shard import Ports
@@ -252,3 +253,28 @@ def test_what_a_cycle_observes_meanwhile_makes_nothing_older(hosts: Hosts) -> No
     ports.observe([scaler()], Call(moment.now, 0, moment))
     (known,) = ports.recall([scaler()])["web"].recommendations
     assert (moment.now - known.at).total_seconds() == 60
+
+
+class AskedFor:
+    """An observer that keeps what it is asked with."""
+
+    def __init__(self) -> None:
+        self.asked: tuple[object, ...] = ()
+
+    def observe(self, *asked: object) -> Observed:
+        self.asked = asked
+        return Observed({})
+
+
+@pytest.mark.slow
+def test_schedules_follow_the_databases_clock(hosts: Hosts) -> None:
+    """All daemons that share a state open them at one time. Without schedules its clock is not asked."""
+    host, observer, unused = hosts.start(wrong_by=-3600), AskedFor(), cast("Any", None)
+    for _ in range(2):
+        host.turn()
+    ports = Ports(cast("Observer", observer), host.ledger(), unused, host.clock)
+    moment = host.clock.moment()
+    office = ScheduleEntry("office", "UTC", "0 8 * * *", timedelta(hours=1), min_replicas=3)
+    for schedules, ahead in (((office,), 3600), ((), 0)):
+        ports.observe([dataclasses.replace(scaler(), schedules=schedules)], Call(moment.now, 0, moment))
+        assert observer.asked[-1] == timedelta(seconds=ahead)

@@ -74,6 +74,7 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     if summary.unmeasured:
         yield "Unmeasured:", summary.unmeasured
     yield from _steering(summary, now)
+    yield from _schedules(detail)
     first, last = summary.first_seen, summary.last_decision
     if first is not None:
         yield "First seen:", f"{_time(first)} ({format_age(now - first)} ago)"
@@ -96,6 +97,14 @@ def _steering(summary: Summary, now: datetime) -> Iterator[tuple[str, str]]:
         yield "Paused:", f"{scope(pause)}, {asked(pause, now)}"
     if override is not None:
         yield "Overridden:", f"{bounds(override)}, {asked(override, now)}"
+
+
+def _schedules(detail: Detail) -> Iterator[tuple[str, str]]:
+    if detail.summary.schedules:
+        yield "Schedules:", "; ".join(f"{each.name} ({bounds(each)})" for each in detail.summary.schedules)
+    if detail.suggested_lead_time_seconds is not None:
+        took = format_duration(detail.suggested_lead_time_seconds)
+        yield "Lead time:", f"instances take {took} to become ready; give the schedules' entries a leadTime of that"
 
 
 def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:

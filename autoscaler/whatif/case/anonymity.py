@@ -25,6 +25,9 @@ _KEPT: Final = frozenset({"", "cpu", "memory"})
 _OWN_REASONS: Final = "reason"
 """The field with words of the program or of an adapter; in pauses and overrides it is an operator's text."""
 
+_CALENDAR: Final = frozenset({("ScheduleEntry", each) for each in ("timezone", "cron", "until")})
+"""Fields without names, by which schedules open."""
+
 
 class _Last(NamedTuple):
     """The cycle before, as it was and with other names."""
@@ -112,7 +115,7 @@ class Anonymizer:
         if isinstance(value, Enum):
             return value
         if isinstance(value, str):
-            if name == _OWN_REASONS and kind not in (Pause.__name__, Override.__name__):
+            if field in _CALENDAR or (name == _OWN_REASONS and kind not in (Pause.__name__, Override.__name__)):
                 return value
             return self._name(kind.lower() if name == "name" else name, value)
         if isinstance(value, AutoscalerError):

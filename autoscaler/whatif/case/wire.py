@@ -14,6 +14,7 @@ from autoscaler import errors
 from autoscaler.errors import AutoscalerError, MetricError, TargetError
 from autoscaler.model import (
     Autoscaler,
+    CivilTime,
     Conflict,
     Decision,
     Held,
@@ -91,6 +92,7 @@ def cycle_values(cycle: Cycle, made: Decision) -> Any:
                 "readings": [_values_of(each) for each in observed.readings],
                 "victims": list(observed.victims),
                 "fallbacks": [_values_of(each) for each in observed.fallbacks],
+                "civil": msgspec.to_builtins(observed.civil),
             },
             "decision": msgspec.to_builtins(replace(made, outcome=None)) | {"outcome": _values_of(made.outcome)},
             "history": msgspec.to_builtins(cycle.history),
@@ -119,6 +121,7 @@ def line_from(values: Any, scaler: Autoscaler | None) -> Autoscaler | Cycle:
             tuple([_from_values(each, _READINGS, MetricError) for each in seen["readings"]]),
             msgspec.convert(seen.get("victims", ()), tuple[str, ...]),
             tuple([_from_values(each, _READINGS, MetricError) for each in seen.get("fallbacks", ())]),
+            msgspec.convert(seen.get("civil", {}), CivilTime),
         ),
         scaler,
         Decision(**(msgspec.structs.asdict(decision) | {"outcome": outcome})),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from autoscaler.model import (
     MetricType,
     OutsideChangeBrake,
     Pause,
+    ScheduleEntry,
     Steering,
     TargetRef,
     TargetType,
@@ -89,6 +90,17 @@ def test_a_brake_that_is_on_is_shown_with_what_it_prevents(tmp_path: Path) -> No
     assert "<dt>Brake outsideChange</dt><dd>a size that another program or person set is kept for 10m</dd>" in idle
     assert "The brake outsideChange is on" not in holding
     assert "Limited: something else set the size from 3 to 5" in holding
+
+
+def test_an_open_schedule_is_shown_with_its_bounds(tmp_path: Path) -> None:
+    night = ScheduleEntry("night", "UTC", "0 0 * * *", timedelta(days=2), max_replicas=4)
+    with open_state(tmp_path) as state:
+        life = Recorded(state.ledger("fleet"), replace(scaler(QUEUE_15), schedules=(night,)))
+        life.queue(45)
+        with serving_pages(state, life) as site:
+            shown = site.get("/autoscalers/web").text
+    assert "The schedule night is open: max 4." in shown
+    assert "allowed were 1 to 4; the schedule night was open" in shown
 
 
 @pytest.mark.parametrize("path", ["/", "/autoscalers/web"])

@@ -1,0 +1,151 @@
+"""Schedules: the section `schedules`, and the key of that name in an autoscaler."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import Annotated, Any, Final, TypeAlias
+
+from pydantic import AfterValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
+
+from autoscaler import model
+from autoscaler.config.fields import CountOrZero, Flag, PositiveDuration, ScheduleName, Section, Text
+from autoscaler.cron import check_cron, zone_of
+from autoscaler.model.schedule import LONGEST_OPEN
+from autoscaler.quantity import format_duration
+from autoscaler.target import Duration
+
+_LONGEST_LEAD: Final = timedelta(days=1)
+_YEARS: Final = range(1971, 9000)
+
+
+def _check_zone(name: str) -> str:
+    zone_of(name)
+    return name
+
+
+def _local_time(text: Any) -> datetime:
+    try:
+        at = datetime.fromisoformat(text) if isinstance(text, str) and "T" in text else None
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is not None or at.year not in _YEARS:
+        raise ValueError(
+            f"{str(text)[:64]!r} is not a date and time in `timezone`; write it without an offset, as in "
+            "2026-11-27T00:00"
+        )
+    return at
+
+
+def _local_date(text: Any) -> date:
+    try:
+        return date.fromisoformat(text if isinstance(text, str) else "")
+    except ValueError:
+        raise ValueError(f"{str(text)[:64]!r} is not a date; write it as in 2026-12-25") from None
+
+
+def _at_most(longest: timedelta) -> AfterValidator:
+    def check(value: timedelta) -> timedelta:
+        if value > longest:
+            raise ValueError(f"{format_duration(value)} is too long; write at most {format_duration(longest)}")
+        return value
+
+    return AfterValidator(check)
+
+
+_TIME_SCHEMA: Final = WithJsonSchema({"type": "string", "examples": ["2026-11-27T00:00"]})
+_DATE_SCHEMA: Final = WithJsonSchema({"type": "string", "format": "date"})
+_CRON_SCHEMA: Final = WithJsonSchema({"type": "string", "examples": ["0 8 * * 1-5"]})
+_ZONE_SCHEMA: Final = WithJsonSchema({"type": "string", "examples": ["Europe/Berlin"]})
+
+Cron: TypeAlias = Annotated[Text, AfterValidator(check_cron), _CRON_SCHEMA]
+Zone: TypeAlias = Annotated[Text, AfterValidator(_check_zone), _ZONE_SCHEMA]
+LocalTime: TypeAlias = Annotated[datetime, PlainValidator(_local_time), _TIME_SCHEMA]
+LocalDate: TypeAlias = Annotated[date, PlainValidator(_local_date), _DATE_SCHEMA]
+OpenTime: TypeAlias = Annotated[PositiveDuration, _at_most(LONGEST_OPEN)]
+LeadTime: TypeAlias = Annotated[Duration, _at_most(_LONGEST_LEAD)]
+
+
+class ScheduleEntry(Section):
+    """Bounds at times of the calendar: `cron` with `duration` or `until`, or `start` and `end`."""
+
+    cron: Cron | None = None
+    """The starts: minute, hour, day of the month, month and day of the week."""
+    duration: OpenTime | None = None
+    """How long it is open after each start, in elapsed time; at most 31d."""
+    until: Cron | None = None
+    """The ends: the first one after a start counts, at most 31 days after it."""
+    start: LocalTime | None = None
+    """A date and time in `timezone`."""
+    end: LocalTime | None = None
+    """A date and time in `timezone`."""
+    timezone: Zone
+    """A zone of the IANA database."""
+    min_replicas: CountOrZero | None = None
+    """In place of the autoscaler's, if it is higher."""
+    max_replicas: CountOrZero | None = None
+    """In place of the autoscaler's, higher or lower; 0 switches the target off."""
+    replace: Flag = False
+    """true: minReplicas also counts if it is lower than the autoscaler's."""
+    excluded: tuple[LocalDate, ...] = Field(default=(), alias="except")
+    """Dates in `timezone` without a start."""
+    lead_time: LeadTime = timedelta(0)
+    """How long before a start it opens; at most 1d."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> "ScheduleEntry":
+        given = {
+            field.alias or name
+            for name, field in type(self).model_fields.items()
+            if getattr(self, name) is not None and name in ("cron", "duration", "until", "start", "end")
+        }
+        if given not in ({"cron", "duration"}, {"cron", "until"}, {"start", "end"}):
+            raise ValueError("write either `cron` with one of `duration` and `until`, or `start` and `end`")
+        if self.start is not None and self.end is not None and self.end <= self.start:
+            raise ValueError("`end` is not after `start`; correct one of them")
+        low, high = self.min_replicas, self.max_replicas
+        if low is None and high is None:
+            raise ValueError("it sets no bound; add minReplicas, maxReplicas or both")
+        if low is not None and high is not None and high < low:
+            raise ValueError(f"maxReplicas {high} is below minReplicas {low}; raise it, or lower minReplicas")
+        if self.replace and low is None:
+            raise ValueError("`replace` applies to minReplicas; add that, or remove it")
+        return self
+
+    def spec(self, name: str) -> model.ScheduleEntry:
+        """Return the frozen entry."""
+        return model.ScheduleEntry(
+            name,
+            self.timezone,
+            self.cron,
+            self.duration,
+            self.until,
+            self.start,
+            self.end,
+            self.min_replicas,
+            self.max_replicas,
+            self.replace,
+            self.excluded,
+            self.lead_time,
+        )
+
+
+def _form(value: Any) -> str:
+    """The tag is a part of pydantic's locations: it must not look like a key."""
+    return "a name" if isinstance(value, str) else "an entry"
+
+
+NamedOrEntry: TypeAlias = Annotated[
+    Annotated[ScheduleName, Tag("a name")] | Annotated[ScheduleEntry, Tag("an entry")], Discriminator(_form)
+]
+Schedules: TypeAlias = Mapping[str, Sequence[ScheduleEntry]]
+"""The shared ones, by name."""
+
+
+def entries_of(own: Sequence[str | ScheduleEntry], shared: Schedules) -> Iterator[tuple[int, model.ScheduleEntry]]:
+    """Yield the entries of an autoscaler's `schedules`, each with its index there. Leaves out names that are wrong."""
+    for index, each in enumerate(own):
+        if isinstance(each, ScheduleEntry):
+            yield index, each.spec(f"schedules[{index}]")
+            continue
+        entries = shared.get(each, ())
+        for number, entry in enumerate(entries):
+            yield index, entry.spec(each if len(entries) == 1 else f"{each}[{number}]")

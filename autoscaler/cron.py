@@ -1,0 +1,71 @@
+"""Cron expressions and local times of a time zone. The only user of cronsim."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+
+_FIELDS: Final = 5
+_LONGEST: Final = 256
+"""Characters of an expression."""
+_ANY_TIME: Final = datetime(2024, 1, 1, tzinfo=UTC)
+_MINUTE: Final = timedelta(minutes=1)
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """Return a zone of the IANA database. Raises ValueError."""
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):  # ZoneInfoNotFoundError is a KeyError; a folder's name is an OSError
+        raise ValueError(f"{name[:64]!r} is not a time zone of this machine; write one as in Europe/Berlin") from None
+
+
+def check_cron(expression: str) -> str:
+    """Return the expression if it has five fields and matches some time. Raises ValueError."""
+    if len(expression) > _LONGEST or len(expression.split()) != _FIELDS:
+        raise ValueError(
+            f"{expression[:64]!r} is not a cron expression of five fields; write minute, hour, day of the month, month "
+            'and day of the week, as in "0 8 * * 1-5"'
+        )
+    try:
+        next(CronSim(expression, _ANY_TIME))
+    except (CronSimError, ValueError, AssertionError) as error:
+        said = f" ({str(error)[:64]})" if isinstance(error, CronSimError) else ""
+        raise ValueError(f'{expression[:64]!r} is not a cron expression{said}; write one as in "0 8 * * 1-5"') from None
+    except StopIteration:
+        raise ValueError(f"{expression[:64]!r} matches no day in 50 years; correct its day and month") from None
+    return expression
+
+
+def joins_days_by_and(expression: str) -> bool:
+    """Return whether both day fields are restricted and a day must match both.
+
+    As in Debian's cron, that is so if one of them begins with `*`, as in `*/2`; otherwise a day matches either field.
+    """
+    _, _, day, _, weekday = expression.split()
+    return "*" not in (day, weekday) and (day.startswith("*") or weekday.startswith("*"))
+
+
+def times(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:
+    """Yield the times of an expression after `after`, in UTC and in their order.
+
+    A time that the change to summer time leaves out comes at the change. A time that the change back repeats comes
+    once, or twice if the expression has a `*` in its hour or minute.
+    """
+    last = after.astimezone(UTC)
+    for local in CronSim(expression, last.astimezone(zone)):
+        at = local.astimezone(UTC)
+        if at > last:  # cronsim ignores which of two equal local times it starts from
+            yield at
+            last = at
+
+
+def instant(local: datetime, zone: ZoneInfo) -> datetime:
+    """Return a local time in UTC, by the rules of `times`: of two equal ones the first."""
+    while True:
+        at = local.replace(tzinfo=zone, fold=0).astimezone(UTC)
+        if at.astimezone(zone).replace(tzinfo=None) == local:
+            return at
+        local = local.replace(second=0, microsecond=0) + _MINUTE

@@ -1,0 +1,33 @@
+"""The entries of schedules that are open, and what counts of them."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from autoscaler.model import Autoscaler, CivilTime, OpenEntry, ScheduleEntry
+from autoscaler.model.schedule import is_open
+
+
+def open_entries(scaler: Autoscaler, civil: CivilTime, now: datetime) -> tuple[OpenEntry, ...]:
+    """Return the open entries that set a bound, in the configuration's order.
+
+    While civil time is in doubt, only bounds above the autoscaler's own count.
+    """
+    if not scaler.schedules:
+        return ()
+    at = now + civil.ahead
+    return counted(scaler, [each for each in scaler.schedules if is_open(each, at)], raising=civil.doubted)
+
+
+def counted(scaler: Autoscaler, entries: Iterable[ScheduleEntry], *, raising: bool = False) -> tuple[OpenEntry, ...]:
+    """Return what counts of open entries. `raising`: only bounds above the autoscaler's own count."""
+    found = [_counted(each, scaler, raising=raising) for each in entries]
+    return tuple([each for each in found if (each.minimum, each.maximum) != (None, None)])
+
+
+def _counted(entry: ScheduleEntry, scaler: Autoscaler, *, raising: bool) -> OpenEntry:
+    minimum, maximum = entry.min_replicas, entry.max_replicas
+    if minimum is not None and minimum < scaler.min_replicas and (raising or not entry.replace):
+        minimum = None
+    if maximum is not None and maximum < scaler.max_replicas and raising:
+        maximum = None
+    return OpenEntry(entry.name, minimum, maximum)

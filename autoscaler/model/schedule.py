@@ -1,0 +1,143 @@
+"""Schedules: bounds that are in force at times of the calendar."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
+from itertools import islice, takewhile
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from autoscaler.cron import instant, times, zone_of
+
+LONGEST_OPEN: Final = timedelta(days=31)
+"""An entry is open for at most so long after a start."""
+_LOOKBACK: Final = timedelta(days=32)
+"""From a time, all starts of entries that may still be open then."""
+_DAY: Final = timedelta(days=1)
+_YEAR: Final = timedelta(days=366)
+_LEAP_YEAR: Final = 2024
+_MOST_COMPARED: Final = 5_000
+
+
+class Window(NamedTuple):
+    """A time in which an entry is open: from `begin`, and no longer at `end`. Both in UTC."""
+
+    begin: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleEntry:
+    """One entry of a schedule. It has either `cron` with `duration` or `until`, or `start` and `end`."""
+
+    name: str
+    """As it is shown: the schedule's name, with an index if it has several entries."""
+    timezone: str
+    cron: str | None = None
+    """The starts."""
+    duration: timedelta | None = None
+    """From a start to its end, in elapsed time."""
+    until: str | None = None
+    """Expression of the ends: the first one after a start, at most LONGEST_OPEN after it."""
+    start: datetime | None = None
+    """Local time in `timezone`, as `end`."""
+    end: datetime | None = None
+    min_replicas: int | None = None
+    max_replicas: int | None = None
+    replace: bool = False
+    """Whether `min_replicas` counts below the autoscaler's, too."""
+    excluded: tuple[date, ...] = ()
+    """Local dates without a start."""
+    lead_time: timedelta = timedelta(0)
+    """How long before a start the entry opens."""
+
+    def overlap(self, other: "ScheduleEntry") -> datetime | None:
+        """Return a time at which both are open, in UTC; None: there is none in their year.
+
+        That is the year of a `start`, or a leap year if both have a `cron`.
+        """
+        starts = [each.start for each in (self, other) if each.start is not None]
+        begin = datetime(starts[0].year if starts else _LEAP_YEAR, 1, 1, tzinfo=UTC)
+        end = begin + _YEAR
+        mine, others = (islice(each.windows(begin, end), _MOST_COMPARED) for each in (self, other))
+        own, its = next(mine, None), next(others, None)
+        while own is not None and its is not None:
+            if own.begin < its.end and its.begin < own.end:
+                return max(own.begin, its.begin)
+            if own.end <= its.begin:
+                own = next(mine, None)
+            else:
+                its = next(others, None)
+        return None
+
+    def windows(self, begin: datetime, end: datetime) -> Iterator[Window]:
+        """Yield the windows that are open at some time from `begin` to before `end`, in order. They do not overlap."""
+        known: Window | None = None
+        for each in self._openings(begin, end):
+            if each.end <= begin:
+                continue
+            if known is None:
+                known = each
+            elif each.begin <= known.end:
+                known = Window(known.begin, max(known.end, each.end))
+            else:
+                yield known
+                known = each
+        if known is not None:
+            yield known
+
+    def _openings(self, begin: datetime, end: datetime) -> Iterator[Window]:
+        """Yield a window for each start, in order of their starts; some may end before `begin`."""
+        zone = zone_of(self.timezone)
+        if self.start is not None and self.end is not None:
+            opening = instant(self.start, zone) - self.lead_time
+            if opening < end and self.start.date() not in self.excluded:
+                yield Window(opening, instant(self.end, zone))
+        if self.cron is None:
+            return
+        back = _LOOKBACK if self.duration is None else self.duration + _DAY
+        ended = datetime.min.replace(tzinfo=UTC)
+        for start in takewhile(lambda at: at - self.lead_time < end, times(self.cron, zone, begin - back)):
+            if start.astimezone(zone).date() in self.excluded:
+                continue
+            if self.duration is not None:
+                ended = start + self.duration
+            elif start >= ended:  # a start before the end of an earlier one has the same end
+                ended = start + LONGEST_OPEN
+                if self.until is not None:
+                    ended = min(ended, next(times(self.until, zone, start), ended))
+            else:
+                continue
+            yield Window(start - self.lead_time, ended)
+
+
+class OpenEntry(Struct, frozen=True, gc=False):
+    """An entry of a schedule that is open and counts."""
+
+    name: str
+    minimum: int | None
+    """None: it sets none, or one that does not count."""
+    maximum: int | None
+
+
+class CivilTime(Struct, frozen=True, gc=False):
+    """Civil time, by which schedules open and close, beside a cycle's `now`."""
+
+    ahead: timedelta = timedelta(0)
+    """By how much it is ahead of `now`. Setting the wall clock changes both."""
+    doubted: bool = False
+    """Whether it differs by a minute or more from the time of a Prometheus that the autoscaler asks."""
+
+
+@lru_cache(maxsize=2**14)
+def _windows_of_day(entry: ScheduleEntry, day: date) -> tuple[Window, ...]:
+    """Return the windows that are open on a day of UTC. Dense expressions take long to iterate."""
+    begin = datetime.combine(day, time(), UTC)
+    return tuple(entry.windows(begin, begin + _DAY))
+
+
+def is_open(entry: ScheduleEntry, at: datetime) -> bool:
+    """Return whether an entry is open at a civil time, in UTC."""
+    return any(each.begin <= at < each.end for each in _windows_of_day(entry, at.date()))

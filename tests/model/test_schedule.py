@@ -1,0 +1,169 @@
+"""Hard dates: when the entries of schedules are open."""
+
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from autoscaler.cron import check_cron, joins_days_by_and, times
+from autoscaler.model import ScheduleEntry
+from autoscaler.model.schedule import is_open
+
+HOUR = timedelta(hours=1)
+
+
+def cron(
+    expression: str, zone: str = "Europe/Berlin", duration: timedelta | None = HOUR, **keys: object
+) -> ScheduleEntry:
+    return ScheduleEntry("office", zone, expression, duration, **keys)  # type: ignore[arg-type] # of every type
+
+
+def windows(entry: ScheduleEntry, begin: str, end: str) -> list[tuple[str, str]]:
+    """The windows from one day to another of UTC, in UTC."""
+    first, last = (datetime.fromisoformat(each).replace(tzinfo=UTC) for each in (begin, end))
+    return [(f"{each.begin:%m-%d %H:%M}", f"{each.end:%m-%d %H:%M}") for each in entry.windows(first, last)]
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "opens"),
+    [
+        ("Europe/Berlin", "2026-03-29", "03-29 01:00"),  # 02:30 is left out: it comes at 03:00
+        ("Europe/Berlin", "2026-10-25", "10-25 00:30"),  # 02:30 comes twice: the first
+        ("America/New_York", "2026-03-08", "03-08 07:00"),
+        ("America/New_York", "2026-11-01", "11-01 07:30"),  # 02:30 comes once: 01:00 to 02:00 is repeated
+        ("Europe/London", "2026-03-29", "03-29 01:30"),  # 01:00 to 02:00 is left out
+        ("Europe/London", "2026-10-25", "10-25 02:30"),
+        ("Australia/Lord_Howe", "2026-10-03", "10-03 15:30"),  # half an hour, of Sunday: 02:00 to 02:30 is left out
+        ("Australia/Lord_Howe", "2026-04-04", "04-04 16:00"),  # 01:30 to 02:00 is repeated
+        ("Asia/Kolkata", "2026-03-28", "03-28 21:00"),  # no summer time
+        ("Asia/Kolkata", "2026-10-24", "10-24 21:00"),
+    ],
+)
+def test_a_start_comes_once_in_both_nights_of_summer_time(zone: str, day: str, opens: str) -> None:
+    """In five zones. The window's length is elapsed time."""
+    following = (date.fromisoformat(day) + timedelta(days=1)).isoformat()
+    found = [each for each in windows(cron("30 2 * * *", zone), day, following) if each[0].startswith(day[5:])]
+    closes = datetime.strptime(f"2026-{opens}", "%Y-%m-%d %H:%M").replace(tzinfo=UTC) + HOUR
+    assert found == [(opens, f"{closes:%m-%d %H:%M}")]
+
+
+def test_a_window_through_the_night_of_the_change_ends_by_the_clock() -> None:
+    """`until` is a local time: the night is 9 or 11 hours long."""
+    night = cron("0 20 * * *", duration=None, until="0 6 * * *")
+    assert windows(night, "2026-03-28T12:00", "2026-03-29T12:00") == [("03-28 19:00", "03-29 04:00")]
+    assert windows(night, "2026-10-24T12:00", "2026-10-25T12:00") == [("10-24 18:00", "10-25 05:00")]
+
+
+def test_an_end_in_the_repeated_hour_is_after_its_start() -> None:
+    """02:30 comes twice, and the second one is a start here; 02:45 before it is no end."""
+    entry = cron("*/30 2 25 10 *", duration=None, until="45 2 * * *")
+    found = windows(entry, "2026-10-25", "2026-10-26")
+    assert found == [("10-25 00:00", "10-25 00:45"), ("10-25 01:00", "10-26 01:45")]
+
+
+@pytest.mark.parametrize(
+    ("expression", "days"),
+    [
+        ("0 12 29 2 *", ["2024-02-29", "2028-02-29"]),
+        ("0 12 L 2 *", ["2024-02-29", "2025-02-28", "2026-02-28", "2027-02-28", "2028-02-29"]),
+        ("0 12 31 * *", None),
+    ],
+)
+def test_leap_days_and_ends_of_months(expression: str, days: list[str] | None) -> None:
+    entry = cron(expression, "UTC")
+    found = entry.windows(datetime(2024, 1, 1, tzinfo=UTC), datetime(2028, 12, 31, tzinfo=UTC))
+    starts = [each.begin.date().isoformat() for each in found]
+    if days is None:
+        assert len(starts) == 34
+        assert {each[5:7] for each in starts} == {"01", "03", "05", "07", "08", "10", "12"}
+    else:
+        assert starts == days
+
+
+@pytest.mark.parametrize(
+    ("expression", "days"),
+    [
+        ("0 12 13 * 5", [2, 9, 13, 16, 23, 30]),  # either, as in every cron
+        ("0 12 */13 * 5", []),  # both: the 1st, 14th and 27th are no Fridays
+        ("0 12 * * 7", [4, 11, 18, 25]),  # 7 is Sunday, too
+        ("0 12 * * 1", [5, 12, 19, 26]),  # 1 is Monday
+    ],
+)
+def test_a_day_matches_either_field_unless_one_begins_with_a_star(expression: str, days: list[int]) -> None:
+    found = cron(expression, "UTC").windows(datetime(2026, 10, 1, tzinfo=UTC), datetime(2026, 11, 1, tzinfo=UTC))
+    assert [each.begin.day for each in found] == days
+    assert joins_days_by_and(expression) is (expression == "0 12 */13 * 5")
+
+
+def test_windows_longer_than_their_period_are_one() -> None:
+    """It is always open, also at the moment at which the next one begins."""
+    entry = cron("0 8 * * *", "UTC", timedelta(hours=30))
+    (only,) = entry.windows(datetime(2026, 5, 4, tzinfo=UTC), datetime(2026, 5, 6, tzinfo=UTC))
+    assert only.begin <= datetime(2026, 5, 4, tzinfo=UTC)
+    assert only.end >= datetime(2026, 5, 6, 14, tzinfo=UTC)
+    assert is_open(entry, datetime(2026, 5, 5, 8, tzinfo=UTC))
+
+
+def test_an_end_that_never_comes_is_31_days_after_the_start() -> None:
+    entry = cron("0 0 1 1 *", "UTC", None, until="0 0 1 6 *")
+    assert windows(entry, "2026-01-15", "2026-01-16") == [("01-01 00:00", "02-01 00:00")]
+    assert windows(entry, "2026-02-01", "2026-02-02") == []
+
+
+def test_except_skips_the_starts_of_a_local_date() -> None:
+    """The night that began the day before goes on."""
+    night = cron("0 20 * * *", "Pacific/Auckland", None, until="0 6 * * *", excluded=(date(2026, 12, 25),))
+    found = windows(night, "2026-12-24", "2026-12-27")
+    assert found == [("12-24 07:00", "12-24 17:00"), ("12-26 07:00", "12-26 17:00")]
+
+
+def test_a_lead_time_opens_earlier_and_closes_at_the_same_time() -> None:
+    early = cron("0 0 * * *", "UTC", lead_time=timedelta(minutes=5))
+    assert windows(early, "2026-05-04T23:58", "2026-05-04T23:59") == [("05-04 23:55", "05-05 01:00")]
+
+
+def test_a_start_and_an_end_are_local_times() -> None:
+    """Of the day of a change, too: 00:00 to 24:00 has 25 hours."""
+    sale = ScheduleEntry("sale", "America/New_York", start=datetime(2026, 11, 1), end=datetime(2026, 11, 2))  # noqa: DTZ001
+    assert windows(sale, "2026-10-31", "2026-11-03") == [("11-01 04:00", "11-02 05:00")]
+    left_out = ScheduleEntry("x", "Europe/Berlin", start=datetime(2026, 3, 29, 2, 30), end=datetime(2026, 3, 29, 5))  # noqa: DTZ001
+    assert windows(left_out, "2026-03-29", "2026-03-30") == [("03-29 01:00", "03-29 03:00")]
+
+
+def test_a_boundary_opens_and_closes_to_the_second() -> None:
+    entry = cron("0 8 * * 1-5")
+    opens = datetime(2026, 5, 4, 6, tzinfo=UTC)
+    second = timedelta(seconds=1)
+    seen = [is_open(entry, at) for at in (opens - second, opens, opens + HOUR - second, opens + HOUR)]
+    assert seen == [False, True, True, False]
+
+
+@pytest.mark.parametrize("expression", ["*/7 2 * * *", "0 * * * *", "* * * * *", "15 1-3 * * *", "*/30 2 * * 0"])
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Australia/Lord_Howe", "America/New_York", "Africa/Casablanca"])
+def test_times_are_in_order_whatever_the_clock_does(expression: str, zone: str) -> None:
+    """Also from a start in the repeated hour."""
+    for after in (datetime(2026, 10, 25, 0, 15, tzinfo=UTC), datetime(2026, 10, 25, 1, 15, tzinfo=UTC)):
+        found = times(expression, ZoneInfo(zone), after)
+        first = [next(found) for _ in range(500)]
+        assert first == sorted(set(first))
+        assert first[0] > after
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "",
+        "* * * *",
+        "0 0 8 * * 1-5",
+        "61 * * * *",
+        "0 8 * * MO",
+        "@daily",
+        "0 0 30 2 *",
+        "*/0 * * * *",
+        f"{'9' * 5000} * * * *",
+        "0 0 L/2 * L#",
+    ],
+)
+def test_an_expression_that_never_matches_or_is_none_is_refused(expression: str) -> None:
+    with pytest.raises(ValueError, match=r"cron expression|matches no day"):
+        check_cron(expression)
