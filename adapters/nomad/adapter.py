@@ -184,7 +184,9 @@ class Nomad:
         def record() -> None:
             place = self._place(target)
             _group(place, self._region(place.region).read_job(place.job, call))
-            self._post(place, _WRITE_TEST, {}, call)
+            written = self._post(place, _WRITE_TEST, {}, call)
+            with unavailable_if_malformed(f'a scaling event of job "{place.job.id}"'):
+                _ = written["JobModifyIndex"]
 
         try:
             self._addresses.run(record, call)

@@ -47,10 +47,6 @@ _SHOWN: Final = 200
 """Characters of a reply in an error message."""
 
 
-_CAPABILITIES: Final = {"GET /v1/jobs": "list-jobs"}
-"""Source: Nomad's API documentation. All other reads of the adapter need `read-job`, its writes `scale-job`."""
-
-
 class NomadRefusal(Exception):
     """Nomad answered with an error status. It has the `status` and Nomad's text, for callers that interpret them."""
 
@@ -68,7 +64,7 @@ class NomadRefusal(Exception):
     def as_target_error(self) -> TargetError:
         """Return the TargetError of the status alone."""
         if self.status in (401, 403):
-            needed = "scale-job" if self.request.startswith("POST") else _CAPABILITIES.get(self.request, "read-job")
+            needed = _capability(self.request)
             return TargetForbidden(
                 f"{self}; the ACL token needs the capability {needed} in the target's namespace (docs/nomad.md)"
             )
@@ -84,6 +80,13 @@ class NomadRefusal(Exception):
         if self.request.startswith("POST") and (400 <= self.status < 500 or "job_max_count" in self.text):
             return TargetRefused(str(self))
         return TargetUnavailable(f"{self}; the next cycle tries again")
+
+
+def _capability(request: str) -> str:
+    """Return what a token needs for one of this adapter's requests. Source: Nomad's API documentation."""
+    if request.startswith("POST"):
+        return "scale-job"
+    return "list-jobs" if request.endswith("/v1/jobs") else "read-job"
 
 
 class Page(NamedTuple, Generic[_T]):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 
 from autoscaler.cli import live
 from autoscaler.cli.findings import Findings
@@ -14,6 +15,7 @@ from autoscaler.clock import SystemClock
 from autoscaler.config import load
 from autoscaler.target.contract import RecordingLogger
 from tests.daemon.running import autoscaler, finished, write_config
+from tests.replaced import replace
 from tests.servers.docker import Engine, running_engine
 from tests.servers.faults import Fault, running_faults
 from tests.servers.nomad import NomadServer, running_nomad, service
@@ -40,6 +42,7 @@ def nomad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NomadServer]:
     """A real agent that requires tokens."""
     with running_nomad(tmp_path_factory.mktemp("nomad"), acl=True) as server:
         server.register(service("web"))
+        server.register(service("other"))
         yield server
 
 
@@ -84,17 +87,64 @@ def nomad_config(
     return write_config(folder, prometheus, [scaler], {"nomad": section, **(adapters or {})})
 
 
+def scaling_events(nomad: NomadServer) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] | None = nomad.ask("GET", "/v1/job/web/scale")["TaskGroups"]["work"]["Events"]
+    return found or []
+
+
 def test_the_least_acl_policy_of_nomad_passes(tmp_path: Path, prometheus: str, nomad: NomadServer) -> None:
     """The job is untouched; its group has one scaling event more, without a count."""
     config = nomad_config(tmp_path, prometheus, nomad, documented("nomad.md", "hcl"))
-    before = nomad.ask("GET", "/v1/job/web")
+    before, recorded = nomad.ask("GET", "/v1/job/web"), scaling_events(nomad)
     found = write_tested(config)
     assert not found.wrong, wrong(found)
     assert said(found) == "permitted: Nomad recorded a scaling event without a count; the count is unchanged"
     assert nomad.ask("GET", "/v1/job/web") == before
-    (event,) = nomad.ask("GET", "/v1/job/web/scale")["TaskGroups"]["work"]["Events"]
+    (event,) = [event for event in scaling_events(nomad) if event not in recorded]
     assert (event["Count"], event["Error"]) == (None, False)
     assert "--write-test" in event["Message"]
+
+
+def test_the_exit_code_says_whether_the_daemon_may_scale(tmp_path: Path, prometheus: str, nomad: NomadServer) -> None:
+    """A script that installs a daemon goes by it."""
+    least = documented("nomad.md", "hcl")
+    words = [sys.executable, "-m", "autoscaler", "check", "--live", "--write-test"]
+    for policy, code, label in ((least, 0, "ok"), (least.replace("scale-job", "read-logs"), 1, "would not work")):
+        config = nomad_config(tmp_path, prometheus, nomad, policy)
+        done = finished([*words, str(config)], tmp_path / "state")
+        assert done.returncode == code, done.stdout
+        assert f"\nweb on nomad/web/work: {label}\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (Fault("POST", delay_seconds=3600), "no whole answer by the cycle's deadline"),
+        (Fault("POST", 200, "<html>", "text/html"), "is this address an agent's?"),
+        (Fault("POST", 200, "{}", "application/json"), "is not understood"),
+        (Fault("POST", 500, "no leader"), "no leader"),
+    ],
+    ids=["hangs", "no JSON", "another server", "an error"],
+)
+def test_a_back_end_that_gives_no_answer_costs_its_own_line(
+    tmp_path: Path, prometheus: str, nomad: NomadServer, monkeypatch: pytest.MonkeyPatch, fault: Fault, text: str
+) -> None:
+    """It is no permission. A neighbour on another connection to the same agent is tested all the same."""
+    monkeypatch.setattr(live, "_CYCLE_SECONDS", 6.0)
+    with running_faults(nomad.url) as proxy:
+        proxy.faults.append(replace(fault, times=None))
+        token = str(tmp_path / "token")
+        behind = {"type": "nomad", "address": proxy.url, "tokenFile": token}
+        config = nomad_config(tmp_path, prometheus, nomad, documented("nomad.md", "hcl"), {"behind": behind})
+        document = yaml.safe_load(config.read_text())
+        (scaler,) = document["autoscalers"]
+        other = {"adapter": "behind", "name": "other/work"}
+        document["autoscalers"].insert(0, {**scaler, "name": "other", "scaleTargetRef": other})
+        config.write_text(yaml.safe_dump(document))
+        *_, disturbed, quiet = live.examine(load(config), SystemClock(), RecordingLogger(), write_test=True)
+    assert said(quiet).startswith("permitted: ")
+    assert said(disturbed).startswith("the test has no result: ")
+    assert text in wrong(disturbed)
 
 
 @pytest.mark.parametrize("capability", ["list-jobs", "read-job", "scale-job"])
@@ -158,3 +208,10 @@ def test_each_request_that_a_proxy_before_the_engine_refuses_is_named(
         found = write_tested(swarm_config(tmp_path, prometheus, proxy.url))
     (named,) = re.findall(r"a proxy must pass (\S+ [^\s;]+)", wrong(found))
     assert re.match(pattern_of([request_]), named)
+
+
+def test_a_pool_of_processes_needs_no_permission(tmp_path: Path, prometheus: str) -> None:
+    """The line says so, since silence would look like a test."""
+    found = write_tested(write_config(tmp_path, prometheus, [autoscaler("web", "vector(1)")]))
+    assert not found.wrong, wrong(found)
+    assert said(found) == "not needed: the daemon itself starts and ends the workers, with the rights of its own user"
