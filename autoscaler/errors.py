@@ -1,6 +1,6 @@
-"""One tree of errors. Each class says what its catcher does next.
+"""The tree of errors. Each class says what its catcher does next.
 
-Every message names the thing, what was expected, what was found and the remedy; none carries a secret.
+Every message names the thing, what was expected, what was found and the remedy, and contains no secret.
 """
 
 import traceback
@@ -13,11 +13,11 @@ from autoscaler.text import plain
 
 _E = TypeVar("_E", bound=BaseException)
 _MOST_BYTES: Final = 2048
-"""Of an error that tells what a server said: its words, cut where they came in, and ours around them."""
+"""The limit of an error that contains a text of a server, which is cut before."""
 
 
 class AutoscalerError(Exception):
-    """Root of everything this project raises on purpose."""
+    """The root of the errors that this project raises."""
 
 
 class QuantityError(AutoscalerError, ValueError):
@@ -29,42 +29,42 @@ class SelectorError(AutoscalerError, ValueError):
 
 
 class MetricError(AutoscalerError):
-    """One metric has no value this cycle: HPA's rule for failed metrics applies, the next cycle asks again."""
+    """A metric has no value in this cycle: HPA's rule for failed metrics applies, and the next cycle tries again."""
 
     def __init__(self, message: object = "") -> None:
-        """`message`: kept as one printable line, within bounds."""
+        """`message` becomes one printable, bounded line."""
         super().__init__(plain(str(message), _MOST_BYTES))
 
 
 class TargetError(AutoscalerError):
-    """A target could not be read or written. Only its own autoscaler is concerned (AbleToScale=False)."""
+    """A target could not be read or written. It affects only its own autoscaler (AbleToScale=False)."""
 
     def __init__(self, message: object = "") -> None:
-        """`message`: kept as one printable line, within bounds, whatever adapter it is from."""
+        """`message`, which may be an adapter's, becomes one printable, bounded line."""
         super().__init__(plain(str(message), _MOST_BYTES))
 
 
 class TargetUnavailable(TargetError):
     """The back end did not answer, throttled, or failed: try again next cycle.
 
-    Of a write it means that it may have arrived, or may yet arrive: the next reading of the target tells.
+    A write may have arrived, or may still arrive: the next reading of the target shows it.
     """
 
 
 class TargetNotWritten(TargetError):
-    """A write was certainly not done, and will not be, for a reason of the moment: try again next cycle."""
+    """A write was certainly not done, and will not be, for a temporary reason: try again next cycle."""
 
 
 class TargetDeferred(TargetNotWritten):
-    """There was no time left, or no budget of requests: nothing was sent, and a write goes first in the next cycle."""
+    """No time or no budget of requests was left: nothing was sent, and a write goes first in the next cycle."""
 
 
 class TargetForbidden(TargetError):
-    """The back end refused our credentials: surface it, a retry cannot help before they are changed."""
+    """The back end refused the credentials: surface it, a retry cannot help before they are changed."""
 
 
 class TargetNotFound(TargetError):
-    """The target does not exist (any more): surface it, a retry cannot help before it is created."""
+    """The target does not exist: surface it, a retry cannot help before it is created."""
 
 
 class TargetNotScalable(TargetError):
@@ -80,7 +80,7 @@ class AdapterError(AutoscalerError):
 
 
 class LateError(AutoscalerError):
-    """An observation came so late that it says nothing about now: the next cycle observes anew."""
+    """An observation is too old to decide from: the next cycle observes again."""
 
 
 class StateError(AutoscalerError):
@@ -88,7 +88,7 @@ class StateError(AutoscalerError):
 
 
 class StaleLedger(StateError):
-    """Another shard, or another daemon, has taken over what this one remembered: it must write nothing any more."""
+    """Another shard or daemon has taken over this ledger: its holder must write nothing more."""
 
 
 class PastError(AutoscalerError):
@@ -100,7 +100,7 @@ class ListenError(AutoscalerError):
 
 
 class ServerError(AutoscalerError):
-    """A running daemon could not be asked over HTTP; the message names its address and the remedy."""
+    """A request to a running daemon failed; the message names its address and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -111,7 +111,7 @@ class Problem:
     line: int
     column: int
     path: str
-    """Where in the document, as `autoscalers[1].maxReplicas`; empty for the file as a whole."""
+    """The path in the document, as `autoscalers[1].maxReplicas`; empty for the whole file."""
     message: str
     """What is wrong, then `; `, then what to do."""
 
@@ -131,7 +131,7 @@ class ConfigError(AutoscalerError):
 
 @contextmanager
 def nothing_written() -> Iterator[None]:
-    """What an adapter does before it sends a write: a TargetUnavailable in this block becomes a TargetNotWritten."""
+    """Turn a TargetUnavailable in this block, which precedes the sending of a write, into a TargetNotWritten."""
     try:
         yield
     except TargetUnavailable as error:
@@ -139,20 +139,20 @@ def nothing_written() -> Iterator[None]:
 
 
 def bare(error: _E) -> _E:
-    """The same error without its traceback and causes, for one that is kept: their frames may hold a whole answer."""
+    """Return the error without traceback and causes, so that it can be kept: their frames may hold a whole answer."""
     error.__traceback__ = error.__cause__ = error.__context__ = None
     return error
 
 
 def named(error: BaseException) -> str:
-    """`KeyError at /path/file.py:12`, of an exception that nobody expected: enough to find it, on one line.
+    """Return an unexpected exception as `KeyError at /path/file.py:12`, which is enough to find it.
 
-    Its message stays out: what a client library writes there may hold a credential.
+    Its message is omitted, because a client library may write a credential into it.
     """
     frames = traceback.extract_tb(error.__traceback__)
     return type(error).__name__ + (f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else "")
 
 
 def bug(error: BaseException) -> str:
-    """The same for whoever reads it, with the remedy."""
+    """Return the same for readers, with the remedy."""
     return f"{named(error)}; this is a bug, please report it"

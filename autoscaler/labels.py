@@ -1,7 +1,7 @@
-"""Kubernetes' labels, and selectors over them.
+"""Kubernetes' labels and label selectors.
 
-Sources: apimachinery's util/validation (IsQualifiedName, IsValidLabelValue) for what a label may be, and pkg/labels
-(Parse, Requirement.Matches) for selectors; without the operators `>` and `<`, which labels are rarely written for.
+Sources: apimachinery's util/validation (IsQualifiedName, IsValidLabelValue) for labels, and pkg/labels (Parse,
+Requirement.Matches) for selectors, without the operators `>` and `<`, which are rarely used.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final
 from autoscaler.errors import SelectorError
 
 LONGEST_SELECTOR: Final = 4096
-"""Characters; it may stand in a URL."""
+"""Characters. A selector may be a part of a URL."""
 _WORD: Final = r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?"
 _DOMAIN: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
 _SPACES: Final = " \t\r\n"
@@ -20,9 +20,9 @@ _FORM: Final = "expected terms such as team=shop, env!=test, tier in (web, api),
 
 
 def _term(key: str, value: str, values: str) -> str:
-    """A regular expression of one term, from those of its parts; `values`: between the parentheses.
+    """Return a regular expression of one term, from those of its parts; `values`: between the parentheses.
 
-    No spaces may be matched in two ways: many of them would take for ever.
+    Spaces match in one way only; otherwise many spaces would take exponential time.
     """
     some = rf"[{_SPACES}]"
     return (
@@ -33,7 +33,7 @@ def _term(key: str, value: str, values: str) -> str:
 
 _NAME: Final = rf"[^{_SPACES}=!,()<>]+"
 _NEXT: Final = re.compile(rf"{_term(_NAME, _NAME, '[^()]*')}(?P<end>,|$)")
-"""One term, its names not looked at yet."""
+"""One term. Its names are checked later."""
 
 
 def _pattern() -> str:
@@ -45,11 +45,11 @@ def _pattern() -> str:
 
 
 PATTERN: Final = _pattern()
-"""What every selector is like, as a regular expression of JSON Schema."""
+"""The form of a selector, as a regular expression for JSON Schema."""
 
 
 def check_key(key: str) -> str:
-    """The label's key. Raises ValueError for one that Kubernetes would not take."""
+    """Return the label's key. Raises ValueError for one that Kubernetes refuses."""
     prefix, slash, word = key.rpartition("/")
     prefixed = len(prefix) <= 253 and re.fullmatch(_DOMAIN, prefix)
     if (slash and not prefixed) or not re.fullmatch(_WORD, word):
@@ -61,7 +61,7 @@ def check_key(key: str) -> str:
 
 
 def check_value(value: str) -> str:
-    """The label's value, which may be empty. Raises ValueError for one that Kubernetes would not take."""
+    """Return the label's value, which may be empty. Raises ValueError for one that Kubernetes refuses."""
     if value and not re.fullmatch(_WORD, value):
         raise ValueError(
             f"{value[:64]!r} is not a valid label value; Kubernetes takes at most 63 letters, digits, `-`, `_`, `.`"
@@ -77,7 +77,7 @@ class Requirement:
     values: frozenset[str] | None
     """None: any value."""
     wanted: bool = True
-    """Whether the label must have one of the values, or must not: then it may also be absent."""
+    """Whether the label must have one of the values; False: it must not, and may be absent."""
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether an autoscaler with these labels fits."""
@@ -87,15 +87,15 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Which autoscalers are meant: those that fit every term; all of them without a term."""
+    """Selects the autoscalers that match every term; without a term, all."""
 
     requirements: tuple[Requirement, ...]
     text: str
-    """As it was written."""
+    """The selector's text."""
 
     @classmethod
     def parse(cls, text: str) -> "Selector":
-        """`team=shop,env!=test,tier in (web,api),!old`. Raises SelectorError."""
+        """Parse `team=shop,env!=test,tier in (web,api),!old`. Raises SelectorError."""
         if len(text) > LONGEST_SELECTOR:
             raise SelectorError(f"a label selector may have {LONGEST_SELECTOR} characters, not {len(text)}; shorten it")
         requirements = list[Requirement]()
@@ -117,7 +117,7 @@ class Selector:
 
 
 def _requirement(term: re.Match[str]) -> Requirement:
-    """Raises ValueError."""
+    """Return the requirement of a term. Raises ValueError."""
     if term["absent"] is not None:
         return Requirement(check_key(term["absent"]), None, wanted=False)
     key = check_key(term["key"])

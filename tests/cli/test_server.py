@@ -4,6 +4,7 @@ import json
 import re
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,54 +13,29 @@ from tests.servers.ports import free_port
 from tests.servers.web import serving
 
 
-class Page(BaseHTTPRequestHandler):
-    """The page of another program."""
+def answering(raw: bytes) -> type[BaseHTTPRequestHandler]:
+    """Return the handler of a server that answers every request with these bytes and closes the connection."""
 
-    def do_GET(self) -> None:
-        body = b"<html>hello</html>"
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.wfile.write(raw)
 
-    def log_message(self, *_: object) -> None:
-        """Silent."""
+        def log_message(self, *_: object) -> None:
+            """Log nothing."""
+
+    return Handler
 
 
-class Older(Page):
-    """A daemon of a version with other documents."""
-
-    body = json.dumps({"status": "success", "data": {"autoscalers": [{"name": "web"}], "total": 1}}).encode()
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(self.body)))
-        self.end_headers()
-        self.wfile.write(self.body)
+def document(**content: Any) -> bytes:
+    body = json.dumps(content).encode()
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
-class Hostile(Older):
-    """A server whose error contains control characters."""
-
-    body = json.dumps({"status": "error", "error": "\x1b]0;title\x07"}).encode()
-
-
-class Redirect(Page):
-    """A server that redirects."""
-
-    def do_GET(self) -> None:
-        self.send_response(302)
-        self.send_header("Location", "http://127.0.0.1:1/")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-
-class Truncating(Page):
-    """A server that closes the connection in the middle of an answer."""
-
-    def do_GET(self) -> None:
-        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+PAGE = answering(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello")
+REDIRECT = answering(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")
+TRUNCATED = answering(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+OLDER = answering(document(status="success", data={"autoscalers": [{"name": "web"}], "total": 1}))
+HOSTILE = answering(document(status="error", error="\x1b]0;title\x07"))
 
 
 def test_the_option_takes_precedence_over_the_environment(online: ServedScene) -> None:
@@ -68,8 +44,8 @@ def test_the_option_takes_precedence_over_the_environment(online: ServedScene) -
     assert (said.code, said.err) == (0, "")
 
 
-@pytest.mark.parametrize("handler", [Page, Redirect])
-def test_an_answer_of_another_program_is_reported(offline: Scene, handler: type[Page]) -> None:
+@pytest.mark.parametrize("handler", [PAGE, REDIRECT], ids=["page", "redirect"])
+def test_an_answer_of_another_program_is_reported(offline: Scene, handler: type[BaseHTTPRequestHandler]) -> None:
     """The state is not read, because a daemon may run elsewhere."""
     with serving(handler) as url:
         said = offline.run("get", "--server", url)
@@ -80,7 +56,7 @@ def test_an_answer_of_another_program_is_reported(offline: Scene, handler: type[
 
 def test_a_truncated_answer_is_an_error(offline: Scene) -> None:
     """Half a list must not look like a whole one."""
-    with serving(Truncating) as url:
+    with serving(TRUNCATED) as url:
         said = offline.run("get", "--server", url)
     assert (said.code, said.out) == (1, "")
     assert said.err == f"{url} closed the connection (ProtocolError); check --server\n"
@@ -143,7 +119,7 @@ def test_an_invalid_configuration_is_an_error(tmp_path: Path, offline: Scene) ->
 @pytest.mark.parametrize("command", ["get", "describe", "explain", "history", "events"])
 def test_documents_of_another_version_are_reported_with_the_remedy(offline: Scene, command: str) -> None:
     """The daemon and the command may be upgraded separately."""
-    with serving(Older) as url:
+    with serving(OLDER) as url:
         said = offline.run(command, "web", "--server", url)
     assert (said.code, said.out) == (1, "")
     assert "install the daemon's version" in said.err
@@ -152,14 +128,14 @@ def test_documents_of_another_version_are_reported_with_the_remedy(offline: Scen
 @pytest.mark.parametrize("output", ["table", "wide", "json", "yaml"])
 def test_the_place_where_a_document_differs_is_reported(offline: Scene, output: str) -> None:
     """This holds for every output, so that a script does not read half a document."""
-    with serving(Older) as url:
+    with serving(OLDER) as url:
         said = offline.run("get", "-o", output, "--server", url)
     assert (said.code, said.out) == (1, "")
     assert f"this version does not understand the answer of {url} (at autoscalers.0.reference); " in said.err
 
 
 def test_control_characters_in_a_servers_error_are_escaped(offline: Scene) -> None:
-    with serving(Hostile) as url:
+    with serving(HOSTILE) as url:
         said = offline.run("get", "--server", url)
     assert said.code == 1
     assert "\x1b" not in said.err

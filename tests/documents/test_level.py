@@ -72,10 +72,14 @@ def test_an_earlier_recommendation_above_the_maximum_is_no_warning() -> None:
         (ConditionType.SCALING_ACTIVE, "ScalingDisabled", False, Level.WARNING),
         (ConditionType.SCALING_LIMITED, "ScaleUpLimit", True, Level.NORMAL),
         (ConditionType.SCALED_TO_ZERO, "NotScaledToZero", False, Level.NORMAL),
+        (ConditionType.METRIC_FALLBACK_ACTIVE, "MetricUnavailable", True, Level.WARNING),
+        (ConditionType.METRIC_FALLBACK_ACTIVE, "FallbackQueryFailed", False, Level.ERROR),
+        (ConditionType.METRIC_FALLBACK_ACTIVE, "FallbackPending", False, Level.NORMAL),
+        (ConditionType.METRIC_FALLBACK_ACTIVE, "MetricsAvailable", False, Level.NORMAL),
     ],
 )
 def test_each_condition_has_a_level(kind: ConditionType, reason: str, status: bool, expected: Level) -> None:
-    """A hold is no failure, and ScaledToZero may be False."""
+    """A hold is no failure, ScaledToZero may be False, and an outage that a fallback bridges is still an outage."""
     known: Condition = condition(kind, reason, status=status)
     assert [each.level for each in shown(decision(conditions=(known,))).conditions] == [expected]
 
@@ -87,21 +91,15 @@ def test_each_condition_has_a_level(kind: ConditionType, reason: str, status: bo
         (decision(error="no answer"), FREE, Level.ERROR),
         (decision(), PAUSED, Level.WARNING),
         (queue(75, 3), FREE, Level.ACTIVE),
+        (decision(warnings=("worker web-3 ended",)), FREE, Level.WARNING),
+        (decision(warnings=("worker web-3 ended",), error="no answer"), FREE, Level.ERROR),
+        (decision(conditions=(None,)), FREE, Level.ERROR),
+        (decision(trace=(Step("ValidMetricFound", 3, 12, "cpu"),), maximum=None), FREE, Level.NORMAL),
     ],
 )
 def test_each_state_has_a_level(made: Decision, steering: Steering, expected: Level) -> None:
-    """The terminal and the page colour it."""
+    """The terminal and the page colour it. A decision that cannot be shown is an error; one may lack bounds."""
     assert shown(made, steering).level is expected
-
-
-def test_a_warning_of_the_target_is_a_warning() -> None:
-    """If workers cannot start, neither the size nor a metric shows it."""
-    assert shown(decision(warnings=("worker web-3 ended",))).level is Level.WARNING
-    assert shown(decision(warnings=("worker web-3 ended",), error="no answer")).level is Level.ERROR
-
-
-def test_a_decision_that_cannot_be_shown_is_an_error() -> None:
-    assert shown(decision(conditions=(None,))).level is Level.ERROR
 
 
 def test_the_direction_is_that_of_the_desired_size() -> None:
@@ -128,25 +126,3 @@ def test_other_events_have_no_direction() -> None:
     """The message of a failed metric may contain the words of a change."""
     row = EventRow("web", EventType.WARNING, "FailedGetPodsMetric", "x; reason: y above target", 1, NOW, NOW, False)
     assert event(row).direction is None
-
-
-def test_a_step_without_a_maximum_is_no_warning() -> None:
-    """The decision of an unreadable target has no bounds."""
-    made = decision(trace=(Step("ValidMetricFound", 3, 12, "cpu"),), maximum=None)
-    assert shown(made).level is Level.NORMAL
-
-
-@pytest.mark.parametrize(
-    ("reason", "status", "level"),
-    [
-        ("MetricUnavailable", True, Level.WARNING),
-        ("FallbackQueryFailed", False, Level.ERROR),
-        ("FallbackPending", False, Level.NORMAL),
-        ("MetricsAvailable", False, Level.NORMAL),
-    ],
-)
-def test_an_active_fallback_is_a_warning_and_a_failed_one_an_error(reason: str, status: bool, level: Level) -> None:
-    """A bridged outage is still an outage."""
-    known = condition(ConditionType.METRIC_FALLBACK_ACTIVE, reason, status=status)
-    (found,) = shown(decision(conditions=(known,))).conditions
-    assert found.level is level

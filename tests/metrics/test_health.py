@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.documents.level import Level
 from autoscaler.documents.status import ConnectionStatus, DaemonStatus, SourceStatus
-from autoscaler.errors import MetricError, TargetDeferred, TargetNotFound, TargetUnavailable
+from autoscaler.errors import MetricError, TargetDeferred, TargetError, TargetNotFound, TargetUnavailable
 from autoscaler.metrics import Health
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import ShardName
@@ -83,13 +84,24 @@ def test_nothing_is_wrong_before_anything_was_asked() -> None:
     assert status.sources[0].last_success is None
 
 
-def test_a_prometheus_that_never_answered_fails_at_once() -> None:
-    """A wrong port shows within the first minute."""
+@pytest.mark.parametrize(
+    ("error", "level"),
+    [
+        (REFUSED, Level.ERROR),
+        (NoAnswer("did not answer within 5 s"), Level.ERROR),
+        (QueryError("parse error", Outcome.REFUSED), Level.NORMAL),
+    ],
+    ids=["refused connection", "no answer in time", "an invalid query"],
+)
+def test_a_prometheus_that_never_answered_fails_at_once(error: MetricError, level: Level) -> None:
+    """A wrong port shows within the first minute. The error of a query is an answer."""
     known = Known()
-    known.health.queried("default", REFUSED)
+    known.health.queried("default", error)
 
-    assert (known.source.level, known.source.error) == (Level.ERROR, str(REFUSED))
-    assert known.status.problems == ("prometheus default does not answer",)
+    failed = level is Level.ERROR
+    assert (known.source.level, known.source.last_success is None) == (level, failed)
+    assert known.source.error == (str(error) if failed else None)
+    assert known.status.problems == (("prometheus default does not answer",) if failed else ())
 
 
 def test_one_failed_query_is_no_outage() -> None:
@@ -109,21 +121,6 @@ def test_one_failed_query_is_no_outage() -> None:
     assert known.source.error == str(REFUSED), "what was wrong last can still be read"
 
 
-def test_a_wrong_query_does_not_make_a_prometheus_fail() -> None:
-    """Prometheus has answered, and the autoscaler shows the error of the query."""
-    known = Known()
-    known.health.queried("default", QueryError("parse error", Outcome.REFUSED))
-
-    assert known.source.level is Level.NORMAL
-    assert known.source.last_success is not None
-
-
-def test_a_prometheus_that_answers_no_query_in_time_fails() -> None:
-    known = Known()
-    known.health.queried("default", NoAnswer("did not answer within 5 s"))
-    assert known.source.level is Level.ERROR
-
-
 def test_a_source_lists_the_queries_that_are_sent_alone() -> None:
     """At most twenty are listed, with the number of all."""
     known = Known()
@@ -133,30 +130,25 @@ def test_a_source_lists_the_queries_that_are_sent_alone() -> None:
     assert (first.query, first.reason, first.autoscalers) == ("load", "heavy", ("web",))
 
 
-def test_a_target_that_does_not_exist_does_not_make_its_back_end_fail() -> None:
-    """The back end has answered; only its own autoscaler fails."""
+@pytest.mark.parametrize(
+    ("errors", "level", "error"),
+    [
+        ([TargetNotFound("no group web")], Level.NORMAL, None),
+        ([DOWN], Level.NORMAL, str(DOWN)),
+        ([DOWN] * 3, Level.ERROR, str(DOWN)),
+    ],
+    ids=["a missing target", "one of three targets", "every target"],
+)
+def test_a_back_end_fails_if_it_answers_for_no_target(
+    errors: Sequence[TargetError], level: Level, error: str | None
+) -> None:
+    """The failure of one target is kept for the page. An outage is reported once, not for each autoscaler."""
     known = Known()
-    known.health.called("fleet", 3, [TargetNotFound("no group web")])
+    known.health.called("fleet", 3, errors)
 
-    assert (known.connection.level, known.connection.error) == (Level.NORMAL, None)
-    assert known.connection.last_success is not None
-
-
-def test_a_back_end_that_answers_for_some_targets_does_not_fail() -> None:
-    """The failure of one target is kept for the page."""
-    known = Known()
-    known.health.called("fleet", 3, [DOWN])
-
-    assert (known.connection.level, known.connection.error) == (Level.NORMAL, str(DOWN))
-
-
-def test_a_back_end_that_answers_for_no_target_fails() -> None:
-    """All of its autoscalers report it too; here it is reported once."""
-    known = Known()
-    known.health.called("fleet", 3, [DOWN] * 3)
-
-    assert known.connection.level is Level.ERROR
-    assert known.status.problems == ("connection fleet fails",)
+    assert (known.connection.level, known.connection.error) == (level, error)
+    assert (known.connection.last_success is None) == (level is Level.ERROR)
+    assert known.status.problems == (("connection fleet fails",) if level is Level.ERROR else ())
 
 
 def test_an_unexpected_exception_is_shown_without_its_message() -> None:
