@@ -29,6 +29,7 @@ from autoscaler.target import (
     Written,
     nothing_written,
 )
+from autoscaler.target.http.addresses import Addresses
 
 if TYPE_CHECKING:
     from adapters.docker_swarm.engine import EngineSession
@@ -50,7 +51,8 @@ class DockerSwarm:
     def __init__(self, context: AdapterContext[SwarmSettings]) -> None:
         from adapters.docker_swarm.engine import Engine  # noqa: PLC0415 - loading the class must not import docker
 
-        self._engine: Final = Engine(_endpoint(context), context.clock)
+        self._addresses: Final = Addresses(_endpoints(context), context.name, context.clock, context.logger)
+        self._engine: Final = Engine(self._addresses, context.clock)
 
     @staticmethod
     def target_problem(target: TargetRef, settings: SwarmSettings) -> str | None:  # noqa: ARG004 - the contract's
@@ -64,8 +66,9 @@ class DockerSwarm:
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
         """Read all targets with three lists (services, tasks, nodes), and one more while tasks change."""
-        if not targets:
-            return {}
+        return self._addresses.observe(lambda: self._observe(targets, call), call) if targets else {}
+
+    def _observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
         with self._engine.session(call) as engine:
             listed = engine.services()
             with unavailable_if_malformed("the list of services"):
@@ -80,6 +83,9 @@ class DockerSwarm:
         """Post the service's spec with another size. After a concurrent update, read and check again, up to five
         times.
         """
+        return self._addresses.run(lambda: self._scale(target, change, call), call)
+
+    def _scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         overtaken = Conflict(f"service {target.name} was changed by others {_ATTEMPTS} times during this write")
         retrying = Retrying(
             retry=retry_if_exception_type(OutOfSequence),
@@ -95,6 +101,9 @@ class DockerSwarm:
 
     def try_write(self, target: TargetRef, call: Call) -> str:
         """Update the service with a version that it cannot have. An engine that permits updates refuses the version."""
+        return self._addresses.run(lambda: self._try_write(target, call), call)
+
+    def _try_write(self, target: TargetRef, call: Call) -> str:
         with self._engine.session(call) as engine:
             service = engine.service(target.name)
             with unavailable_if_malformed(f"service {target.name}"):
@@ -104,19 +113,29 @@ class DockerSwarm:
             except OutOfSequence:
                 return "permitted: the engine refused an update only for its version, which was wrong on purpose"
         raise TargetUnavailable(
-            f"service {target.name}: an update with a wrong version was accepted; is a Docker engine behind `host`?"
+            f"service {target.name}: an update with a wrong version was accepted; is a Docker engine at the address?"
         )
 
+    def failing_addresses(self, call: Call) -> Mapping[str, str]:
+        """Return the addresses where no manager answers -> why."""
 
-def _endpoint(context: AdapterContext[SwarmSettings]) -> Endpoint:
+        def list_nodes(call: Call) -> None:
+            with self._engine.session(call) as engine:
+                engine.nodes()
+
+        return self._addresses.failing(list_nodes, call)
+
+
+def _endpoints(context: AdapterContext[SwarmSettings]) -> Sequence[Endpoint]:
     try:
-        endpoint = resolve(context.settings, os.environ)
+        endpoints = resolve(context.settings, os.environ)
     except ValueError as error:
         raise AdapterError(f"adapter {context.name}: DOCKER_HOST: {error}") from None
-    for file in endpoint.tls.files() if endpoint.tls is not None else ():
-        if not os.access(file, os.R_OK):
-            raise AdapterError(f"adapter {context.name}: {file} cannot be read; it is needed for TLS to {endpoint}")
-    return endpoint
+    for endpoint in endpoints:
+        for file in endpoint.tls.files() if endpoint.tls is not None else ():
+            if not os.access(file, os.R_OK):
+                raise AdapterError(f"adapter {context.name}: {file} cannot be read; it is needed for TLS to {endpoint}")
+    return endpoints
 
 
 def _scale_once(engine: "EngineSession", target: TargetRef, change: ScaleChange) -> ScaleOutcome:

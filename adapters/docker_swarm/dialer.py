@@ -81,7 +81,7 @@ class Dialer(AbstractContextManager["Dialer"]):
 
 
 def _missing(endpoint: Endpoint, thing: str) -> TargetUnavailable:
-    return TargetUnavailable(f"{endpoint}: {thing} does not exist; is Docker running here, and `host` right?")
+    return TargetUnavailable(f"{endpoint}: {thing} does not exist; is Docker running here, and the address right?")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

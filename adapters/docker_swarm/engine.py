@@ -18,8 +18,17 @@ from adapters.docker_swarm.dialer import Dialer
 from adapters.docker_swarm.failures import EngineRefusal, failure, refused
 from adapters.docker_swarm.raw import OutOfSequence, Raw, unavailable_if_malformed
 from adapters.docker_swarm.settings import Endpoint, Scheme
-from autoscaler.target import Call, Clock, TargetDeferred, TargetNotFound, TargetNotWritten, TargetUnavailable
-from autoscaler.target.http import LARGEST_ANSWER, HttpError, Malformed, Tls
+from autoscaler.target import (
+    Call,
+    Clock,
+    TargetDeferred,
+    TargetError,
+    TargetNotFound,
+    TargetNotWritten,
+    TargetUnavailable,
+)
+from autoscaler.target.http import LARGEST_ANSWER, HttpError, Malformed, Tls, TooLarge
+from autoscaler.target.http.addresses import Addresses, NextAddress, cannot_serve
 from autoscaler.target.http.answer import decoded
 from autoscaler.target.http.session import Session as BoundedSession
 
@@ -38,44 +47,50 @@ _NO_VERSION: Final = 2**64 - 1
 
 
 class Engine:
-    """The engine of one connection. It remembers the engine's API version."""
+    """The engines of one connection, of which one is in use. It remembers each engine's API version."""
 
-    def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
-        self._endpoint = endpoint
+    def __init__(self, addresses: Addresses[Endpoint], clock: Clock) -> None:
+        self._addresses = addresses
         self._clock = clock
-        self._version: str | None = None
+        self._versions: dict[Endpoint, str] = {}
 
     @contextmanager
     def session(self, call: Call) -> Iterator["EngineSession"]:
-        """Return a session for one observation or write. Raises TargetError."""
+        """Return a session with the engine in use, for one observation or write.
+
+        Raises TargetError, and NextAddress within `Addresses.run`.
+        """
+        endpoint = self._addresses.current
+        version = self._versions.get(endpoint)
 
         def left() -> float:
             return call.seconds_left(self._clock.monotonic())
 
         with (
-            Dialer(self._endpoint) as dialer,
-            closing(EngineSession(self._endpoint, dialer, self._version or OLDEST_API, left)) as first,
+            Dialer(endpoint) as dialer,
+            closing(EngineSession(self._addresses, dialer, version or OLDEST_API, left)) as first,
         ):
             session = first
-            if self._version is None:
-                self._version = first.version()
-                session = first.speaking(self._version)
+            if version is None:
+                self._versions[endpoint] = version = first.version()
+                session = first.speaking(version)
             try:
                 yield session
-            except (TargetUnavailable, TargetNotWritten):
-                self._version = None  # a different engine may answer next time
+            except (TargetUnavailable, TargetNotWritten, NextAddress):
+                self._versions.pop(endpoint, None)  # a different engine may answer next time
                 raise
 
 
 class EngineSession:
-    """The API calls. Every method raises TargetError and returns by the deadline."""
+    """The API calls to the engine in use. Every method raises TargetError or NextAddress, by the deadline."""
 
-    def __init__(self, endpoint: Endpoint, dialer: Dialer, version: str, left: Callable[[], float]) -> None:
+    def __init__(self, addresses: Addresses[Endpoint], dialer: Dialer, version: str, left: Callable[[], float]) -> None:
         """`left`: returns `Call.seconds_left`."""
-        self._endpoint = endpoint
+        self._addresses = addresses
+        self._endpoint = addresses.current
         self._dialer = dialer
         self._left = left
-        self._client = _client(endpoint, dialer, version)
+        self._client = _client(self._endpoint, dialer, version, addresses.connect_share)
 
     def close(self) -> None:
         """Close its connections."""
@@ -83,7 +98,7 @@ class EngineSession:
 
     def speaking(self, version: str) -> "EngineSession":
         """Return a session with the same connections and this API version."""
-        other = EngineSession(self._endpoint, self._dialer, version, self._left)
+        other = EngineSession(self._addresses, self._dialer, version, self._left)
         other._client.mount(other._client.base_url, self._client.transport)
         return other
 
@@ -151,13 +166,13 @@ class EngineSession:
         try:
             return self._objects(doing, self._ask(doing, call))
         except TargetNotFound as error:  # every engine has this path, so no target is missing
-            raise TargetUnavailable(f"{error}; is there a Docker engine behind `host`?") from error
+            raise TargetUnavailable(f"{error}; is there a Docker engine at the address?") from error
 
     def _objects(self, doing: str, answer: Any) -> list[Raw]:
         if isinstance(answer, list) and all(isinstance(one, dict) for one in answer):
             return answer
         raise TargetUnavailable(
-            f"{self._endpoint}: {doing}: the answer is not a list of objects; is there a Docker engine behind `host`?"
+            f"{self._endpoint}: {doing}: the answer is not a list of objects; is there a Docker engine at the address?"
         )
 
     def _ask(self, doing: str, call: Callable[[], _T], *, write: bool = False) -> _T:
@@ -168,13 +183,23 @@ class EngineSession:
             raise kind(f"{where}: the cycle's deadline has passed; nothing was sent")
         self._client.timeout = left
         try:
-            return call()
+            answer = call()
         except EngineRefusal as refusal:
-            raise refused(where, refusal.answer, write=write) from None
-        except Malformed as error:
-            raise TargetUnavailable(f"{where}: {error}; is there a Docker engine behind `host`?") from None
-        except HttpError as error:
-            raise failure(self._endpoint, doing, error, self._dialer.ssh_errors(), write=write) from None
+            error = refused(where, refusal.answer, write=write)
+            if not cannot_serve(refusal.answer.status_code):
+                raise error from None
+        except Malformed as wrong:
+            raise TargetUnavailable(f"{where}: {wrong}; is there a Docker engine at the address?") from None
+        except TooLarge as long:
+            raise failure(self._endpoint, doing, long, "", write=write) from None
+        except HttpError as lost:
+            error = failure(self._endpoint, doing, lost, self._dialer.ssh_errors(), write=write)
+        except TargetError as undialled:
+            error = undialled
+        else:
+            self._addresses.answered()
+            return answer
+        raise self._addresses.failed(error, write=write)
 
 
 class _Client(BoundedSession, docker.APIClient):
@@ -184,7 +209,7 @@ class _Client(BoundedSession, docker.APIClient):
         return decoded(response.content, Any, LARGEST_ANSWER)
 
 
-def _client(endpoint: Endpoint, dialer: Dialer, version: str) -> Any:
+def _client(endpoint: Endpoint, dialer: Dialer, version: str, connect_share: Callable[[], float]) -> Any:
     """Return a docker.APIClient that has not connected. Its type is Any because the published types are incomplete.
 
     With `dialer.dial`, the client's URL is a placeholder.
@@ -194,7 +219,14 @@ def _client(endpoint: Endpoint, dialer: Dialer, version: str) -> Any:
     url = f"{scheme}://{host}:{endpoint.port}" if endpoint.scheme is Scheme.TCP else "http://docker:2375"
     files = endpoint.tls
     tls = None if files is None else Tls(files.ca_file, files.cert_file, files.key_file)
-    client = _Client(tls, largest=LARGEST_ANSWER, dial=dialer.dial, base_url=url, version=version)
+    client = _Client(
+        tls,
+        largest=LARGEST_ANSWER,
+        dial=dialer.dial,
+        connect_share=connect_share,
+        base_url=url,
+        version=version,
+    )
     client.hooks["response"].append(_check)
     return client
 

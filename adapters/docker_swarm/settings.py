@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, Self
 from urllib.parse import urlsplit
 
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from autoscaler.target import AdapterSettings, ExistingPath
 
@@ -79,6 +79,8 @@ class SwarmSettings(AdapterSettings):
 
     host: str | None = None
     """`unix://PATH`, `tcp://HOST[:PORT]` or `ssh://[USER@]HOST[:PORT]`; default: $DOCKER_HOST or local."""
+    addresses: tuple[str, ...] | None = Field(default=None, min_length=1)
+    """Several managers of one swarm, instead of `host`: the next one is used when one cannot serve."""
     tls: TlsSettings | None = None
     """TLS, only with tcp://. Default: the files in $DOCKER_CERT_PATH when $DOCKER_TLS_VERIFY is set, else none."""
 
@@ -89,10 +91,24 @@ class SwarmSettings(AdapterSettings):
             parse_host(value)
         return value
 
+    @field_validator("addresses")
+    @classmethod
+    def _addresses(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for each in value or ():
+            parse_host(each)
+        return value
+
+    @model_validator(mode="after")
+    def _one_key(self) -> Self:
+        if self.host is not None and self.addresses is not None:
+            raise ValueError("host and addresses are both given; keep one of them")
+        return self
+
     @model_validator(mode="after")
     def _tls_on_tcp(self) -> Self:
-        if self.tls is not None and self.host is not None and parse_host(self.host).scheme is not Scheme.TCP:
-            raise ValueError(f"tls is only for a tcp:// host, and host is {self.host}; remove one of them")
+        hosts = self.addresses or (() if self.host is None else (self.host,))
+        if self.tls is not None and hosts and all(parse_host(host).scheme is not Scheme.TCP for host in hosts):
+            raise ValueError(f"tls is only for a tcp:// host, and host is {', '.join(hosts)}; remove one of them")
         return self
 
 
@@ -115,17 +131,21 @@ def parse_host(text: str) -> Endpoint:
     return Endpoint(scheme, host, port, parts.username)
 
 
-def resolve(settings: SwarmSettings, environment: Mapping[str, str]) -> Endpoint:
-    """Return the endpoint; each field from the file, then the environment, then the local socket.
+def resolve(settings: SwarmSettings, environment: Mapping[str, str]) -> tuple[Endpoint, ...]:
+    """Return the endpoints, at least one; each field from the file, then the environment, then the local socket.
 
     The variables mean what they mean to the docker command line. Raises ValueError for an invalid $DOCKER_HOST.
     """
-    endpoint = parse_host(settings.host or environment.get("DOCKER_HOST") or f"unix://{DEFAULT_SOCKET}")
+    one = settings.host or environment.get("DOCKER_HOST") or f"unix://{DEFAULT_SOCKET}"
+    tls = _file_tls(settings.tls) if settings.tls is not None else _environment_tls(environment)
+    return tuple(_complete(parse_host(host), tls) for host in settings.addresses or (one,))
+
+
+def _complete(endpoint: Endpoint, tls: TlsFiles | None) -> Endpoint:
+    """Return the endpoint with the default port and TLS, which only tcp:// has."""
     if endpoint.scheme is not Scheme.TCP:
         return endpoint
-    tls = _file_tls(settings.tls) if settings.tls is not None else _environment_tls(environment)
-    port = endpoint.port or (2375 if tls is None else 2376)
-    return Endpoint(Scheme.TCP, endpoint.address, port, tls=tls)
+    return Endpoint(Scheme.TCP, endpoint.address, endpoint.port or (2375 if tls is None else 2376), tls=tls)
 
 
 def _file_tls(tls: TlsSettings) -> TlsFiles:

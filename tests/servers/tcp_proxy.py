@@ -4,6 +4,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Protocol
 
 
@@ -29,11 +30,11 @@ class _Nobody:
 class TcpProxy:
     """One that runs, on `port` of 127.0.0.1."""
 
-    def __init__(self, listening: socket.socket, server_port: int, watch: Callable[[], Watch]) -> None:
+    def __init__(self, listening: socket.socket, server: int | Path, watch: Callable[[], Watch]) -> None:
         self.port: int = listening.getsockname()[1]
         self._watch = watch
         self._listening = listening
-        self._server_port = server_port
+        self._server = server
         self._passing = threading.Event()
         self._passing.set()
         self._silent = False
@@ -53,7 +54,7 @@ class TcpProxy:
 
     def lead_to(self, server_port: int) -> None:
         """New connections go to this port of 127.0.0.1."""
-        self._server_port = server_port
+        self._server = server_port
 
     def accept(self) -> None:
         with suppress(OSError):  # the end: the listening socket is shut down
@@ -66,7 +67,7 @@ class TcpProxy:
             client.close()
             return
         self._open.add(client)
-        with suppress(OSError), socket.create_connection(("127.0.0.1", self._server_port)) as server:
+        with suppress(OSError), _connected(self._server) as server:
             self._open.add(server)
             watch = self._watch()
             back = threading.Thread(target=self._pump, args=(server, client, watch.answered), daemon=True)
@@ -93,11 +94,19 @@ class TcpProxy:
                 each.shutdown(socket.SHUT_RDWR)
 
 
+def _connected(server: int | Path) -> socket.socket:
+    if isinstance(server, int):
+        return socket.create_connection(("127.0.0.1", server))
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(str(server))
+    return connection
+
+
 @contextmanager
-def running_tcp_proxy(server_port: int, watch: Callable[[], Watch] = _Nobody) -> Iterator[TcpProxy]:
-    """In front of this port of 127.0.0.1. `watch` is called for each connection."""
+def running_tcp_proxy(server: int | Path, watch: Callable[[], Watch] = _Nobody) -> Iterator[TcpProxy]:
+    """In front of this port of 127.0.0.1, or of this Unix socket. `watch` is called for each connection."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        proxy = TcpProxy(listening, server_port, watch)
+        proxy = TcpProxy(listening, server, watch)
         thread = threading.Thread(target=proxy.accept, daemon=True)
         thread.start()
         try:

@@ -1,4 +1,7 @@
-"""The adapter contract, on a real engine."""
+"""The adapter contract, on a real engine at the second of two addresses.
+
+The first address refuses connections. With one address only the choice is missing; the suite is too slow to run twice.
+"""
 
 import socket
 from collections.abc import Iterator
@@ -6,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from adapters.docker_swarm import DockerSwarm
 from autoscaler.target import Adapter
 from autoscaler.target.contract import AdapterContract, Harness
 from tests.adapters.docker_swarm.build import adapter, ref
 from tests.servers.docker import Engine
+from tests.servers.ports import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -25,17 +28,21 @@ class SwarmHarness(Harness):
 
     def __init__(self, engine: Engine, folder: Path, silent: str) -> None:
         self._engine, self._folder, self._silent = engine, folder, silent
-        self.adapter: Adapter = adapter(folder, host=engine.host)
+        self.adapter = self._build(engine.host)
 
     def rebuild(self, *, dry_run: bool = False) -> Adapter:
-        self.adapter = adapter(self._folder, dry_run=dry_run, host=self._engine.host)
+        self.adapter = self._build(self._engine.host, dry_run=dry_run)
         return self.adapter
 
     def set_size_outside(self, size: int) -> None:
         self._engine.scale(self.target.name, size)
 
-    def unreachable(self) -> DockerSwarm:
-        return adapter(self._folder, host=self._silent)
+    def unreachable(self) -> Adapter:
+        return self._build(self._silent)
+
+    def _build(self, address: str, *, dry_run: bool = False) -> Adapter:
+        refusing = f"tcp://127.0.0.1:{free_port()}"
+        return adapter(self._folder, dry_run=dry_run, addresses=[refusing, address])
 
 
 @pytest.fixture(scope="module")

@@ -325,7 +325,7 @@ def test_a_socket_that_does_not_exist_says_what_to_check(connect: Connect, tmp_p
     """A common mistake at the first start."""
     error = failing(connect(f"unix://{tmp_path}/docker.sock"))
     assert type(error) is TargetUnavailable
-    assert "the socket does not exist; is Docker running here, and `host` right?" in str(error)
+    assert "the socket does not exist; is Docker running here, and the address right?" in str(error)
 
 
 def test_a_host_name_without_an_address_is_unavailable(connect: Connect) -> None:

@@ -39,7 +39,17 @@ def test_the_file_goes_before_the_environment_and_both_before_the_default(
     section: dict[str, Any], environment: dict[str, str], expected: Endpoint
 ) -> None:
     """The order is that of the docker command line."""
-    assert resolve(SwarmSettings.model_validate(section), environment) == expected
+    assert resolve(SwarmSettings.model_validate(section), environment) == (expected,)
+
+
+def test_several_addresses_go_before_the_environments_one() -> None:
+    """They keep the file's order; TLS is of those with tcp://."""
+    settings = SwarmSettings(addresses=("unix:///s", "tcp://b", "ssh://a"))
+    assert resolve(settings, TLS_ENVIRONMENT | {"DOCKER_HOST": "tcp://c"}) == (
+        Endpoint(Scheme.UNIX, "/s"),
+        Endpoint(Scheme.TCP, "b", 2376, tls=ENVIRONMENT_TLS),
+        Endpoint(Scheme.SSH, "a"),
+    )
 
 
 def test_the_files_certificates_go_before_the_environments(tmp_path: Path) -> None:
@@ -47,7 +57,7 @@ def test_the_files_certificates_go_before_the_environments(tmp_path: Path) -> No
     section = {"host": "tcp://a", "tls": FILE_TLS}
     settings = SwarmSettings.model_validate(section, context={"folder": tmp_path})
     tls = TlsFiles(tmp_path / "ca.pem", tmp_path / "cert.pem", tmp_path / "key.pem")
-    assert resolve(settings, TLS_ENVIRONMENT) == Endpoint(Scheme.TCP, "a", 2376, tls=tls)
+    assert resolve(settings, TLS_ENVIRONMENT) == (Endpoint(Scheme.TCP, "a", 2376, tls=tls),)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +72,10 @@ def test_the_files_certificates_go_before_the_environments(tmp_path: Path) -> No
         ({"host": "unix://docker.sock"}, "no absolute path"),
         ({"host": "fd://"}, "is not a valid engine address"),
         ({"host": "unix:///s", "tls": {}}, "tls is only for a tcp:// host"),
+        ({"addresses": ["unix:///s", "ssh://a"], "tls": {}}, "tls is only for a tcp:// host"),
+        ({"host": "tcp://a", "addresses": ["tcp://b"]}, "keep one of them"),
+        ({"addresses": []}, "at least 1"),
+        ({"addresses": ["tcp://a", "b"]}, "is not a valid engine address"),
         ({"host": "tcp://a", "tls": {"certFile": "c"}}, "certFile and keyFile belong together"),
         ({"hosts": "tcp://a"}, "Extra inputs"),
     ],

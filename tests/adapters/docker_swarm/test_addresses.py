@@ -1,0 +1,194 @@
+"""A connection with two addresses, in front of one real manager. The contract runs at a second address, too."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.docker_swarm import DockerSwarm
+from autoscaler.errors import TargetUnavailable
+from autoscaler.model import Conflict, Unchanged, Written
+from autoscaler.target.contract import RecordingLogger, make_context
+from tests.adapters.docker_swarm.build import call, change, ref, state_of
+from tests.servers.docker import Engine
+from tests.servers.faults import Fault, Faults, running_faults
+from tests.servers.ports import free_port
+from tests.servers.tcp_proxy import TcpProxy, running_tcp_proxy
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def web(engine: Engine) -> Iterator[None]:
+    with engine.service("web", Mode={"Replicated": {"Replicas": 0}}):
+        yield
+
+
+@pytest.fixture
+def proxies(engine: Engine) -> Iterator[tuple[TcpProxy, TcpProxy]]:
+    """Two ways to the manager."""
+    with running_tcp_proxy(engine.socket) as first, running_tcp_proxy(engine.socket) as second:
+        yield first, second
+
+
+@pytest.fixture
+def gateway(engine: Engine) -> Iterator[Faults]:
+    """An HTTP proxy before the manager, which a test makes answer wrongly."""
+    with running_tcp_proxy(engine.socket) as way, running_faults(f"http://127.0.0.1:{way.port}") as faults:
+        yield faults
+
+
+def url(port: int) -> str:
+    return f"tcp://127.0.0.1:{port}"
+
+
+def connected(folder: Path, *addresses: str) -> tuple[DockerSwarm, RecordingLogger]:
+    logger = RecordingLogger()
+    settings = DockerSwarm.Settings.model_validate({"addresses": addresses})
+    return DockerSwarm(make_context(settings, folder, logger=logger)), logger
+
+
+def changes(logger: RecordingLogger) -> list[tuple[object, object]]:
+    """Return the addresses that the log says were left, and those used instead."""
+    return [(keys["before"], keys["address"]) for _, event, keys in logger.lines if event == "address_changed"]
+
+
+def cycle(swarm: DockerSwarm, service: str) -> None:
+    """Observe a service and change its size."""
+    seen = state_of(swarm, service)
+    size = 2 if seen.replicas == 1 else 1
+    assert swarm.scale(ref(service), change(size, seen), call()) == Written(size)
+
+
+def test_a_way_that_is_cut_in_mid_load_is_replaced_and_a_neighbour_goes_on(
+    tmp_path: Path, engine: Engine, proxies: tuple[TcpProxy, TcpProxy]
+) -> None:
+    """The first proxy closes what it accepts, as a load balancer without servers does, between a read and its write."""
+    first, second = proxies
+    swarm, logger = connected(tmp_path, url(first.port), url(second.port))
+    neighbour, heard = connected(tmp_path, url(second.port), url(first.port))
+    with engine.service("next", Mode={"Replicated": {"Replicas": 0}}):
+        for _ in range(2):
+            cycle(swarm, "web")
+            cycle(neighbour, "next")
+        seen = state_of(swarm, "web")
+        first.cut()
+        assert swarm.scale(ref("web"), change(3, seen), call()) == Written(3)
+        for _ in range(2):
+            cycle(swarm, "web")
+            cycle(neighbour, "next")
+    assert changes(logger) == [(url(first.port), url(second.port))]
+    assert changes(heard) == []
+
+
+def test_a_way_that_hangs_costs_one_call(tmp_path: Path, proxies: tuple[TcpProxy, TcpProxy]) -> None:
+    """The proxy accepts connections and passes nothing on."""
+    first, second = proxies
+    swarm, logger = connected(tmp_path, url(first.port), url(second.port))
+    cycle(swarm, "web")
+    first.cut(silent=True)
+    with pytest.raises(TargetUnavailable, match="no answer"):
+        swarm.observe([ref("web")], call(1))
+    cycle(swarm, "web")
+    assert changes(logger) == [(url(first.port), url(second.port))]
+
+
+def test_a_manager_that_left_the_swarm_is_replaced(tmp_path: Path, engine: Engine, gateway: Faults) -> None:
+    """The engine of a host that is no manager answers so."""
+    said = '{"message": "This node is not a swarm manager."}'
+    gateway.faults.append(Fault(r"/services", 503, said, "application/json"))
+    swarm, logger = connected(tmp_path, gateway.url.replace("http:", "tcp:"), engine.host)
+    state_of(swarm, "web")
+    (error,) = (keys["error"] for _, event, keys in logger.lines if event == "address_changed")
+    assert "This node is not a swarm manager" in error
+
+
+def test_another_error_is_the_answer(tmp_path: Path, engine: Engine, gateway: Faults) -> None:
+    """Swarm's conflicts are HTTP 500; another manager would repeat them."""
+    gateway.faults.append(Fault(r"/services", 500, "rot"))
+    swarm, logger = connected(tmp_path, gateway.url.replace("http:", "tcp:"), engine.host)
+    for _ in range(2):
+        with pytest.raises(TargetUnavailable, match="rot"):
+            swarm.observe([ref("web")], call())
+    assert logger.lines == []
+
+
+def test_an_observation_is_of_one_manager(tmp_path: Path, engine: Engine, gateway: Faults) -> None:
+    """When its last request fails, everything is read again at the other address."""
+    gateway.faults.append(Fault("/nodes", 502, "gone"))
+    with running_tcp_proxy(engine.socket) as way, running_faults(f"http://127.0.0.1:{way.port}") as other:
+        swarm, _ = connected(tmp_path, gateway.url.replace("http:", "tcp:"), other.url.replace("http:", "tcp:"))
+        state_of(swarm, "web")
+        for proxy in (gateway, other):
+            assert all(proxy.count(path) for path in ("/services", "/tasks", "/nodes"))
+
+
+def test_a_write_that_may_have_arrived_is_settled_by_the_next_cycle(
+    tmp_path: Path, engine: Engine, gateway: Faults
+) -> None:
+    """The gateway loses the answer of a write that the engine carried out. It is not sent again in the call.
+
+    The same decision sent again, at the other address, changes nothing.
+    """
+    swarm, logger = connected(tmp_path, gateway.url.replace("http:", "tcp:"), engine.host)
+    seen = state_of(swarm, "web")
+    size = seen.replicas + 1
+
+    def carried_out() -> None:
+        engine.scale("web", size)
+        raise ConnectionResetError
+
+    gateway.faults.append(Fault("POST", first=carried_out))
+    with pytest.raises(TargetUnavailable, match="unknown until the next cycle"):
+        swarm.scale(ref("web"), change(size, seen), call())
+    assert gateway.count("POST") == 1
+    before = _version(engine)
+    assert state_of(swarm, "web").replicas == size
+    assert swarm.scale(ref("web"), change(size, seen), call()) == Unchanged()
+    assert _version(engine) == before
+    assert len(changes(logger)) == 1
+
+
+def test_a_write_that_arrives_after_its_repeat_is_a_conflict(tmp_path: Path, engine: Engine, gateway: Faults) -> None:
+    """Both carry the version that the service had, so the engine carries out one of them."""
+    swarm, _ = connected(tmp_path, gateway.url.replace("http:", "tcp:"), engine.host)
+    repeat, _ = connected(tmp_path, engine.host, gateway.url.replace("http:", "tcp:"))
+    seen = state_of(swarm, "web")
+
+    def overtaken() -> None:
+        gateway.faults.clear()
+        assert repeat.scale(ref("web"), change(seen.replicas + 1, seen), call()) == Written(seen.replicas + 1)
+
+    gateway.faults.append(Fault("POST", first=overtaken))
+    outcome = swarm.scale(ref("web"), change(seen.replicas + 2, seen), call())
+    assert isinstance(outcome, Conflict), outcome
+    assert state_of(swarm, "web").replicas == seen.replicas + 1
+
+
+def test_a_missing_socket_is_no_engine(tmp_path: Path, engine: Engine) -> None:
+    """The local engine may be stopped while another manager serves."""
+    swarm, logger = connected(tmp_path, f"unix://{tmp_path}/none.sock", engine.host)
+    state_of(swarm, "web")
+    assert changes(logger) == [(f"unix://{tmp_path}/none.sock", engine.host)]
+
+
+def test_the_message_names_every_address_that_failed(tmp_path: Path) -> None:
+    """An operator sees which hosts to look at."""
+    addresses = [url(free_port()) for _ in range(2)]
+    swarm, _ = connected(tmp_path, *addresses)
+    with pytest.raises(TargetUnavailable) as caught:
+        swarm.observe([ref("web")], call())
+    assert all(address in str(caught.value) for address in addresses)
+
+
+def test_a_check_names_the_address_that_does_not_answer(tmp_path: Path, engine: Engine) -> None:
+    """Also the spare, which no cycle uses."""
+    dead = url(free_port())
+    swarm, _ = connected(tmp_path, engine.host, dead)
+    failing = swarm.failing_addresses(call())
+    assert failing.keys() == {dead}
+    assert "Connection refused" in failing[dead]
+
+
+def _version(engine: Engine) -> int:
+    return int(engine.client.inspect_service("web")["Version"]["Index"])
