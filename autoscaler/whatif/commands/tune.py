@@ -157,8 +157,8 @@ def _read(
     with progress(f"{scaler.name}: reading") as done:
         for each in past.cycles():
             demand.add(each)
-            terminations.see(each)
-            reactions.see(each)
+            terminations.add(each)
+            reactions.add(each)
             workers.add(conserved_part(each, first=not origins))
             recorded = each.scaler
             origins[past.origin] = None

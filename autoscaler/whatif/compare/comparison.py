@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from autoscaler.whatif.compare.divergences import Divergence, Divergences
 from autoscaler.whatif.compare.inferred_past import Agreement, InferredPast
+from autoscaler.whatif.past.missing_data import MissingData
 from autoscaler.whatif.past.past import Cycle, Finding, Past
-from autoscaler.whatif.past.watch import Watch
 from autoscaler.whatif.replay.course import AS_IT_WAS, Course
 from autoscaler.whatif.replay.demand import Demand, DemandRecorder
 from autoscaler.whatif.replay.instance_times import NONE_SEEN, InstanceTime, Terminations
@@ -88,16 +88,16 @@ def compare(
     replays = [Replay(each) for each in candidates]
     demand, terminations = DemandRecorder(candidates[0].scaler if candidates else None), Terminations()
     reactions = [Reactions(each.scaler) for each in candidates[:1] if each.load is Load.CONSERVED]
-    divergences, missing = Divergences(), Watch(since)
+    divergences, missing = Divergences(), MissingData(since)
     for cycle in past.cycles():
         found.add_cycle(past.origin, cycle.at)
         if watch is not None:
             watch(cycle)
-        missing.see(cycle)
+        missing.add(cycle)
         demand.add(cycle)
-        terminations.see(cycle)
+        terminations.add(cycle)
         for each in reactions:
-            each.see(cycle)
+            each.add(cycle)
         repeated = recorder.step(cycle)
         if repeated is not None and (repeated.decision.shadow is None or not candidates):
             own.add(repeated)

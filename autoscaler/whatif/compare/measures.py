@@ -93,7 +93,7 @@ def measures(course: Course, demand: Demand, termination: timedelta = timedelta(
         elasticity.add(demand.needed[place], supply(course, cycle), seconds)
         hidden += seconds * demand.saturated[place]
         size, maximum = course.size[cycle], course.maximum[cycle]
-        leaving.see(size, demand.at[place])
+        leaving.add(size, demand.at[place])
         if size == UNKNOWN or not seconds:
             continue
         sizes.add(size)
@@ -172,7 +172,7 @@ class _Leaving:
         """The size before is unknown from here on."""
         self._before = UNKNOWN
 
-    def see(self, size: int, at: float) -> None:
+    def add(self, size: int, at: float) -> None:
         """Take the size at a time; it may be UNKNOWN."""
         if UNKNOWN not in (size, self._before) and size < self._before and self._termination:
             self._units.append((self._before - size, at + self._termination))

@@ -14,7 +14,7 @@ STATE: Final = "state"
 
 
 class FindingKind(StrEnum):
-    """Why a part of the past is incomplete, inferred or unlike its neighbours."""
+    """What is special about a part of the past."""
 
     GAP = "gap"
     """No cycle is known."""
@@ -71,7 +71,7 @@ class Replayed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A part of the past that the user has to know of."""
+    """A part of the past that is incomplete, inferred or special."""
 
     begin: datetime
     end: datetime
@@ -102,4 +102,4 @@ class Past(Protocol):
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """What the source does not know."""
+        """What is special about the source. Missing data is found by MissingData."""

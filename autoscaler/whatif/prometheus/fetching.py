@@ -111,22 +111,22 @@ class Fetcher:
         self._total += sum(block.count for block in planned) * len(questions)
         return {
             question: Recording(
-                [each for block in planned for each in self._fetched(question, block)],
-                lambda block, question=question: self._loaded(question, block),  # type: ignore[misc] # mypy knows no default in a lambda
+                [each for block in planned for each in self._fetch_block(question, block)],
+                lambda block, question=question: self._load(question, block),  # type: ignore[misc] # mypy knows no default in a lambda
                 span,
             )
             for question in dict.fromkeys(questions)
         }
 
-    def _fetched(self, question: Question, block: Grid) -> Sequence[Grid]:
+    def _fetch_block(self, question: Question, block: Grid) -> Sequence[Grid]:
         """Fetch a block, in parts if necessary; return the parts."""
         if (question, block) in self._unkept or self._cache.load(question, block) is not None:
             self._advance(block.count)
             return [block]
         if block.count > self._limit(question):
             return self._in_halves(question, block)
-        answer = self._asked(question, block)
-        if isinstance(answer, MetricError) and block.count > SMALLEST and self._worth_halving(question, answer):
+        answer = self._request(question, block)
+        if isinstance(answer, MetricError) and block.count > SMALLEST and self._may_succeed_in_halves(question, answer):
             return self._in_halves(question, block)
         self._keep(question, block, answer)
         self._advance(block.count)
@@ -135,9 +135,9 @@ class Fetcher:
     def _in_halves(self, question: Question, block: Grid) -> Sequence[Grid]:
         half = block.count // 2
         parts = replace(block, count=half), replace(block, first=block.first + half, count=block.count - half)
-        return [each for part in parts for each in self._fetched(question, part)]
+        return [each for part in parts for each in self._fetch_block(question, part)]
 
-    def _worth_halving(self, question: Question, error: MetricError) -> bool:
+    def _may_succeed_in_halves(self, question: Question, error: MetricError) -> bool:
         """Whether smaller blocks may succeed: the block was too large, or a single step caused the refusal."""
         if outcome_of(error) is Outcome.TOO_LARGE:
             return True
@@ -151,13 +151,13 @@ class Fetcher:
         else:
             self._cache.save(question, block, answer)
 
-    def _loaded(self, question: Question, block: Grid) -> RangeResult | MetricError:
+    def _load(self, question: Question, block: Grid) -> RangeResult | MetricError:
         """The answer of a block. It is fetched again if its file was removed or damaged meanwhile."""
         if (known := self._unkept.get((question, block))) is not None:
             return known
         found = self._cache.load(question, block)
         if found is None:
-            answer = self._asked(question, block)
+            answer = self._request(question, block)
             self._keep(question, block, answer)
             return answer
         return found
@@ -166,7 +166,7 @@ class Fetcher:
         self._done += steps
         self._progress(self._done / self._total)
 
-    def _asked(self, question: Question, block: Grid) -> RangeResult | MetricError:
+    def _request(self, question: Question, block: Grid) -> RangeResult | MetricError:
         """The answer, or the refusal. Raises PastError if the server fails.
 
         A server that has answered before may be overloaded, so it is asked again, and then for less.
@@ -212,13 +212,13 @@ class Fetcher:
         count = 0
         for selector in selectors(question.expr):
             try:
-                points = self._instant(Question(question.prometheus, f"count({selector})")).points
+                points = self._query_now(Question(question.prometheus, f"count({selector})")).points
             except MetricError:
                 continue
             count += sum(int(point.value or 0) for point in points)
         return count
 
-    def _instant(self, question: Question) -> QueryResult:
+    def _query_now(self, question: Question) -> QueryResult:
         now = self._clock.now()
         return self._servers[question.prometheus].query(question.expr, now, self._clock.monotonic() + _LONG)
 
@@ -226,7 +226,7 @@ class Fetcher:
         """That of the question's server. Its first question is the live query, which the daemon sends in each cycle."""
         pace = self._paces.get(question.prometheus)
         if pace is None:
-            pace = Pace(lambda: self._instant(question), self._clock, self._sleep)
+            pace = Pace(lambda: self._query_now(question), self._clock, self._sleep)
             self._paces[question.prometheus] = pace
         return pace
 

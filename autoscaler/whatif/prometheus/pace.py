@@ -23,9 +23,9 @@ _LONGEST_PAUSE_SECONDS: Final = 16.0
 class Pace:
     """The pace for one server: range queries take at most half of the time, and wait while live queries are slow."""
 
-    def __init__(self, live: Callable[[], object], clock: Clock, sleep: Callable[[float], object]) -> None:
-        """`live` sends a query as the daemon does in a cycle; it may raise MetricError."""
-        self._live = live
+    def __init__(self, send_live_query: Callable[[], object], clock: Clock, sleep: Callable[[float], object]) -> None:
+        """`send_live_query` sends a query as the daemon does in a cycle; it may raise MetricError."""
+        self._send_live_query = send_live_query
         self._clock = clock
         self._sleep = sleep
         self._usual: deque[float] = deque(maxlen=_USUAL)
@@ -36,10 +36,10 @@ class Pace:
     def wait(self) -> None:
         """Wait until the next range query may be sent. A slow server delays it by half a minute at most."""
         self._sleep(self._rest)
-        while len(self._usual) < _FIRST - 1 and (seconds := self._asked()) is not None:
+        while len(self._usual) < _FIRST - 1 and (seconds := self._time_live_query()) is not None:
             self._usual.append(seconds)
         pause = _FIRST_PAUSE_SECONDS
-        while (seconds := self._asked()) is not None:
+        while (seconds := self._time_live_query()) is not None:
             if pause > _LONGEST_PAUSE_SECONDS or not self._is_slow(seconds):
                 self._usual.append(seconds)
                 return
@@ -54,11 +54,11 @@ class Pace:
     def _is_slow(self, seconds: float) -> bool:
         return bool(self._usual) and seconds > _SLOWER * median(self._usual) + _AT_LEAST_SECONDS
 
-    def _asked(self) -> float | None:
+    def _time_live_query(self) -> float | None:
         """Seconds that the live query takes; None if it fails, which the range query will report."""
         began = self._clock.monotonic()
         try:
-            self._live()
+            self._send_live_query()
         except MetricError:
             return None
         return self._clock.monotonic() - began

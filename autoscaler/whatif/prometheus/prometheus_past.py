@@ -58,7 +58,7 @@ class PrometheusPast:
         for a Utilization without `request`. `also`: other configurations of the autoscaler, whose metrics are read too.
         """
         every = replace(scaler, metrics=tuple(dict.fromkeys([spec for one in (scaler, *also) for spec in one.metrics])))
-        self._asked = every
+        self._with_all_metrics = every
         self._scaler = _as_sent(every, prometheus)
         self._fetcher, self._size_query, self._requests = fetcher, size, requests
         phase = timedelta(0) if like is None else (like - _EPOCH) % scaler.sync_period // _MILLISECOND * _MILLISECOND
@@ -89,7 +89,7 @@ class PrometheusPast:
             state = states.at(at, sizes[index], known)
             if index >= self._warm_up:
                 seen = observation(self._scaler, state, known, at, partial(_ranked, self._scaler, known, at))
-                yield Cycle(at, seen, self._asked)
+                yield Cycle(at, seen, self._with_all_metrics)
 
     @cached_property
     def _recordings(self) -> Mapping[Question, Recording]:

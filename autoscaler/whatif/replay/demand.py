@@ -129,7 +129,7 @@ def _seconds(at: "array[float]", periods: "array[float]") -> "array[float]":
 
 
 class DemandRecorder:
-    """Is shown each cycle in order, and computes the demand, so that the past is read once."""
+    """Takes each cycle in order, and computes the demand, so that the past is read once."""
 
     def __init__(self, reference: Autoscaler | None) -> None:
         """`reference`: the configuration whose metrics and targets define the demand; None: the first of the past."""

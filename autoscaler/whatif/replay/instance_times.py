@@ -38,7 +38,7 @@ NONE_SEEN: Final = InstanceTime(timedelta(0), TimeSource.NOTHING)
 
 
 class Terminations:
-    """Is shown each cycle in order, and measures how long instances leave before they are gone or failed.
+    """Takes each cycle in order, and measures how long instances that leave take to be gone or failed.
 
     It uses the daemon's own cycles only, and nothing across a gap.
     """
@@ -59,7 +59,7 @@ class Terminations:
             return NONE_SEEN
         return InstanceTime(timedelta(seconds=median(self._seconds)), TimeSource.INSTANCES)
 
-    def see(self, cycle: Cycle) -> None:
+    def add(self, cycle: Cycle) -> None:
         """Take the next cycle."""
         state, since, self._at = cycle.observation.target, self._at, cycle.at
         if cycle.decision is None or not isinstance(state, TargetState):

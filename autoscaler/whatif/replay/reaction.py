@@ -33,7 +33,7 @@ def latency(metric: MetricSpec) -> str | None:
     return next((why for pattern, why in _LATENCIES if pattern.search(f"{metric.name} {metric.query.expr}")), None)
 
 
-class _Seen(NamedTuple):
+class _Value(NamedTuple):
     """A metric in one cycle."""
 
     at: datetime
@@ -48,7 +48,7 @@ class _Growth:
 
     def __init__(self, spec: MetricSpec) -> None:
         self._spec = spec
-        self._before: _Seen | None = None
+        self._before: _Value | None = None
         self._begin: datetime | None = None
         self._pairs = 0
         self._x = self._y = self._xx = self._yy = self._xy = 0.0
@@ -58,7 +58,7 @@ class _Growth:
         self._minutes = 0.0
         """At the maximum."""
 
-    def see(self, now: _Seen | None) -> None:
+    def add(self, now: _Value | None) -> None:
         """Take the next cycle; None if something is unknown."""
         before, self._before = self._before, now
         if now is None:
@@ -102,7 +102,7 @@ class _Growth:
 
 
 class Reactions:
-    """Is shown each cycle in order, and finds the metrics of one configuration that are not conserved."""
+    """Takes each cycle in order, and finds the metrics of one configuration that are not conserved."""
 
     def __init__(self, scaler: Autoscaler) -> None:
         self._scaler: Final = scaler
@@ -117,7 +117,7 @@ class Reactions:
         }
         self._last: datetime | None = None
 
-    def see(self, cycle: Cycle) -> None:
+    def add(self, cycle: Cycle) -> None:
         """Take the next cycle."""
         self._last = cycle.at
         if not self._growths:
@@ -127,10 +127,10 @@ class Reactions:
         for place, growth in self._growths.items():
             reading = observed.readings[place]
             if not isinstance(state, TargetState) or state.ready is None or not isinstance(reading, ValueReading):
-                growth.see(None)
+                growth.add(None)
             else:
                 at_maximum = is_at_maximum(cycle, state)
-                growth.see(_Seen(cycle.at, sum_of(reading.values), state.ready, at_maximum))
+                growth.add(_Value(cycle.at, sum_of(reading.values), state.ready, at_maximum))
 
     @property
     def findings(self) -> Sequence[Finding]:

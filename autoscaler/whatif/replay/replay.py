@@ -147,7 +147,7 @@ class Replay:
         return replace(history, steering=Steering() if recorded is None else recorded.steering)
 
     def _with_recorded_change(self, history: History, before: Cycle, cycle: Cycle) -> History:
-        """The memory with a change of the recorded size, which counts for policies whoever wrote it."""
+        """The memory with a change of the recorded size, which counts for policies even if something else wrote it."""
         was, now = before.observation.target, cycle.observation.target
         if not isinstance(was, TargetState) or not isinstance(now, TargetState) or was.replicas == now.replicas:
             return history

@@ -38,7 +38,7 @@ def _instances(instances: Mapping[str, str]) -> list[Instance]:
 def learnt(*cycles: Cycle) -> timedelta | None:
     found = Terminations()
     for each in cycles:
-        found.see(each)
+        found.add(each)
     used = found.used(None)
     return None if used == NONE_SEEN else used.seconds
 

@@ -30,7 +30,7 @@ def waves(length: Callable[[float, int], float], count: int = 240) -> list[Cycle
 def messages(cycles: Sequence[Cycle], autoscaler: Autoscaler = WEB) -> list[str]:
     reactions = Reactions(autoscaler)
     for each in cycles:
-        reactions.see(each)
+        reactions.add(each)
     return [each.message for each in reactions.findings]
 
 

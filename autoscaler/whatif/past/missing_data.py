@@ -8,8 +8,8 @@ from autoscaler.foresee.shadow_comparison import GAP
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind, span
 
 
-class Watch:
-    """Is shown each cycle in order, and collects gaps and outages."""
+class MissingData:
+    """Takes each cycle in order, and collects gaps and outages."""
 
     def __init__(self, since: datetime) -> None:
         """`since`: when the past begins."""
@@ -24,7 +24,7 @@ class Watch:
         """In order of time."""
         return sorted(self._findings, key=lambda each: each.begin)
 
-    def see(self, cycle: Cycle) -> None:
+    def add(self, cycle: Cycle) -> None:
         """Take the next cycle."""
         own = cycle.scaler.sync_period
         self._add_gap(cycle.at, max(self._period, own))

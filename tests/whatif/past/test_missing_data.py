@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 
 from autoscaler.errors import TargetUnavailable
+from autoscaler.whatif.past.missing_data import MissingData
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind
-from autoscaler.whatif.past.watch import Watch
 from tests.decide.build import NOW
 from tests.whatif.pasts import Life
 
@@ -12,18 +12,18 @@ PERIOD = timedelta(seconds=15)
 HOUR = timedelta(hours=1)
 
 
-def watched(cycles: list[Cycle], since: datetime = NOW, until: datetime | None = None) -> list[Finding]:
-    watch = Watch(since)
+def missing_of(cycles: list[Cycle], since: datetime = NOW, until: datetime | None = None) -> list[Finding]:
+    missing = MissingData(since)
     for cycle in cycles:
-        watch.see(cycle)
-    watch.end(cycles[-1].at if until is None else until)
-    return list(watch.findings)
+        missing.add(cycle)
+    missing.end(cycles[-1].at if until is None else until)
+    return list(missing.findings)
 
 
 def test_a_past_without_gaps_and_outages_has_no_findings() -> None:
     life = Life()
     life.cpu(60, 60, 60, 60, 60)
-    assert watched(life.cycles) == []
+    assert missing_of(life.cycles) == []
 
 
 def test_a_gap_has_its_begin_and_its_end() -> None:
@@ -33,7 +33,7 @@ def test_a_gap_has_its_begin_and_its_end() -> None:
     life.now += timedelta(minutes=10)
     life.cpu(60)
     last = life.cycles[-1].at
-    found = watched(life.cycles, NOW - HOUR, last + HOUR)
+    found = missing_of(life.cycles, NOW - HOUR, last + HOUR)
     assert {each.kind for each in found} == {FindingKind.GAP}
     assert [(each.begin, each.end) for each in found] == [(NOW - HOUR, NOW), (NOW, last), (last, last + HOUR)]
     assert found[1].message == "no cycle is known for 10m15s"
@@ -45,7 +45,7 @@ def test_an_outage_of_a_metric_lasts_until_it_has_a_value_again() -> None:
     for _ in range(3):
         life.fail()
     life.cpu(60)
-    (outage,) = watched(life.cycles)
+    (outage,) = missing_of(life.cycles)
     assert (outage.kind, outage.begin, outage.end) == (FindingKind.OUTAGE, NOW + PERIOD, NOW + 4 * PERIOD)
     assert outage.message == "Resource metric cpu had no value in 3 cycles: no answer"
 
@@ -54,5 +54,5 @@ def test_an_outage_of_the_target_is_not_one_of_each_metric() -> None:
     life = Life()
     life.cpu(60)
     life.unreadable(TargetUnavailable("throttled"))
-    (outage,) = watched(life.cycles)
+    (outage,) = missing_of(life.cycles)
     assert (outage.kind, outage.message) == (FindingKind.OUTAGE, "the target could not be read in 1 cycle: throttled")
