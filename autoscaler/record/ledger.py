@@ -111,9 +111,13 @@ class Ledger:
         return held and self._context.newest.get(self.name) == self._epoch
 
     def end(self) -> None:
-        """Free this ledger's claims for other shards of this process, after its last cycle and call have ended."""
+        """Free this ledger's claims. Called after its last cycle and call have ended, or hang for too long.
+
+        Other shards of this process can have the claims at once, other processes after the next `State.tidy`.
+        """
         if self._context.newest.get(self.name) == self._epoch:
             del self._context.newest[self.name]
+            self._context.ended.append((self.name, self._epoch))
 
     def follow(
         self,

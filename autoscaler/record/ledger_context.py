@@ -26,6 +26,8 @@ class LedgerContext:
     """Shard -> the newest epoch that this process began."""
     leases: Leases | None
     """The leases of this process; None on SQLite."""
+    ended: list[tuple[ShardName, int]]
+    """Shards and epochs whose claims are still in the state, although they are over. Only appended to by ledgers."""
     latest: dict[Key, Newest]
     """The newest committed decision of each autoscaler, for readers."""
 

@@ -72,6 +72,13 @@ def give_back(connection: Connection, member: str, names: Collection[ShardName])
         connection.execute(delete(_SERVES).where(_claims_of(found)))
 
 
+def release(connection: Connection, over: Collection[tuple[ShardName, int]]) -> None:
+    """Delete the claims of these shards and epochs. Claims that moved to a later epoch stay."""
+    key = tuple_(_SERVES.c.connection, _SERVES.c.shard, _SERVES.c.shards, _SERVES.c.epoch)
+    rows = [(name.adapter, name.number, name.of, epoch) for name, epoch in over]
+    connection.execute(delete(_SERVES).where(key.in_(rows)))
+
+
 def fence_off(connection: Connection, names: Collection[ShardName], member: str) -> Collection[ShardName]:
     """End the epochs of those of these shards whose holders are gone. Returns these, and the shards of `member`.
 

@@ -21,7 +21,7 @@ from autoscaler.record.ledger import Ledger
 from autoscaler.record.ledger_context import LedgerContext
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.member_rows import new_process, sessions_of
-from autoscaler.record.shards import next_epoch
+from autoscaler.record.shards import next_epoch, release
 from autoscaler.record.steering import SteeringCache, SteeringChange, SteeringEvent, change_steering
 
 
@@ -42,7 +42,7 @@ class State:
         self._database = database
         self._closing = closing
         housekeeper = Housekeeper(database, readers, retention, latest)
-        self._context = LedgerContext(database, readers, SteeringCache(), housekeeper, {}, leases, latest)
+        self._context = LedgerContext(database, readers, SteeringCache(), housekeeper, {}, leases, [], latest)
         self.archive: Final = Archive(database.url, readers, latest, leases)
         """For readers."""
         self.leases: Final = leases
@@ -113,7 +113,15 @@ class State:
         self._context.housekeeper.configured = {key_of(scaler.name, scaler.target): scaler for scaler in scalers}
 
     def tidy(self, now: datetime) -> None:
-        """Do the housekeeping if it is due. Not for a shard's thread. Raises StateError."""
+        """Delete the claims of ended shards; do the housekeeping if it is due. Not for a shard's thread.
+
+        Raises StateError.
+        """
+        ended = self._context.ended
+        if over := list(ended):
+            with self._database.writing() as connection:
+                release(connection, over)
+            del ended[: len(over)]
         self._context.housekeeper.tidy(now)
 
     def change_steering(self, change: SteeringChange, event: SteeringEvent, now: datetime) -> Mapping[str, Steering]:

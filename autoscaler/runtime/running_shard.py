@@ -177,6 +177,10 @@ class RunningShard:
         """Return whether no thread is running a cycle or a call of it."""
         return not (self.shard.running() or self._connection.calling() or self._actuator.writing())
 
+    def release_claims(self) -> None:
+        """Let other shards claim what it served. Called after the shard was retired."""
+        self._ledger.end()
+
     def end(self) -> None:
         """Release what its cycles used, after the shard was retired and `ended`."""
         self.shard.end()

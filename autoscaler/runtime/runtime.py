@@ -21,7 +21,7 @@ from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics
 from autoscaler.model import Autoscaler, ShardName, shard_of
 from autoscaler.observe import AskedAlone, Gates
-from autoscaler.record import Ledger, State
+from autoscaler.record import LeaseOptions, Ledger, State
 from autoscaler.runtime.building import Builder, BuiltAdapter
 from autoscaler.runtime.membership import Membership
 from autoscaler.runtime.running_shard import RunningShard
@@ -71,6 +71,8 @@ class Runtime:
         self._stop = stop or Stop()
         self._membership = membership
         self._host = host
+        self._longest_hang = LeaseOptions().duration.total_seconds() if membership is None else membership.duration
+        """Seconds past its deadline after which a hanging call no longer keeps its targets from other shards."""
         self._retry_seconds = retry_seconds
         self._state_seconds = state_seconds
         self._gates = Gates()
@@ -315,10 +317,16 @@ class Runtime:
                 self._abandoned.append(one)
 
     def _release_ended(self) -> None:
-        """Release abandoned shards that have ended, and moved shards that have ended or hang."""
-        for one in [each for each in self._abandoned if each.ended()]:
-            one.end()
-            self._abandoned.remove(one)
+        """Release abandoned shards that have ended, and moved shards that have ended or hang.
+
+        The claims of an abandoned shard are released `_longest_hang` after its deadline.
+        """
+        for one in [*self._abandoned]:
+            if one.ended():
+                one.end()
+                self._abandoned.remove(one)
+            elif one.overdue_seconds() >= self._longest_hang:
+                one.release_claims()
         over = [one for one in self._ending if one.ended() or one.stuck()]
         for one in over:
             self._ending.remove(one)
@@ -331,7 +339,7 @@ class Runtime:
         """Give back the shards that are not used here and that another daemon is to hold."""
         if self._membership is None:
             return
-        longest, left = self._membership.duration, (*self._ending, *self._abandoned)
-        used = {one.name for one in left if one.overdue_seconds() < longest} | self.running.keys()
+        left = (*self._ending, *self._abandoned)
+        used = {one.name for one in left if one.overdue_seconds() < self._longest_hang} | self.running.keys()
         leaving, held = self._membership.excess(), self._membership.held()
         self._membership.give_back({name for name in held if name in leaving or name not in self._wanted} - used)

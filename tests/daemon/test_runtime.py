@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from autoscaler.errors import AdapterError, StateError
-from autoscaler.model import MetricType, TargetRef, shard_of
+from autoscaler.model import MetricType, ShardName, TargetRef, shard_of
 from autoscaler.record import Ledger
 from autoscaler.record.entries import Entry
 from autoscaler.target import AdapterContext, AdapterSettings
@@ -272,6 +272,22 @@ def test_another_number_of_shards_ends_all_shards_of_the_connection(harness: Har
     served = harness.served()
     assert served.keys() == {"a/1", "a/2"}
     assert served["a/1"] | served["a/2"] == set(SPREAD)
+
+
+def test_a_hanging_call_keeps_its_claims_for_a_lease_after_its_deadline(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the shard of a renamed connection can serve the targets."""
+    harness.follow({"a": Section(), "b": Section()}, [on("a"), on("b", "other")])
+    shard = harness.runtime.running[ShardName("a")]
+    monkeypatch.setattr(shard._actuator, "writing", lambda: True)
+    harness.follow({"b": Section()}, [on("b", "other")])
+    found = []
+    for seconds in (14.9, 15.0):
+        monkeypatch.setattr(shard._actuator, "overdue_seconds", lambda seconds=seconds: seconds)
+        harness.runtime.supervise()
+        found.append(shard._ledger.is_current())
+    assert found == [True, False]
 
 
 @pytest.mark.parametrize("harness", [{"state_seconds": 0.0}], indirect=True)

@@ -12,7 +12,7 @@ from autoscaler.record.database import Database, locate
 from autoscaler.record.forgetting import forget
 from tests.record.conftest import Opener
 from tests.record.hosts import SECONDS, WEB, Hosts
-from tests.record.samples import decision, save, scaler
+from tests.record.samples import FLEET, at, decision, save, scaler
 from tests.record.test_claims import again, serve
 
 BOTH = [scaler("web"), scaler("fine", "fine")]
@@ -65,6 +65,18 @@ def test_what_a_live_daemon_serves_is_not_forgotten(opener: Opener) -> None:
     save(ledger, decision(30, "fine", "fine"))
     assert serve(ledger, *BOTH) == {}
     assert ledger.recall(BOTH)["web"].at is None
+
+
+def test_an_autoscaler_of_a_removed_connection_can_be_forgotten_beside_the_daemon(opener: Opener) -> None:
+    """A reload ended the connection's shard, and no other shard releases its claims."""
+    state = opener.state()
+    ledger = state.ledger(FLEET)
+    assert serve(ledger, *BOTH) == {}
+    save(ledger, decision(0))
+    ledger.end()
+    state.tidy(at(60))
+    assert [str(each) for each in forget(opener.url, opener.folder, "web")] == ["fleet/web-asg"]
+    assert claimed(opener.url, opener.folder) == set()
 
 
 def test_one_that_is_not_known_is_an_error(opener: Opener) -> None:
