@@ -53,10 +53,10 @@ def recording() -> Iterator[Recording]:
 
 
 def test_a_daemon_killed_and_restarted_keeps_its_workers_and_its_windows(recording: Recording) -> None:
-    """A crash must cost nothing: the same processes go on, and scaling in waits neither anew nor not at all.
+    """After a crash the same processes go on, and the stabilization window continues.
 
-    The load falls, and half a window later the daemon is killed and started again. Had it forgotten the window, it
-    would wait a whole one from its restart; had it ignored it, it would scale in at once.
+    The load falls, and half a window later the daemon is killed and started again. Without its memory the daemon would
+    wait a whole window from its restart, or scale in at once.
     """
 
     def size(number: int) -> Callable[[dict[str, Any]], bool]:

@@ -54,7 +54,7 @@ def test_scaling_out_and_in_is_a_success() -> None:
     ],
     ids=["Prometheus did not see the workers", "no scale-in"],
 )
-def test_half_of_it_is_no_success(summary: Summary) -> None:
+def test_a_demo_that_does_not_scale_out_and_in_is_no_success(summary: Summary) -> None:
     assert not summary.went_out_and_back
 
 

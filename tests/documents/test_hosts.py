@@ -132,7 +132,7 @@ def test_an_unheld_autoscaler_is_a_warning() -> None:
 
 
 def test_an_autoscaler_of_another_configuration_shows_its_daemon() -> None:
-    """This occurs during a rollout. One that no configuration has is not unheld."""
+    """This occurs during a rollout. An autoscaler that no configuration has is not reported."""
     assert shown({"another": "one, pid 7"}, configured=False).held_by == "one, pid 7"
     gone = shown({}, configured=False)
     assert (gone.held_by, gone.unheld) == (None, False)
