@@ -79,10 +79,9 @@ class Ledger:
         self._context = context
         self._epoch = epoch
         self._journal = Journal(name)
-        self._entries: dict[Key, Entry] | None = None
-        """None: not read yet."""
-        self._in_doubt = False
-        """Whether a transaction failed since the entries were read."""
+        self._entries: dict[Key, Entry] = {}
+        self._in_doubt = True
+        """Whether the entries are not read yet, or a transaction failed since they were read."""
         self._damaged: Mapping[Key, str] = {}
         """Autoscalers whose entry cannot be read, with the reason and the remedy."""
         self._reset: dict[str, str] = {}
@@ -92,8 +91,8 @@ class Ledger:
         """When the current cycle began."""
         self._followed: frozenset[Key] | None = None
         """The shard's autoscalers; None: not known yet, and every autoscaler of the connection is read."""
-        self._unread: frozenset[Key] = frozenset()
-        """Those of them that are to be read by the next `load`."""
+        self._unread: frozenset[Key] | None = None
+        """Those of them that are to be read by the next `load`; None: all."""
         self._scalers: Mapping[str, Autoscaler] = {}
         """Those of the current cycle, by name."""
         self._recalled: Mapping[str, History] = {}
@@ -136,9 +135,7 @@ class Ledger:
         self._limits.limits = limits
         self._limits.scalers = {key_of(scaler.name, scaler.target): scaler for scaler in scalers}
         before, self._followed = self._followed, frozenset(self._limits.scalers)
-        if before is None:
-            self._entries = None
-        self._read_anew(frozenset() if before is None else self._followed - before)
+        self._read_anew(self._followed - (before or frozenset()))
 
     def follow_clock(self, moment: Moment) -> None:
         """Set when the current cycle begins, to keep ages right after steps of the wall clock."""
@@ -262,7 +259,7 @@ class Ledger:
         if not decisions and not seen:
             return broken
         observations = observed.observations
-        entries = self._entries or {}
+        entries = self._entries
 
         def prepare(made: Decision) -> Recording:
             entry = entries.get(key_of(made.name, made.target))
@@ -339,11 +336,10 @@ class Ledger:
     def _read_anew(self, new: frozenset[Key]) -> None:
         """Drop the memories of these and of autoscalers not followed. Another daemon may have scaled the new ones."""
         keys = self._followed or frozenset()
-        self._unread = (self._unread & keys) | new
-        if self._entries is not None:
-            stay = keys - new
-            self._entries = {key: entry for key, entry in self._entries.items() if key in stay}
-            self._sightings.keep({target for _, target in stay})
+        self._unread = new if self._unread is None else (self._unread & keys) | new
+        stay = keys - new
+        self._entries = {key: entry for key, entry in self._entries.items() if key in stay}
+        self._sightings.keep({target for _, target in stay})
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -351,27 +347,26 @@ class Ledger:
             yield connection
 
     def _loaded(self) -> dict[Key, Entry]:
-        known = self._entries
-        if known is not None and not self._in_doubt and not self._unread:
+        known, unread = self._entries, self._unread
+        if not self._in_doubt and not unread:
             return known
         with self._reading() as connection:
-            if known is None or self._in_doubt:
+            if self._in_doubt or unread is None:
                 entries, self._damaged = load_entries(
                     connection, self.connection, self._moment, self._followed, held=known
                 )
             else:
-                read, damaged = load_entries(connection, self.connection, self._moment, self._unread)
-                before = {key: problem for key, problem in self._damaged.items() if key not in self._unread}
+                read, damaged = load_entries(connection, self.connection, self._moment, unread)
+                before = {key: problem for key, problem in self._damaged.items() if key not in unread}
                 entries, self._damaged = known | read, {**damaged, **before}
-            new = self._followed if known is None else self._unread
-            targets = None if new is None else {target for _, target in new}
+            targets = None if unread is None else {target for _, target in unread}
             self._reset |= self._sightings.read(connection, self._moment, targets)
         self._entries, self._in_doubt, self._unread = entries, False, frozenset()
         return entries
 
     def _owners(self, connection: Connection, decisions: Sequence[Decision]) -> list[Entry]:
         """Return the entry of each decision's autoscaler. Inserts autoscalers that the state does not have yet."""
-        if self._entries is None or self._in_doubt:
+        if self._in_doubt:
             raise StaleLedger(f"the memory of adapter {self.connection!r}'s autoscalers was not recalled in this cycle")
         keys = [key_of(made.name, made.target) for made in decisions]
         owners = [self._entries[key] for key in keys]
