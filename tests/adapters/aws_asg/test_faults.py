@@ -16,10 +16,9 @@ from autoscaler.errors import (
     TargetForbidden,
     TargetNotFound,
     TargetNotWritten,
-    TargetRefused,
     TargetUnavailable,
 )
-from autoscaler.model import Conflict, TargetRef, TargetState, Written
+from autoscaler.model import TargetRef, TargetState, Written
 from autoscaler.target import ForgetfulMemory
 from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter
 from tests.servers.faults import Fault
@@ -120,13 +119,6 @@ def test_a_write_that_fails_is_reported_as_what_it_is(
     outcome = connection.scale("faulty", at_one, 3)
     assert isinstance(outcome, expected), outcome
     assert connection.state("faulty").replicas == 1
-
-
-def test_a_refusal_of_the_size_is_refused(cloud: Cloud, connection: LiveAdapter, at_one: TargetState) -> None:
-    """The size is above MaxSize, so a retry does not help."""
-    refused = connection.scale("faulty", at_one, 11)
-    assert isinstance(refused, TargetRefused)
-    assert "above max value 10" in str(refused)
 
 
 def test_a_scale_in_fails_when_instance_refreshes_cannot_be_read(
@@ -304,17 +296,6 @@ def test_a_target_deleted_in_the_moment_of_the_write_is_not_found(cloud: Cloud, 
 
     cloud.server.faults.faults.append(Fault("SetDesiredCapacity", first=delete, times=1))
     assert isinstance(connection.scale("vanished", seen, 3), TargetNotFound)
-
-
-def test_an_outside_change_between_observe_and_scale_wins(cloud: Cloud, connection: LiveAdapter) -> None:
-    """The other client's size stays, and the next cycle decides from it."""
-    cloud.create("outside", 1)
-    seen = connection.state("outside")
-    cloud.set("outside", 5)
-    assert isinstance(connection.scale("outside", seen, 3), Conflict)
-    again = connection.state("outside")
-    assert again.replicas == 5
-    assert connection.scale("outside", again, 2) == Written(2)
 
 
 def test_a_memory_that_cannot_be_written_stops_the_end_of_an_instance(

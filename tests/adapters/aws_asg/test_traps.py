@@ -9,7 +9,7 @@ import pytest
 from adapters.aws_asg.api import AwsApi
 from adapters.aws_asg.lifecycle import LIFECYCLE
 from autoscaler.errors import TargetRefused
-from autoscaler.model import Conflict, Held, Hold, Phase, Unchanged, Written
+from autoscaler.model import Held, Hold, Phase, Unchanged, Written
 from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter
 from tests.servers.faults import Fault
 
@@ -209,19 +209,6 @@ def test_warmed_instances_that_are_listed_in_the_group_are_outside(cloud: Cloud,
     cloud.create("listed", 1)
     name = _put(cloud, "listed", "Warmed:Running")
     assert name not in {one.name for one in connection.state("listed").instances}
-
-
-def test_there_is_no_compare_and_set_so_a_last_look_sees_what_somebody_else_did(
-    cloud: Cloud, connection: LiveAdapter
-) -> None:
-    """The other client's size stays."""
-    cloud.create("theirs", 1)
-    state = connection.state("theirs")
-    cloud.set("theirs", 4)
-    outcome = connection.scale("theirs", state, 2)
-    assert isinstance(outcome, Conflict)
-    assert "4" in outcome.message
-    assert cloud.desired("theirs") == 4
 
 
 def test_the_gap_between_the_last_look_and_the_write_is_lost(cloud: Cloud, connection: LiveAdapter) -> None:

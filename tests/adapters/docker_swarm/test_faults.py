@@ -2,16 +2,14 @@
 
 import json
 import socket
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adapters.docker_swarm import DockerSwarm, engine
+from adapters.docker_swarm import DockerSwarm
 from autoscaler.errors import (
     TargetError,
     TargetForbidden,
@@ -23,7 +21,7 @@ from autoscaler.errors import (
 )
 from autoscaler.model import Conflict, TargetState, Unchanged, Written
 from tests.adapters.docker_swarm.build import Connect, call, change, ref, state_of
-from tests.adapters.docker_swarm.samples import SERVICE_ID, node, service, task
+from tests.adapters.docker_swarm.samples import node, service, task
 from tests.servers.faults import Fault, Faults, running_faults
 from tests.servers.scripted import Wire, scripted
 
@@ -216,15 +214,6 @@ def test_a_target_deleted_between_observe_and_scale_is_not_found(front: Faults, 
     assert front.count("POST") == 0
 
 
-def test_a_service_whose_id_begins_with_the_name_is_not_the_target(front: Faults, swarm: DockerSwarm) -> None:
-    """The engine accepts the beginning of an id as a name: a deleted `wg` would scale a service with the id wg8y…."""
-    assert SERVICE_ID.startswith("wg")
-    front.faults.insert(0, says("/services/wg$", service()))
-    with pytest.raises(TargetNotFound, match="service wg does not exist"):
-        swarm.scale(ref("wg"), change(3, 2), call())
-    assert front.count("POST") == 0
-
-
 def test_a_repeated_decision_whose_answer_was_lost_is_unchanged(front: Faults, swarm: DockerSwarm) -> None:
     """The write's outcome is unknown; the next attempt finds the size set."""
     front.faults.insert(0, Fault("POST", delay_seconds=30))
@@ -252,15 +241,6 @@ def test_a_trickling_body_is_cut_at_the_deadline(front: Faults, swarm: DockerSwa
     assert time.monotonic() - began < 5
 
 
-def test_trickling_headers_are_cut_at_the_deadline(connect: Connect) -> None:
-    """This also holds before the body."""
-    with trickling(b"HTTP/1.1 200 OK\r\n" + b"X-Slow: 1\r\n" * 60) as port:
-        began = time.monotonic()
-        error = failing(connect(f"tcp://127.0.0.1:{port}"), 0.5)
-    assert time.monotonic() - began < 5
-    assert "no answer within the cycle's deadline" in str(error)
-
-
 def test_a_redirect_is_not_followed(front: Faults, swarm: DockerSwarm, connect: Connect) -> None:
     """An engine sends no redirects; following another server's would send a write elsewhere."""
 
@@ -274,22 +254,6 @@ def test_a_redirect_is_not_followed(front: Faults, swarm: DockerSwarm, connect: 
     assert type(error) is TargetUnavailable
     assert "HTTP 307: elsewhere" in str(error)
     assert front.requests == []
-
-
-def test_an_answer_without_end_is_unavailable(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another server at the address must not exhaust the daemon's memory."""
-    monkeypatch.setattr(engine, "LARGEST_ANSWER", 2**16)
-
-    def endless(wire: Wire) -> None:
-        wire.read()
-        wire.send(b"HTTP/1.1 200 OK\r\n\r\n")
-        wire.repeat(b" " * 2**16, every_seconds=0)
-
-    with scripted(endless) as server:
-        error = failing(connect(f"tcp://127.0.0.1:{server.port}"))
-        assert server.client_left()
-    assert type(error) is TargetUnavailable
-    assert "answered with more than 0.0625 MiB" in str(error)
 
 
 def test_a_write_whose_connection_is_cut_is_not_known_to_have_failed(front: Faults, connect: Connect) -> None:
@@ -313,12 +277,6 @@ def test_a_connection_that_is_refused_names_the_host(connect: Connect) -> None:
     error = failing(connect(host))
     assert type(error) is TargetUnavailable
     assert str(error) == f"{host} cannot be reached: Connection refused"
-
-
-def test_a_server_that_hangs_up_is_unavailable(connect: Connect) -> None:
-    """A restarting engine does this."""
-    with trickling(b"") as port:
-        assert type(failing(connect(f"tcp://127.0.0.1:{port}"))) is TargetUnavailable
 
 
 def test_a_socket_that_does_not_exist_says_what_to_check(connect: Connect, tmp_path: Path) -> None:
@@ -347,25 +305,3 @@ def test_no_proxy_of_the_environment_stands_in_the_way(swarm: DockerSwarm, monke
     """The adapter reaches an engine directly, as the docker command line does."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     assert state_of(swarm, "web").replicas == 2
-
-
-@contextmanager
-def trickling(content: bytes) -> Iterator[int]:
-    """A port whose server sends `content`, one byte every 50 ms, and closes."""
-
-    def serve(server: socket.socket) -> None:
-        with suppress(OSError), server.accept()[0] as connection:  # the client closed as expected, or never connected
-            connection.recv(1000)
-            for byte in content:
-                if ended.wait(0.05):
-                    return
-                connection.send(bytes((byte,)))
-
-    ended = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        thread = threading.Thread(target=serve, args=(server,))
-        thread.start()
-        yield server.getsockname()[1]
-        ended.set()
-        server.shutdown(socket.SHUT_RDWR)
-        thread.join()

@@ -1,18 +1,14 @@
 """The settings of a connection and the DOCKER_* environment."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from adapters.docker_swarm import DockerSwarm
 from adapters.docker_swarm.settings import Endpoint, Scheme, SwarmSettings, TlsFiles, resolve
 from autoscaler.errors import AdapterError
-from autoscaler.target import load
-from tests.adapters.docker_swarm.build import adapter, ref
+from tests.adapters.docker_swarm.build import adapter
 
 TLS_ENVIRONMENT = {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": "/certs"}
 ENVIRONMENT_TLS = TlsFiles(Path("/certs/ca.pem"), Path("/certs/cert.pem"), Path("/certs/key.pem"))
@@ -104,28 +100,3 @@ def test_a_wrong_docker_host_names_the_variable(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("DOCKER_HOST", "fd://")
     with pytest.raises(AdapterError, match="DOCKER_HOST: 'fd://' is not a valid engine address"):
         adapter(tmp_path)
-
-
-@pytest.mark.parametrize("name", ["web", "stack_web", "a", "A.b-c_1", "x" * 63])
-def test_names_that_a_service_can_have(name: str) -> None:
-    """Docker's rule applies."""
-    assert DockerSwarm.target_problem(ref(name), SwarmSettings()) is None
-
-
-@pytest.mark.parametrize("name", ["", "web/", "a b", "_a", "a-", "x" * 64, "../nodes"])
-def test_names_that_no_service_can_have(name: str) -> None:
-    """`check` reports it offline."""
-    problem = DockerSwarm.target_problem(ref(name), SwarmSettings())
-    assert problem is not None
-    assert problem.startswith(f"name: {name!r} is not a valid service name")
-
-
-def test_the_type_is_installed() -> None:
-    """Its entry point works like a third party's."""
-    assert load("docker-swarm") is DockerSwarm
-
-
-def test_loading_the_class_does_not_import_docker() -> None:
-    """`check` loads every adapter type; importing the SDK takes a fifth of a second."""
-    script = "import sys, adapters.docker_swarm; sys.exit('docker' in sys.modules or 'requests' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from adapters.docker_swarm.state import at_rest, read_target, revision
-from autoscaler.errors import TargetNotScalable
 from autoscaler.model import Hold, Phase
 from tests.adapters.docker_swarm.samples import CONTAINER_ID, node, service, status, task
 
@@ -172,15 +171,6 @@ def test_a_task_on_a_node_that_is_down_says_so() -> None:
     """The task appears to run, and its real state is unknown."""
     (instance,) = read_target(service(size=1), [task()], [node(state="down")]).instances
     assert instance.detail == "on node vm (down)"
-
-
-@pytest.mark.parametrize("mode", ["Global", "GlobalJob", "ReplicatedJob"])
-def test_other_modes_cannot_be_scaled(mode: str) -> None:
-    """The message names the mode and the remedy."""
-    other = service()
-    other["Spec"]["Mode"] = {mode: {}}
-    with pytest.raises(TargetNotScalable, match=f"service web is of mode {mode}.*replicated"):
-        read_target(other, [], [])
 
 
 def test_the_revision_outlives_the_version_index_and_nothing_else() -> None:

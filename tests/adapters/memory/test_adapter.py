@@ -19,7 +19,6 @@ from autoscaler.target import (
     TargetState,
     TargetUnavailable,
     Written,
-    load,
 )
 from autoscaler.target.contract import make_context
 
@@ -46,11 +45,6 @@ def scale(adapter: Memory, size: int) -> None:
     state = seen(adapter)
     change = ScaleChange("1", size, state.replicas, state.revision, "the test says so")
     assert adapter.scale(WEB, change, CALL) == Written(size)
-
-
-def test_it_is_found_by_its_entry_point() -> None:
-    """Its entry point works like a third party's."""
-    assert load("memory") is Memory
 
 
 def test_a_group_begins_at_its_initial_size_and_is_ready(tmp_path: Path) -> None:
@@ -100,12 +94,6 @@ def test_a_write_that_fails_says_that_nothing_was_written(tmp_path: Path, monkey
     with pytest.raises(TargetNotWritten, match="trial/web was not written"):
         scale(adapter, 2)
     assert seen(adapter).replicas == 1
-
-
-def test_a_group_that_is_not_configured_is_known_offline() -> None:
-    """`check` reports it before the daemon starts."""
-    problem = Memory.target_problem(TargetRef("trial", "wbe"), settings())
-    assert problem == "name: there is no group 'wbe'; the groups are batch, web"
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,8 @@
 In each case the adapter writes no size and raises only TargetError.
 """
 
-import socket
-import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
@@ -19,7 +16,7 @@ from autoscaler.errors import (
     TargetRefused,
     TargetUnavailable,
 )
-from autoscaler.model import Conflict, TargetState, Written
+from autoscaler.model import Conflict, TargetState
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
 from tests.servers.faults import Fault, Faults
 from tests.servers.nomad import NomadServer, service
@@ -150,29 +147,6 @@ def test_a_slow_server_is_left_at_the_deadline(
     assert isinstance(outcome, TargetNotWritten)
 
 
-def test_headers_that_trickle_are_left_at_the_deadline(connect: Connect) -> None:
-    """A byte every 50 ms keeps a time-out for each wait from expiring."""
-    ending = threading.Event()
-
-    def dawdle(server: socket.socket) -> None:
-        client, _ = server.accept()
-        with client:
-            client.sendall(b"HTTP/1.1 200 OK\r\nX-Never-Ending: ")
-            while not ending.wait(0.05):
-                client.sendall(b"z")
-
-    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
-        dawdling = pool.submit(dawdle, server)
-        connection = connect(address=f"http://127.0.0.1:{server.getsockname()[1]}")
-        began = time.monotonic()
-        found = connection.adapter.observe([connection.ref("any/work")], connection.call(_DEADLINE_SECONDS))
-        took = time.monotonic() - began
-        ending.set()
-        wait([dawdling])
-    assert took < _DEADLINE_SECONDS + _LATE_SECONDS
-    assert [type(one) for one in found.values()] == [TargetUnavailable]
-
-
 def test_jobs_that_a_cycle_had_no_time_for_are_read_in_the_next(
     proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
@@ -229,17 +203,6 @@ def test_a_target_deleted_in_the_moment_of_the_write_is_not_found(
     seen = proxied.state("vanished/work")
     proxy.faults.append(Fault("POST", first=lambda: nomad.purge("vanished"), times=1))
     assert isinstance(proxied.scale("vanished/work", seen, 3), TargetNotFound)
-
-
-def test_an_outside_change_between_observe_and_scale_wins(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """The other client's count stays, and the next cycle decides from it."""
-    nomad.register(service("outside"))
-    seen = direct.state("outside/work")
-    nomad.scale("outside", "work", 5)
-    assert isinstance(direct.scale("outside/work", seen, 3), Conflict)
-    again = direct.state("outside/work")
-    assert again.replicas == 5
-    assert direct.scale("outside/work", again, 2) == Written(2)
 
 
 def test_http_409_is_a_conflict(proxied: LiveAdapter, proxy: Faults, at_one: TargetState) -> None:

@@ -1,7 +1,5 @@
 """The settings of a connection, offline."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ from adapters.nomad import Nomad
 from adapters.nomad.settings import NomadSettings, resolve
 from autoscaler.errors import AdapterError
 from autoscaler.model import TargetRef
-from autoscaler.target.registry import load
 
 _ENVIRONMENT = {
     "NOMAD_ADDR": "https://env.example:4646/",
@@ -26,22 +23,6 @@ _ENVIRONMENT = {
 
 def _settings(**keys: Any) -> NomadSettings:
     return NomadSettings.model_validate(keys)
-
-
-def test_loading_the_class_imports_no_client_library() -> None:
-    """`check` loads every adapter type and must start quickly."""
-    program = (
-        "import sys; from adapters.nomad import Nomad; Nomad.Settings.model_validate({});"
-        "print([name for name in ('requests', 'urllib3', 'nomad') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-def test_it_is_installed_as_nomad() -> None:
-    """The entry point has the configuration's name."""
-    assert load("nomad") is Nomad
-    assert Nomad.target_keys == {"namespace", "region"}
 
 
 def test_the_defaults_are_nomads_own() -> None:
@@ -132,20 +113,6 @@ def test_an_absent_token_file_is_an_adapter_error(tmp_path: Path) -> None:
     """It fails at the start, not at the first scale-out."""
     with pytest.raises(AdapterError, match=r"token cannot be read: No such file"):
         resolve(_settings(tokenFile=str(tmp_path / "token")), {})
-
-
-@pytest.mark.parametrize("name", ["web/front", "team/web/front"])
-def test_a_name_is_job_and_group(name: str) -> None:
-    """Split at the last slash."""
-    assert Nomad.target_problem(TargetRef("nomad", name), _settings()) is None
-
-
-@pytest.mark.parametrize("name", ["web", "/front", "web/", "", "/", "web/ front"])
-def test_a_malformed_name_is_a_problem(name: str) -> None:
-    """`check` reports it with the expected form."""
-    problem = Nomad.target_problem(TargetRef("nomad", name), _settings())
-    assert problem is not None
-    assert "JOB/GROUP" in problem
 
 
 def test_all_namespaces_are_no_namespace() -> None:

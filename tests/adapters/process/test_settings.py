@@ -11,7 +11,6 @@ from adapters.process import Process, procfs
 from adapters.process.settings import PoolSettings, ProcessSettings
 from autoscaler.errors import AdapterError
 from autoscaler.model import TargetRef
-from autoscaler.target import load
 from autoscaler.target.contract import make_context
 
 
@@ -19,11 +18,6 @@ def _settings(**pool: Any) -> ProcessSettings:
     return ProcessSettings.model_validate(
         {"pools": {"web": {"command": "worker", **pool}}}, context={"folder": "/etc/x"}
     )
-
-
-def test_it_is_found_by_its_entry_point() -> None:
-    """Its entry point works like a third party's."""
-    assert load("process") is Process
 
 
 def test_the_whole_section_loads() -> None:
