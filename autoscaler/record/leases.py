@@ -29,6 +29,7 @@ from autoscaler.record.locks import Lock, is_free, wait_for
 from autoscaler.record.member_rows import (
     NOW,
     dead_members,
+    end_sessions,
     evict,
     is_alive,
     needs_of_members,
@@ -181,14 +182,15 @@ class Leases:
             return
         self._save_configuration(member)
         with self._database.writing() as connection:
+            dead = {name: token for name, token in dead_members(connection, self._elapsed).items() if name != member}
+            end_sessions(connection, dead)  # a dead member's session can keep this lock, so this comes first
             if not is_free(connection, Lock.SHARING):
                 return  # if the member that shares were stopped now, waiting for it would cost this one its lease
             if not is_alive(connection, member):
                 self.give_up(member)
                 return
             number = next(self._shares)  # in the order of the commits, because no other thread shares until then
-            dead = dead_members(connection, self._elapsed)
-            evict(connection, {name: token for name, token in dead.items() if name != member})
+            evict(connection, dead)
             taken = needs_of_the_first(connection, member) & {*of_this_host}
             save_needs(connection, member, [name for name in needs if name.adapter not in taken])
             give_back(connection, member, done)

@@ -81,16 +81,14 @@ def sessions_of(process: str) -> str:
     return f"{_SESSIONS}{process}"
 
 
-def evict(connection: Connection, dead: Mapping[str, str]) -> None:
-    """Remove these members, by id and token, and end the sessions in which their processes have transactions.
+def end_sessions(connection: Connection, dead: Mapping[str, str]) -> None:
+    """End the sessions in which these members' processes have transactions.
 
-    A member that is renewing has another token and stays. The sessions are ended because a process that was stopped in
-    a transaction, or whose host is gone, would keep its rows locked. PostgreSQL's own time-outs do not end a session
-    that has sent a part of a command.
+    A process that was stopped in a transaction, or whose host is gone, would keep its locks. PostgreSQL's own time-outs
+    do not end a session that has sent a part of a command.
     """
     if not dead:
         return
-    table = schema.member
     connection.execute(
         text(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "  # noqa: S608 - constants
@@ -99,9 +97,15 @@ def evict(connection: Connection, dead: Mapping[str, str]) -> None:
         ),
         {"dead": [*dead]},
     )
-    same = tuple_(table.c.id, table.c.token).in_([*dead.items()])
-    query = select(table.c.id).where(same).order_by(table.c.id).with_for_update(skip_locked=True)
-    remove(connection, connection.execute(query).scalars().all())
+
+
+def evict(connection: Connection, dead: Mapping[str, str]) -> None:
+    """Remove these members, by id and token. A member that is renewing has another token and stays."""
+    if dead:
+        table = schema.member
+        same = tuple_(table.c.id, table.c.token).in_([*dead.items()])
+        query = select(table.c.id).where(same).order_by(table.c.id).with_for_update(skip_locked=True)
+        remove(connection, connection.execute(query).scalars().all())
 
 
 def remove(connection: Connection, members: Collection[str]) -> None:

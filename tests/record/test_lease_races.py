@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, select
 from autoscaler.errors import StaleLedger
 from autoscaler.model import Direction, Pause, ShardName, Steering, shard_of
 from autoscaler.record import Ledger, schema
-from autoscaler.record.locks import Lock, wait_for
+from autoscaler.record.locks import KEY, Lock, wait_for
 from autoscaler.record.member_rows import evict
 from autoscaler.record.times import to_micros
 from tests.record.conftest import in_threads
@@ -155,15 +155,19 @@ def test_a_daemon_that_is_stopped_while_it_shares_costs_no_other_its_lease(hosts
     assert second.leases.held == held
 
 
-def test_a_daemon_that_is_stopped_in_a_transaction_is_taken_over_all_the_same(hosts: Hosts) -> None:
-    """Its session has sent a part of a command: no time-out of the server's ends that, and its rows stayed locked."""
+@pytest.mark.parametrize("locked", ["its row", "sharing"])
+def test_a_daemon_that_is_stopped_in_a_transaction_is_taken_over_all_the_same(hosts: Hosts, locked: str) -> None:
+    """Its session has sent a part of a command. No time-out of the server ends that session, which keeps its locks."""
     first, second = two(hosts)
     member = first.leases.member
     with first.state._database._engine.connect() as connection:
         driver = connection.connection.driver_connection
         assert driver is not None
         driver.execute("SET idle_in_transaction_session_timeout = 0")  # as where it does not count
-        driver.execute("UPDATE member SET place = place WHERE id = %s", (member,))
+        if locked == "sharing":
+            driver.execute(f"SELECT pg_advisory_xact_lock({KEY.replace(':lock', '%s')})", (Lock.SHARING.value,))
+        else:
+            driver.execute("UPDATE member SET place = place WHERE id = %s", (member,))
         hosts.live(int(SECONDS), second)
         end = time.monotonic() + 60
         while second.count() < SHARDS:
