@@ -69,19 +69,17 @@ def test_a_shard_recalls_while_another_one_commits(opener: Opener) -> None:
 
 @pytest.mark.usefixtures("short_blocks")
 def test_a_commit_does_not_wait_for_a_reader(opener: Opener) -> None:
-    """Somebody pages through two days of records, slowly; also what packs and deletes goes on."""
+    """The readers go on only after the commits: a commit that waited for one would fail when its wait is over."""
     state = opener.state()
     ledger = state.ledger(FLEET)
     for cycle in range(6):
         keep(ledger, decision(15 * cycle))
     readers = [state.archive.records("web"), opener.archive().records("web")]
     begun = [next(reader).decision.now for reader in readers]
-    began = time.monotonic()
     for cycle in range(6, 12):
         ledger.recall([scaler()])
         ledger.intend([rising(15 * cycle)])
         save(ledger, written(rising(15 * cycle)))
-    assert time.monotonic() - began < 4  # a lock would be waited for for five seconds
     assert begun == [at(0), at(0)]
     assert [len(list(reader)) for reader in readers] == [5, 5]
 
