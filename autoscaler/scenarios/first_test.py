@@ -115,7 +115,11 @@ class _Writer:
 
     def _series(self, place: int) -> str:
         """The values of one metric in promtool's notation; a cycle that is not known has the value before it."""
-        found = {self._slot(record): self._value(record, place) for record in self._records}
+        found = dict[int, float | None]()
+        for record in self._records:
+            value, slot = self._value(record, place), self._slot(record)
+            if value is not None or slot not in found:  # a late cycle and the next one are in the same slot
+                found[slot] = value
         values, last = list[float | None](), None
         for slot in range(max(found) + 1):
             last = found.get(slot, last)

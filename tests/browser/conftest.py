@@ -84,7 +84,8 @@ def opened(browser: Browser) -> Iterator[Open]:
     problems: list[str] = []
 
     def said(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
+        # Chromium aborts requests when an interface comes or goes, as those of containers do; the page asks again
+        if message.type in ("error", "warning") and "net::ERR_NETWORK_CHANGED" not in message.text:
             problems.append(f"{message.type}: {message.text}")
 
     def requested(request: Request, site: Site | Address) -> None:

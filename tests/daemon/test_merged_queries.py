@@ -81,7 +81,7 @@ def test_a_heavy_neighbour_costs_only_itself_and_the_daemon_says_who_it_is(folde
             for words in (["check", "--plan", str(file)], ["status"]):
                 command = [sys.executable, "-m", "autoscaler", *words]
                 said = finished(command, folder / "state", {"AUTOSCALER_SERVER": url}).stdout.splitlines()
-                assert "prometheus default: the daemon asks 1 alone, until cheap for ten minutes" in said
+                assert "prometheus default: 1 sent alone, until cheap for ten minutes" in said
                 assert '  g5, heavy: load{group="g5"}' in said
 
             write_config(folder, {"default": {"url": server.url, "timeout": "2s"}}, scalers[:2])

@@ -283,7 +283,7 @@ MISTAKES: Final = {
     "name": (
         {},
         "web_requests_inflight",
-        "scraped them yet; if this stays, `autoscaler check --live` says what Prometheus has of its series",
+        "scraped it; if this stays, `autoscaler check --live` says what Prometheus has of its series",
     ),
 }
 """Autoscaler -> what is wrong with its pool, its query, and what `describe` says."""

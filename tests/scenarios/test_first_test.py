@@ -80,6 +80,16 @@ def test_what_another_configuration_makes_of_it_is_noted(project: Project, state
     assert project.run()[0] == 1
 
 
+def test_a_failed_cycle_hides_no_value_of_the_cycle_before_it(project: Project, state: Path) -> None:
+    """Both are in one slot of the test: here because the clock is set back, as with a cycle that is late."""
+    events = [{"at": "10m", "clock": "-15s"}, {"at": "10m", "outage": "prometheus.default", "for": "50m"}]
+    with lived(project, state, {"values": {"queue": "20x38 40"}, "replicas": 2}, events=events, interval="15s"):
+        pass
+    text = made(project, "2026-11-23T08:10:00Z")
+    assert "size: 4" in text
+    assert "with this configuration" not in text
+
+
 def test_requests_and_values_of_targets_are_written(project: Project, state: Path) -> None:
     target = {"type": "Utilization", "averageUtilization": 50}
     cpu = {"name": "cpu", "query": {"expr": "c"}, "target": target}
