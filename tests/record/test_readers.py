@@ -1,7 +1,6 @@
 """Readers never wait for shards, nor shards for readers."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
