@@ -77,7 +77,7 @@ bench-replay: $(VENV)/installed-dev ## measure the replay of a week from Prometh
 bench-hostile: $(VENV)/installed-dev ## measure an autoscaler beside hostile neighbours, ten minutes; ARGS="--case cookies" for one case
 	$(BIN)/python -m tests.faults --only hostile $(ARGS)
 
-mutants: $(VENV)/installed-dev ## check that the tests notice 99 broken places, in half an hour; ARGS="--seed 2" for others
+mutants: $(VENV)/installed-dev ## check that the tests notice 99 broken places, for an hour or more; ARGS="--seed 2" for others
 	$(BIN)/python -m bench.mutants $(ARGS)
 
 fuzz: $(VENV)/installed-dev ## test all parsers of foreign input with a million inputs; ARGS="--seed 2" for others

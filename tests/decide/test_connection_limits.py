@@ -66,8 +66,9 @@ def limited(made: Decision) -> Condition:
 
 
 def run(fleet: Fleet, schedule: Any) -> Any:
-    """Run a schedule and return each cycle's state before it, and its decisions.
+    """Run a schedule and return the sizes before each cycle, and its decisions.
 
+    The size before a cycle is what the limits count, if that is more: a write without an answer may not have arrived.
     All shards read what is left at the same moment, and then use it one after another.
     """
     for loads, failures, arrives, after in schedule:
@@ -75,7 +76,7 @@ def run(fleet: Fleet, schedule: Any) -> Any:
         standings = [fleet.standing(shard) for shard in range(fleet.shards)]
         for shard, standing in enumerate(standings):
             mine = {name: load for name, load in loads.items() if fleet.shard_of[name] == shard}
-            before = dict(fleet.sizes)
+            before = {name: max(size, fleet.known[name]) for name, size in fleet.sizes.items()}
             yield before, fleet.cycle(mine, failures, arrives=arrives, shard=shard, standing=standing)
 
 
