@@ -14,8 +14,7 @@ from typing import Final, NoReturn
 
 from msgspec.structs import replace
 
-from autoscaler.cli.examine_addresses import examine_addresses
-from autoscaler.cli.examine_targets import examine_targets
+from autoscaler.cli.examine import examine_addresses, examine_targets
 from autoscaler.cli.findings import Finding, Findings, findings_of
 from autoscaler.cli.source import daemons_folder
 from autoscaler.clock import Clock

@@ -1,13 +1,12 @@
 """What `check --live` asks an adapter beside `observe`: an adapter that hangs or fails costs only its own lines."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn
 
 import pytest
 
-from autoscaler.cli import examine_targets as module
-from autoscaler.cli.examine_targets import examine_targets
+from autoscaler.cli.examine import examine_addresses, examine_targets
 from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetForbidden, TargetUnavailable
 from autoscaler.model import Call, TargetRef
@@ -17,13 +16,23 @@ _SECONDS = 2.0
 
 
 class Plain:
-    """An adapter with neither `examine` nor `try_write`."""
+    """An adapter that only observes and scales."""
 
     def observe(self, *_: object) -> NoReturn:
         raise AssertionError("the targets have been read already")
 
     def scale(self, *_: object) -> NoReturn:
         raise AssertionError("a check writes nothing")
+
+
+class WithAddresses(Plain):
+    """Answers with what `work` returns."""
+
+    def __init__(self, work: Callable[[], Mapping[str, str]]) -> None:
+        self._work = work
+
+    def failing_addresses(self, call: Call) -> Mapping[str, str]:
+        return self._work()
 
 
 class Examined(Plain):
@@ -53,8 +62,8 @@ class Examined(Plain):
 
 
 @pytest.fixture
-def ending(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    monkeypatch.setattr(module, "_GRACE_SECONDS", 0.0)
+def ending() -> Iterator[threading.Event]:
+    """It ends the calls that hang."""
     event = threading.Event()
     yield event
     event.set()
@@ -64,7 +73,7 @@ def found(adapters: dict[str, Adapter], *names: str, write_test: bool = True) ->
     """By target, written as adapter/name."""
     targets = [TargetRef(*name.split("/")) for name in names]
     findings = examine_targets(
-        adapters, targets, frozenset(targets) if write_test else frozenset(), SystemClock(), _SECONDS
+        adapters, targets, frozenset(targets) if write_test else frozenset(), SystemClock(), _SECONDS, 0.0
     )
     return {str(target): [(one.label, one.text, one.wrong) for one in findings[target]] for target in targets}
 
@@ -109,3 +118,26 @@ def test_an_adapter_without_a_write_test_says_so() -> None:
     """Silence would look like a permission."""
     text = "not tested: this adapter has no write test"
     assert found({"x": Plain()}, "x/web") == {"x/web": [("write", text, False)]}
+
+
+def test_an_adapter_that_fails_or_hangs_over_its_addresses_leaves_the_others_findings(ending: threading.Event) -> None:
+    nothing: Mapping[str, str] = {}
+
+    def hang() -> Mapping[str, str]:
+        ending.wait()
+        return nothing
+
+    adapters: dict[str, Plain] = {
+        "hangs": WithAddresses(hang),
+        "fails": WithAddresses(lambda: {"a": nothing["no such address"]}),
+        "works": WithAddresses(lambda: {"b": "b: refused"}),
+        "serves": WithAddresses(dict),
+        "none": Plain(),
+    }
+    found = list(examine_addresses(adapters, SystemClock(), 0.1, 0.1))
+    assert [finding.label for finding in found] == ["adapter hangs", "adapter fails", "adapter works"]
+    texts = [finding.text for finding in found]
+    assert texts[0] == "the adapter did not examine its addresses within 0.1 s"
+    assert "the adapter failed to examine its addresses: KeyError" in texts[1]
+    assert texts[2] == "address b: b: refused"
+    assert all(finding.wrong for finding in found)

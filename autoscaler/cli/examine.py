@@ -1,4 +1,7 @@
-"""What adapters say of their targets beside the state, for `check --live`: examinations and write tests."""
+"""What adapters say beside the state, for `check --live`: of their addresses and targets, and write tests.
+
+Adapters are foreign code: one that fails or hangs costs only its own findings.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -8,11 +11,39 @@ from autoscaler.cli.findings import Finding
 from autoscaler.clock import Clock
 from autoscaler.errors import TargetError, TargetForbidden, named
 from autoscaler.model import Call, TargetRef
-from autoscaler.target import Adapter, Examines, TriesWrites
+from autoscaler.target import Adapter, Examines, HasAddresses, TriesWrites
 from autoscaler.threads import spawn
 
-_GRACE_SECONDS: Final = 2.0
+GRACE_SECONDS: Final = 2.0
 """Time after its deadline until a call counts as hanging."""
+
+
+def examine_addresses(
+    adapters: Mapping[str, Adapter], clock: Clock, seconds: float, grace_seconds: float = GRACE_SECONDS
+) -> Iterator[Finding]:
+    """Yield a finding for each address that cannot serve. Cycles use only one address of a connection.
+
+    Every adapter is asked at the same time, for `seconds` at most.
+    """
+    asked = {
+        name: spawn("examine", partial(_failing, adapter, Call(clock.now(), clock.monotonic() + seconds)))
+        for name, adapter in adapters.items()
+        if isinstance(adapter, HasAddresses)
+    }
+    for name, answer in asked.items():
+        try:
+            problems = answer.result(seconds + grace_seconds)
+        except TimeoutError:
+            problems = [f"the adapter did not examine its addresses within {seconds:g} s"]
+        for problem in problems:
+            yield Finding(f"adapter {name}", problem, wrong=True)
+
+
+def _failing(adapter: HasAddresses, call: Call) -> Sequence[str]:
+    try:
+        return [f"address {address}: {why}" for address, why in adapter.failing_addresses(call).items()]
+    except Exception as error:  # noqa: BLE001 - foreign code
+        return [f"the adapter failed to examine its addresses: {named(error)}; report it to its author"]
 
 
 def examine_targets(
@@ -21,21 +52,27 @@ def examine_targets(
     writable: frozenset[TargetRef],
     clock: Clock,
     seconds: float,
+    grace_seconds: float = GRACE_SECONDS,
 ) -> Mapping[TargetRef, Sequence[Finding]]:
     """Return the findings about each target: what would prevent scaling, and for `writable` targets the write test.
 
     Every adapter is asked at the same time, about one target after another. A call takes `seconds` at most.
     """
     of_adapter = {name: [target for target in targets if target.adapter == name] for name in adapters}
-    lanes = [
-        spawn("examine", partial(_examine_one_by_one, adapters[name], mine, writable, clock, seconds))
+    asked = [
+        spawn("examine", partial(_examine_one_by_one, adapters[name], mine, writable, clock, seconds, grace_seconds))
         for name, mine in of_adapter.items()
     ]
-    return {target: found for lane in lanes for target, found in lane.result().items()}
+    return {target: found for each in asked for target, found in each.result().items()}
 
 
 def _examine_one_by_one(
-    adapter: Adapter, targets: Sequence[TargetRef], writable: frozenset[TargetRef], clock: Clock, seconds: float
+    adapter: Adapter,
+    targets: Sequence[TargetRef],
+    writable: frozenset[TargetRef],
+    clock: Clock,
+    seconds: float,
+    grace_seconds: float,
 ) -> Mapping[TargetRef, Sequence[Finding]]:
     """Return the findings of each target. An adapter takes one call at a time, so one that hangs is asked no more."""
     found: dict[TargetRef, Sequence[Finding]] = {}
@@ -43,7 +80,7 @@ def _examine_one_by_one(
         call = Call(clock.now(), clock.monotonic() + seconds)
         asked = spawn("examine", partial(_findings, adapter, target, call, write_test=target in writable))
         try:
-            found[target] = asked.result(seconds + _GRACE_SECONDS)
+            found[target] = asked.result(seconds + grace_seconds)
         except TimeoutError:
             hangs = f"the adapter did not answer within {seconds:g} s"
             skipped = f"not examined, because the adapter still hangs in the call for {target}"
