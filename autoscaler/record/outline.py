@@ -16,6 +16,9 @@ class Outline(NamedTuple):
     desired: int | None
     shadow: int | None
     """Size of the dry run's shadow; None if there is none."""
+    minimum: int | None
+    """The bounds in force; None if the target could not be read."""
+    maximum: int | None
     dry_run: bool
     metrics: tuple[tuple[str, TargetType, int], ...]
     """Name, and the target's type and value."""
@@ -67,6 +70,8 @@ def outline_from(columns: Columns) -> Outline:
         sizes.current,
         sizes.desired,
         rare.shadow,
+        rare.minimum,
+        rare.maximum,
         rare.dry_run,
         tuple([(each.name, each.target.type, each.target.value) for each in metrics]),
         tuple([each.shown for each in metrics]),

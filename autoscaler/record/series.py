@@ -32,12 +32,16 @@ class Point(NamedTuple):
 
 
 def point_of(at: int, outline: Outline, bounds: tuple[int, int]) -> Point:
-    """Return the point of a decision's outline at a time (microseconds) with the configuration's bounds."""
+    """Return the point of a decision's outline at a time (microseconds).
+
+    `bounds`: the configuration's, for a decision that has none because the target could not be read.
+    """
     return Point(
         at,
         outline.current,
         outline.desired,
-        *bounds,
+        bounds[0] if outline.minimum is None else outline.minimum,
+        bounds[1] if outline.maximum is None else outline.maximum,
         outline.dry_run,
         outline.metrics,
         outline.values,

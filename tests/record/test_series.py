@@ -24,6 +24,15 @@ def test_a_series_carries_bounds_and_metrics(opener: Opener) -> None:
     assert opener.archive().series("web") == [row, failed]
 
 
+def test_a_series_carries_the_bounds_in_force(opener: Opener) -> None:
+    """Those of an override or a schedule, not the configuration's. Without a decision's own they are the latter."""
+    ledger = opener.ledger()
+    keep(ledger, replace(decision(0), minimum=3, maximum=7))
+    keep(ledger, replace(decision(15), minimum=None, maximum=None))
+    rows = opener.archive().series("web")
+    assert [(row.minimum, row.maximum) for row in rows] == [(3, 7), (1, 20)]
+
+
 @pytest.mark.parametrize(("since", "until", "found"), [(15, None, [15, 30]), (None, 15, [0, 15]), (15, 15, [15])])
 def test_both_ends_of_a_span_belong_to_it(
     opener: Opener, since: float | None, until: float | None, found: list[float]
