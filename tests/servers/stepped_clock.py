@@ -12,8 +12,8 @@ stopped for as long: its CLOCK_MONOTONIC stood still.
 **Booted**, it stands for a machine of its own: with another boot id, and a CLOCK_BOOTTIME that began at another time.
 
 **Fast**, it stands for a day that takes minutes: all three clocks that the daemon reads run so many times as fast, and
-so does APScheduler's wait for the next tick. Time-outs of sockets and locks are not shortened: a server that takes as
-long as ever has not become slow.
+so do APScheduler's wait for the next tick and the time limits of HTTP requests. Otherwise a query would take a larger
+part of its limit than it may, by the daemon's clock, and count as heavy. Waits for locks are not shortened.
 
 Run as a program it is `python -m autoscaler`, with its clocks as the environment and the file say that `SteppedClock`
 writes. The file is read at every look.
@@ -137,9 +137,11 @@ def install() -> None:
     from apscheduler.executors import base as executors
     from apscheduler.schedulers import base as schedulers
     from apscheduler.schedulers.background import BackgroundScheduler
+    from requests import Response
 
     from autoscaler.clock import SystemClock
     from autoscaler.moment import Moment
+    from autoscaler.target.http.session import Session
 
     class Stepped(datetime):
         """As APScheduler reads the wall clock."""
@@ -165,10 +167,16 @@ def install() -> None:
         seconds: float | None = process(scheduler)
         return None if seconds is None else seconds / current().speed
 
+    ask = Session.request
+
+    def request(session: Session, method: str, url: str, *, timeout: float, **options: Any) -> Response:
+        return ask(session, method, url, timeout=timeout / current().speed, **options)
+
     # the point of this program
     SystemClock.now, SystemClock.monotonic, SystemClock.moment = now, monotonic, moment  # type: ignore[method-assign]
     schedulers.datetime = executors.datetime = Stepped
     BackgroundScheduler._process_jobs = process_jobs
+    Session.request = request  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

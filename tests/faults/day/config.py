@@ -71,7 +71,7 @@ def write(folder: Path, url: str, wanted: Wanted) -> Mapping[str, str]:
     member = {"initialReplicas": INITIAL}
     write_config(
         folder,
-        {"default": {"url": url, "timeout": "400ms"}},
+        {"default": {"url": url, "timeout": "30s"}},
         [{key: value for key, value in scaler.items() if value != {}} for scaler in scalers],
         {
             "local": {

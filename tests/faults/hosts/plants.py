@@ -3,7 +3,7 @@
 Each takes one protection away, and what would hide that now and then.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
@@ -73,32 +73,11 @@ def _no_claim() -> None:
 
 
 def _age_lost() -> None:
-    """What an autoscaler remembers is an hour older to a daemon that takes it over."""
-    from msgspec.structs import replace
+    """A daemon takes what it reads from the state for an hour older than it is."""
+    from autoscaler.record import ages
 
-    from autoscaler.model import Autoscaler, History
-    from autoscaler.runtime.running_shard import Ports
-
-    recall = Ports.recall
-    known: dict[int, frozenset[str]] = {}
-
-    def older(self: Ports, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
-        found = dict(recall(self, scalers))
-        for name in found.keys() - known.get(id(self.ledger), frozenset()):
-            found[name] = _aged(found[name])
-        known[id(self.ledger)] = frozenset(found)
-        return found
-
-    def _aged(history: History) -> History:
-        return replace(
-            history,
-            **{
-                field: tuple(replace(each, at=each.at - _AGE) for each in getattr(history, field))
-                for field in ("recommendations", "scale_ups", "scale_downs")
-            },
-        )
-
-    Ports.recall = older  # type: ignore[method-assign]
+    age_of = ages.age_of
+    vars(ages)["age_of"] = lambda row, moment, database: age_of(row, moment, database) + _AGE
 
 
 def _no_seq() -> None:
