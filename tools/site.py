@@ -4,7 +4,7 @@ The documents are written to be read in the repository, and stay as they are:
 
 - README.md, CONTRIBUTING.md, SECURITY.md and CHANGELOG.md become pages, README.md the first one.
 - A link to a file or a folder outside of docs/ leads to a page that shows it, so that the site needs no other host.
-- A line `<!-- commands: … -->` becomes the help of every command.
+- A line `<!-- commands: … -->` becomes the help of every command, `<!-- metrics: … -->` the list of metrics.
 """
 
 import html
@@ -18,6 +18,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from tests.metrics.reference import reference
 from tools.extras import commands
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -33,7 +34,7 @@ _LINK: Final = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 _NAMED: Final = re.compile(r"\[[\w/-]+\.md\](?=\(([^)#\s]+))")
 """A link whose text is a document's name."""
 _PICTURE: Final = re.compile(r'(?<=src=")docs/|(?<=srcset=")docs/')
-_COMMANDS: Final = re.compile(r"^<!-- commands: .*-->$", re.MULTILINE)
+_GENERATED: Final = re.compile(r"^<!-- (commands|metrics): .*-->$", re.MULTILINE)
 _HIDDEN: Final = ("__pycache__", "__init__.py")
 _LANGUAGES: Final = {".conf": "ini", ".json": "json", ".py": "python", ".service": "ini", ".yaml": "yaml"}
 
@@ -54,9 +55,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     document = _document_of(here)
     if document is None:
         return markdown
-    markdown = _COMMANDS.sub(lambda _: "\n".join(_command_help()), _PICTURE.sub("", markdown))
+    markdown = _GENERATED.sub(_generated, _PICTURE.sub("", markdown))
     markdown = _NAMED.sub(lambda link: f"[{_title(_repository_path(document, link[1]))}]", markdown)
     return _LINK.sub(lambda link: _relative(_page_of(_repository_path(document, link[1])), here), markdown)
+
+
+def _generated(mark: re.Match[str]) -> str:
+    return reference() if mark[1] == "metrics" else "\n".join(_command_help())
 
 
 def _command_help() -> Iterator[str]:

@@ -5,12 +5,14 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from functools import cache
 from typing import Any, Final
 
 import boto3
 import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ProfileNotFound
+from botocore.loaders import Loader, create_loader
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, stop_before_delay, wait_random_exponential
 
 from adapters.aws_asg.budget import Budget, shared_budget
@@ -205,7 +207,14 @@ def _session(name: str, settings: AwsSettings) -> Any:
         ) from None
     except BotoCoreError as error:
         raise AdapterError(f"adapter {name}: the AWS configuration files cannot be read: {error}") from None
+    session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
     return session
+
+
+@cache
+def _loader(data_path: str | None) -> Loader:
+    """Return the reader of AWS' service models. All shards share what it has read, which is large."""
+    return create_loader(data_path)
 
 
 def _region(name: str, settings: AwsSettings, session: Any) -> str:

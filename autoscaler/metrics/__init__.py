@@ -1,4 +1,4 @@
-"""The daemon's own metrics, for Prometheus. docs/metrics-reference.md lists them."""
+"""The daemon's own metrics, for Prometheus. Their help texts are the site's list of metrics."""
 
 from autoscaler.metrics.adapter import metered
 from autoscaler.metrics.health import Health

@@ -10,7 +10,6 @@ import yaml
 
 from autoscaler.model import Reason
 from tests.metrics.exposed import everything
-from tests.metrics.reference import reference
 from tests.servers.required import require
 from tools.prometheus import PrometheusNotFound, prometheus_binaries
 
@@ -75,8 +74,3 @@ def test_every_alert_has_a_summary_and_an_entry_with_its_severity_in_the_documen
     alerts = [(rule["alert"], rule["labels"]["severity"]) for rule in rules(CONFIG[0])]
     assert {severity for _, severity in alerts} <= {"critical", "warning", "info"}
     assert re.findall(r"^### (\w+)\n\n\*(\w+)", (ROOT / "docs/metrics.md").read_text(), re.M) == alerts
-
-
-def test_the_reference_is_up_to_date() -> None:
-    """`python -m tests.metrics.reference > docs/metrics-reference.md` updates it."""
-    assert (ROOT / "docs/metrics-reference.md").read_text() == reference()

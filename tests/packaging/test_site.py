@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from autoscaler.cli.app import COMMANDS
+from tests.metrics.exposed import everything
 from tests.packaging.site import ROOT, build
 
 pytestmark = pytest.mark.slow
@@ -92,12 +93,21 @@ def test_the_page_of_the_command_line_has_the_help_of_every_command(site: Path, 
     assert set(COMMANDS) <= pages[site / "cli.html"].anchors
 
 
+def test_the_page_of_metrics_lists_every_metric(site: Path) -> None:
+    """tools/site.py generates the list."""
+    page = (site / "metrics.html").read_text()
+    names = {metric.name for metric in everything().registry.collect()}
+    assert "autoscaler_writes" in names
+    assert [name for name in names if name.startswith("autoscaler_") and name not in page] == []
+
+
 def test_an_anchor_that_does_not_exist_fails_the_build(tmp_path: Path) -> None:
     """A heading cannot be renamed without the links to it."""
     for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "mkdocs.yml"):
         shutil.copy(ROOT / name, tmp_path)
     for name in ("docs", "config", "systemd", "tools"):
         shutil.copytree(ROOT / name, tmp_path / name)
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
     with (tmp_path / "docs" / "page.md").open("a") as page:
         page.write("\n[no such heading](running.md#no-such-heading)\n")
     built = build(tmp_path / "site", tmp_path)

@@ -176,7 +176,7 @@ def install() -> None:
     SystemClock.now, SystemClock.monotonic, SystemClock.moment = now, monotonic, moment  # type: ignore[method-assign]
     schedulers.datetime = executors.datetime = Stepped
     BackgroundScheduler._process_jobs = process_jobs
-    Session.request = request  # type: ignore[method-assign]
+    Session.request = request  # type: ignore[method-assign, assignment]
 
 
 if __name__ == "__main__":

@@ -4,14 +4,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-import botocore.session
 import pytest
-from botocore.loaders import create_loader
 
 from adapters.aws_asg import AwsAsg
 from autoscaler.errors import TargetError
@@ -143,13 +139,6 @@ class LiveAdapter:
 
 
 Connect = Callable[..., LiveAdapter]
-
-
-@pytest.fixture(scope="package", autouse=True)
-def _models_are_read_once() -> Iterator[None]:
-    """Each adapter makes its own session, which otherwise reads the megabytes of models again."""
-    with patch.object(botocore.session, "create_loader", cache(create_loader)):
-        yield
 
 
 @pytest.fixture(scope="package")

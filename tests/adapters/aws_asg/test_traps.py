@@ -5,6 +5,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.loaders import JSONFileLoader
 
 from adapters.aws_asg.api import AwsApi
 from adapters.aws_asg.lifecycle import LIFECYCLE
@@ -377,3 +378,21 @@ def _put(cloud: Cloud, group: str, state: str) -> str:
     (one,) = cloud.server.groups()[group].instance_states
     one.lifecycle_state = state
     return str(one.instance_id)
+
+
+def test_a_further_shard_reads_no_service_model_again(
+    cloud: Cloud, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """boto3 reads megabytes for each session; a daemon that takes twelve shards over has no time for that."""
+    cloud.create("read", 1)
+    connect(endpointUrl=cloud.server.url).state("read")
+    read: list[str] = []
+    load = JSONFileLoader.load_file
+
+    def counted(loader: JSONFileLoader, path: str) -> Any:
+        read.append(path)
+        return load(loader, path)
+
+    monkeypatch.setattr(JSONFileLoader, "load_file", counted)
+    assert connect(endpointUrl=cloud.server.url).state("read").replicas == 1
+    assert read == []
