@@ -100,6 +100,8 @@ class Autoscaler(Section):
     """Stop scaling while something is wrong with the target. Default: the controller's brakes."""
     schedules: tuple[NamedOrEntry, ...] = ()
     """Other bounds at times of the calendar: names of shared schedules, and entries."""
+    recover_size: Flag = True
+    """false: a size that a deployment reset (Nomad, Docker Swarm) stays until the metrics change it."""
 
     @field_validator("max_replicas")
     @classmethod
@@ -128,6 +130,7 @@ class Autoscaler(Section):
             labels=tuple(sorted(self.labels.items())),
             brakes=self.brakes.spec(controller.brakes),
             schedules=tuple([entry for _, entry in entries_of(self.schedules, schedules)]),
+            recover_size=self.recover_size,
         )
 
 

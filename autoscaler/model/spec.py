@@ -231,3 +231,5 @@ class Autoscaler:
     brakes: Brakes = NO_BRAKES
     schedules: tuple[ScheduleEntry, ...] = ()
     """The entries of all its schedules, in the configuration's order."""
+    recover_size: bool = True
+    """Whether a size that a deployment reset returns to what it was."""

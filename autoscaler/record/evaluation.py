@@ -19,6 +19,7 @@ from autoscaler.model import (
     Condition,
     Conflict,
     Decision,
+    DeploymentMemory,
     Event,
     Held,
     HoldReason,
@@ -105,6 +106,7 @@ class RareChanges(msgspec.Struct, array_like=True):
     brake_memory: BrakeMemory | None
     shadow: int | None
     schedules: tuple[OpenEntry, ...] = ()
+    deployments: DeploymentMemory | None = None
 
 
 class _FrequentChanges(msgspec.Struct, array_like=True):
@@ -185,6 +187,7 @@ def decision_columns(decision: Decision) -> Columns:
         decision.brake_memory,
         decision.shadow,
         decision.schedules,
+        decision.deployments,
     )
     frequent = _FrequentChanges(
         decision.current,
@@ -264,6 +267,7 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
         shadow=rare.shadow,
         shadow_memory=frequent.shadow_memory,
         schedules=rare.schedules,
+        deployments=rare.deployments,
     )
 
 

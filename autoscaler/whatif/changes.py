@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from autoscaler.config import Settings
-from autoscaler.foresee.outlook import down_window, up_window
+from autoscaler.decide.stabilization import down_window, up_window
 from autoscaler.model import (
     Autoscaler,
     Behavior,

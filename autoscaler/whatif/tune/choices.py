@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, Final, Protocol
 
-from autoscaler.foresee.outlook import down_window, up_window
+from autoscaler.decide.stabilization import down_window, up_window
 from autoscaler.model import (
     Autoscaler,
     Behavior,
