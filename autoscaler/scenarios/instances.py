@@ -39,6 +39,8 @@ class Group:
     requests: Mapping[str, Milli]
     containers: Mapping[str, Mapping[str, Milli]]
     """For each container that a metric names, what it reserves."""
+    warm_up: timedelta = timedelta(0)
+    """The target's own."""
     members: dict[str, timedelta] = field(default_factory=dict)
     """Instance -> when it was started, in order."""
     born: int = 0
@@ -81,7 +83,9 @@ class Group:
         hold = Hold(_DEPLOYING, _DEPLOYING) if clock.elapsed < self.deployed_until else Hold()
         instances = tuple(self._instances(clock))
         size, revision = len(instances), str(self.revision)
-        return TargetState(size, size, instances, hold=hold, revision=revision, deployment=self.deployment)
+        return TargetState(
+            size, size, instances, hold=hold, revision=revision, deployment=self.deployment, warm_up=self.warm_up
+        )
 
     def _instances(self, clock: VirtualClock) -> Iterator[Instance]:
         for member, started in self.members.items():

@@ -8,10 +8,10 @@ import pytest
 from autoscaler.errors import MetricError, TargetUnavailable
 from autoscaler.model import MetricSpec, MetricType, Observation, Phase, Reading, TargetState, TargetType
 from autoscaler.whatif.past.past import Cycle
-from autoscaler.whatif.replay.demand import demand_of, demand_over
+from autoscaler.whatif.replay.demand import demand_of
 from tests.decide.build import CPU_60, NOW, QUEUE_15, instances, metric, samples, scaler, state, value
 from tests.replaced import replace
-from tests.whatif.courses import WEB, curve, cycle, seconds
+from tests.whatif.courses import WEB, curve, cycle, demand_over, seconds
 
 INFLIGHT_100 = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 100_000, "inflight")
 SCORE_10 = metric(MetricType.OBJECT, TargetType.VALUE, 10_000, "score")
@@ -52,6 +52,14 @@ def test_the_metric_that_needs_most_counts() -> None:
     seen = Observation(state(4), (samples([300] * 4), value(105_000)))
 
     assert demand_of(autoscaler, seen, NOW) == 7
+
+
+def test_an_instance_that_warms_up_counts_with_the_load_of_the_others() -> None:
+    """It is there, and what it shows is the load of booting."""
+    new = replace(instances(4)[3], ready_transition=NOW - timedelta(seconds=30))
+    autoscaler = replace(scaler(INFLIGHT_100), warm_up=timedelta(seconds=60))
+    seen = Observation(state(4, [*instances(3), new]), (samples([150_000, 150_000, 150_000, 900_000]),))
+    assert demand_of(autoscaler, seen, NOW) == 6
 
 
 @pytest.mark.parametrize("place", [0, 1])
