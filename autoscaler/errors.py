@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 from autoscaler.text import plain
 
 _E = TypeVar("_E", bound=BaseException)
+_R = TypeVar("_R", bound="AutoscalerError")
 _MOST_BYTES: Final = 2048
 """The limit of an error that contains a text of a server, which is cut before."""
 
@@ -136,6 +137,17 @@ def nothing_written() -> Iterator[None]:
         yield
     except TargetUnavailable as error:
         raise TargetNotWritten(str(error)) from error
+
+
+def error_class(error: AutoscalerError) -> str:
+    """Return the name of the error's nearest class in this module: adapters may have their own."""
+    return next(parent.__name__ for parent in type(error).__mro__ if parent.__module__ == __name__)
+
+
+def error_of(name: str, message: str, root: type[_R]) -> _R:
+    """Return an error of the class with this name, if that is a kind of `root`; else one of `root`."""
+    kind = globals().get(name)
+    return kind(message) if isinstance(kind, type) and issubclass(kind, root) else root(message)
 
 
 def bare(error: _E) -> _E:

@@ -13,7 +13,7 @@ import typer
 from autoscaler.cli.output import error_lines
 from autoscaler.config import Settings, load
 from autoscaler.errors import ConfigError, Problem
-from autoscaler.model import Autoscaler, Query
+from autoscaler.observe.plan import queries_of
 from autoscaler.text import clean, count, listed
 
 if TYPE_CHECKING:
@@ -135,12 +135,5 @@ def _indented(line: "Finding", width: int) -> str:
 
 def _queries(settings: Settings) -> set[tuple[str, str]]:
     """Return the queries of a cycle: each expression of a source once."""
-    used = [query for scaler in settings.autoscalers for query in _queries_of(scaler)]
+    used = [query for scaler in settings.autoscalers for query in queries_of(scaler)]
     return {(query.prometheus, query.expr) for query in used}
-
-
-def _queries_of(scaler: Autoscaler) -> list[Query]:
-    requests = [metric.request for metric in scaler.metrics if isinstance(metric.request, Query)]
-    fallbacks = [metric.fallback.query for metric in scaler.metrics if metric.fallback and metric.fallback.query]
-    victims = [scaler.victims.query] if scaler.victims and scaler.victims.query else []
-    return [metric.query for metric in scaler.metrics] + requests + fallbacks + victims

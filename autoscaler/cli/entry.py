@@ -12,11 +12,12 @@ from autoscaler.model import Autoscaler, Behavior, MetricTarget, ScalingRules, T
 from autoscaler.quantity import format_quantity
 
 _SIDES: Final = {"scale_up": "scaleUp", "scale_down": "scaleDown"}
-_VALUES: Final = {
+TARGET_KEYS: Final = {
     TargetType.UTILIZATION: "averageUtilization",
     TargetType.AVERAGE_VALUE: "averageValue",
     TargetType.VALUE: "value",
 }
+"""Type of a target -> the key of its value."""
 
 
 def entry_lines(path: Path, before: Autoscaler, after: Autoscaler) -> list[str]:
@@ -31,7 +32,7 @@ def entry_lines(path: Path, before: Autoscaler, after: Autoscaler) -> list[str]:
         if old.target != new.target:
             metric = meant["metrics"][place]
             body = next(each for key, each in metric.items() if key != "type")
-            body["target"][_VALUES[new.target.type]] = _target(new.target)
+            body["target"][TARGET_KEYS[new.target.type]] = target_value(new.target)
     _put_behavior(meant, before.behavior or Behavior(), after.behavior or Behavior())
     lines = block_lines({"autoscalers": [meant]})
     if json.dumps(YamlDocument("\n".join(lines) + "\n", "the output").value) != json.dumps({"autoscalers": [meant]}):
@@ -44,7 +45,8 @@ def _copied(value: Any) -> Any:
     return copied
 
 
-def _target(target: MetricTarget) -> int | str:
+def target_value(target: MetricTarget) -> int | str:
+    """Return the value of a target as in a configuration."""
     if target.type is TargetType.UTILIZATION:
         return target.value
     text = format_quantity(target.value)

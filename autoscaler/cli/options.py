@@ -105,15 +105,6 @@ PastSize: TypeAlias = Annotated[
         "Default: autoscaler_current_replicas of this autoscaler.",
     ),
 ]
-PastCache: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--cache",
-        metavar="DIR",
-        help="Where Prometheus' answers are kept. Default: $XDG_CACHE_HOME/autoscaler, else ~/.cache/autoscaler.",
-    ),
-]
-
 Termination: TypeAlias = Annotated[
     str | None,
     typer.Option(

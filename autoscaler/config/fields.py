@@ -23,6 +23,7 @@ from autoscaler.config import promql
 from autoscaler.labels import check_key, check_value
 from autoscaler.quantity import Milli, format_duration, format_size, parse_exact, parse_quantity, parse_size
 from autoscaler.target import AdapterSettings, AdapterType, Duration
+from autoscaler.text import listed
 
 _LONGEST_COMPARED: Final = 100
 _MOST_COMPARED: Final = 200
@@ -69,8 +70,7 @@ def suggest(name: str, known: Collection[str]) -> str:
         if near:
             return f"did you mean `{names[near[0]]}`?"
     shown = [each[:_LONGEST_COMPARED] for each in nsmallest(_MOST_LISTED, known)]
-    more = f" and {len(known) - len(shown):,} more" if len(known) > len(shown) else ""
-    return f"known: {', '.join(shown)}{more}" if shown else "none is defined"
+    return f"known: {listed(shown, _MOST_LISTED, len(known) - len(shown))}" if shown else "none is defined"
 
 
 def _check_dns_name(name: str) -> str:

@@ -23,6 +23,7 @@ from autoscaler.model import (
     ValueReading,
 )
 from autoscaler.quantity import MAX_MILLI, Milli, sum_of
+from autoscaler.text import listed
 
 FAILURE_REASONS: Final[Mapping[MetricType, Reason]] = {
     MetricType.RESOURCE: Reason.FAILED_GET_RESOURCE_METRIC,
@@ -120,7 +121,7 @@ def _failed(metric: MetricSpec, reading: Reading | MetricError, error: str) -> M
         (reading.dropped, 0, "samples are unusable"),
     ):
         if names:
-            error += f"; {what}: {_listed(names, unnamed)}"
+            error += f"; {what}: {listed(names, _MOST_NAMED, unnamed)}"
     return MetricOutcome(
         metric.name,
         metric.type,
@@ -188,19 +189,13 @@ def _mismatch(reading: InstanceReading, instances: Sequence[Instance], now: date
     Shortly after a start, the label may be right and the samples may be of instances that no longer exist.
     """
     known = next((one for one in instances if one.identities and not one.deleting), instances[0])
-    found = _listed(reading.unmatched, reading.more_unmatched)
-    wanted = _listed(sorted(known.identities) or [known.name])
+    found = listed(reading.unmatched, _MOST_NAMED, reading.more_unmatched)
+    wanted = listed(sorted(known.identities) or [known.name], _MOST_NAMED)
     remedy = "let a label of the samples have such a value, and name that label by `instanceLabel`"
     return (
         f"no sample matches an instance: the samples have {found}, but {known.name} is known as {wanted}; "
         f"{NOT_SCRAPED_YET if are_new(instances, now) else remedy}"
     )
-
-
-def _listed(names: Sequence[str], unnamed: int = 0) -> str:
-    """List the first few names and the number of others. `unnamed` counts those without a known name."""
-    more = len(names[_MOST_NAMED:]) + unnamed
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more else "")
 
 
 def _require_requests(instances: tuple[Instance, ...], requests: Mapping[str, Milli], metric: MetricSpec) -> None:

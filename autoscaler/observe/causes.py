@@ -20,7 +20,7 @@ from autoscaler.model import Query
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.selectors import NAME, Matcher, Selector, selectors, written
 from autoscaler.quantity import format_duration, parse_duration
-from autoscaler.text import plain
+from autoscaler.text import listed, plain
 
 _MOST_REQUESTS: Final = 200
 _MOST_SELECTORS: Final = 4
@@ -296,5 +296,4 @@ def _shortened(text: str) -> str:
 
 
 def _listed(values: Sequence[str]) -> str:
-    more = f" and {len(values) - _MOST_NAMED} more" if len(values) > _MOST_NAMED else ""
-    return ", ".join(map(_shortened, values[:_MOST_NAMED])) + more
+    return listed([*map(_shortened, values[:_MOST_NAMED])], _MOST_NAMED, len(values[_MOST_NAMED:]))

@@ -15,7 +15,7 @@ from autoscaler.observe.join import join, of_container
 from autoscaler.observe.plan import question, request_query
 from autoscaler.observe.result import Point, ResultType, milli
 from autoscaler.quantity import Milli, format_duration
-from autoscaler.text import plain
+from autoscaler.text import listed, plain
 
 _LONGEST_LIST: Final = 256
 """Bytes shown of one instance's samples. Each of thousands of instances may have too many."""
@@ -194,5 +194,4 @@ def _reservations(metric: MetricSpec, instances: Iterable[Instance]) -> Mapping[
 
 
 def _some(points: Sequence[Point]) -> str:
-    shown = ", ".join(map(str, points[:3]))
-    return shown if len(points) <= 3 else f"{shown} and {len(points) - 3} more"
+    return listed([*map(str, points[:3])], 3, len(points[3:]))

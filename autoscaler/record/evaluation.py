@@ -10,8 +10,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from autoscaler import errors
-from autoscaler.errors import MetricError, TargetError
+from autoscaler.errors import AutoscalerError, MetricError, TargetError, error_class, error_of
 from autoscaler.model import (
     ActiveBrake,
     BrakeMemory,
@@ -213,7 +212,7 @@ def observation_from(columns: Columns, at: int) -> Observation:
     target, readings, values = _TARGET.load(columns[0]), _READINGS.load(columns[1]), _VALUES.load(columns[2])
     state: TargetState | TargetError | None = target.state
     if state is None:
-        state = _target_error(*target.error) if target.error else TargetError("")
+        state = error_of(*target.error, TargetError) if target.error else TargetError("")
     now = from_micros(at)
     asked = [samples for samples in readings.fallbacks if samples is not None]
     parts = zip((*readings.samples, *asked), values, strict=True)
@@ -310,15 +309,8 @@ def _joined(samples: _Samples, values: _Values, now: datetime) -> Reading | Metr
     )
 
 
-def _failure(error: BaseException) -> tuple[str, str]:
-    """Return the error's nearest class in `autoscaler.errors`, and its text."""
-    name = next(parent.__name__ for parent in type(error).__mro__ if parent.__module__ == errors.__name__)
-    return name, str(error)
-
-
-def _target_error(name: str, text: str) -> TargetError:
-    kind = getattr(errors, name, TargetError)
-    return kind(text) if isinstance(kind, type) and issubclass(kind, TargetError) else TargetError(text)
+def _failure(error: AutoscalerError) -> tuple[str, str]:
+    return error_class(error), str(error)
 
 
 _SIZED: Final[Mapping[str, type[Written] | type[Proposed]]] = {"Written": Written, "Proposed": Proposed}
@@ -345,4 +337,4 @@ def _outcome_from(name: str, value: Any) -> Outcome:
         return Held(HoldReason(*value))
     if name == "Conflict":
         return Conflict(value)
-    return Unchanged() if name == "Unchanged" else _target_error(name, value)
+    return Unchanged() if name == "Unchanged" else error_of(name, value, TargetError)

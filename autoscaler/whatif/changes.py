@@ -9,7 +9,9 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
+from autoscaler.cli.entry import TARGET_KEYS, target_value
 from autoscaler.config import Settings
+from autoscaler.decide.proposals import tolerances_of
 from autoscaler.foresee.outlook import down_window, up_window
 from autoscaler.model import (
     Autoscaler,
@@ -20,7 +22,6 @@ from autoscaler.model import (
     MetricType,
     ScalingPolicy,
     ScheduleEntry,
-    TargetType,
 )
 from autoscaler.quantity import format_duration, format_quantity
 
@@ -136,28 +137,19 @@ _BODIES: Final = {
     MetricType.OBJECT: "object",
     MetricType.EXTERNAL: "external",
 }
-_VALUES: Final = {
-    TargetType.UTILIZATION: "averageUtilization",
-    TargetType.AVERAGE_VALUE: "averageValue",
-    TargetType.VALUE: "value",
-}
 _NOT_CONFIGURED: Final = frozenset({"scale_to_zero"})
 
 
 def _effective(scaler: Autoscaler) -> Behavior | None:
     """Its behavior, with the controller's defaults filled in."""
-    behavior, tolerance = scaler.behavior, scaler.options.tolerance
+    behavior, tolerances = scaler.behavior, tolerances_of(scaler)
     if behavior is None:
         return None
     up, down = behavior.scale_up, behavior.scale_down
     return Behavior(
-        replace(up, stabilization_window=up_window(scaler), tolerance=_given(up.tolerance, tolerance)),
-        replace(down, stabilization_window=down_window(scaler), tolerance=_given(down.tolerance, tolerance)),
+        replace(up, stabilization_window=up_window(scaler), tolerance=tolerances.up),
+        replace(down, stabilization_window=down_window(scaler), tolerance=tolerances.down),
     )
-
-
-def _given(own: float | None, default: float) -> float:
-    return default if own is None else own
 
 
 def _deciding(scaler: Autoscaler) -> Autoscaler:
@@ -175,7 +167,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
         key = f"{path}{_KEYS.get(name, to_camel(name))}"
         match held:
             case MetricTarget():
-                yield f"{path}target.{_VALUES[held.type]}", _target(held)
+                yield f"{path}target.{TARGET_KEYS[held.type]}", str(target_value(held))
             case tuple() if name == "metrics":
                 yield from _metric_leaves(held, key)
             case tuple() if name == "policies":
@@ -204,10 +196,6 @@ def _text(name: str, key: str, value: Any) -> str:
             return format_quantity(value)
         case _:
             return str(value)
-
-
-def _target(target: MetricTarget) -> str:
-    return str(target.value) if target.type is TargetType.UTILIZATION else format_quantity(target.value)
 
 
 def _metric_leaves(metrics: Sequence[MetricSpec], path: str) -> Iterator[tuple[str, str]]:

@@ -7,19 +7,19 @@ the escaping of the templates could not run anything.
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from autoscaler.documents.explanation import Explanation
 from autoscaler.web import page
 from autoscaler.web.page.environment import environment
 from autoscaler.whatif.documents.measured import LOAD_MEANINGS, MeasureRow, instance_times_text, measure_rows
-from autoscaler.whatif.documents.replay import ChangeDocument, ReplayDocument
+from autoscaler.whatif.documents.replay import ReplayDocument
 from autoscaler.whatif.past.past import FindingKind
+from autoscaler.whatif.replay.course import Change
 
 _STATIC: Final = Path(page.__file__).parent / "static"
 _LIBRARY: Final = "vendor/uplot/uPlot.esm.js"
@@ -33,19 +33,14 @@ _IMPORT: Final = re.compile(r"^import .*$", re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedReplay:
-    """A replay with explanations of changes."""
-
-    document: ReplayDocument
-    explanations: Sequence[Sequence[Explanation]]
-    """For each candidate, of those of its changes that can be explained."""
+ExplainedReplay: TypeAlias = tuple[ReplayDocument, Sequence[Sequence[Explanation]]]
+"""A replay, and for each candidate the explanations of those of its changes that can be explained."""
 
 
 def report(replays: Sequence[ExplainedReplay], made: datetime, version: str) -> str:
     """Return the whole file. `made`: when; `version`: of this program."""
     script, style = _script(), _style()
-    views = [_ReplayView(number, each) for number, each in enumerate(replays)]
+    views = [_ReplayView(number, *each) for number, each in enumerate(replays)]
     return environment().get_template("report.html").render(
         replays=views,
         charts=[each.chart() for each in views],
@@ -62,11 +57,10 @@ def report(replays: Sequence[ExplainedReplay], made: datetime, version: str) -> 
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _ChangeView:
+class _ChangeView(NamedTuple):
     """A change in the list."""
 
-    change: ChangeDocument
+    change: Change
     explanation: Explanation | None
     anchor: str
     """Of its explanation; empty if it has none."""
@@ -75,13 +69,12 @@ class _ChangeView:
 class _ReplayView:
     """A replay for the template."""
 
-    def __init__(self, number: int, replay: ExplainedReplay) -> None:
-        self.number, self.document = number, replay.document
+    def __init__(self, number: int, document: ReplayDocument, explanations: Sequence[Sequence[Explanation]]) -> None:
+        self.number, self.document = number, document
         self.changes: list[Sequence[_ChangeView]] = []
         """For each candidate."""
-        known = zip(replay.document.candidates, replay.explanations, strict=True)
-        for place, (candidate, explanations) in enumerate(known):
-            at = {each.at: each for each in explanations}
+        for place, (candidate, known) in enumerate(zip(document.candidates, explanations, strict=True)):
+            at = {each.at: each for each in known}
             self.changes.append(
                 [
                     _ChangeView(each, at.get(each.at), f"why-{number}-{place}-{line}" if each.at in at else "")
@@ -117,9 +110,8 @@ class _ReplayView:
                     "size": course.size,
                     "overload": [None if each is None else round(each, 4) for each in course.overload],
                     "changes": [
-                        {"at": each.at.timestamp(), "out": each.after > each.before, "anchor": view.anchor}
-                        for view in changes
-                        for each in (view.change,)
+                        {"at": each.at.timestamp(), "out": each.after > each.before, "anchor": anchor}
+                        for each, _, anchor in changes
                     ],
                 }
                 for candidate, course, changes in zip(document.candidates, series.courses, self.changes, strict=True)

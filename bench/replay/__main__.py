@@ -27,15 +27,13 @@ AIM_MEBIBYTES: Final = 500
 AIM_TUNE_MINUTES: Final = 10
 CANDIDATES: Final = 200
 _TUNED: Final = timedelta(days=2)
-_SETTLED: Final = timedelta(hours=1)
-"""Before now, where the load ends: what is younger is not kept."""
 
 
 def main(cycles: int) -> None:
     """Measure one after the other."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        end = datetime.fromtimestamp(int(time.time()) // 60 * 60, UTC) - _SETTLED
+        end = datetime.fromtimestamp(int(time.time()) // 60 * 60, UTC)
         begin = end - cycles * PERIOD
         print(f"{cycles:,} cycles of {INSTANCES} instances, {format_duration(PERIOD)} apart", flush=True)
         backfill(folder, begin, cycles)
@@ -88,13 +86,13 @@ def configuration(prometheus: str) -> dict[str, Any]:
 def replayed(folder: Path, config: Path, begin: datetime, end: datetime) -> dict[str, Any]:
     """What a replay took, in a process of its own."""
     took: dict[str, Any] = json.loads(
-        run(folder, ["-m", "bench.replay.once", str(config), str(folder / "cache"), begin.isoformat(), end.isoformat()])
+        run(folder, ["-m", "bench.replay.once", str(config), begin.isoformat(), end.isoformat()])
     )
     return took
 
 
 def tuned(folder: Path, config: Path, begin: datetime, end: datetime) -> tuple[float, float]:
-    """Minutes that `autoscaler tune` takes, and those of processors. The replay has fetched most of what it needs."""
+    """Minutes that `autoscaler tune` takes, and those of processors."""
     (folder / "state").mkdir()
     State.open(None, folder / "state", Retention()).close()  # a daemon's that has not run yet
     began, before = time.monotonic(), _worked_by_children()
@@ -110,8 +108,8 @@ def _worked_by_children() -> float:
 
 
 def run(folder: Path, arguments: Sequence[str]) -> str:
-    """What a program says. It has no state, and its cache is in the folder."""
-    environment = {**os.environ, "STATE_DIRECTORY": str(folder / "state"), "XDG_CACHE_HOME": str(folder / "cache")}
+    """What a program says. It has no state."""
+    environment = {**os.environ, "STATE_DIRECTORY": str(folder / "state")}
     done = subprocess.run([sys.executable, *arguments], env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout
 

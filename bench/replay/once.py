@@ -1,4 +1,4 @@
-"""One replay in a process of its own, which says what it took: `bench.replay.once CONFIG CACHE SINCE UNTIL`."""
+"""One replay in a process of its own, which says what it took: `bench.replay.once CONFIG SINCE UNTIL`."""
 
 import json
 import resource
@@ -14,7 +14,6 @@ from autoscaler.observe.prometheus import Prometheus
 from autoscaler.whatif.compare.comparison import compare
 from autoscaler.whatif.prometheus.fetching import Fetcher
 from autoscaler.whatif.prometheus.prometheus_past import PrometheusPast
-from autoscaler.whatif.prometheus.range_cache import RangeCache
 from autoscaler.whatif.replay.replay import Candidate
 
 
@@ -30,15 +29,14 @@ class Took(NamedTuple):
     """Resident at most, fetching included."""
 
 
-def once(config: Path, cache: Path, since: datetime, until: datetime) -> Took:
+def once(config: Path, since: datetime, until: datetime) -> Took:
     """Fetch the past of the configuration's first autoscaler, and lead it through it with its load conserved."""
     settings, clock = load(config), SystemClock()
     servers = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
-    fetcher = Fetcher(servers, RangeCache(cache, settings.prometheus, clock), clock)
+    fetcher = Fetcher(servers, clock)
     scaler = settings.autoscalers[0]
     began = time.monotonic()
     past = PrometheusPast(scaler, fetcher, since, until)
-    past.fetch()
     for server in servers.values():
         server.close()
     fetched, before = time.monotonic(), time.process_time()
@@ -53,6 +51,6 @@ def once(config: Path, cache: Path, since: datetime, until: datetime) -> Took:
 
 
 if __name__ == "__main__":
-    config, cache, since, until = sys.argv[1:]
-    took = once(Path(config), Path(cache), datetime.fromisoformat(since), datetime.fromisoformat(until))
+    config, since, until = sys.argv[1:]
+    took = once(Path(config), datetime.fromisoformat(since), datetime.fromisoformat(until))
     print(json.dumps(took._asdict()))

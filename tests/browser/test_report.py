@@ -29,7 +29,7 @@ def explained(name: str, label: str = "new.yaml") -> ExplainedReplay:
     past = shop_past(load, 960, name, silent=range(300, 340), failing=range(500, 520))
     other = replace(shop(name), max_replicas=6, behavior=None)
     found = compared(past, Candidate("old.yaml", shop(name)), Candidate(label, other))
-    return ExplainedReplay(replay_document(found), explanations(found))
+    return replay_document(found), explanations(found)
 
 
 @pytest.fixture(scope="module")

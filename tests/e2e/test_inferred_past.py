@@ -4,7 +4,6 @@ import os
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import yaml
@@ -19,7 +18,6 @@ from autoscaler.whatif.compare.inferred_past import Agreement, agreement
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind
 from autoscaler.whatif.prometheus.fetching import Fetcher
 from autoscaler.whatif.prometheus.prometheus_past import PrometheusPast
-from autoscaler.whatif.prometheus.range_cache import RangeCache
 from autoscaler.whatif.replay.replay import Candidate, Load, replay
 from tests.daemon.running import running_daemon, workers
 from tests.e2e.loop import WORKER, configuration
@@ -73,17 +71,16 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Inferred:
         with Archive.open_archive(None, folder / "state") as archive:
             records = list(archive.records("web"))
         scaler = records[-1].scaler
-        return inferred(scaler, records, prometheus.url, folder / "cache")
+        return inferred(scaler, records, prometheus.url)
 
 
-def inferred(scaler: Autoscaler, records: Sequence[Record], url: str, cache: Path) -> Inferred:
-    sources = {"default": PrometheusSource(url)}
-    source = Prometheus("default", sources["default"], CLOCK)
+def inferred(scaler: Autoscaler, records: Sequence[Record], url: str) -> Inferred:
+    source = Prometheus("default", PrometheusSource(url), CLOCK)
     try:
         first, last = records[0].decision.now, records[-1].decision.now
         past = PrometheusPast(
             scaler,
-            Fetcher({"default": source}, RangeCache(cache, sources, CLOCK), CLOCK),
+            Fetcher({"default": source}, CLOCK),
             first,
             last,
             like=last,

@@ -1,13 +1,13 @@
 """Made-up cycles, demands and courses."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from autoscaler.model import Autoscaler, Observation
 from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.replay.course import Change, Course
-from autoscaler.whatif.replay.demand import Demand, demand_over
+from autoscaler.whatif.replay.demand import Demand, DemandRecorder
 from tests.decide.build import NOW, QUEUE_15, scaler, state, value
 
 EVERY = 15.0
@@ -22,6 +22,14 @@ def seconds(count: float) -> timedelta:
 def cycle(after: float, needed: float, size: int = 3, autoscaler: Autoscaler = WEB) -> Cycle:
     """A cycle `after` seconds, in which this many replicas were needed and `size` existed."""
     return Cycle(NOW + seconds(after), Observation(state(size), (value(round(needed * 15_000)),)), autoscaler)
+
+
+def demand_over(reference: Autoscaler | None, cycles: Iterable[Cycle]) -> Demand:
+    """The demand of a past. `reference` as in DemandRecorder."""
+    recorder = DemandRecorder(reference)
+    for each in cycles:
+        recorder.add(each)
+    return recorder.demand()
 
 
 def curve(needed: Sequence[float], times: Sequence[float] | None = None, reference: Autoscaler = WEB) -> Demand:

@@ -26,7 +26,7 @@ def explained(name: str = "shop-web", label: str = "new.yaml") -> ExplainedRepla
     """An hour in which the load doubles."""
     past = shop_past(doubling, 240, name, failing=range(150, 160))
     found = compared(past, Candidate(label, replace(shop(name), max_replicas=5)))
-    return ExplainedReplay(replay_document(found), explanations(found))
+    return replay_document(found), explanations(found)
 
 
 @cache
@@ -105,7 +105,7 @@ def test_two_configurations_have_their_differences_with_the_reason() -> None:
     lower = replace(shop(), max_replicas=5)
     found = compared(shop_past(doubling, 240), Candidate("old.yaml", shop()), Candidate("new.yaml", lower))
 
-    page = report([ExplainedReplay(replay_document(found), explanations(found))], NOW, "1")
+    page = report([(replay_document(found), explanations(found))], NOW, "1")
 
     assert "old.yaml and new.yaml, from the first different decision" in page
     assert "new.yaml: TooManyReplicas" in page

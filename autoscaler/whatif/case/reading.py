@@ -35,18 +35,10 @@ class CasePast:
         self._number = 0
         with self._opened() as lines:
             self.header: Final = self._header(lines)
+        self.name: Final = self.header.autoscaler
+        self.origin: Final = f"case {plain(file.name)}"
         self._scaler: Autoscaler | None = None
         """The last configuration that was read."""
-
-    @property
-    def name(self) -> str:
-        """The name of the autoscaler."""
-        return self.header.autoscaler
-
-    @property
-    def origin(self) -> str:
-        """`case FILE`."""
-        return f"case {plain(self._file.name)}"
 
     def cycles(self) -> Iterator[Cycle]:
         """In the order of the file, with one in memory."""

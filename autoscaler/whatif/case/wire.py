@@ -1,17 +1,15 @@
 """Recorded cycles as JSON values, and back. Unknown keys are ignored, and missing ones have their defaults.
 
-The keys are the fields of the model. Errors, and values of one of several types, have a key `kind`.
+The keys are the fields of the model. Errors, and values of one of several types, have their class as the key `kind`.
 """
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
-from autoscaler import errors
-from autoscaler.errors import AutoscalerError, MetricError, TargetError
+from autoscaler.errors import AutoscalerError, MetricError, TargetError, error_class, error_of
 from autoscaler.model import (
     Autoscaler,
     CivilTime,
@@ -52,28 +50,16 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     anonymized: bool = False
 
 
-_TARGETS: Final[Mapping[str, type]] = {"target": TargetState}
-_READINGS: Final[Mapping[str, type]] = {"instances": InstanceReading, "values": ValueReading}
-_OUTCOMES: Final[Mapping[str, type]] = {
-    "written": Written,
-    "unchanged": Unchanged,
-    "held": Held,
-    "conflict": Conflict,
-    "proposed": Proposed,
-}
-_KIND_OF: Final = {model: kind for kinds in (_TARGETS, _READINGS, _OUTCOMES) for kind, model in kinds.items()}
-_ERROR: Final = "error"
-_ConcludedDecision: Final[Any] = msgspec.defstruct(
-    "_ConcludedDecision",
-    [
-        (each.name, Any if each.name == "outcome" else each.type, msgspec.field(default=each.default))
-        if each.default is not msgspec.NODEFAULT
-        else (each.name, each.type)
-        for each in msgspec.structs.fields(Decision)
-    ],
-    kw_only=True,
-)
-"""A decision whose outcome is a plain value: msgspec has no union of dataclasses."""
+_Kinds: TypeAlias = tuple[type, ...]
+_TARGETS: Final[_Kinds] = (TargetState,)
+_READINGS: Final[_Kinds] = (InstanceReading, ValueReading)
+_OUTCOMES: Final[_Kinds] = (Written, Unchanged, Held, Conflict, Proposed)
+
+
+class _ConcludedDecision(Decision, frozen=True):
+    """A decision whose outcome is a plain value: msgspec has no union of dataclasses."""
+
+    outcome: Any = None
 
 
 def reason(error: Exception) -> object:
@@ -134,24 +120,16 @@ def _values_of(value: Any) -> Any:
     if value is None:
         return None
     if isinstance(value, AutoscalerError):
-        return {"kind": _ERROR, "error": _class_of(value), "message": str(value)}
-    return {"kind": _KIND_OF[type(value)], **msgspec.to_builtins(value)}
+        return {"kind": error_class(value), "message": str(value)}
+    return {"kind": type(value).__name__, **msgspec.to_builtins(value)}
 
 
-def _from_values(values: Any, kinds: Mapping[str, type], error: type[AutoscalerError]) -> Any:
+def _from_values(values: Any, kinds: _Kinds, error: type[AutoscalerError]) -> Any:
     """`kinds`: the possible types; `error`: the root of the possible errors."""
     if values is None:
         return None
-    kind = values["kind"]
-    if kind in kinds:
-        return msgspec.convert(values, kinds[kind])
-    if kind != _ERROR:
-        raise ValueError(f"expected a value of the kind {', '.join([*kinds, _ERROR])}")
-    found = getattr(errors, values["error"], error)
-    is_one = isinstance(found, type) and issubclass(found, error)
-    return (found if is_one else error)(msgspec.convert(values["message"], str))
-
-
-def _class_of(error: AutoscalerError) -> str:
-    """The nearest class of this program: adapters may have their own."""
-    return next(parent.__name__ for parent in type(error).__mro__ if parent.__module__ == errors.__name__)
+    name = values["kind"]
+    for kind in kinds:
+        if kind.__name__ == name:
+            return msgspec.convert(values, kind)
+    return error_of(name, msgspec.convert(values["message"], str), error)

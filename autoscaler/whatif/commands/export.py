@@ -11,6 +11,7 @@ from autoscaler.cli.options import TIME_FORMS, Name, StateConfigFile, span
 from autoscaler.cli.output import exit_on_error
 from autoscaler.cli.source import state_place, unknown
 from autoscaler.record import Archive
+from autoscaler.text import count
 from autoscaler.whatif.case.anonymity import Anonymizer
 from autoscaler.whatif.case.writing import write_case
 from autoscaler.whatif.commands.progress import Progress, progress, share_of
@@ -53,9 +54,7 @@ def export(
                 name, cycles = anonymizer.name(name), anonymizer.cycles(cycles)
             done = write_case(output_file, name, begin, end, cycles, anonymized=anonymize)
     first, last = (at.isoformat(timespec="seconds") for at in (done.first, done.last))
-    typer.echo(
-        f"{output_file}: {done.cycles:,} cycle{'s' if done.cycles > 1 else ''}, {first} to {last}, {done.bytes:,} bytes"
-    )
+    typer.echo(f"{output_file}: {count(done.cycles, 'cycle')}, {first} to {last}, {done.bytes:,} bytes")
 
 
 def _with_progress(cycles: Iterator[Cycle], show: Progress, since: datetime, until: datetime) -> Iterator[Cycle]:

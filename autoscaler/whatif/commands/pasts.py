@@ -1,6 +1,5 @@
 """Chooses where the past of an autoscaler is read from: the state, Prometheus or both."""
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from autoscaler.cli.output import show_error
 from autoscaler.cli.source import UnknownName, nearest
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import Settings
-from autoscaler.errors import AutoscalerError, PastError, StateError
-from autoscaler.model import Autoscaler, MetricSpec, Query, TargetState
+from autoscaler.errors import PastError, StateError
+from autoscaler.model import Autoscaler, Query, TargetState
 from autoscaler.observe.plan import queries_of
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.record import Archive, Record
@@ -22,12 +21,7 @@ from autoscaler.whatif.past.past import Past
 from autoscaler.whatif.past.state_past import StatePast
 from autoscaler.whatif.prometheus.fetching import Fetcher
 from autoscaler.whatif.prometheus.prometheus_past import PrometheusPast
-from autoscaler.whatif.prometheus.range_cache import RangeCache, cache_folder
 from autoscaler.whatif.replay.fitting import Fitting
-
-
-class NothingKnown(AutoscalerError):
-    """No source knows the time; the message names the sources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +34,6 @@ class Sources:
     """The configuration with the Prometheus sources."""
     prometheus: str | None = None
     """`--prometheus`: the source for the whole past; None: the queries' own, for what the state lacks."""
-    cache: Path | None = None
-    """`--cache`; None: the user's cache folder."""
     size: str | None = None
     """`--size`: a query for the size of the target."""
 
@@ -68,7 +60,7 @@ def past_of(
 
     `others`: other configurations of it, whose metrics Prometheus is asked for, too.
     The state lacks the time before its oldest detail, and metrics that the daemon did not query. Everything from
-    Prometheus is fetched before this returns, with progress on stderr. Raises NothingKnown, PastError, StateError,
+    Prometheus is fetched before this returns, with progress on stderr. Raises PastError, StateError,
     UnknownName.
     """
     archive, from_prometheus = sources.archive, sources.prometheus is not None
@@ -87,10 +79,10 @@ def past_of(
         if from_prometheus:
             raise
         if state is not None:
-            show_error(NothingKnown(f"autoscaler {scaler.name!r}: {_known(begin, new)}: {error}"))
+            show_error(PastError(f"autoscaler {scaler.name!r}: only what the state has is replayed: {error}"))
             return state
-        oldest = "it has none at all" if begin is None else f"its oldest is of {_time(begin)}"
-        raise NothingKnown(
+        oldest = "it has none at all" if begin is None else f"its oldest is of {begin.isoformat(timespec='seconds')}"
+        raise PastError(
             f"autoscaler {scaler.name!r}: the state has no detail of that time: {oldest}; `state.detail` says how long "
             f"it is kept; and from Prometheus: {error}"
         ) from None
@@ -118,15 +110,14 @@ def _from_prometheus(
         hint = nearest(prometheus, settings.prometheus, "the configuration lists them under prometheus")
         raise UnknownName(f"there is no Prometheus source {prometheus[:64]!r}; {hint}")
     clock = SystemClock()
-    cache = RangeCache(sources.cache or cache_folder(os.environ), settings.prometheus, clock)
     servers = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
     target = None if record is None or record.observation is None else record.observation.target
     instances = target.instances if isinstance(target, TargetState) else ()
     with progress(f"{scaler.name}: fetching") as show:
         try:
-            past = PrometheusPast(
+            return PrometheusPast(
                 scaler,
-                Fetcher(servers, cache, clock, show),
+                Fetcher(servers, clock, show),
                 since,
                 until,
                 prometheus=prometheus,
@@ -135,11 +126,9 @@ def _from_prometheus(
                 requests=instances[0].requests if instances else {},
                 also=also,
             )
-            past.fetch()
         finally:
             for server in servers.values():
                 server.close()
-    return past
 
 
 def _can_be_asked(sources: Sources, scaler: Autoscaler) -> bool:
@@ -148,15 +137,3 @@ def _can_be_asked(sources: Sources, scaler: Autoscaler) -> bool:
         return False
     names = {query.prometheus for query in queries_of(scaler)}
     return sources.prometheus is not None or names <= set(sources.settings.prometheus)
-
-
-def _known(begin: datetime | None, new: Sequence[MetricSpec]) -> str:
-    """What is known without Prometheus."""
-    if new:
-        names = ", ".join([f"{spec.type} metric {spec.name}" for spec in new])
-        return f"{names}: nothing is known of it, as the daemon did not ask for it then"
-    return f"only what the state has from {_time(begin)} on is known"
-
-
-def _time(at: datetime | None) -> str:
-    return "" if at is None else at.isoformat(timespec="seconds")

@@ -10,7 +10,6 @@ import typer
 
 from autoscaler.cli.options import (
     TIME_FORMS,
-    PastCache,
     PastSize,
     PastSource,
     StateConfigFile,
@@ -19,11 +18,11 @@ from autoscaler.cli.options import (
     span,
 )
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document, show_error
-from autoscaler.cli.source import DEFAULT_CONFIG, running_config, state_place
+from autoscaler.cli.source import DEFAULT_CONFIG, UnknownName, running_config, state_place
 from autoscaler.config import Settings
 from autoscaler.config import load as load_settings
 from autoscaler.config.fields import suggest
-from autoscaler.errors import AutoscalerError
+from autoscaler.errors import AutoscalerError, PastError
 from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.text import clean, plain
 from autoscaler.version import VERSION
@@ -34,18 +33,10 @@ from autoscaler.whatif.compare.comparison import Comparison, compare
 from autoscaler.whatif.documents.replay import ReplayList, explanations, replay_document
 from autoscaler.whatif.past.past import Past
 from autoscaler.whatif.replay.replay import Candidate, Load
-from autoscaler.whatif.report import ExplainedReplay, report
+from autoscaler.whatif.report import report
 from autoscaler.whatif.tables.replay import replay_lines
 
 _SINCE: Final = "24h"
-
-
-class NotInFile(AutoscalerError):
-    """The configuration to try lacks the autoscaler; the message suggests another name."""
-
-
-class NoCycles(AutoscalerError):
-    """No cycle is known in the given time."""
 
 
 class _Options(NamedTuple):
@@ -97,7 +88,6 @@ def replay(
     termination: Termination = None,
     prometheus: PastSource = None,
     size: PastSize = None,
-    cache: PastCache = None,
     case: Annotated[
         Path | None,
         typer.Option(
@@ -136,8 +126,8 @@ def replay(
             raise typer.BadParameter("compares that of --candidate; name one", param_hint="--against")
         if since is not None or until is not None:
             raise typer.BadParameter("cannot be combined with --since and --until; leave them out", param_hint="--case")
-        if (prometheus, size, cache) != (None, None, None):
-            others = "--prometheus, --size and --cache"
+        if (prometheus, size) != (None, None):
+            others = "--prometheus and --size"
             raise typer.BadParameter(f"cannot be combined with {others}; leave them out", param_hint="--case")
         with exit_on_error():
             failed = _replay_case(case, names, candidate or config_file, options)
@@ -151,7 +141,7 @@ def replay(
             tried = list(_candidates(options, config, settings, names))
             found, failed = list[Comparison](), False
             with opened(url, folder, prometheus) as archive:
-                sources = Sources(archive, settings, prometheus, cache, size)
+                sources = Sources(archive, settings, prometheus, size)
                 for scaler, candidates in tried:
                     try:
                         past = past_of(sources, scaler, *times, [each.scaler for each in candidates])
@@ -169,7 +159,7 @@ def _candidates(
 ) -> Iterator[tuple[Autoscaler, Sequence[Candidate]]]:
     """The autoscalers of a configuration, each with what to try: that of `--against` first.
 
-    Raises ConfigError, NotInFile.
+    Raises ConfigError, UnknownName.
     """
 
     def candidate(label: str, scaler: Autoscaler, its: Settings) -> Candidate:
@@ -223,14 +213,14 @@ def compare_with_progress(
     until: datetime,
     termination: timedelta | None = None,
 ) -> Comparison:
-    """As `compare`, with progress on stderr. Raises NoCycles, and what the past raises."""
+    """As `compare`, with progress on stderr. Raises PastError, and what the past raises."""
     with progress(past.name) as done:
         found = compare(
             past, candidates, since, until, lambda cycle: done(share_of(cycle.at, since, until)), termination
         )
     if not found.cycles:
         begin, end = (each.isoformat(timespec="seconds") for each in (since, until))
-        raise NoCycles(f"autoscaler {past.name!r}: no cycle is known from {begin} to {end}; give another time")
+        raise PastError(f"autoscaler {past.name!r}: no cycle is known from {begin} to {end}; give another time")
     return found
 
 
@@ -245,8 +235,7 @@ def _show(found: Sequence[Comparison], options: _Options) -> None:
         show_document(ReplayList(replays=tuple(documents)), options.output)
     if options.html is None:
         return
-    replays = [ExplainedReplay(document, explanations(each)) for document, each in zip(documents, found, strict=True)]
-    text = report(replays, datetime.now(UTC), VERSION)
+    text = report(list(zip(documents, map(explanations, found), strict=True)), datetime.now(UTC), VERSION)
     try:
         options.html.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
@@ -256,11 +245,11 @@ def _show(found: Sequence[Comparison], options: _Options) -> None:
 
 
 def _chosen(settings: Settings, names: Sequence[str] | None) -> Sequence[Autoscaler]:
-    """The autoscalers of a configuration with these names, or all. Raises NotInFile."""
+    """The autoscalers of a configuration with these names, or all. Raises UnknownName."""
     if not names:
         return settings.autoscalers
     known = {each.name: each for each in settings.autoscalers}
     for name in names:
         if name not in known:
-            raise NotInFile(f"{settings.path} has no autoscaler {name[:64]!r}; {suggest(name, known)}")
+            raise UnknownName(f"{settings.path} has no autoscaler {name[:64]!r}; {suggest(name, known)}")
     return [known[name] for name in dict.fromkeys(names)]

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from autoscaler.cli.entry import entry_lines
-from autoscaler.cli.options import TIME_FORMS, Name, PastCache, PastSize, PastSource, Termination, duration, span
+from autoscaler.cli.options import TIME_FORMS, Name, PastSize, PastSource, Termination, duration, span
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DEFAULT_CONFIG, state_place, unknown
 from autoscaler.whatif.commands.pasts import Sources, opened, past_of
@@ -90,7 +90,6 @@ def tune(
     ] = _CORES,
     prometheus: PastSource = None,
     size: PastSize = None,
-    cache: PastCache = None,
     output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
 ) -> None:
     """Search targets, stabilization windows, tolerances and policies for the least instance-hours, and print the YAML.
@@ -113,7 +112,7 @@ def tune(
         base = Candidate(name, known[name], start_up=start_up_time, limits=limits_of(known[name], settings))
         check_tunable(base.scaler)
         archive = closing.enter_context(opened(url, folder, prometheus))
-        past = past_of(Sources(archive, settings, prometheus, cache, size), base.scaler, begin, end)
+        past = past_of(Sources(archive, settings, prometheus, size), base.scaler, begin, end)
         workers = closing.enter_context(Workers(processes))
         terminations = Terminations()
         setup = _read(past, base, kept, terminations, workers, (begin, end))
@@ -132,7 +131,7 @@ def tune(
                 return found
 
             found = tuned(setup, scores, workers.evaluations, candidates, limit, seed)
-        yaml = entry_lines(config_file, base.scaler, found.choices.at(found.chosen))
+        yaml = entry_lines(config_file, base.scaler, found.choices.at(found.search.best.point))
         document = tuning_document(setup, found, seed, "\n".join(yaml) + "\n")
         if output is not Form.TEXT:
             show_document(document, output)
@@ -164,7 +163,7 @@ def _read(
             origins[past.origin] = None
             done(share_of(each.at, *times))
     check_queried(scaler, recorded)
-    notes = [each.message for each in reactions.findings]
+    notes = [each.message for each in reactions.findings()]
     return Setup(base, kept, split(demand.demand(), scaler.name), origin=" and the ".join(origins), notes=notes)
 
 

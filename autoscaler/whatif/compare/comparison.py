@@ -8,7 +8,7 @@ from autoscaler.whatif.compare.divergences import Divergence, Divergences
 from autoscaler.whatif.compare.inferred_past import Agreement, InferredPast
 from autoscaler.whatif.past.missing_data import MissingData
 from autoscaler.whatif.past.past import Cycle, Finding, Past
-from autoscaler.whatif.replay.course import AS_IT_WAS, Course
+from autoscaler.whatif.replay.course import Course
 from autoscaler.whatif.replay.demand import Demand, DemandRecorder
 from autoscaler.whatif.replay.instance_times import NONE_SEEN, InstanceTime, Terminations
 from autoscaler.whatif.replay.reaction import Reactions
@@ -82,7 +82,7 @@ def compare(
     `watch` is called with each cycle before it is replayed. `termination`: how long an instance takes to end; None: as
     the past shows. Raises what the past raises.
     """
-    courses = [Course(AS_IT_WAS), *[Course.of(each) for each in candidates]]
+    courses = [Course(), *[Course(each.label, each.scaler, each.start_up) for each in candidates]]
     found = Comparison(past.name, since, until, candidates, courses)
     own, recorder = courses[0], Repetition()
     replays = [Replay(each) for each in candidates]
@@ -112,7 +112,7 @@ def compare(
     missing.end(until)
     findings = {*past.findings, *missing.findings, *recorder.findings}
     findings |= {finding for each in replays for finding in each.findings}
-    findings |= {finding for each in reactions for finding in each.findings}
+    findings |= {finding for each in reactions for finding in each.findings()}
     found.findings = sorted(findings, key=lambda each: (each.begin, each.kind, each.message))
     found.same, found.compared = recorder.same, recorder.compared
     found.demand = demand.demand()

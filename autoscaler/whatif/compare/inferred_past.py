@@ -1,11 +1,11 @@
 """A past from Prometheus, and from the state as far as that knows it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from autoscaler.documents.base import Document
 from autoscaler.model import Autoscaler
-from autoscaler.whatif.past.past import STATE, Cycle, Finding, Past, Replayed
+from autoscaler.whatif.past.past import STATE, Cycle, Past, Replayed
 from autoscaler.whatif.prometheus.prometheus_past import PrometheusPast
 from autoscaler.whatif.replay.replay import Candidate, Load, replay
 
@@ -40,14 +40,9 @@ class InferredPast:
 
         `begin`: when the cycles of the state replace those of Prometheus; None: never.
         """
-        self.name, self.origin = inferred.name, inferred.origin
+        self.name, self.origin, self.findings = inferred.name, inferred.origin, inferred.findings
         self._inferred, self._state, self._recorded = inferred, state, recorded
         self._begin = None if state is None else begin
-
-    @property
-    def findings(self) -> Sequence[Finding]:
-        """What was inferred."""
-        return self._inferred.findings
 
     def cycles(self) -> Iterator[Cycle]:
         """Of both, in order of time. `origin` is that of the last cycle."""

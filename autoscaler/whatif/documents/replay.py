@@ -15,7 +15,7 @@ from autoscaler.whatif.compare.divergences import Divergence
 from autoscaler.whatif.compare.inferred_past import Agreement
 from autoscaler.whatif.compare.measures import Measures, measures, places_in_force, supply
 from autoscaler.whatif.past.past import Finding
-from autoscaler.whatif.replay.course import UNKNOWN, Course
+from autoscaler.whatif.replay.course import UNKNOWN, Change, Course
 from autoscaler.whatif.replay.demand import Demand
 from autoscaler.whatif.replay.instance_times import InstanceTime
 from autoscaler.whatif.replay.replay import Load
@@ -28,24 +28,10 @@ MOST_FINDINGS: Final = 1_000
 MOST_DIVERGENCES: Final = 1_000
 
 
-class ChangeDocument(Document):
-    """A change of size."""
-
-    at: datetime
-    before: int
-    after: int
-    reason: str
-    message: str
-    """Why."""
-
-
 class CourseDocument(Document):
     """One candidate at the times of the series; null if unknown."""
 
     size: tuple[int | None, ...]
-    ready: tuple[int | None, ...]
-    maximum: tuple[int | None, ...]
-    """The upper bound in force."""
     overload: tuple[float | None, ...]
     """The demand per ready replica: 1 is on the reference's target."""
 
@@ -71,7 +57,7 @@ class CandidateDocument(Document):
     measures: Measures
     start_up: InstanceTime | None = None
     """How long an instance took to be ready, at the end of the replay; null if no such time was used."""
-    changes: tuple[ChangeDocument, ...]
+    changes: tuple[Change, ...]
     """The first ones; the measures have the number of all."""
 
 
@@ -145,7 +131,7 @@ def _candidate(course: Course, found: Comparison) -> CandidateDocument:
         label=course.label,
         measures=measures(course, found.demand, found.termination.seconds),
         start_up=course.start_up,
-        changes=tuple(map(ChangeDocument.of, course.changes[:MOST_CHANGES])),
+        changes=tuple(course.changes[:MOST_CHANGES]),
     )
 
 
@@ -178,14 +164,11 @@ def _series(demand: Demand, courses: Sequence[Course], most: int) -> SeriesDocum
 
 
 def _turns(demand: Demand, courses: Sequence[Course], in_force: Sequence[Sequence[int | None]]) -> Sequence[int]:
-    """The first and the last place, both sides of each gap, and each change of a size or upper bound."""
+    """The first and the last place, both sides of each gap, and each change of a size."""
     found: list[int] = []
-    before: list[tuple[int, int] | None] | None = None
+    before: list[int | None] | None = None
     for place, cycles in enumerate(zip(*in_force, strict=True)):
-        now = [
-            None if cycle is None else (course.size[cycle], course.maximum[cycle])
-            for course, cycle in zip(courses, cycles, strict=True)
-        ]
+        now = [None if cycle is None else course.size[cycle] for course, cycle in zip(courses, cycles, strict=True)]
         if demand.follows_gap(place) and place > 0 and (not found or found[-1] != place - 1):
             found.append(place - 1)
         if now != before or demand.follows_gap(place) or place == len(demand.at) - 1:
@@ -195,14 +178,10 @@ def _turns(demand: Demand, courses: Sequence[Course], in_force: Sequence[Sequenc
 
 
 def _course(course: Course, cycles: Sequence[int | None], needed: Sequence[float]) -> CourseDocument:
-    def known(values: Sequence[int]) -> tuple[int | None, ...]:
-        return tuple([None if cycle is None or values[cycle] == UNKNOWN else values[cycle] for cycle in cycles])
-
+    sizes = [UNKNOWN if cycle is None else course.size[cycle] for cycle in cycles]
     supplies = [None if cycle is None else supply(course, cycle) for cycle in cycles]
     return CourseDocument(
-        size=known(course.size),
-        ready=known(course.ready),
-        maximum=known(course.maximum),
+        size=tuple([None if size == UNKNOWN else size for size in sizes]),
         overload=tuple(
             [
                 None if ready is None or isnan(demand) else demand / max(ready, 1)

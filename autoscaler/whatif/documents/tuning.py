@@ -8,7 +8,7 @@ from autoscaler.documents.base import Document
 from autoscaler.whatif.changes import Change, autoscaler_changes
 from autoscaler.whatif.compare.measures import Measures
 from autoscaler.whatif.replay.instance_times import InstanceTime
-from autoscaler.whatif.tune.search import Point
+from autoscaler.whatif.tune.search import Point, front
 from autoscaler.whatif.tune.tuning import Setup, Tuned, score_of
 
 _DAY: Final = timedelta(hours=23)
@@ -99,18 +99,20 @@ def tuning_document(setup: Setup, found: Tuned, seed: int, yaml: str) -> TuningD
     def settings(point: Point) -> tuple[Change, ...]:
         return autoscaler_changes(setup.base.scaler, found.choices.at(point))
 
-    choice = settings(found.chosen)
+    chosen = found.search.best.point
+    choice = settings(chosen)
     return TuningDocument.of(
         found,
+        limit=found.search.limit,
         name=setup.base.scaler.name,
         origin=setup.origin,
         seed=seed,
-        tried=tuple([ScoreDocument.of(each.score) for each in found.tried]),
+        tried=tuple([ScoreDocument.of(each.score) for each in found.search.tried]),
         combinations=prod(found.choices.space.sizes),
         front=tuple(
             [
-                CandidateDocument.of(each.score, settings=settings(each.point), choice=each.point == found.chosen)
-                for each in found.front
+                CandidateDocument.of(each.score, settings=settings(each.point), choice=each.point == chosen)
+                for each in front(found.search.tried)
             ]
         ),
         choice=choice,

@@ -1,10 +1,12 @@
 """Finds what is missing in a past: times without a cycle, and outages of the target and of metrics."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from autoscaler.errors import MetricError, TargetError
 from autoscaler.foresee.shadow_comparison import GAP
+from autoscaler.text import count
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind, span
 
 
@@ -48,18 +50,17 @@ class MissingData:
 
     def _end(self, what: str, at: datetime) -> None:
         outage = self._outages.pop(what)
-        cycles = "1 cycle" if outage.cycles == 1 else f"{outage.cycles:,} cycles"
-        message = f"{what} in {cycles}: {outage.why}"
+        message = f"{what} in {count(outage.cycles, 'cycle')}: {outage.why}"
         self._findings.append(Finding(outage.begin, at, FindingKind.OUTAGE, message))
 
 
+@dataclass(slots=True)
 class _Outage:
     """An outage that has not ended."""
 
-    __slots__ = ("begin", "cycles", "why")
-
-    def __init__(self, begin: datetime, why: str) -> None:
-        self.begin, self.why, self.cycles = begin, why, 0
+    begin: datetime
+    why: str
+    cycles: int = 0
 
 
 def _failing(cycle: Cycle) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
@@ -35,7 +35,7 @@ _NO_REQUESTS: Final[Mapping[str, Milli]] = MappingProxyType({})
 
 
 class PrometheusPast:
-    """Implements `Past`. It fetches everything before the first cycle; then one block of each answer is in memory."""
+    """Implements `Past`. Everything is fetched at first; then one block of each answer is unpacked at a time."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class PrometheusPast:
         requests: Mapping[str, Milli] = _NO_REQUESTS,
         also: Sequence[Autoscaler] = (),
     ) -> None:
-        """Raises PastError for a time that is too long or in the future.
+        """Raises PastError, also for a time that is too long or in the future.
 
         `prometheus`: the source to query instead of those of the queries, such as long-term storage. `size`: the sum of
         its samples is the size; None: the daemon's own metric. `like`: the time of one of the daemon's cycles; the
@@ -66,6 +66,8 @@ class PrometheusPast:
         names = list(dict.fromkeys(query.prometheus for query in queries_of(self._scaler)))
         self._source = prometheus or next(iter(names), "default")
         self.name, self.origin = scaler.name, f"prometheus {prometheus or ', '.join(names)}"
+        self._recordings = fetcher.fetch(questions_of(self._scaler), self._span)
+        self._sizes = self._fetch_sizes()
 
     @property
     def findings(self) -> Sequence[Finding]:
@@ -76,12 +78,8 @@ class PrometheusPast:
         begin, end = self._span.at(self._warm_up), self._span.at(self._span.count - 1)
         return [Finding(begin, end, FindingKind.INFERRED, f"instances: {names}; size: from {told}")]
 
-    def fetch(self) -> None:
-        """Fetch everything, which the first use would do otherwise. Raises PastError."""
-        _ = self._recordings, self._sizes
-
     def cycles(self) -> Iterator[Cycle]:
-        """One for each step, with errors as readings where there is no sample. Raises PastError."""
+        """One for each step, with errors as readings where there is no sample."""
         answers = {asked: recording.results() for asked, recording in self._recordings.items()}
         states, sizes, span = States(self._scaler, self._requests), self._sizes, self._span
         for index in range(span.count):
@@ -91,13 +89,7 @@ class PrometheusPast:
                 seen = observation(self._scaler, state, known, at, partial(_ranked, self._scaler, known, at))
                 yield Cycle(at, seen, self._with_all_metrics)
 
-    @cached_property
-    def _recordings(self) -> Mapping[Question, Recording]:
-        """The answers to the metrics' queries. Raises PastError."""
-        return self._fetcher.fetch(questions_of(self._scaler), self._span)
-
-    @cached_property
-    def _sizes(self) -> Sequence[int | None]:
+    def _fetch_sizes(self) -> Sequence[int | None]:
         """The size at each step; None if it is unknown. Raises PastError if it is never known."""
         span, size = self._span, self._size_query
         if size is None:  # Prometheus scrapes what a cycle read after the cycle, until the next one

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from msgspec import Struct
-
 from autoscaler.foresee.shadow_comparison import GAP
 from autoscaler.model import Autoscaler, ConditionType, Decision, Proposed, TargetState, Written
 from autoscaler.whatif.past.past import Cycle, Replayed
@@ -28,7 +26,8 @@ MOST_EXPLAINABLE: Final = 200
 _SEEN: Final = "seen; the reason is unknown"
 
 
-class Change(Struct, frozen=True, gc=False):
+@dataclass(frozen=True, slots=True)
+class Change:
     """A change of size that was written, or decided where nothing is written."""
 
     at: datetime
@@ -44,7 +43,7 @@ class Change(Struct, frozen=True, gc=False):
 class Course:
     """One candidate over time, or the daemon itself. The arrays have one item for each cycle, in order."""
 
-    label: str
+    label: str = AS_IT_WAS
     """The name of the candidate."""
     scaler: Autoscaler | None = None
     """The candidate's configuration; of the daemon itself, the last one. None if there was no cycle."""
@@ -74,11 +73,6 @@ class Course:
 
     def __post_init__(self) -> None:
         self._own = self.scaler is None
-
-    @classmethod
-    def of(cls, candidate: Candidate) -> "Course":
-        """The empty course of a candidate."""
-        return cls(candidate.label, candidate.scaler, candidate.start_up)
 
     def add(self, replayed: Replayed) -> None:
         """Add a cycle."""
@@ -146,7 +140,7 @@ class Course:
 
 def course_of(candidate: Candidate | None, replayed: Iterable[Replayed]) -> Course:
     """The course of a whole replay. `candidate`: None for the daemon's own decisions."""
-    course = Course(AS_IT_WAS) if candidate is None else Course.of(candidate)
+    course = Course() if candidate is None else Course(candidate.label, candidate.scaler, candidate.start_up)
     for each in replayed:
         course.add(each)
     return course

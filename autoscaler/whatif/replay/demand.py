@@ -6,7 +6,7 @@ Otherwise each would be judged by its own target.
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
@@ -180,11 +180,3 @@ def maximum_of(cycle: Cycle, state: TargetState) -> int:
         return cycle.decision.maximum
     own, limit = cycle.scaler.max_replicas, state.limits.maximum
     return own if limit is None else min(own, limit)
-
-
-def demand_over(reference: Autoscaler | None, cycles: Iterable[Cycle]) -> Demand:
-    """The demand of a past. `reference` as in DemandRecorder."""
-    recorder = DemandRecorder(reference)
-    for cycle in cycles:
-        recorder.add(cycle)
-    return recorder.demand()

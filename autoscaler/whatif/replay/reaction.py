@@ -1,9 +1,10 @@
 """Which metrics measure a load that is conserved: requests from outside do, queues and latencies do not."""
 
 import re
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from math import sqrt
+from statistics import StatisticsError, correlation
 from typing import Final, NamedTuple
 
 from autoscaler.model import Autoscaler, MetricSpec, MetricType, TargetState, TargetType, ValueReading
@@ -50,9 +51,8 @@ class _Growth:
         self._spec = spec
         self._before: _Value | None = None
         self._begin: datetime | None = None
-        self._pairs = 0
-        self._x = self._y = self._xx = self._yy = self._xy = 0.0
-        """Sums of the ready replicas (x) and of the growth in a minute (y)."""
+        self._ready, self._growth = array("d"), array("d")
+        """Of each pair: the ready replicas, and the growth in a minute."""
         self._grown = 0
         """At the maximum, in thousandths."""
         self._minutes = 0.0
@@ -70,31 +70,31 @@ class _Growth:
         if before.at_maximum:
             self._grown += grown
             self._minutes += minutes
-        x, y = before.ready, grown / minutes
-        self._pairs += 1
-        self._x, self._y = self._x + x, self._y + y
-        self._xx, self._yy, self._xy = self._xx + x * x, self._yy + y * y, self._xy + x * y
+        self._ready.append(before.ready)
+        self._growth.append(grown / minutes)
 
     def _correlation(self) -> float | None:
         """None if there are too few pairs, or either value never changed."""
-        spread = (self._pairs * self._xx - self._x**2) * (self._pairs * self._yy - self._y**2)
-        if self._pairs < _FEWEST or spread <= 0:
+        if len(self._ready) < _FEWEST:
             return None
-        return (self._pairs * self._xy - self._x * self._y) / sqrt(spread)
+        try:
+            return correlation(self._ready, self._growth)
+        except StatisticsError:
+            return None
 
     def finding(self) -> Finding | None:
         """What the past shows of the metric; None if it shows nothing certain."""
-        correlation = self._correlation()
-        if correlation is None or self._begin is None or self._before is None:
+        reaction = self._correlation()
+        if reaction is None or self._begin is None or self._before is None:
             return None
-        name, figure = f"{self._spec.type} metric {self._spec.name}", f"correlation {correlation:.2f}"
-        if correlation <= _QUEUE and self._minutes and self._grown > 0:
+        name, figure = f"{self._spec.type} metric {self._spec.name}", f"correlation {reaction:.2f}"
+        if reaction <= _QUEUE and self._minutes and self._grown > 0:
             rate = format_decimal(round(self._grown / self._minutes))
             message = (
                 f"{name} looks like a queue: it grew by {rate} a minute while the target was at its maximum, and grows "
                 f"less the more replicas are ready ({figure}). Its load is not conserved; write kind: backlog"
             )
-        elif abs(correlation) <= _NO_REACTION:
+        elif abs(reaction) <= _NO_REACTION:
             message = f"{name} does not react to the size ({figure}); it is taken for a load from outside"
         else:
             return None
@@ -132,12 +132,8 @@ class Reactions:
                 at_maximum = is_at_maximum(cycle, state)
                 growth.add(_Value(cycle.at, sum_of(reading.values), state.ready, at_maximum))
 
-    @property
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Iterator[Finding]:
         """A finding for each metric of which something is known."""
-        return list(self._findings())
-
-    def _findings(self) -> Iterator[Finding]:
         yield from (found for each in self._growths.values() if (found := each.finding()) is not None)
         for spec in self._scaler.metrics:
             why = latency(spec)

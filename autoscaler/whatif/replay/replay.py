@@ -32,6 +32,7 @@ from autoscaler.model import (
     TargetState,
     later,
 )
+from autoscaler.text import count
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind, Replayed
 from autoscaler.whatif.replay.fitting import Fitting
 
@@ -204,8 +205,8 @@ class _Guess:
 
     @property
     def finding(self) -> Finding:
-        cycles = "1 cycle" if self.cycles == 1 else f"{self.cycles:,} cycles"
-        return Finding(self.begin, self.end or self.begin, FindingKind.UNKNOWN, f"in {cycles}: {self.message}")
+        message = f"in {count(self.cycles, 'cycle')}: {self.message}"
+        return Finding(self.begin, self.end or self.begin, FindingKind.UNKNOWN, message)
 
 
 def _without_shadow(scaler: Autoscaler) -> Autoscaler:

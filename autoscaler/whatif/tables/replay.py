@@ -6,7 +6,7 @@ from typing import Final
 
 from autoscaler.layout import BOLD, Screen, Table
 from autoscaler.quantity import format_age
-from autoscaler.text import clean
+from autoscaler.text import clean, count
 from autoscaler.whatif.compare.divergences import Divergence
 from autoscaler.whatif.documents.measured import instance_times_text, measure_rows
 from autoscaler.whatif.documents.replay import ReplayDocument
@@ -22,8 +22,7 @@ def replay_lines(replay: ReplayDocument, screen: Screen) -> list[str]:
     head = f"{clean(replay.name)}: {_time(replay.since)} to {_time(replay.until)}{load}"
     lines = [screen.paint(BOLD, head)]
     lines += [
-        f"  from the {clean(part.origin)}: {part.cycles:,} cycle{'s' if part.cycles > 1 else ''}, "
-        f"{_time(part.begin)} to {_time(part.end)}"
+        f"  from the {clean(part.origin)}: {count(part.cycles, 'cycle')}, {_time(part.begin)} to {_time(part.end)}"
         for part in replay.parts
     ]
     if replay.compared:

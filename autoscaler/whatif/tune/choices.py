@@ -1,12 +1,13 @@
 """The values that `tune` tries for the targets, windows, tolerances and policies of an autoscaler."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from autoscaler.decide.proposals import tolerances_of
 from autoscaler.foresee.outlook import down_window, up_window
 from autoscaler.model import (
     Autoscaler,
@@ -29,12 +30,6 @@ class Group(StrEnum):
     POLICIES = "policies"
 
 
-class _Apply(Protocol):
-    """Puts a value of an axis into an autoscaler."""
-
-    def __call__(self, scaler: Autoscaler, value: Any, /) -> Autoscaler: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Axis:
     """A key with the values to try."""
@@ -43,7 +38,8 @@ class Axis:
     values: tuple[Any, ...]
     start: int
     """The place of the value in force."""
-    apply: _Apply
+    apply: Callable[[Autoscaler, Any], Autoscaler]
+    """Puts a value into an autoscaler."""
 
 
 class Choices:
@@ -102,24 +98,23 @@ _DOWN_RULES: Final = (
 def _axes(scaler: Autoscaler) -> Iterator[Axis]:
     for place, metric in enumerate(scaler.metrics):
         yield _axis(Group.TARGET, _targets(scaler, place), metric.target.value, partial(_with_target, place))
-    behavior, default = scaler.behavior or Behavior(), scaler.options.tolerance
+    behavior, tolerances = scaler.behavior or Behavior(), tolerances_of(scaler)
     sides = {
-        "scale_up": (behavior.scale_up, up_window(scaler)),
-        "scale_down": (behavior.scale_down, down_window(scaler)),
+        "scale_up": (behavior.scale_up, up_window(scaler), tolerances.up),
+        "scale_down": (behavior.scale_down, down_window(scaler), tolerances.down),
     }
     windows = {"scale_up": _UP_WINDOWS, "scale_down": _DOWN_WINDOWS}
     usual = {"scale_up": _UP_RULES, "scale_down": _DOWN_RULES}
-    for side, (rules, window) in sides.items():
+    for side, (rules, window, tolerance) in sides.items():
         if rules.select_policy is SelectPolicy.DISABLED:  # the operator wants no change in this direction
             continue
         yield _axis(Group.STABILIZATION, windows[side], window, partial(_with_rules, side, "stabilization_window"))
-        tolerance = default if rules.tolerance is None else rules.tolerance
         yield _axis(Group.TOLERANCE, _TOLERANCES, tolerance, partial(_with_rules, side, "tolerance"))
         own = rules.select_policy, rules.policies
         yield _axis(Group.POLICIES, usual[side], own, partial(_with_policies, side))
 
 
-def _axis(group: Group, usual: Collection[Any], own: Any, apply: _Apply) -> Axis:
+def _axis(group: Group, usual: Collection[Any], own: Any, apply: Callable[[Autoscaler, Any], Autoscaler]) -> Axis:
     """An axis of the usual values and the one in force, sorted if possible."""
     values = [*usual, *([] if own in usual else [own])]
     if group is not Group.POLICIES:

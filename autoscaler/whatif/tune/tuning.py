@@ -21,9 +21,8 @@ from autoscaler.whatif.replay.fitting import Fitting
 from autoscaler.whatif.replay.instance_times import NONE_SEEN, InstanceTime
 from autoscaler.whatif.replay.reaction import latency
 from autoscaler.whatif.replay.replay import Candidate, replay
-from autoscaler.whatif.tune import search
 from autoscaler.whatif.tune.choices import Choices, Group
-from autoscaler.whatif.tune.search import Evaluate, Point, Score, Tried
+from autoscaler.whatif.tune.search import Evaluate, Point, Score, Search, search
 
 _FEWEST: Final = 120
 """Cycles. The result of fewer would be chance."""
@@ -95,13 +94,7 @@ class Tuned:
     """The result of the search."""
 
     choices: Choices
-    limit: float
-    """Of the share of the demand left unserved, 0 to 1."""
-    tried: Sequence[Tried]
-    """The configuration in force first."""
-    front: Sequence[Tried]
-    """The best combinations, by cost."""
-    chosen: Point
+    search: Search
     in_force: Evaluation
     best: Evaluation
     """Of the choice."""
@@ -109,18 +102,18 @@ class Tuned:
     @property
     def keeps_limit(self) -> bool:
         """Whether the choice keeps the limit in the part that was searched."""
-        return score_of(self.best.searched).unserved <= self.limit
+        return score_of(self.best.searched).unserved <= self.search.limit
 
     @property
     def keeps_limit_held_back(self) -> bool:
         """Whether the choice keeps the limit in the part that was held back."""
-        return score_of(self.best.held_back).unserved <= self.limit
+        return score_of(self.best.held_back).unserved <= self.search.limit
 
     @property
     def refuted(self) -> bool:
         """Whether the choice breaks the limit in the part that was held back, and is worse there than now."""
         best, now = score_of(self.best.held_back), score_of(self.in_force.held_back)
-        return best.unserved > max(self.limit, now.unserved)
+        return best.unserved > max(self.search.limit, now.unserved)
 
 
 def score_of(found: Measures) -> Score:
@@ -230,7 +223,6 @@ def tuned(
     `limit`: of the share of the demand left unserved; None: that of the configuration in force.
     """
     choices = Choices(setup.base.scaler, setup.kept)
-    found = search.search(choices.space, scores, most, limit, seed)
-    chosen = found.best.point
-    in_force, best = evaluations([choices.space.start, chosen])
-    return Tuned(choices, found.limit, found.tried, search.front(found.tried), chosen, in_force, best)
+    found = search(choices.space, scores, most, limit, seed)
+    in_force, best = evaluations([choices.space.start, found.best.point])
+    return Tuned(choices, found, in_force, best)

@@ -199,7 +199,7 @@ def test_a_line_without_an_end_is_refused(tmp_path: Path) -> None:
         (("at",), 5, "line 3: "),
         (
             ("observation", "target"),
-            {"kind": "target", "replicas": -1, "status_replicas": 0, "instances": []},
+            {"kind": "TargetState", "replicas": -1, "status_replicas": 0, "instances": []},
             "a size",
         ),
         (("observation", "target"), {"kind": "planet"}, "line 3: "),

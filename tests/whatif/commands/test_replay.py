@@ -50,7 +50,7 @@ def test_a_candidate_is_compared_with_the_past(command: str, request: pytest.Fix
     scene: Scene = request.getfixturevalue(command)
     said = scene.run("replay", "web", "--candidate", candidate(tmp_path, maxReplicas=4), "--load", "recorded")
     assert said.code == 0
-    assert said.err.startswith("autoscaler 'web': only what the state has from ")  # its Prometheus does not run
+    assert said.err.startswith("autoscaler 'web': only what the state has is replayed: ")  # its Prometheus does not run
     assert "4 of 4 recorded decisions are the same when decided again" in said.out
     found = columns(said.out)
     assert found["MEASURE"] == ["as it was", "new.yaml"]
@@ -176,7 +176,7 @@ def test_a_metric_that_the_daemon_did_not_query_is_read_from_prometheus(offline:
     file = candidate(tmp_path, metrics=[{"type": "External", "external": queue}])
     said = offline.run("replay", "web", "--candidate", file)
     assert said.code == 0
-    assert said.err.startswith("autoscaler 'web': External metric queue: nothing is known of it, as the daemon did not")
+    assert said.err.startswith("autoscaler 'web': only what the state has is replayed: ")
     assert "unknown: External metric queue: its query was not asked for then" in said.out
 
 

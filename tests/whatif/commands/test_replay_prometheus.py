@@ -1,4 +1,4 @@
-"""`autoscaler replay` from Prometheus, with cached answers."""
+"""`autoscaler replay` from Prometheus."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -53,7 +53,7 @@ def config(folder: Path, url: str) -> str:
 
 def hour(folder: Path, url: str, *more: str) -> list[str]:
     times = ["--since", BEGIN.isoformat(), "--until", (BEGIN + timedelta(minutes=55)).isoformat()]
-    return ["replay", "pool", "--config.file", config(folder, url), *times, "--cache", str(folder / "cache"), *more]
+    return ["replay", "pool", "--config.file", config(folder, url), *times, *more]
 
 
 @pytest.mark.parametrize("more", [[], ["--prometheus", "storage"]], ids=["no detail", "named"])
@@ -65,16 +65,6 @@ def test_what_the_state_lacks_is_read_from_prometheus(
     assert (said.code, said.err) == (0, "")
     assert f"from the prometheus {'storage' if more else 'default'}: " in said.out
     assert "instances: those with a sample of metric 'busy'" in " ".join(said.out.split())
-
-
-def test_answers_are_cached_for_the_next_time(offline: Scene, prometheus: PrometheusServer, tmp_path: Path) -> None:
-    first = offline.run(*hour(tmp_path, prometheus.url))
-    again = offline.run(*hour(tmp_path, "http://127.0.0.1:1"))
-    assert first.code == 0
-    assert again.code == 1  # the answers belong to another server
-    files = sorted((tmp_path / "cache").iterdir())
-    assert offline.run(*hour(tmp_path, prometheus.url)).out == first.out
-    assert sorted((tmp_path / "cache").iterdir()) == files
 
 
 def test_an_unknown_source_is_an_error_with_a_suggestion(

@@ -67,7 +67,7 @@ def test_every_series_has_one_item_for_each_time() -> None:
     series = replay_document(usual()).series
     assert len(series.needed) == len(series.at)
     for each in series.courses:
-        assert {len(each.size), len(each.ready), len(each.maximum), len(each.overload)} == {len(series.at)}
+        assert {len(each.size), len(each.overload)} == {len(series.at)}
 
 
 def test_a_gap_is_drawn_as_a_gap() -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from autoscaler.whatif.compare.inferred_past import InferredPast
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind
 from autoscaler.whatif.prometheus.fetching import Fetcher
 from autoscaler.whatif.prometheus.prometheus_past import PrometheusPast
-from autoscaler.whatif.prometheus.range_cache import RangeCache
 from autoscaler.whatif.replay.replay import Candidate, Load
 from tests.observe.build import metric, scaler
 from tests.servers.prometheus import PrometheusServer, openmetrics, running_prometheus
@@ -94,10 +92,8 @@ def source(server: PrometheusServer) -> Iterator[Prometheus]:
 
 
 @pytest.fixture
-def fetcher(server: PrometheusServer, source: Prometheus, tmp_path: Path) -> Fetcher:
-    clock, sources = SystemClock(), {"default": PrometheusSource(server.url), "long": PrometheusSource(server.url)}
-    cache = RangeCache(tmp_path, sources, clock)
-    return Fetcher({"default": source, "long": source}, cache, clock, sleep=lambda _: None)
+def fetcher(source: Prometheus) -> Fetcher:
+    return Fetcher({"default": source, "long": source}, SystemClock(), sleep=lambda _: None)
 
 
 def read(fetcher: Fetcher, autoscaler: Autoscaler = WEB, **more: Any) -> Read:

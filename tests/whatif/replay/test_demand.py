@@ -8,10 +8,10 @@ import pytest
 from autoscaler.errors import MetricError, TargetUnavailable
 from autoscaler.model import MetricSpec, MetricType, Observation, Phase, Reading, TargetState, TargetType
 from autoscaler.whatif.past.past import Cycle
-from autoscaler.whatif.replay.demand import demand_of, demand_over
+from autoscaler.whatif.replay.demand import demand_of
 from tests.decide.build import CPU_60, NOW, QUEUE_15, instances, metric, samples, scaler, state, value
 from tests.replaced import replace
-from tests.whatif.courses import WEB, curve, cycle, seconds
+from tests.whatif.courses import WEB, curve, cycle, demand_over, seconds
 
 INFLIGHT_100 = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 100_000, "inflight")
 SCORE_10 = metric(MetricType.OBJECT, TargetType.VALUE, 10_000, "score")

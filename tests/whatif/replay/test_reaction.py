@@ -31,7 +31,7 @@ def messages(cycles: Sequence[Cycle], autoscaler: Autoscaler = WEB) -> list[str]
     reactions = Reactions(autoscaler)
     for each in cycles:
         reactions.add(each)
-    return [each.message for each in reactions.findings]
+    return [each.message for each in reactions.findings()]
 
 
 def test_a_metric_that_grows_at_the_maximum_and_is_worked_off_looks_like_a_queue() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from autoscaler.model import Autoscaler, Behavior, MetricKind
 from autoscaler.whatif.past.past import Cycle
-from autoscaler.whatif.replay.demand import demand_over
 from autoscaler.whatif.replay.replay import Candidate, replay
 from autoscaler.whatif.tune.choices import Choices, Group
 from autoscaler.whatif.tune.tuning import (
@@ -25,6 +24,7 @@ from autoscaler.whatif.tune.tuning import (
 )
 from tests.decide.build import CPU_60, QUEUE_15, scaler
 from tests.replaced import replace
+from tests.whatif.courses import demand_over
 from tests.whatif.pasts import Life
 
 WEB = scaler(CPU_60, maximum=20, behavior=Behavior())
@@ -66,8 +66,8 @@ def test_the_choice_costs_less_within_the_limit() -> None:
 
 def test_the_limit_is_by_default_what_is_left_unserved_now() -> None:
     _, found = searched(waves())
-    assert found.limit == score_of(found.in_force.searched).unserved
-    assert score_of(found.best.searched).unserved <= found.limit
+    assert found.search.limit == score_of(found.in_force.searched).unserved
+    assert score_of(found.best.searched).unserved <= found.search.limit
 
 
 def waves_but(block: int, load: Callable[[int], int]) -> list[Cycle]:

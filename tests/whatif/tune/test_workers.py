@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from autoscaler.errors import AutoscalerError
-from autoscaler.whatif.replay.demand import demand_over
 from autoscaler.whatif.replay.replay import Candidate
 from autoscaler.whatif.tune.choices import Choices
 from autoscaler.whatif.tune.tuning import Evaluator, Setup, conserved_part, split
 from autoscaler.whatif.tune.workers import Workers, available_memory
+from tests.whatif.courses import demand_over
 from tests.whatif.tune.test_tuning import WEB, waves
 
 pytestmark = pytest.mark.slow
