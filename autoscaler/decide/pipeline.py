@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from autoscaler.decide.brakes import Braking, brake, holds
 from autoscaler.decide.conditions import MESSAGES, Conditions
 from autoscaler.decide.fallback import condition_of, events_of, failing_by_readings, has_fallback, with_fallbacks
-from autoscaler.decide.proposals import FAILURE_REASONS, can_wake, describe, name_of, propose, reason_of, tolerances_of
+from autoscaler.decide.proposals import FAILURE_REASONS, can_wake, describe, name_of, propose, reason_of
 from autoscaler.decide.remember import with_events
 from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
 from autoscaler.decide.schedules import open_entries
@@ -200,10 +200,10 @@ class _Draft:
 
     def measure(self, observed: Observation, state: TargetState) -> MetricOutcome | None:
         """Return the metric with the largest proposal, or None if failed metrics prevent a decision."""
-        scaler, tolerances = self.scaler, tolerances_of(self.scaler)
+        scaler = self.scaler
         self.metrics = tuple(
             [
-                propose(metric, reading, state, scaler.options, tolerances, self.now)
+                propose(scaler, metric, reading, state, self.now)
                 for metric, reading in zip(scaler.metrics, observed.readings, strict=True)
             ]
         )

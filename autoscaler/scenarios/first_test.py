@@ -88,6 +88,8 @@ class _Writer:
         yield f"        replicas: {states[0].replicas}"
         start_up = _start_up([each for state in states for each in state.instances])
         yield f"        startUp: {format_duration(start_up)}"
+        if states[-1].warm_up:
+            yield f"        warmUp: {format_duration(states[-1].warm_up)}"
         yield from self._requests()
         for key in ("load", "values"):
             wanted = [spec for spec in enumerate(self._scaler.metrics) if _key(spec[1]) == key]

@@ -38,6 +38,8 @@ class Group:
     requests: Mapping[str, Milli]
     containers: Mapping[str, Mapping[str, Milli]]
     """For each container that a metric names, what it reserves."""
+    warm_up: timedelta = timedelta(0)
+    """The target's own."""
     members: dict[str, timedelta] = field(default_factory=dict)
     """Instance -> when it was started, in order."""
     born: int = 0
@@ -68,7 +70,8 @@ class Group:
         """Return the group as an adapter reports it."""
         hold = Hold(_DEPLOYING, _DEPLOYING) if clock.elapsed < self.deployed_until else Hold()
         instances = tuple(self._instances(clock))
-        return TargetState(len(instances), len(instances), instances, hold=hold, revision=str(self.revision))
+        size, revision = len(instances), str(self.revision)
+        return TargetState(size, size, instances, hold=hold, revision=revision, warm_up=self.warm_up)
 
     def _instances(self, clock: VirtualClock) -> Iterator[Instance]:
         for member, started in self.members.items():
