@@ -162,6 +162,7 @@ class AwsAsg:
                     instances=instances,
                     limits=groups.limits(group),
                     hold=Hold(groups.suspended(group, "Launch"), groups.suspended(group, "Terminate")),
+                    warm_up=groups.warm_up(group),
                 )
         except TargetError as error:
             return error

@@ -1,6 +1,7 @@
 """A described group as the adapter contract's types."""
 
 from collections.abc import Collection, Mapping
+from datetime import timedelta
 from typing import Final
 
 from adapters.aws_asg.ec2 import Ec2Instances
@@ -15,6 +16,15 @@ _NOT_UNITS: Final = ("vcpu", "memory-mib")
 def limits(group: Raw) -> Limits:
     """Return the group's own bounds, in its units."""
     return Limits(group["MinSize"], group["MaxSize"], "the group's MinSize and MaxSize")
+
+
+def warm_up(group: Raw) -> timedelta:
+    """Return the group's default instance warmup; 0: it has none.
+
+    Sources: Auto Scaling API Reference, DefaultInstanceWarmup of CreateAutoScalingGroup: seconds after the instance
+    enters InService, default None, and -1 removes it.
+    """
+    return timedelta(seconds=max(0, group.get("DefaultInstanceWarmup") or 0))
 
 
 def not_found(name: str, region: str) -> TargetNotFound:

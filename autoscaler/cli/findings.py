@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from autoscaler.decide import decide
-from autoscaler.decide.proposals import propose, tolerances_of
+from autoscaler.decide.proposals import propose
 from autoscaler.documents import notation
 from autoscaler.documents.metric import current_decimal, metric, target_decimal
 from autoscaler.documents.verdict import headline
@@ -72,14 +72,13 @@ def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Fin
             yield _of_fallback(_unjoined(metric, other))
         return
     yield Finding("target", _target(state))
-    tolerances = tolerances_of(scaler)
     outcomes = []
     for metric, reading in zip(scaler.metrics, seen.readings, strict=True):
-        outcome = propose(metric, reading, state, scaler.options, tolerances, now)
+        outcome = propose(scaler, metric, reading, state, now)
         outcomes.append(outcome)
         yield _metric(reading, outcome, state)
     for metric, other in _fallbacks(scaler, seen):
-        outcome = propose(metric, other, state, scaler.options, tolerances, now)
+        outcome = propose(scaler, metric, other, state, now)
         yield _of_fallback(_metric(other, outcome, state))
     if scaler.victims and scaler.victims.query and state.instances and not seen.victims:
         yield Finding(

@@ -26,6 +26,7 @@ from autoscaler.config.warnings import (
     overlaps,
     unknown_expressions,
     unshared_files,
+    without_effect,
 )
 from autoscaler.errors import AutoscalerError, ConfigError, Problem
 
@@ -96,6 +97,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         *aggregated(document, entries),
         *beyond_total(document, entries, connections),
         *never_on(document, None if file is None else file.controller, entries),
+        *without_effect(document, entries),
         *doubtful_days(document, entries),
         *overlaps(document, entries),
     )

@@ -27,6 +27,7 @@ from autoscaler.config.metrics import Metric, Shared
 from autoscaler.config.queries import DEFAULT_SOURCE, InstanceQuery, SharedQuery
 from autoscaler.config.schedules import NamedOrEntry, ScheduleEntry, Schedules, entries_of
 from autoscaler.config.settings import HaSettings, LogSettings, PrometheusSource, StateSettings, WebSettings
+from autoscaler.target import Duration
 
 
 class Victims(Section):
@@ -100,6 +101,10 @@ class Autoscaler(Section):
     """Stop scaling while something is wrong with the target. Default: the controller's brakes."""
     schedules: tuple[NamedOrEntry, ...] = ()
     """Other bounds at times of the calendar: names of shared schedules, and entries."""
+    recover_size: Flag = True
+    """false: a size that a deployment reset (Nomad, Docker Swarm) stays until the metrics change it."""
+    warm_up: Duration | None = None
+    """How long after an instance was first ready its samples do not count. Default: the Auto Scaling group's own."""
 
     @field_validator("max_replicas")
     @classmethod
@@ -127,7 +132,9 @@ class Autoscaler(Section):
             victims=victims.spec(shared) if victims else None,
             labels=tuple(sorted(self.labels.items())),
             brakes=self.brakes.spec(controller.brakes),
+            warm_up=self.warm_up,
             schedules=tuple([entry for _, entry in entries_of(self.schedules, schedules)]),
+            recover_size=self.recover_size,
         )
 
 

@@ -90,6 +90,16 @@ def never_on(document: YamlDocument, controller: Controller | None, entries: Ent
     return tuple(sorted(hints))
 
 
+def without_effect(document: YamlDocument, entries: Entries) -> tuple[Problem, ...]:
+    """The warm-ups of autoscalers whose metrics have no samples of instances."""
+    hints = Problems(document)
+    for index, body in entries.autoscalers.items():
+        if body.warm_up and not any(True for metric in body.metrics for _ in metric.instance_queries()):
+            message = "no metric has a sample for each instance, so a warm-up changes nothing; remove it"
+            hints.add(("autoscalers", index, "warmUp"), message)
+    return tuple(sorted(hints))
+
+
 def doubtful_days(document: YamlDocument, entries: Entries) -> tuple[Problem, ...]:
     """The cron expressions whose two day fields are joined by "and", where "or" is usual."""
     hints = Problems(document)

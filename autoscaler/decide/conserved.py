@@ -6,13 +6,14 @@ value. For a queue, see `backlog`.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from autoscaler.decide.backlog import as_backlog
-from autoscaler.decide.instances import group, ready_units
-from autoscaler.decide.proposals import is_cpu, propose, tolerances_of
+from autoscaler.decide.instances import ready_units
+from autoscaler.decide.proposals import groups_of, propose
 from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
@@ -57,7 +58,7 @@ def observation_of_shadow(
     fallbacks = list[Reading | MetricError | None]()
     for metric, asked in zip(scaler.metrics, observed.fallbacks, strict=False):
         fallbacks.append(None if asked is None else view.conserved(metric, asked, None))
-    seen = TargetState(shadow.size, shadow.size, instances, state.limits, state.hold, state.revision, state.warnings)
+    seen = replace(state, replicas=shadow.size, status_replicas=shadow.size, instances=instances)
     return Observation(seen, tuple(readings), (), tuple(fallbacks), observed.civil)
 
 
@@ -86,8 +87,7 @@ class _View(NamedTuple):
         if isinstance(reading, MetricError):
             return reading
         if outcome is None:
-            tolerances = tolerances_of(self.scaler)
-            outcome = propose(metric, reading, self.state, self.scaler.options, tolerances, self.now)
+            outcome = propose(self.scaler, metric, reading, self.state, self.now)
         if outcome.error is not None:
             return MetricError(outcome.error)
         if isinstance(reading, InstanceReading):
@@ -101,15 +101,14 @@ class _View(NamedTuple):
     def _spread(self, metric: MetricSpec, reading: InstanceReading) -> InstanceReading:
         """Spread the total over the shadow's ready instances, exact to the thousandth.
 
-        A working instance without a sample is assumed to be loaded like the others. The same share of the shadow's
-        instances, at least one, has no sample.
+        A working instance that has no sample or warms up is assumed to be loaded like the others. The share of the
+        shadow's instances without a sample is the same, and at least one.
         """
-        options = self.scaler.options
-        groups = group(self.state.instances, reading.samples, options, self.now, is_cpu=is_cpu(metric))
+        groups = groups_of(self.scaler, metric, reading.samples, self.state, self.now)
         measured = [each for each in self.state.instances if each.name in groups.samples]
         unsampled = sum([each.weight for each in groups.missing if self._works(each)])
         units = max(1, sum([each.weight for each in measured]))
-        working = units + unsampled
+        working = units + unsampled + sum([each.weight for each in groups.warming if self._works(each)])
         ready = [each for each in self.instances if each.ready]
         own = sum([each.weight for each in ready])
         total = min(sum_of(groups.samples.values()) * working // units, MAX_MILLI)
@@ -129,7 +128,7 @@ class _View(NamedTuple):
         return InstanceReading(samples, requests, reading.unmatched, reading.more_unmatched, reading.dropped)
 
     def _works(self, one: Instance) -> bool:
-        """Return whether an instance without a sample carries load. A starting instance does not."""
+        """Return whether an instance whose sample does not count carries load. A starting instance does not."""
         if one.ready is False:
             return False
         return one.started_at is None or one.started_at + self.shadow.start_up <= self.now

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from autoscaler.decide.proposals import WAKING_METRICS, describe, propose, tolerances_of
+from autoscaler.decide.proposals import WAKING_METRICS, describe, propose
 from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
@@ -137,7 +137,7 @@ def _proposed(
         reading = observed.fallbacks[tracked.position] if observed.fallbacks else None
         if reading is None:
             reading = MetricError("the daemon did not run its query")
-        asked = propose(tracked.metric, reading, state, scaler.options, tolerances_of(scaler), now)
+        asked = propose(scaler, tracked.metric, reading, state, now)
         if asked.proposal is None:
             return replace(failed, error=f"{failed.error}; the query of its fallback failed too: {asked.error}")
         wanted, detail = asked.proposal, f"fallback's query: {_value(asked)}{asked.detail}"

@@ -1,14 +1,15 @@
 """Groups a target's instances by whether their samples count.
 
 Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", algorithm details: pods that are being deleted or have
-failed are set aside, pods that are not ready yet or have no sample are counted conservatively.
+failed are set aside, pods that are not ready yet or have no sample are counted conservatively. Warm-ups are ours: an
+instance that warms up counts as one without a sample.
 """
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from autoscaler.model import ControllerOptions, Instance, Phase, Sample
+from autoscaler.model import Autoscaler, ControllerOptions, Instance, Phase, Sample, TargetState
 from autoscaler.quantity import format_duration
 
 SCRAPED_WITHIN: Final = timedelta(minutes=2)
@@ -31,6 +32,8 @@ class Groups(NamedTuple):
     not_ready: list[Instance]
     missing: list[Instance]
     """Running instances without a sample."""
+    warming: list[Instance]
+    """Running instances whose warm-up has not ended, with or without a sample."""
     ignored: list[Instance]
     """Instances that failed or are being deleted."""
 
@@ -42,12 +45,17 @@ def group(
     now: datetime,
     *,
     is_cpu: bool,
+    warm_up: timedelta,
 ) -> Groups:
-    """Put each instance in a group. Only a Resource metric named cpu (`is_cpu`) considers readiness."""
+    """Put each instance in a group. Only a Resource metric named cpu (`is_cpu`) considers readiness.
+
+    `warm_up`: `warm_up_of` the target.
+    """
     values: dict[str, int] = {}
     ready = uncounted = 0
     not_ready: list[Instance] = []
     missing: list[Instance] = []
+    warming: list[Instance] = []
     ignored: list[Instance] = []
     for instance in instances:
         sample = samples.get(instance.name)
@@ -55,6 +63,8 @@ def group(
             ignored.append(instance)
         elif instance.phase is _PENDING:
             not_ready.append(instance)
+        elif warm_up and is_warming(instance, warm_up, now):
+            warming.append(instance)
         elif sample is None:
             missing.append(instance)
         elif is_cpu and not _is_cpu_sample_usable(instance, sample, options, now):
@@ -67,7 +77,22 @@ def group(
     if len(values) + uncounted < len(samples):  # HPA counts samples of pods that it does not know
         known = {instance.name for instance in instances}
         values |= {name: sample.value for name, sample in samples.items() if name not in known}
-    return Groups(values, ready, not_ready, missing, ignored)
+    return Groups(values, ready, not_ready, missing, warming, ignored)
+
+
+def warm_up_of(scaler: Autoscaler, state: TargetState) -> timedelta:
+    """Return the warm-up of the target's instances: the autoscaler's, else the target's own; 0: there is none."""
+    return state.warm_up if scaler.warm_up is None else scaler.warm_up
+
+
+def is_warming(instance: Instance, warm_up: timedelta, now: datetime) -> bool:
+    """Return whether a running instance's warm-up has not ended. It begins when the instance is first ready, once.
+
+    Source: Amazon EC2 Auto Scaling User Guide, "Set the default instance warmup": it begins when an instance is in
+    service, and until it ends the instance's usage is not counted.
+    """
+    began = instance.first_ready or (instance.ready_transition if instance.ready else None)
+    return began is None or now < began + warm_up
 
 
 def _is_cpu_sample_usable(instance: Instance, sample: Sample, options: ControllerOptions, now: datetime) -> bool:

@@ -1,16 +1,15 @@
 """One metric's proposal: reads its target's type and calls the calculator."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from autoscaler.decide import replica_calculator as calculator
-from autoscaler.decide.instances import NOT_SCRAPED_YET, are_new, group, ready_units
+from autoscaler.decide.instances import NOT_SCRAPED_YET, Groups, are_new, group, ready_units, warm_up_of
 from autoscaler.decide.replica_calculator import Tolerances
 from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
-    ControllerOptions,
     Instance,
     InstanceReading,
     MetricOutcome,
@@ -18,11 +17,12 @@ from autoscaler.model import (
     MetricType,
     Reading,
     Reason,
+    Sample,
     TargetState,
     TargetType,
     ValueReading,
 )
-from autoscaler.quantity import MAX_MILLI, Milli, sum_of
+from autoscaler.quantity import MAX_MILLI, Milli, format_duration, sum_of
 from autoscaler.text import listed
 
 FAILURE_REASONS: Final[Mapping[MetricType, Reason]] = {
@@ -94,20 +94,15 @@ def is_cpu(metric: MetricSpec) -> bool:
 
 
 def propose(
-    metric: MetricSpec,
-    reading: Reading | MetricError,
-    state: TargetState,
-    options: ControllerOptions,
-    tolerances: Tolerances,
-    now: datetime,
+    scaler: Autoscaler, metric: MetricSpec, reading: Reading | MetricError, state: TargetState, now: datetime
 ) -> MetricOutcome:
     """Return what one metric proposes, or why it failed. Never raises MetricError."""
     if isinstance(reading, MetricError):  # raising it would create a reference cycle of error and frame
         return _failed(metric, reading, str(reading))
     try:
         if isinstance(reading, InstanceReading):
-            return _per_instance(metric, reading, state, options, tolerances, now)
-        return _per_value(metric, reading, state, tolerances)
+            return _per_instance(scaler, metric, reading, state, now)
+        return _per_value(metric, reading, state, tolerances_of(scaler))
     except MetricError as error:
         return _failed(metric, reading, str(error))
 
@@ -133,20 +128,23 @@ def _failed(metric: MetricSpec, reading: Reading | MetricError, error: str) -> M
     )
 
 
+def groups_of(
+    scaler: Autoscaler, metric: MetricSpec, samples: Mapping[str, Sample], state: TargetState, now: datetime
+) -> Groups:
+    """Return the target's instances by whether their samples of a metric count."""
+    warm_up = warm_up_of(scaler, state)
+    return group(state.instances, samples, scaler.options, now, is_cpu=is_cpu(metric), warm_up=warm_up)
+
+
 def _per_instance(
-    metric: MetricSpec,
-    reading: InstanceReading,
-    state: TargetState,
-    options: ControllerOptions,
-    tolerances: Tolerances,
-    now: datetime,
+    scaler: Autoscaler, metric: MetricSpec, reading: InstanceReading, state: TargetState, now: datetime
 ) -> MetricOutcome:
     instances, target = state.instances, metric.target
     if not instances:
         raise MetricError(_NO_INSTANCES)
     if not reading.samples and reading.unmatched:
         raise MetricError(_mismatch(reading, instances, now))
-    groups = group(instances, reading.samples, options, now, is_cpu=is_cpu(metric))
+    groups = groups_of(scaler, metric, reading.samples, state, now)
     weights = {instance.name: instance.weight for instance in instances if instance.weight > 1}
     if target.type is TargetType.UTILIZATION:
         requests = reading.requests
@@ -162,7 +160,9 @@ def _per_instance(
         def assumption(instance: Instance) -> Milli:
             return min(target.value * instance.weight, MAX_MILLI)
 
-    proposal = calculator.per_instance(state.replicas, groups, weights, usage_of, assumption, tolerances)
+    if groups.warming and not groups.samples:
+        raise MetricError(_all_warming(groups.warming, warm_up_of(scaler, state)))
+    proposal = calculator.per_instance(state.replicas, groups, weights, usage_of, assumption, tolerances_of(scaler))
     usage = proposal.usage
     return MetricOutcome(
         metric.name,
@@ -176,11 +176,18 @@ def _per_instance(
         ready=groups.ready,
         not_ready=tuple([instance.name for instance in groups.not_ready]),
         missing=tuple([instance.name for instance in groups.missing]),
+        warming=tuple([instance.name for instance in groups.warming]),
         ignored=tuple([instance.name for instance in groups.ignored]),
         unmatched=reading.unmatched,
         dropped=reading.dropped,
         more_unmatched=reading.more_unmatched,
     )
+
+
+def _all_warming(warming: Sequence[Instance], warm_up: timedelta) -> str:
+    """Explain why no sample counts. As with HPA's pods without samples, the metric then has no value."""
+    names = listed([instance.name for instance in warming], _MOST_NAMED)
+    return f"no sample counts before a warm-up of {format_duration(warm_up)} has ended; warming up: {names}"
 
 
 def _mismatch(reading: InstanceReading, instances: Sequence[Instance], now: datetime) -> str:

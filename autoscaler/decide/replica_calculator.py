@@ -96,7 +96,8 @@ def per_instance(
 ) -> Proposal:
     """Return the proposal of a metric with one sample per instance.
 
-    Missing instances count as `assumption` if the others indicate a scale-in, and as 0 if they indicate a scale-out.
+    Instances that have no sample or warm up count as `assumption` if the others indicate a scale-in, and as 0 if they
+    indicate a scale-out.
     Unready instances count as 0 for a scale-out. If these assumptions reverse the direction, the size stays. Raises
     MetricError if no sample counts.
     """
@@ -106,7 +107,8 @@ def per_instance(
     ratio = usage.ratio
     out = ratio > 1.0
     unready_matter = bool(groups.not_ready) and out
-    if not unready_matter and not groups.missing:
+    unmeasured = [*groups.missing, *groups.warming]
+    if not unready_matter and not unmeasured:
         if tolerances.holds(ratio):
             return Proposal(current, usage, WITHIN_TOLERANCE)
         return Proposal(_replicas(ratio * groups.ready), usage, f"ratio x {groups.ready} ready")
@@ -114,11 +116,11 @@ def per_instance(
         return Proposal(current, usage, WITHIN_TOLERANCE)
 
     values = dict(groups.samples)
-    values |= {instance.name: 0 if out else assumption(instance) for instance in groups.missing}
+    values |= {instance.name: 0 if out else assumption(instance) for instance in unmeasured}
     if unready_matter:
         values |= dict.fromkeys((instance.name for instance in groups.not_ready), 0)
     careful = usage_of(values).ratio
-    detail = f"ratio {careful:.3f} {_assumed(len(groups.missing), len(groups.not_ready) * unready_matter, out=out)}"
+    detail = f"ratio {careful:.3f} {_assumed(groups, unready_matter=unready_matter, out=out)}"
     if tolerances.holds(careful) or (careful > 1.0) is not out:
         return Proposal(current, usage, f"{detail}: no change")
     replicas = _replicas(careful * _units(values, weights))
@@ -127,9 +129,11 @@ def per_instance(
     return Proposal(replicas, usage, f"{detail}, x {_units(values, weights)}")
 
 
-def _assumed(missing: int, unready: int, *, out: bool) -> str:
+def _assumed(groups: Groups, *, unready_matter: bool, out: bool) -> str:
     """Format, for example, `with 1 without a sample and 2 not ready counted as 0`."""
-    who = [f"{missing} without a sample"] * (missing > 0) + [f"{unready} not ready"] * (unready > 0)
+    unready = groups.not_ready if unready_matter else ()
+    counted = ((groups.missing, "without a sample"), (groups.warming, "warming up"), (unready, "not ready"))
+    who = [f"{len(instances)} {what}" for instances, what in counted if instances]
     return f"with {' and '.join(who)} counted {'as 0' if out else 'in full'}"
 
 

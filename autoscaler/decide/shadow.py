@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from autoscaler.decide.backlog import known_backlogs, next_backlogs, service_rate
 from autoscaler.decide.conserved import observation_of_shadow
+from autoscaler.decide.instances import warm_up_of
 from autoscaler.decide.proposals import describe, propose, tolerances_of
 from autoscaler.decide.scaling_rules import bounds_of
 from autoscaler.decide.schedules import open_entries
@@ -66,7 +67,7 @@ def observe_shadow(
     ready = before.ready(now)
     shadow = replace(
         _learned(before, scaler, state),
-        starting=tuple([each for each in before.starting if _matters(each, scaler, now)]),
+        starting=tuple([each for each in before.starting if _matters(each, scaler, state, now)]),
         backlogs=next_backlogs(scaler, observed, _ready_of(state), ready, before.backlogs, now),
     )
     above = [metric for metric, outcome in zip(scaler.metrics, outcomes, strict=True) if is_above(scaler, outcome)]
@@ -156,9 +157,10 @@ def _ready_of(state: TargetState) -> int:
     return state.status_replicas if ready is None else ready
 
 
-def _matters(one: Starting, scaler: Autoscaler, now: datetime) -> bool:
+def _matters(one: Starting, scaler: Autoscaler, state: TargetState, now: datetime) -> bool:
     """Return whether the instance's times still affect the weight of its samples."""
-    return one.ready_at > now or one.started_at + scaler.options.cpu_initialization_period > now
+    warm_at = one.ready_at + warm_up_of(scaler, state)
+    return warm_at > now or one.started_at + scaler.options.cpu_initialization_period > now
 
 
 def _learned(shadow: Shadow, scaler: Autoscaler, state: TargetState) -> Shadow:
@@ -198,9 +200,8 @@ def _median(times: Sequence[timedelta]) -> timedelta:
 
 def _of_target(scaler: Autoscaler, observed: Observation, state: TargetState, now: datetime) -> list[MetricOutcome]:
     """Return the metrics' outcomes for the target itself."""
-    tolerances = tolerances_of(scaler)
     return [
-        propose(metric, reading, state, scaler.options, tolerances, now)
+        propose(scaler, metric, reading, state, now)
         for metric, reading in zip(scaler.metrics, observed.readings, strict=True)
     ]
 

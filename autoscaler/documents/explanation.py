@@ -23,6 +23,8 @@ class Samples(Document):
     """Units (instances by weight) whose samples count."""
     missing: tuple[str, ...]
     """Running instances without a sample."""
+    warming: tuple[str, ...] = ()
+    """Running instances that warm up: they count as those without a sample."""
     not_ready: tuple[str, ...]
     ignored: tuple[str, ...]
     """Instances that failed or are being removed."""

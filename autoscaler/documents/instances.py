@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from autoscaler.decide.instances import is_warming, warm_up_of
 from autoscaler.documents.base import Document
 from autoscaler.documents.metric import decimal, number
 from autoscaler.model import (
@@ -43,6 +44,8 @@ class InstanceDocument(Document):
     """Whether decisions count it as ready: running, and not known to be unready."""
     deleting: bool
     """Whether it is being removed; then its samples are ignored."""
+    warming: bool = False
+    """Whether it runs and warms up; then its samples do not count."""
     started_at: datetime | None
     detail: str
     """The back end's text about its phase; may be empty."""
@@ -73,7 +76,11 @@ def instances(record: "Record") -> InstanceList | None:
         for metric, reading in zip(record.scaler.metrics, observed.readings, strict=True)
         if isinstance(reading, InstanceReading)
     ]
-    found = [_instance(each, readings) for each in observed.target.instances]
+    warm_up = warm_up_of(record.scaler, observed.target)
+    found = [
+        _instance(each, readings, warming=bool(warm_up) and is_warming(each, warm_up, record.decision.now))
+        for each in observed.target.instances
+    ]
     return InstanceList(
         at=record.decision.now,
         instances=tuple(sorted(found, key=_urgency)[:MOST_INSTANCES]),
@@ -82,10 +89,14 @@ def instances(record: "Record") -> InstanceList | None:
     )
 
 
-def _instance(instance: Instance, readings: Iterable[tuple[MetricSpec, InstanceReading]]) -> InstanceDocument:
+def _instance(
+    instance: Instance, readings: Iterable[tuple[MetricSpec, InstanceReading]], *, warming: bool
+) -> InstanceDocument:
+    runs = instance.phase is Phase.RUNNING and not instance.deleting
     return InstanceDocument.of(
         instance,
-        ready=instance.phase is Phase.RUNNING and instance.ready is not False and not instance.deleting,
+        ready=runs and instance.ready is not False,
+        warming=runs and warming,
         values=tuple([_value(instance.name, metric, reading) for metric, reading in readings]),
     )
 

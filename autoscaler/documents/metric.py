@@ -7,6 +7,7 @@ from autoscaler.documents import notation
 from autoscaler.documents.base import Document
 from autoscaler.model import MetricOutcome, MetricSpec, MetricTarget, MetricType, TargetType
 from autoscaler.quantity import format_decimal
+from autoscaler.text import count as count_of
 from autoscaler.text import listed
 
 _NAMED: Final = 3
@@ -31,6 +32,8 @@ class MetricDocument(Document):
     """Why there is no value."""
     missing: int = 0
     """Running instances without a usable sample; 0 if the metric failed, or is not read per instance."""
+    warming: int = 0
+    """Running instances that warm up, so that their samples do not count; else as `missing`."""
     on_fallback: bool = False
     """Whether the metric has no value and its fallback is in force."""
 
@@ -46,6 +49,7 @@ def metric(outcome: MetricOutcome) -> MetricDocument:
         value=number(outcome.current, outcome.target.type),
         target_value=outcome.target.value / scale_of(outcome.target.type),
         missing=len(outcome.missing),
+        warming=len(outcome.warming),
     )
 
 
@@ -55,9 +59,10 @@ def metrics(outcomes: Sequence[MetricOutcome], specs: Sequence[MetricSpec]) -> t
 
 
 def unmeasured(outcomes: Sequence[MetricOutcome]) -> str | None:
-    """Return which instances have no usable sample, such as `4 of 5 instances have no sample of inflight: web-2, …`.
+    """Return which instances have no usable sample, such as `4 of 5 instances have no sample of inflight: web-2, …`,
+    and which warm up.
 
-    None: every running instance has a sample of each metric.
+    None: the sample of every running instance counts for each metric.
     """
     texts = []
     for outcome in outcomes:
@@ -66,7 +71,10 @@ def unmeasured(outcomes: Sequence[MetricOutcome]) -> str | None:
             of, have = outcome.ready + count, "has" if count == 1 else "have"
             names = listed(outcome.missing, _NAMED)
             texts.append(f"{count} of {of} instances {have} no sample of {outcome.name}: {names}")
-    return "; ".join(texts) or None
+        if outcome.warming:
+            warming = count_of(len(outcome.warming), "instance warms up", "instances warm up")
+            texts.append(f"{warming}: {listed(outcome.warming, _NAMED)}")
+    return "; ".join(dict.fromkeys(texts)) or None
 
 
 def unread(spec: MetricSpec) -> MetricOutcome:

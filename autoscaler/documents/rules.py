@@ -5,11 +5,11 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from autoscaler.decide.stabilization import down_window, up_window
 from autoscaler.documents import notation
 from autoscaler.documents.base import Document, Seconds
 from autoscaler.documents.brakes import BrakeDocument, configured
 from autoscaler.documents.links import query_address
-from autoscaler.foresee.outlook import down_window, up_window
 from autoscaler.model import (
     Autoscaler,
     Fallback,
@@ -110,6 +110,8 @@ class SpecDocument(Document):
     minimum: int
     maximum: int
     metrics: tuple[MetricSpecDocument, ...]
+    warm_up_seconds: Seconds | None = None
+    """How long after an instance was first ready its samples do not count; null: as long as the target itself says."""
     behavior: BehaviorDocument | None
     """null: HPA's algorithm without behavior."""
     options: OptionsDocument
@@ -123,6 +125,7 @@ def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = Mapping
         minimum=scaler.min_replicas,
         maximum=scaler.max_replicas,
         metrics=tuple([_metric(each, sources) for each in scaler.metrics]),
+        warm_up_seconds=scaler.warm_up,
         behavior=_behavior(scaler),
         options=OptionsDocument.of(
             options,

@@ -103,6 +103,7 @@ def _samples(metric: ExplainedMetric) -> Iterator[str]:
     samples = metric.samples
     for names, one, many in (
         (samples.missing, "instance has no sample", "instances have no sample"),
+        (samples.warming, "instance warms up", "instances warm up"),
         (samples.not_ready, "instance is not ready", "instances are not ready"),
         (
             samples.ignored,

@@ -97,8 +97,8 @@ class Summary(Document):
     saturated: bool = False
     """Whether a dry run's target is too small for its load, so that the metrics may show too little of it."""
     unmeasured: str | None = None
-    """The running instances without a usable sample: "4 of 5 instances have no sample of inflight: web-2, …"; null:
-    each has a sample of every metric."""
+    """The running instances without a usable sample: "4 of 5 instances have no sample of inflight: web-2, …", and those
+    that warm up; null: each has a sample of every metric that counts."""
     problem: str | None = None
     """The target's first warning, such as "worker web-3 ended with exit code 1, …"; else a reason to doubt a dry run's
     shadow."""

@@ -15,7 +15,8 @@ def keys(decision: Decision) -> dict[str, Any]:
 
     `schedules` only while some are open, `shadow` only if there is one.
 
-    A metric has `missing`, the number of running instances without a usable sample, unless it is 0.
+    A metric has `missing`, the number of running instances without a usable sample, and `warming`, the number of those
+    that warm up, unless it is 0.
     """
     condition = headline(decision)
     return {
@@ -33,6 +34,7 @@ def keys(decision: Decision) -> dict[str, Any]:
                 "value": notation.value(metric),
                 "target": notation.target(metric.target),
                 **({"missing": len(metric.missing)} if metric.missing else {}),
+                **({"warming": len(metric.warming)} if metric.warming else {}),
             }
             for metric in decision.metrics
         ],

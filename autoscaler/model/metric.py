@@ -36,10 +36,11 @@ class MetricOutcome(Struct, frozen=True, gc=False):
     """Units whose samples counted."""
     not_ready: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    warming: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     unmatched: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
-    """These five name instances or samples, as `InstanceReading` and HPA's grouping define them."""
+    """These six name instances or samples, as `InstanceReading` and HPA's grouping define them."""
     more_unmatched: int = 0
     """How many more samples belong to no instance than `unmatched` names."""
 
@@ -57,7 +58,7 @@ class MetricOutcome(Struct, frozen=True, gc=False):
     def missing_ratio(self) -> float | None:
         """Share of the running instances without a usable sample; None: the metric failed, or is not read by instance.
 
-        Instances that are pending, start up or leave are not among them. Those with a sample are counted in units.
+        Instances that are pending, start, warm up or leave are not among them. Those with a sample count in units.
         """
         counted = self.ready + len(self.missing)
         if self.error is not None or self.type in (MetricType.OBJECT, MetricType.EXTERNAL) or counted == 0:

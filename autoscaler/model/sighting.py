@@ -14,6 +14,8 @@ class Sighting(Struct, frozen=True, gc=False):
     ready: bool | None
     ready_since: datetime
     """When `ready` was first seen as it is."""
+    first_ready: datetime | None = None
+    """When it was ready for the first time. None: at `ready_since`, if it is ready."""
 
 
 Sightings: TypeAlias = Mapping[str, Sighting]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -67,6 +67,11 @@ class Instance:
     """When `ready` last changed. None: unknown; the daemon then uses when it first saw it."""
     started_at: datetime | None = None
     """When it was started. None: unknown; the daemon then uses when it first saw the instance."""
+    first_ready: datetime | None = None
+    """When it was ready for the first time, for its warm-up. None: at `ready_transition`, if it is ready.
+
+    The daemon sets it, from what it saw.
+    """
     deleting: bool = False
     """On its way out: its samples are ignored, as a terminating pod's are, and `status_replicas` leaves it out."""
     identities: frozenset[str] = frozenset()
@@ -108,6 +113,20 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class Deployment:
+    """The deployment that set a target's present size: a job was registered, a service's specification was changed."""
+
+    id: str
+    """Another one for each deployment."""
+    before: int
+    """The size just before it."""
+    remedy: str
+    """How to deploy without setting the size: an imperative sentence without a full stop."""
+    rollback: bool = False
+    """Whether it returned to an earlier specification. The size of that one is then wanted."""
+
+
+@dataclass(frozen=True, slots=True)
 class TargetState:
     """One target as the back end reports it in this cycle."""
 
@@ -128,6 +147,13 @@ class TargetState:
     """What the operator should know, the most urgent first; it alone is shown in lists.
 
     "worker web-3 ended with exit code 1", "a scaling policy on this group is another autoscaler at work".
+    """
+    deployment: Deployment | None = None
+    """None: the size was scaled since the last deployment, or the back end does not tell who set it."""
+    warm_up: timedelta = timedelta(0)
+    """The target's own: how long after an instance was first ready its samples do not count.
+
+    An autoscaler's `warm_up` goes before it.
     """
 
     @property

@@ -161,7 +161,7 @@ class Observer:
             before = known.get(target)
             try:
                 normalise = self._connections[target.adapter].normalise
-                complete[target], seen = normalise(target, state, {} if before is None else before, now)
+                complete[target], seen = normalise(target, state, before, now)
             except Exception as error:  # noqa: BLE001 - an adapter's bad answer must only affect its own target
                 complete[target] = TargetUnavailable(f"{target}: its instances could not be read: {bug(error)}")
                 continue

@@ -208,6 +208,8 @@ class Subject(Section):
     """The size at the start. Default: minReplicas, at least 1."""
     start_up: Duration = timedelta(0)
     """How long a new instance takes until it is ready."""
+    warm_up: Duration = timedelta(0)
+    """The target's own warm-up, as an Auto Scaling group has one."""
     values: Mapping[Text, SignalText] = Field(default_factory=dict)
     """By the metric's name: what its query answers."""
     load: Mapping[Text, ValuesText] = Field(default_factory=dict)

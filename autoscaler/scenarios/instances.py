@@ -9,6 +9,7 @@ from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable
 from autoscaler.model import (
     Call,
     Conflict,
+    Deployment,
     Hold,
     HoldReason,
     Instance,
@@ -38,12 +39,16 @@ class Group:
     requests: Mapping[str, Milli]
     containers: Mapping[str, Mapping[str, Milli]]
     """For each container that a metric names, what it reserves."""
+    warm_up: timedelta = timedelta(0)
+    """The target's own."""
     members: dict[str, timedelta] = field(default_factory=dict)
     """Instance -> when it was started, in order."""
     born: int = 0
     revision: int = 0
     deployed_until: timedelta = _LONG_AGO
     """When the last deployment ends."""
+    deployment: Deployment | None = None
+    """The one that set the size; None: it was scaled since."""
 
     def resize(self, size: int, now: timedelta, victims: Sequence[str] = ()) -> None:
         """Start instances, or end victims first, then the newest."""
@@ -56,6 +61,15 @@ class Group:
             self.born += 1
             self.members[f"{self.name}-{self.born}"] = now
         self.revision += 1
+        self.deployment = None
+
+    def deploy(self, size: int | None, now: timedelta, until: timedelta) -> None:
+        """Begin a deployment that lasts until then, and sets the size if it has one."""
+        self.deployed_until = max(self.deployed_until, until)
+        if size is not None:
+            before = len(self.members)
+            self.resize(size, now)
+            self.deployment = Deployment(str(now), before, "deploy without a size")
 
     def ready(self, now: timedelta) -> Sequence[str]:
         """Return the instances that are ready."""
@@ -68,7 +82,10 @@ class Group:
         """Return the group as an adapter reports it."""
         hold = Hold(_DEPLOYING, _DEPLOYING) if clock.elapsed < self.deployed_until else Hold()
         instances = tuple(self._instances(clock))
-        return TargetState(len(instances), len(instances), instances, hold=hold, revision=str(self.revision))
+        size, revision = len(instances), str(self.revision)
+        return TargetState(
+            size, size, instances, hold=hold, revision=revision, deployment=self.deployment, warm_up=self.warm_up
+        )
 
     def _instances(self, clock: VirtualClock) -> Iterator[Instance]:
         for member, started in self.members.items():

@@ -126,7 +126,7 @@ class _Check:
     def _group(self, scaler: Autoscaler) -> Group:
         subject = self._test.autoscalers[scaler.name]
         containers = {each.container: subject.requests for each in scaler.metrics if each.container is not None}
-        group = Group(scaler.name, subject.start_up, subject.requests, containers)
+        group = Group(scaler.name, subject.start_up, subject.requests, containers, subject.warm_up)
         size = max(1, scaler.min_replicas) if subject.replicas is None else subject.replicas
         if size > _MOST_REPLICAS:
             self._add(("autoscalers", scaler.name, "replicas"), f"{size} is too large; write at most {_MOST_REPLICAS}")

@@ -7,13 +7,14 @@ cannot be recorded. Texts are made printable and short; any other wrong value is
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, Never, TypeAlias
 
 from autoscaler.errors import TargetError, bare
 from autoscaler.model import (
     MAX_SIZE,
     Conflict,
+    Deployment,
     Held,
     Hold,
     HoldReason,
@@ -39,6 +40,7 @@ _SURELY_SHORT: Final = 255
 _FIRST_YEAR: Final = 1970
 _LAST_YEAR: Final = 2199
 """Times within these years stay valid after any period is added to them."""
+_LONGEST: Final = timedelta(days=36_500)
 _Instances: TypeAlias = tuple[Instance, ...]
 
 
@@ -86,6 +88,8 @@ class StateCheck:
             _hold(answer.hold),
             revision,
             tuple([_text("warnings", warning) for warning in warnings]),
+            _deployment(answer.deployment),
+            _duration("warm_up", answer.warm_up),
         )
 
     def follow(self, targets: Collection[TargetRef]) -> None:
@@ -173,12 +177,14 @@ def _instance(one: Instance) -> Instance:
             identities = frozenset([_text("identities", each) for each in one.identities])
             break
     turned, started = _time("ready_transition", one.ready_transition), _time("started_at", one.started_at)
+    first_ready = _time("first_ready", one.first_ready)
     requests = _requests("requests", one.requests)
     containers = _container_requests("container_requests", one.container_requests)
     detail = _text("detail", one.detail)
     if (
         turned is one.ready_transition
         and started is one.started_at
+        and first_ready is one.first_ready
         and identities is one.identities
         and requests is one.requests
         and containers is one.container_requests
@@ -189,6 +195,7 @@ def _instance(one: Instance) -> Instance:
         one,
         ready_transition=turned,
         started_at=started,
+        first_ready=first_ready,
         identities=identities,
         requests=requests,
         container_requests=containers,
@@ -246,9 +253,25 @@ def _hold_reason(field: str, reason: object) -> HoldReason:
     return HoldReason(_text(f"{field}.reason", reason.reason), _text(f"{field}.message", reason.message))
 
 
+def _deployment(deployment: object) -> Deployment | None:
+    if deployment is None:
+        return None
+    if type(deployment) is not Deployment:
+        _refuse("deployment", deployment, "a Deployment or None")
+    if type(deployment.rollback) is not bool:
+        _refuse("deployment.rollback", deployment.rollback, "true or false")
+    return Deployment(
+        _text("deployment.id", deployment.id),
+        _whole("deployment.before", deployment.before, MAX_SIZE),
+        _text("deployment.remedy", deployment.remedy),
+        deployment.rollback,
+    )
+
+
 def _text(field: str, value: object) -> str:
     if type(value) is not str:
-        _refuse(field, value, "a text" if field.endswith(("detail", "message", "reason", "source")) else "texts")
+        single = ("detail", "id", "message", "reason", "remedy", "source")
+        _refuse(field, value, "a text" if field.endswith(single) else "texts")
     return value if len(value) <= _SURELY_SHORT and value.isprintable() else plain(value)
 
 
@@ -266,6 +289,12 @@ def _time(field: str, value: object) -> datetime | None:
     if not _FIRST_YEAR <= value.year <= _LAST_YEAR:
         _refuse(field, value, f"a time in the years {_FIRST_YEAR} to {_LAST_YEAR}, or None where it is unknown")
     return datetime.fromtimestamp(value.timestamp(), UTC)
+
+
+def _duration(field: str, value: object) -> timedelta:
+    if type(value) is not timedelta or not timedelta(0) <= value <= _LONGEST:
+        _refuse(field, value, f"a timedelta from 0 to {_LONGEST.days} days")
+    return value
 
 
 def _refuse(field: str, value: object, expected: str) -> Never:

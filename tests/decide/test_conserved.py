@@ -116,6 +116,23 @@ def test_a_starting_instance_without_a_sample_has_no_load() -> None:
     assert (made.metrics[0].average_value, made.metrics[0].missing) == (10_000, ())
 
 
+def test_instances_that_warm_up_carry_load_which_their_samples_do_not_show() -> None:
+    """The shadow has the target's whole load, also while half of it warms up; its own new instances warm up, too."""
+    simulated = SimulatedTarget(replace(scaler(INFLIGHT_10), warm_up=timedelta(seconds=60)), 4)
+    simulated.cycle(60_000)
+    assert simulated.shadow.size == 6
+    since = simulated.now + timedelta(seconds=15)
+    workers = simulated.state().instances
+    new = [replace(each, ready_transition=since) for each in workers[2:]]
+    half = replace(simulated.state(), instances=(*workers[:2], *new))
+    for after, ready, warming, average in ((60, 4, 2, 10_000), (45, 6, 0, 10_000)):
+        simulated.now += timedelta(seconds=after)
+        reading = simulated.readings(60_000)[0]
+        made = decide(simulated.autoscaler, Observation(half, (reading,)), simulated.history, simulated.now)
+        (outcome,) = made.metrics
+        assert (outcome.ready, len(outcome.warming), outcome.average_value) == (ready, warming, average)
+
+
 def test_a_large_shadow_has_at_most_a_thousand_instances() -> None:
     """Sizes can be in the millions, and an average in thousandths stays exact."""
     simulated = SimulatedTarget(scaler(QUEUE_15, INFLIGHT_10, maximum=2_000_000), 2)

@@ -20,10 +20,12 @@ from autoscaler.model import (
     Direction,
     Fallback,
     History,
+    Instance,
     MetricType,
     Observation,
     Override,
     Pause,
+    Phase,
     PolicyType,
     Query,
     Reading,
@@ -35,7 +37,7 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Record
-from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
+from tests.decide.build import CPU_60, LONG_AGO, NOW, QUEUE_15, instances, metric, samples, scaler, state, value
 from tests.replaced import replace
 
 STEP = timedelta(seconds=15)
@@ -244,6 +246,16 @@ def test_unused_samples_are_listed() -> None:
     diary.step(replace(read, requests=requests))
     told = diary.explained().metrics[0].samples
     assert (told.read, told.ready, told.missing, told.unmatched) == (2, 2, ("i-2",), ('instance="10.0.0.9"',))
+
+
+def test_instances_that_warm_up_are_named() -> None:
+    """Their samples are read and do not count, which no other line says."""
+    diary = Diary(replace(scaler(CPU_60), warm_up=STEP))
+    new = Instance("i-2", Phase.RUNNING, ready=True, ready_transition=diary.now + STEP, started_at=LONG_AGO)
+    diary.step(samples([600, 600, 900], NOW + STEP), target=state(3, [*instances(2), new]))
+    told = diary.explained()
+    assert (told.metrics[0].samples.warming, told.metrics[0].samples.missing) == (("i-2",), ())
+    assert "cpu: 1 instance warms up: i-2." in told.lines
 
 
 def test_further_unused_samples_are_counted() -> None:

@@ -1,5 +1,7 @@
 """How the instances of a target are shown."""
 
+from datetime import timedelta
+
 import pytest
 
 from autoscaler.decide import decide
@@ -55,6 +57,21 @@ def test_an_instance_is_ready_if_decisions_count_it_as_ready(change: dict[str, o
     found = shown(state(1, [one]))
 
     assert (found.instances[0].ready, found.ready, found.total) == (ready, int(ready), 1)
+
+
+def test_an_instance_that_warms_up_is_ready() -> None:
+    """It serves, and its samples do not count yet."""
+    since = NOW - timedelta(seconds=30)
+    new = replace(running(1)[0], name="new", ready_transition=since)
+    target = replace(state(3, [*running(1), new, replace(new, name="gone", deleting=True)]), warm_up=2 * (NOW - since))
+
+    found = shown(target)
+
+    assert {each.name: (each.ready, each.warming) for each in found.instances} == {
+        "i-0": (True, False),
+        "new": (True, True),
+        "gone": (False, False),
+    }
 
 
 def test_instances_in_trouble_come_first_then_those_with_most_load() -> None:

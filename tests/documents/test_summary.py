@@ -136,6 +136,14 @@ def test_instances_without_a_sample_are_listed(
     assert found.metrics[0].missing == len(missing)
 
 
+def test_instances_that_warm_up_are_named_once() -> None:
+    """Their samples do not count, and nothing is wrong with that."""
+    warming = replace(cpu(), ready=3, warming=("web-4", "web-5"))
+    found = of(metrics=(warming, replace(warming, name="memory")))
+    assert (found.unmeasured, found.level) == ("2 instances warm up: web-4, web-5", Level.NORMAL)
+    assert [each.warming for each in found.metrics] == [2, 2]
+
+
 def test_a_pause_shows_its_user_and_reason() -> None:
     found = of(PAUSED).steering
     assert found.pause is not None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoscaler.decide.proposals import propose, tolerances_of
+from autoscaler.decide.proposals import propose
 from autoscaler.errors import MetricError
 from autoscaler.foresee.thresholds import Thresholds, thresholds
 from autoscaler.model import (
@@ -28,8 +28,7 @@ SCORE_10 = metric(MetricType.OBJECT, TargetType.VALUE, 10_000, "score")
 
 def asked(spec: MetricSpec, reading: Reading | MetricError, target: TargetState) -> MetricOutcome:
     """What the metric asks for, as `decide` finds it."""
-    autoscaler = scaler(spec)
-    return propose(spec, reading, target, autoscaler.options, tolerances_of(autoscaler), NOW)
+    return propose(scaler(spec), spec, reading, target, NOW)
 
 
 def found(spec: MetricSpec, reading: Reading | MetricError, target: TargetState) -> Thresholds | None:

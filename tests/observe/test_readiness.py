@@ -48,6 +48,25 @@ def test_the_back_ends_times_are_kept() -> None:
     assert (seen.started_at, seen.ready_transition) == (ago(90), ago(60))
 
 
+def test_the_first_readiness_outlasts_a_moment_without() -> None:
+    """A warm-up happens once: a health check that flaps must not begin another."""
+    known = normalise({}, [instance("a", ready=False)], NOW).sightings
+    for seconds, ready in ((60, True), (75, False), (90, True)):
+        found = normalise(known, [instance("a", ready=ready)], NOW + timedelta(seconds=seconds))
+        known = found.sightings
+    (seen,) = found.instances
+    assert (seen.ready_transition, seen.first_ready) == (NOW + timedelta(seconds=90), LATER)
+
+
+def test_instances_of_a_new_target_were_ready_before() -> None:
+    """A new daemon must not find that all instances of a group that has run for a week warm up."""
+    old, new = instance("a", started_at=ago(600_000)), instance("b", started_at=ago(5))
+    assert [each.first_ready for each in normalise(None, [old, new], NOW).instances] == [ago(600_000), ago(5)]
+    known = normalise(None, [old], NOW).sightings
+    (_, seen) = normalise(known, [old, new], LATER).instances
+    assert (seen.ready_transition, seen.first_ready) == (LATER, None)
+
+
 def test_a_removed_instance_is_forgotten() -> None:
     """Memory must not grow with every past instance."""
     known = normalise({}, [instance("a"), instance("b")], NOW).sightings

@@ -19,7 +19,10 @@ def see(ledger: Ledger, sightings: Mapping[TargetRef, Sightings]) -> None:
 
 def test_sightings_survive_a_restart(opener: Opener) -> None:
     """Else every restart makes old instances young, and HPA passes over the cpu of young ones."""
-    known = {WEB: {"task-1": Sighting(at(0), None, at(0))}, API: {"task-2": Sighting(at(0), True, at(7.5))}}
+    known = {
+        WEB: {"task-1": Sighting(at(0), None, at(0))},
+        API: {"task-2": Sighting(at(0), True, at(7.5)), "task-3": Sighting(at(0), True, at(9), at(3))},
+    }
     ledger = opener.ledger()
     assert ledger.sightings([WEB, API]) == {}
     see(ledger, known)

@@ -1,5 +1,7 @@
 """What a test may expect, and what is said where it is not met."""
 
+from typing import Any
+
 from tests.scenarios.building import Project, per_instance
 
 
@@ -53,6 +55,18 @@ def test_what_is_ready_follows_the_start_up_time(project: Project) -> None:
     project.passes(
         {"at": "0", "size": 2, "ready": 1}, {"at": "89s", "ready": 1}, {"at": "90s", "ready": 2}, subject=subject
     )
+
+
+def test_the_load_of_instances_that_warm_up_does_not_count(project: Project) -> None:
+    """Each instance has twice its target whatever the size, so that only a warm-up ends the growth."""
+    subject = {"values": {"load": "20"}, "replicas": 2}
+    kept = {"always": "size <= 4", "to": "9m59s"}
+    grown: list[dict[str, Any]] = [{"at": "0", "size": 4}, kept, {"at": "9m", "ready": 4}, {"at": "10m15s", "size": 8}]
+    project.configure(per_instance())
+    project.passes({"at": "30s", "size": 16}, subject=subject)
+    project.passes(*grown, subject=subject | {"warmUp": "10m"})
+    project.configure(per_instance(warmUp="10m"))
+    project.passes(*grown, subject=subject)
 
 
 def test_a_failure_says_where_it_is_written_and_explains_the_decision(project: Project) -> None:

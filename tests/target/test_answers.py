@@ -46,6 +46,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a long revision": (replace(STATE, revision="x" * 256), "revision is 'xxx"),
     "warnings": (replace(STATE, warnings="careful"), "warnings is 'careful', expected a tuple"),
     "a warning": (replace(STATE, warnings=(None,)), "warnings is None, expected texts"),
+    "a warm-up": (replace(STATE, warm_up=90), "warm_up is 90, expected a timedelta from 0 to 36500 days"),
     "too many warnings": (replace(STATE, warnings=("",) * 101), "warnings is of the type tuple of 101"),
 }
 

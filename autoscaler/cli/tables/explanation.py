@@ -73,6 +73,7 @@ def _samples(metric: ExplainedMetric) -> str:
     counts = (
         (samples.ready, "counted"),
         (len(samples.missing), "missing"),
+        (len(samples.warming), "warming up"),
         (len(samples.not_ready), "not ready"),
         (len(samples.ignored), "ignored"),
         (len(samples.unmatched), "not matched"),

@@ -52,7 +52,8 @@ def _state(instance: InstanceDocument) -> str:
         return "terminating"
     if instance.phase is not Phase.RUNNING:
         return instance.phase.value.lower()
-    return "ready" if instance.ready else "not ready"
+    state = "ready" if instance.ready else "not ready"
+    return f"{state}, warming up" if instance.warming else state
 
 
 def _colour(instance: InstanceDocument) -> str:

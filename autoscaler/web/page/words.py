@@ -93,7 +93,8 @@ def readiness(instance: InstanceDocument) -> str:
         return "Leaving"
     if instance.phase is not Phase.RUNNING:
         return instance.phase.value
-    return "Ready" if instance.ready else "Not ready"
+    state = "Ready" if instance.ready else "Not ready"
+    return f"{state}, warming up" if instance.warming else state
 
 
 def event_kind(event: EventDocument) -> str:

@@ -132,7 +132,8 @@ def _span(scaler: Autoscaler, since: datetime, until: datetime, phase: timedelta
     Those show which instances are old: a start after them was observed. Raises PastError.
     """
     step, options = scaler.sync_period, scaler.options
-    warm_up = -(-(options.cpu_initialization_period + options.initial_readiness_delay) // step)
+    starting = options.cpu_initialization_period + options.initial_readiness_delay
+    warm_up = -(-max(starting, scaler.warm_up or timedelta(0)) // step)
     first = -(-(since - _EPOCH - phase) // step)
     last = (until - _EPOCH - phase) // step
     if until < since:

@@ -37,7 +37,8 @@ def demand_of(scaler: Autoscaler, observation: Observation, now: datetime) -> fl
     """Return the replicas that put every metric of `scaler` on its target, as a fraction, without bounds and rules.
 
     It is the highest number of all metrics. None if a metric has no value, the target could not be read, or no instance
-    could be measured: unknown is not zero. An instance without a sample counts with the average load of the others.
+    could be measured: unknown is not zero. An instance without a sample, or that warms up, counts with the average
+    load of the others.
     """
     state = observation.target
     if not isinstance(state, TargetState):
@@ -58,15 +59,15 @@ def _needed(
         return None
     if isinstance(reading, ValueReading) and spec.target.type is TargetType.AVERAGE_VALUE:
         return sum_of(reading.values) / spec.target.value
-    outcome = propose(spec, reading, state, scaler.options, tolerances_of(scaler), now)
+    outcome = propose(scaler, spec, reading, state, now)
     if outcome.ratio is None:
         return None
     if isinstance(reading, ValueReading):
         if state.replicas == 0:
             return outcome.ratio
         return outcome.ratio * outcome.ready if outcome.ready else None
-    missing = frozenset(outcome.missing)
-    silent = sum(each.weight for each in state.instances if each.name in missing) if missing else 0
+    unmeasured = {*outcome.missing, *outcome.warming}
+    silent = sum(each.weight for each in state.instances if each.name in unmeasured) if unmeasured else 0
     return outcome.ratio * (outcome.ready + silent) if outcome.ready else None
 
 

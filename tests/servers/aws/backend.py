@@ -92,10 +92,23 @@ class Responses(AutoScalingResponse):
         return answer
 
     def create_auto_scaling_group(self) -> ActionResult:
-        """API, CreateAutoScalingGroup: with DesiredCapacityType."""
+        """API, CreateAutoScalingGroup: with DesiredCapacityType and DefaultInstanceWarmup."""
         answer = super().create_auto_scaling_group()
         self.cloud.group(self._name()).desired_capacity_type = self._get_param("DesiredCapacityType")
+        self._set_warmup()
         return answer
+
+    def update_auto_scaling_group(self) -> ActionResult:
+        """API, UpdateAutoScalingGroup: with DefaultInstanceWarmup."""
+        answer = super().update_auto_scaling_group()
+        self._set_warmup()
+        return answer
+
+    def _set_warmup(self) -> None:
+        """API, CreateAutoScalingGroup: DefaultInstanceWarmup in seconds, and -1 removes it."""
+        seconds = self._get_int_param("DefaultInstanceWarmup")
+        if seconds is not None:
+            self.cloud.group(self._name()).default_instance_warmup = None if seconds == -1 else seconds
 
     def describe_auto_scaling_groups(self) -> ActionResult:
         """API, DescribeAutoScalingGroups: without MaxRecords up to 50 names. Reads may lag writes."""

@@ -74,6 +74,7 @@ class Group(FakeAutoScalingGroup):
         self.history: list[tuple[datetime, int]] = []
         self.instance_states = []
         self.desired_capacity_type: str | None = None
+        self.default_instance_warmup: int | None = None
         self.next_try: datetime | None = None
         self.shrinking = False
         self.status: str | None = None

@@ -54,6 +54,14 @@ def test_the_metric_that_needs_most_counts() -> None:
     assert demand_of(autoscaler, seen, NOW) == 7
 
 
+def test_an_instance_that_warms_up_counts_with_the_load_of_the_others() -> None:
+    """It is there, and what it shows is the load of booting."""
+    new = replace(instances(4)[3], ready_transition=NOW - timedelta(seconds=30))
+    autoscaler = replace(scaler(INFLIGHT_100), warm_up=timedelta(seconds=60))
+    seen = Observation(state(4, [*instances(3), new]), (samples([150_000, 150_000, 150_000, 900_000]),))
+    assert demand_of(autoscaler, seen, NOW) == 6
+
+
 @pytest.mark.parametrize("place", [0, 1])
 def test_while_a_metric_fails_the_demand_is_unknown(place: int) -> None:
     """It may be the metric that needs most: an outage is not zero load."""
