@@ -163,6 +163,7 @@ class AwsAsg:
                     limits=groups.limits(group),
                     hold=Hold(groups.suspended(group, "Launch"), groups.suspended(group, "Terminate")),
                     warm_up=groups.warm_up(group),
+                    reset_by=groups.reset_by(group),
                 )
         except TargetError as error:
             return error
