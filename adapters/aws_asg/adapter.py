@@ -155,13 +155,14 @@ class AwsAsg:
                 return error
         try:
             with unavailable_if_malformed(f"group {name}"):
-                instances = groups.instances(group, self._ec2)
+                instances, size = groups.instances(group, self._ec2), self._writes.size(name, group["DesiredCapacity"])
+                held = groups.suspended(group, "Terminate") or groups.all_protected(group, size, self._ec2)
                 return TargetState(
-                    replicas=self._writes.size(name, group["DesiredCapacity"]),
+                    replicas=size,
                     status_replicas=sum(one.weight for one in instances if not one.deleting),
                     instances=instances,
                     limits=groups.limits(group),
-                    hold=Hold(groups.suspended(group, "Launch"), groups.suspended(group, "Terminate")),
+                    hold=Hold(groups.suspended(group, "Launch"), held),
                     warm_up=groups.warm_up(group),
                 )
         except TargetError as error:
