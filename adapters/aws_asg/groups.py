@@ -46,6 +46,11 @@ def scalable(group: Raw) -> Raw | TargetNotScalable:
     return group
 
 
+def suspended_processes(group: Raw) -> frozenset[str]:
+    """Return the names of the group's processes that an operator or AWS suspended."""
+    return frozenset(one["ProcessName"] for one in group.get("SuspendedProcesses", ()))
+
+
 def suspended(group: Raw, process: str) -> HoldReason | None:
     """Return why the group cannot reach a new size: an operator or AWS suspended `Launch` or `Terminate`."""
     for one in group.get("SuspendedProcesses", ()):
