@@ -123,7 +123,7 @@ class Stage:
 
     def set_traffic(self, requests_in_flight: int) -> None:
         """Put this much load on all workers together."""
-        write_atomically(self.folder / "traffic", str(requests_in_flight), durable=False)
+        write_atomically(self.folder / "traffic", str(requests_in_flight))
 
     def start_prometheus(self) -> None:
         """Start it and wait until it is ready. Raises PrometheusNotFound, StageError."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final, NamedTuple
 
-from adapters.nomad.client import NomadClient, NomadRefusal
-from adapters.nomad.jobs import Group, Job, JobKey
-from adapters.nomad.region import JobView, Region, job_path, unavailable_if_malformed
+from adapters.nomad.client import NomadClient, NomadRefusal, unavailable_if_malformed
+from adapters.nomad.jobs import Group, Job, JobKey, job_path
+from adapters.nomad.region import JobView, Region
 from adapters.nomad.settings import NomadSettings, namespace_of, region_of, resolve
 from autoscaler.target import (
     AdapterContext,
@@ -35,6 +35,10 @@ from autoscaler.target.http.addresses import Addresses
 
 DEPLOYMENT_ACTIVE: Final = "DeploymentActive"
 """Reason of a hold: Nomad refuses a new count while a deployment of the job is under way."""
+AWAITING_PROMOTION: Final = "AwaitingPromotion"
+"""Reason of a hold: that deployment waits for somebody to promote its canaries, however long that takes."""
+_NEEDS_PROMOTION: Final = "Deployment is running but requires manual promotion"
+"""Nomad's description of such a deployment (structs/deployment.go)."""
 _DEFAULT_REGION: Final = "global"
 """Region of an agent whose configuration names none."""
 _MESSAGE_LENGTH: Final = 1000
@@ -140,7 +144,9 @@ class Nomad:
                 return Conflict(f'job "{place.job.id}" was changed during this write: {refusal.text}')
             raise refusal.as_target_error() from None
         with unavailable_if_malformed(f'a new count of job "{place.job.id}"'):
-            self._superseded[place.region, place.job, str(job.modify_index)] = str(written["JobModifyIndex"])
+            index = int(written["JobModifyIndex"])
+            self._superseded[place.region, place.job, str(job.modify_index)] = str(index)
+            region.registrations.judge(place.job, index)
         self._announced.pop(target, None)
         return Written(change.size)
 
@@ -264,6 +270,7 @@ def _made(place: _Place, view: JobView) -> TargetState:
         hold=_hold(place, view),
         revision=str(view.job.modify_index),
         warnings=tuple(_warnings(place, group, view)),
+        deployment=view.registrations.get(place.group),
     )
 
 
@@ -271,11 +278,17 @@ def _hold(place: _Place, view: JobView) -> Hold:
     deployment = view.deployment
     if deployment is None:
         return Hold()
-    message = (
-        f'deployment {deployment.id[:8]} of version {deployment.job_version} of job "{place.job.id}" is under way '
-        f"({deployment.description or deployment.status}); Nomad takes no new count until it has ended"
-    )
-    reason = HoldReason(DEPLOYMENT_ACTIVE, message)
+    what = f'deployment {deployment.id[:8]} of version {deployment.job_version} of job "{place.job.id}"'
+    if deployment.description == _NEEDS_PROMOTION:
+        message = (
+            f"{what} waits for its canaries to be promoted, and Nomad takes no new count until then; "
+            f"`nomad deployment promote {deployment.id[:8]}` or `nomad deployment fail {deployment.id[:8]}`"
+        )
+        reason = HoldReason(AWAITING_PROMOTION, message)
+    else:
+        description = deployment.description or deployment.status
+        message = f"{what} is under way ({description}); Nomad takes no new count until it has ended"
+        reason = HoldReason(DEPLOYMENT_ACTIVE, message)
     return Hold(scale_out=reason, scale_in=reason)
 
 

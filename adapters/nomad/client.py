@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from adapters.nomad.settings import AgentAccess
@@ -201,6 +202,18 @@ class NomadClient:
             compressed=not all(map(on_this_machine, at.addresses)),
             connect_share=self._addresses.connect_share,
         )
+
+
+@contextmanager
+def unavailable_if_malformed(what: str) -> Iterator[None]:
+    """Raise TargetUnavailable, naming `what`, when the block finds a shape that Nomad's API does not document."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        raise TargetUnavailable(
+            f"Nomad's answer for {what} is not understood ({type(error).__name__}: {error}); "
+            "is this address an agent's?"
+        ) from error
 
 
 def _unavailable(request: str, error: HttpError, *, write: bool) -> TargetError:

@@ -1,6 +1,6 @@
 """The entries of Nomad's lists with the fields that the adapter uses. The decoder skips all other fields."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct, field
@@ -50,6 +50,27 @@ class DeploymentEntry(Struct, frozen=True, gc=False):
     job_version: int = field(name="JobVersion")
     status: str = field(name="Status")
     description: str | None = field(name="StatusDescription", default=None)
+
+
+class ScalingEvent(Struct, frozen=True, gc=False):
+    """An event of GET /v1/job/:id/scale."""
+
+    time: int = field(name="Time")
+    """Nanoseconds; equal to the SubmitTime of the job's version that a change of the count made."""
+    count: int | None = field(name="Count", default=None)
+    """None: a message, which changed nothing."""
+
+
+class GroupScaling(Struct, frozen=True):
+    """One group's latest events."""
+
+    events: Sequence[ScalingEvent] | None = field(name="Events", default=None)
+
+
+class JobScaling(Struct, frozen=True):
+    """The answer of GET /v1/job/:id/scale."""
+
+    groups: Mapping[str, GroupScaling] = field(name="TaskGroups")
 
 
 class Health(Struct, frozen=True, gc=False):

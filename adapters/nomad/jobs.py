@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 from autoscaler.target import Limits
 
@@ -37,6 +38,10 @@ class Job:
     """Differs when a job was purged and registered again."""
     modify_index: int
     """JobModifyIndex, which changes with every change of the specification and guards a write."""
+    version: int
+    """Counts the changes of the specification from 0."""
+    submitted: int
+    """SubmitTime in nanoseconds: when the version was registered, or its count set. An automatic revert keeps it."""
     groups: Mapping[str, Group]
     obstacle: str | None
     """Why no group of the job can be scaled; None: they can."""
@@ -47,6 +52,8 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
     return Job(
         create_index=_whole(raw["CreateIndex"]),
         modify_index=_whole(raw["JobModifyIndex"]),
+        version=_whole(raw["Version"]),
+        submitted=_whole(raw["SubmitTime"]),
         groups={group["Name"]: _parse_group(group) for group in raw["TaskGroups"] or ()},
         obstacle=_obstacle(raw),
     )
@@ -79,3 +86,8 @@ def _obstacle(raw: Mapping[str, Any]) -> str | None:
     if raw.get("ParameterizedJob"):
         return "it is parameterized: each dispatch is a job of its own with the count that is written in it"
     return None
+
+
+def job_path(key: JobKey, verb: str = "") -> str:
+    """Return a job's path. The id may contain anything except spaces."""
+    return f"/v1/job/{quote(key.id, safe='')}{verb}"

@@ -6,18 +6,17 @@ unchanged job keeps its view from the last cycle.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import quote
 
 from adapters.nomad.allocations import LISTED, Details, is_canary, parse_details, to_instance
-from adapters.nomad.client import NomadClient, NomadRefusal
+from adapters.nomad.client import NomadClient, NomadRefusal, unavailable_if_malformed
 from adapters.nomad.entries import AllocationEntry, DeploymentEntry, JobEntry, LongAllocation
-from adapters.nomad.jobs import Job, JobKey, parse_job
+from adapters.nomad.jobs import Job, JobKey, job_path, parse_job
 from adapters.nomad.lists import Listing
-from autoscaler.target import Call, Instance, TargetError, TargetNotFound, TargetState, TargetUnavailable
+from adapters.nomad.registrations import Registrations
+from autoscaler.target import Call, Deployment, Instance, TargetError, TargetNotFound, TargetState
 
 ACTIVE: Final = 'Status != "successful" and Status != "failed" and Status != "cancelled"'
 """Filter of the deployments that block scaling."""
@@ -38,6 +37,8 @@ class JobView:
     """By group, without canaries."""
     queued: Mapping[str, int]
     """By group: allocations without a node."""
+    registrations: Mapping[str, Deployment]
+    """By group: the registration that set its count."""
     states: dict[str, TargetState] = field(default_factory=dict, compare=False)
     """By group: the states made so far."""
 
@@ -50,6 +51,7 @@ class _Source:
     entry: JobEntry
     deployments: Sequence[DeploymentEntry]
     allocations: Sequence[AllocationEntry]
+    registrations: Mapping[str, Deployment]
 
 
 class Region:
@@ -79,6 +81,7 @@ class Region:
         self._jobs: dict[JobKey, Job] = {}
         self._details: dict[JobKey, dict[str, Details]] = {}
         self._views: dict[JobKey, tuple[_Source, JobView]] = {}
+        self.registrations = Registrations(client)
 
     def query(self, namespace: str) -> dict[str, str | None]:
         """Return the parameters of every request. Without a namespace Nomad would look in `default`."""
@@ -120,13 +123,15 @@ class Region:
             except TargetError as error:
                 views[key] = error
                 continue
-            source = _Source(job, entry, deployments.get(key, ()), allocations.get(key, ()))
+            registrations = self.registrations.of(key, job, self.query(key.namespace), call)
+            source = _Source(job, entry, deployments.get(key, ()), allocations.get(key, ()), registrations)
             views[key] = self._view(key, source)
         return views
 
     def _forget(self, key: JobKey) -> None:
         for kept in (self._jobs, self._details, self._views):
             kept.pop(key, None)
+        self.registrations.forget(key)
 
     def _job(self, key: JobKey, modify_index: int, call: Call) -> Job:
         """Return the job; the kept one unless its index changed. Raises TargetError."""
@@ -191,14 +196,10 @@ class Region:
             deployment,
             {group: tuple(them) for group, them in instances.items()},
             {group: numbers.queued for group, numbers in groups.items()},
+            source.registrations,
         )
         self._views[key] = source, view
         return view
-
-
-def job_path(key: JobKey, verb: str = "") -> str:
-    """Return a job's path. The id may contain anything except spaces."""
-    return f"/v1/job/{quote(key.id, safe='')}{verb}"
 
 
 def not_found(key: JobKey) -> TargetNotFound:
@@ -207,15 +208,3 @@ def not_found(key: JobKey) -> TargetNotFound:
         f'there is no job "{key.id}" in namespace "{key.namespace}", or the ACL token may not read it; '
         "register it, or correct the target's name, namespace or region"
     )
-
-
-@contextmanager
-def unavailable_if_malformed(what: str) -> Iterator[None]:
-    """Raise TargetUnavailable, naming `what`, when the block finds a shape that Nomad's API does not document."""
-    try:
-        yield
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
-        raise TargetUnavailable(
-            f"Nomad's answer for {what} is not understood ({type(error).__name__}: {error}); "
-            "is this address an agent's?"
-        ) from error

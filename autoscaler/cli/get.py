@@ -15,7 +15,13 @@ from autoscaler.cli.tables.listing import HEADER, SHARED_HEADER, WIDE_HEADER, Ro
 from autoscaler.cli.tables.notes import notes
 from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.summary import AutoscalerList, Summary
+from autoscaler.errors import AutoscalerError
 from autoscaler.layout import Table
+
+
+class UnknownSize(AutoscalerError):
+    """A size was asked for that the daemon could not read."""
+
 
 _ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -28,6 +34,7 @@ class Output(StrEnum):
     JSON = "json"
     YAML = "yaml"
     NAME = "name"
+    SIZE = "size"
 
 
 def get(
@@ -41,7 +48,7 @@ def get(
             "--output",
             metavar="FORMAT",
             help="table; wide: also all metrics, the desired size, the host, the state and why; json; yaml; "
-            "name: the names alone.",
+            "name: the names alone; size: the requested sizes alone.",
         ),
     ] = Output.TABLE,
     no_headers: Annotated[bool, typer.Option("--no-headers", help="Leave out the table's first line.")] = False,
@@ -75,6 +82,9 @@ def get(
         if output is Output.NAME:
             show(each.name for each in found)
             return
+        if output is Output.SIZE:
+            show(str(_size(each)) for each in found)
+            return
         below = _Notes(wide=output is Output.WIDE)
         if not found and not watch:
             below.show((), source.refused_reload)
@@ -93,6 +103,13 @@ def get(
 
         if watch:
             repeat(go_on)
+
+
+def _size(found: Summary) -> int:
+    """Return the size that is asked for. A deployment must not go on without it."""
+    if found.current is None:
+        raise UnknownSize(f"the size of {found.name} is unknown: {found.error or 'it was not read yet'}")
+    return found.current
 
 
 class _Listing:

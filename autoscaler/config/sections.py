@@ -101,6 +101,8 @@ class Autoscaler(Section):
     """Stop scaling while something is wrong with the target. Default: the controller's brakes."""
     schedules: tuple[NamedOrEntry, ...] = ()
     """Other bounds at times of the calendar: names of shared schedules, and entries."""
+    recover_size: Flag = True
+    """false: a size that a deployment reset (Nomad, Docker Swarm) stays until the metrics change it."""
     warm_up: Duration | None = None
     """How long after an instance was first ready its samples do not count. Default: the Auto Scaling group's own."""
 
@@ -132,6 +134,7 @@ class Autoscaler(Section):
             brakes=self.brakes.spec(controller.brakes),
             warm_up=self.warm_up,
             schedules=tuple([entry for _, entry in entries_of(self.schedules, schedules)]),
+            recover_size=self.recover_size,
         )
 
 

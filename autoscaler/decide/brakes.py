@@ -19,6 +19,7 @@ from autoscaler.model import (
     Autoscaler,
     Brake,
     BrakeMemory,
+    Direction,
     Event,
     EventType,
     History,
@@ -67,8 +68,13 @@ class _SizeMemory(NamedTuple):
     outside: OutsideChange | None = None
 
 
-def brake(scaler: Autoscaler, state: TargetState | None, history: History, now: datetime) -> Braking:
-    """Return the brakes that are on. `state` is None if the target could not be read; then only time passes."""
+def brake(
+    scaler: Autoscaler, state: TargetState | None, history: History, now: datetime, *, reset: bool = False
+) -> Braking:
+    """Return the brakes that are on. `state` is None if the target could not be read; then only time passes.
+
+    `reset`: a deployment has reset the size, so that it may grow.
+    """
     rules = scaler.brakes
     off = rules is NO_BRAKES or rules == NO_BRAKES
     if off and history.brakes is None:
@@ -81,6 +87,8 @@ def brake(scaler: Autoscaler, state: TargetState | None, history: History, now: 
         loss_memory = _loss_memory(rules.loss, before, state, now)
     if rules.outside_change is not None:
         size_memory = _size_memory(rules.outside_change, before, state, history.unfinished, now)
+        if reset and size_memory.outside is not None:
+            size_memory = size_memory._replace(outside=replace(size_memory.outside, reset=True))
     memory = BrakeMemory(shortfall, *loss_memory, *size_memory)
     active = tuple(_active(scaler, memory))
     events = tuple(_events(active, before, memory))
@@ -89,9 +97,9 @@ def brake(scaler: Autoscaler, state: TargetState | None, history: History, now: 
 
 def holds(active: Sequence[ActiveBrake], *, out: bool) -> Iterator[HoldReason]:
     """Yield the reasons why the size cannot grow (`out`) or shrink, in order of precedence."""
-    free = Brake.LOSS if out else Brake.UNFULFILLED
+    free = Direction.IN if out else Direction.OUT
     for each in active:
-        if each.brake is not free:
+        if each.direction is not free:
             yield HoldReason(each.reason, each.message)
 
 
@@ -181,19 +189,21 @@ def _active(scaler: Autoscaler, memory: BrakeMemory) -> Iterator[ActiveBrake]:
             f"{short.missing} of {short.asked} that were asked for have not arrived, and since {_time(short.since)} "
             f"there were never more than {short.most}; the size does not grow until more arrive"
         )
-        yield ActiveBrake(Brake.UNFULFILLED, Reason.UNFULFILLED, message)
+        yield ActiveBrake(Brake.UNFULFILLED, Reason.UNFULFILLED, message, Direction.OUT)
     if rules.loss is not None and loss is not None:
         message = (
             f"{loss.lost} of {loss.of} running units were gone at {_time(loss.at)} without a scale-in; their load is "
             f"invisible until clients reconnect, so the size does not fall until {_until(loss.at, rules.loss.hold)}"
         )
-        yield ActiveBrake(Brake.LOSS, Reason.INSTANCES_LOST, message)
+        yield ActiveBrake(Brake.LOSS, Reason.INSTANCES_LOST, message, Direction.IN)
     if rules.outside_change is not None and outside is not None:
+        stays = "it does not fall" if outside.reset else "within the bounds it stays as it is"
         message = (
             f"something else set the size from {outside.before} to {outside.after}, seen at {_time(outside.at)}; "
-            f"within the bounds it stays as it is until {_until(outside.at, rules.outside_change.hold)}"
+            f"{stays} until {_until(outside.at, rules.outside_change.hold)}"
         )
-        yield ActiveBrake(Brake.OUTSIDE_CHANGE, Reason.OUTSIDE_CHANGE, message)
+        direction = Direction.IN if outside.reset else Direction.BOTH
+        yield ActiveBrake(Brake.OUTSIDE_CHANGE, Reason.OUTSIDE_CHANGE, message, direction)
 
 
 def _until(since: datetime, hold: timedelta) -> str:

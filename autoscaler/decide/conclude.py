@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from autoscaler.decide.brakes import with_own_write
 from autoscaler.decide.conditions import Conditions
+from autoscaler.decide.deployments import with_own_size
 from autoscaler.decide.remember import may_arrive
 from autoscaler.decide.shadow import resized
 from autoscaler.errors import TargetError
@@ -40,7 +41,8 @@ def conclude(decision: Decision, outcome: Outcome | None) -> Decision:
     if isinstance(outcome, Written | Unchanged) or may_arrive(outcome):
         size = outcome.size if isinstance(outcome, Written) else change.size
         own = OwnSize(size, decision.now, answered=not isinstance(outcome, TargetError))
-        decision = replace(decision, brake_memory=with_own_write(decision.brake_memory, own))
+        brakes, deployments = with_own_write(decision.brake_memory, own), with_own_size(decision.deployments, size)
+        decision = replace(decision, brake_memory=brakes, deployments=deployments)
     if isinstance(outcome, Written):
         return _written(decision, change, outcome)
     if isinstance(outcome, Proposed) and decision.shadow_memory is not None:

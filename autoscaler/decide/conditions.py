@@ -16,6 +16,7 @@ MESSAGES: Final[Mapping[str, str]] = {
     Reason.SCALE_UP_LIMIT: "the desired size rises faster than one step allows",
     Reason.SCALE_DOWN_LIMIT: "the desired size falls faster than one step allows",
     Reason.REMOVAL_BUDGET_LIMIT: "more would leave than the connection's removal budget allows",
+    Reason.RECOVERING_SIZE: "a deployment reset the size, which returns to what it was",
     Reason.MAX_TOTAL_LIMIT: "the sizes of the connection's autoscalers would sum to more than they may",
 }
 

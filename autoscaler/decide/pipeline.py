@@ -1,20 +1,21 @@
 """`decide`: HPA's reconcile as one pure function, stage by stage."""
 
 import dataclasses
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from msgspec.structs import replace
 
 from autoscaler.decide.brakes import Braking, brake, holds
 from autoscaler.decide.conditions import MESSAGES, Conditions
+from autoscaler.decide.deployments import Recovery, follow_deployments
 from autoscaler.decide.fallback import condition_of, events_of, failing_by_readings, has_fallback, with_fallbacks
 from autoscaler.decide.proposals import FAILURE_REASONS, can_wake, describe, name_of, propose, reason_of
-from autoscaler.decide.remember import with_events
+from autoscaler.decide.remember import arrived, with_events
 from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
 from autoscaler.decide.schedules import open_entries
 from autoscaler.decide.shadow import observe_shadow, without_shadow
-from autoscaler.decide.stabilization import stabilize, stabilize_down
+from autoscaler.decide.stabilization import down_window, stabilize, stabilize_down, up_window
 from autoscaler.decide.steering import ended, paused_hold
 from autoscaler.errors import TargetError
 from autoscaler.model import (
@@ -101,16 +102,18 @@ def _decide(
         return draft.switched_off(bounds)
     if current > bounds.maximum and not bounds.maximum_scheduled:
         return draft.finish(observed, state, bounds.maximum, f"the size is above {bounds.maximum_of}", braked=False)
-    if current < bounds.minimum:
+    goal = draft.recover(state, bounds)
+    if current < bounds.minimum and not goal:
         return draft.finish(observed, state, bounds.minimum, f"the size is below {bounds.minimum_of}", braked=False)
     winner = draft.measure(observed, state)
     proposal = None if winner is None else winner.proposal
-    if proposal is None and current <= bounds.maximum:
+    if proposal is None and current <= bounds.maximum and not goal:
         return draft.unmeasured(current, bounds)
-    desired = draft.normalize(current if proposal is None else proposal, current, bounds)
+    desired = draft.normalize(max(current, goal) if proposal is None else max(proposal, goal), current, bounds)
     if desired == current:
         return draft.keep(current)
-    return draft.finish(observed, state, desired, reason_of(winner, current, desired, bounds.maximum_of))
+    reason = draft.recovery.detail if desired == goal else reason_of(winner, current, desired, bounds.maximum_of)
+    return draft.finish(observed, state, desired, reason)
 
 
 class _Draft:
@@ -118,8 +121,8 @@ class _Draft:
 
     __slots__ = (
         "bounds", "braking", "conditions", "error", "events", "failing", "has_fallback", "history", "metrics", "now",
-        "ready", "recommendations", "scale_downs", "scale_event", "scale_ups", "scaler", "schedules", "steering",
-        "trace", "warnings",
+        "ready", "recommendations", "recovery", "scale_downs", "scale_event", "scale_ups", "scaler", "schedules",
+        "steering", "trace", "warnings",
     )  # fmt: skip
 
     def __init__(self, scaler: Autoscaler, history: History, now: datetime) -> None:
@@ -141,6 +144,7 @@ class _Draft:
         self.has_fallback = has_fallback(scaler)
         self.failing: tuple[MetricFailure, ...] = ()
         self.braking = Braking()
+        self.recovery = Recovery(history.deployments)
 
     def follow_failures(self, observed: Observation) -> None:
         """Find the metrics with a fallback that have no value, from the readings alone.
@@ -163,13 +167,14 @@ class _Draft:
         self.conditions.set(_ABLE, True, Reason.SUCCEEDED_GET_SCALE, size)
         self.warnings = state.warnings
         self.ready = state.ready
-        self.braking = brake(self.scaler, real_target or state, self.history, self.now)
         history, now = self.history, self.now
+        recovers = self.scaler.recover_size and real_target is None
+        self.recovery = follow_deployments(self.scaler, real_target or state, history, now, recovers=recovers)
+        self.braking = brake(self.scaler, real_target or state, history, now, reset=self.recovery.resets)
         if not history.recommendations:
             self.recommendations.append(Recommendation(state.replicas, now))
         latest = history.unfinished
-        open_writes = () if latest is None else latest.and_earlier
-        intent = next((each for each in open_writes if each.size == state.replicas), None)
+        intent = arrived(latest, state.replicas)
         if intent is not None:  # the write succeeded, but its answer was lost
             rise = intent.size > intent.decided_from
             if self.scaler.behavior is not None:  # without a behavior no events are kept
@@ -197,6 +202,12 @@ class _Draft:
     def may_leave_zero(self) -> bool:
         """Return whether the autoscaler scaled the target to zero. An operator's zero switches scaling off."""
         return self.scaler.options.scale_to_zero and self.conditions.is_true(ConditionType.SCALED_TO_ZERO)
+
+    def recover(self, state: TargetState, bounds: Bounds) -> int:
+        """Return the size that a target returns to after a deployment, within the bounds; 0: it returns to none."""
+        held = bool(self._holds(state, out=True, braked=True))
+        self.recovery = self.recovery.within(self.scaler, state, bounds, self.now, held=held)
+        return self.recovery.goal
 
     def measure(self, observed: Observation, state: TargetState) -> MetricOutcome | None:
         """Return the metric with the largest proposal, or None if failed metrics prevent a decision."""
@@ -242,29 +253,22 @@ class _Draft:
     def normalize(self, proposal: int, current: int, bounds: Bounds) -> int:
         """Apply stabilization, then rates and bounds. Each sets a condition and adds a step."""
         scaler, now, history = self.scaler, self.now, self.history
-        behavior, default_window = scaler.behavior, scaler.options.downscale_stabilization
+        behavior, window = scaler.behavior, down_window(scaler)
         known = (*history.recommendations, *self.recommendations)
         scheduled = bounds.as_proposal(proposal)
         proposal = scheduled.after
         if current > bounds.maximum:  # a schedule's maximum is reached step by step
             bounds = bounds._replace(maximum=current, maximum_of="the current size")
         if behavior is None:
-            stabilized = stabilize_down(proposal, known, default_window, now)
+            stabilized = stabilize_down(proposal, known, window, now)
             limited = limit_without_behavior(stabilized.after, current, bounds)
         else:
-            up_window = behavior.scale_up.stabilization_window
-            down_window = behavior.scale_down.stabilization_window
-            stabilized = stabilize(
-                proposal,
-                current,
-                known,
-                timedelta(0) if up_window is None else up_window,
-                default_window if down_window is None else down_window,
-                now,
-            )
+            stabilized = stabilize(proposal, current, known, up_window(scaler), window, now)
             ups = with_events(history.scale_ups, self.scale_ups, behavior.scale_up)
             downs = with_events(history.scale_downs, self.scale_downs, behavior.scale_down)
             limited = limit(stabilized.after, current, bounds, behavior, ups, downs, now)
+        if limited.after < self.recovery.goal:  # neither the scale-up window nor a policy delays it
+            limited = Step(Reason.RECOVERING_SIZE, limited.after, self.recovery.goal, self.recovery.detail)
         self.recommendations.append(Recommendation(proposal, now))
         self.conditions.set(_ABLE, True, stabilized.reason, MESSAGES[stabilized.reason])
         cuts = [step for step in (scheduled, limited) if step.before != step.after]
@@ -355,7 +359,7 @@ class _Draft:
         if self.has_fallback:
             self.conditions.set(_FALLBACK, *condition_of(scaler, self.failing))
             self.events += events_of(scaler, self.history.failing, self.failing)
-        self.events += self.braking.events
+        self.events += (*self.recovery.events, *self.braking.events)
         self.events += ended(self.history, self.now)
         scaled_to_zero = None
         if change is not None and scaler.options.scale_to_zero:
@@ -392,4 +396,5 @@ class _Draft:
             brakes=self.braking.active,
             brake_memory=self.braking.memory,
             schedules=self.schedules,
+            deployments=self.recovery.memory,
         )

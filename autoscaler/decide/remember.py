@@ -46,6 +46,7 @@ def remember(scaler: Autoscaler, history: History, decision: Decision) -> Histor
         failing=decision.failing,
         brakes=decision.brake_memory,
         shadow=decision.shadow_memory,
+        deployments=decision.deployments,
     )
 
 
@@ -69,6 +70,11 @@ def announced(scaler: Autoscaler, history: History, decision: Decision) -> Histo
 def _of_next(history: History, decision: Decision) -> History:
     """Return the history that the next cycle starts with. After the end of a shadow, its own entries are removed."""
     return without_shadow(history) if decision.shadow_memory is None else history
+
+
+def arrived(unfinished: Intent | None, size: int) -> Intent | None:
+    """Return the newest unfinished write of this size, which the target shows, or None."""
+    return next((each for each in (() if unfinished is None else unfinished.and_earlier) if each.size == size), None)
 
 
 def may_arrive(outcome: Outcome | None) -> bool:

@@ -6,8 +6,20 @@ Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", stabilization w
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from autoscaler.model import Reason, Recommendation, Step
+from autoscaler.model import Autoscaler, Reason, Recommendation, Step
 from autoscaler.quantity import format_duration
+
+
+def down_window(scaler: Autoscaler) -> timedelta:
+    """Return the scale-down stabilization window in force."""
+    given = None if scaler.behavior is None else scaler.behavior.scale_down.stabilization_window
+    return scaler.options.downscale_stabilization if given is None else given
+
+
+def up_window(scaler: Autoscaler) -> timedelta:
+    """Return the scale-up stabilization window in force."""
+    given = None if scaler.behavior is None else scaler.behavior.scale_up.stabilization_window
+    return timedelta(0) if given is None else given
 
 
 def stabilize_down(desired: int, recommendations: Sequence[Recommendation], window: timedelta, now: datetime) -> Step:

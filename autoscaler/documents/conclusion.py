@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Final
 
+from autoscaler.decide.stabilization import down_window, up_window
 from autoscaler.documents.verdict import headline, limits, main_conditions, winner
-from autoscaler.foresee.outlook import down_window, stabilizing_recommendation, up_window
+from autoscaler.foresee.outlook import stabilizing_recommendation
 from autoscaler.model import ConditionType, Decision, Proposed, Reason, Step
 from autoscaler.quantity import format_age
 

@@ -5,11 +5,11 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from autoscaler.decide.stabilization import down_window, up_window
 from autoscaler.documents import notation
 from autoscaler.documents.base import Document, Seconds
 from autoscaler.documents.brakes import BrakeDocument, configured
 from autoscaler.documents.links import query_address
-from autoscaler.foresee.outlook import down_window, up_window
 from autoscaler.model import (
     Autoscaler,
     Fallback,

@@ -166,6 +166,7 @@ _LIMITS = frozenset(
         Reason.SCALE_DOWN_LIMIT,
         Reason.TOO_FEW_REPLICAS,
         Reason.TOO_MANY_REPLICAS,
+        Reason.RECOVERING_SIZE,
         *CONNECTION_LIMITS,
     }
 )

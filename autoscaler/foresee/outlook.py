@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from autoscaler.decide import decide, remember
 from autoscaler.decide.scaling_rules import Bounds, limit
+from autoscaler.decide.stabilization import down_window, up_window
 from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
@@ -82,18 +83,6 @@ def stabilizing_recommendation(
     replicas = max(known.replicas for known in holding) if down else min(known.replicas for known in holding)
     last = max(known.at for known in holding if known.replicas == replicas)
     return StabilizingRecommendation(replicas, last + window)
-
-
-def down_window(scaler: Autoscaler) -> timedelta:
-    """The scale-down stabilization window in force."""
-    given = None if scaler.behavior is None else scaler.behavior.scale_down.stabilization_window
-    return scaler.options.downscale_stabilization if given is None else given
-
-
-def up_window(scaler: Autoscaler) -> timedelta:
-    """The scale-up stabilization window in force."""
-    given = None if scaler.behavior is None else scaler.behavior.scale_up.stabilization_window
-    return timedelta(0) if given is None else given
 
 
 def allowed(size: int, behavior: Behavior, known: History, direction: Direction, now: datetime) -> int:

@@ -22,6 +22,7 @@ from autoscaler.model.brake import (
 )
 from autoscaler.model.condition import Condition, ConditionType
 from autoscaler.model.decision import Decision, Event, EventType, Outcome, Proposed, Step
+from autoscaler.model.deployment import DeploymentMemory, SizeReset
 from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import FallbackState, MetricFailure, MetricOutcome
 from autoscaler.model.observation import InstanceReading, Observation, Observed, Reading, Sample, ValueReading
@@ -58,6 +59,7 @@ from autoscaler.model.target import (
     MAX_SIZE,
     Call,
     Conflict,
+    Deployment,
     Held,
     Hold,
     HoldReason,
@@ -96,6 +98,8 @@ __all__ = [
     "ConnectionLimits",
     "ControllerOptions",
     "Decision",
+    "Deployment",
+    "DeploymentMemory",
     "Direction",
     "Event",
     "EventType",
@@ -148,6 +152,7 @@ __all__ = [
     "Shortfall",
     "Sighting",
     "Sightings",
+    "SizeReset",
     "Standing",
     "Starting",
     "Status",

@@ -7,6 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from autoscaler.model.steering import Direction
+
 
 class Brake(StrEnum):
     """The brakes, as the configuration calls them."""
@@ -87,6 +89,8 @@ class ActiveBrake(Struct, frozen=True, gc=False):
     reason: str
     """A `Reason`: of the condition AbleToScale where it prevents a change."""
     message: str
+    direction: Direction = Direction.BOTH
+    """Of the changes that it prevents."""
 
 
 class Shortfall(Struct, frozen=True, gc=False):
@@ -119,6 +123,8 @@ class OutsideChange(Struct, frozen=True, gc=False):
     """When it was first seen."""
     before: int
     after: int
+    reset: bool = False
+    """Whether it was a deployment that reset the size, which may grow."""
 
 
 class OwnSize(Struct, frozen=True, gc=False):

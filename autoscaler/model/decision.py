@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from autoscaler.errors import TargetError
 from autoscaler.model.brake import ActiveBrake, BrakeMemory
 from autoscaler.model.condition import Condition
+from autoscaler.model.deployment import DeploymentMemory
 from autoscaler.model.history import Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import MetricFailure, MetricOutcome
 from autoscaler.model.schedule import OpenEntry
@@ -109,6 +110,8 @@ class Decision(Struct, frozen=True):
     """To remember; None: there is no shadow."""
     schedules: tuple[OpenEntry, ...] = ()
     """The entries of schedules that were open and counted."""
+    deployments: DeploymentMemory | None = None
+    """To remember; None: no deployment has set the size."""
 
     @property
     def doubts(self) -> tuple[str, ...]:

@@ -35,6 +35,8 @@ class Reason(StrEnum):
     """Ours: more would leave at a time than the connection's removalBudget allows all of its autoscalers."""
     MAX_TOTAL_LIMIT = "MaxTotalLimit"
     """Ours: the sizes of all of the connection's autoscalers would sum to more than its maxTotal."""
+    RECOVERING_SIZE = "RecoveringSize"
+    """Ours: a deployment reset the size, which returns to what it was."""
 
     # of the condition ScaledToZero
     SCALED_TO_ZERO = "ScaledToZero"
@@ -67,6 +69,12 @@ class Reason(StrEnum):
     OVERRIDE_ENDED = "OverrideEnded"
     """Its time was over."""
     BRAKE_ENDED = "BrakeEnded"
+    SIZE_RESET = "SizeReset"
+    """A deployment reset the size."""
+    SIZE_RECOVERED = "SizeRecovered"
+    """It has returned."""
+    RECOVERY_ENDED = "RecoveryEnded"
+    """It has not, and is left."""
     METRIC_FALLBACK_STARTED = "MetricFallbackStarted"
     METRIC_FALLBACK_ENDED = "MetricFallbackEnded"
     SUCCESSFUL_RESCALE = "SuccessfulRescale"

@@ -231,5 +231,7 @@ class Autoscaler:
     brakes: Brakes = NO_BRAKES
     schedules: tuple[ScheduleEntry, ...] = ()
     """The entries of all its schedules, in the configuration's order."""
+    recover_size: bool = True
+    """Whether a size that a deployment reset returns to what it was."""
     warm_up: timedelta | None = None
     """How long after an instance was first ready its samples do not count. None: the target's own."""

@@ -113,6 +113,20 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class Deployment:
+    """The deployment that set a target's present size: a job was registered, a service's specification was changed."""
+
+    id: str
+    """Another one for each deployment."""
+    before: int
+    """The size just before it."""
+    remedy: str
+    """How to deploy without setting the size: an imperative sentence without a full stop."""
+    rollback: bool = False
+    """Whether it returned to an earlier specification. The size of that one is then wanted."""
+
+
+@dataclass(frozen=True, slots=True)
 class TargetState:
     """One target as the back end reports it in this cycle."""
 
@@ -134,6 +148,8 @@ class TargetState:
 
     "worker web-3 ended with exit code 1", "a scaling policy on this group is another autoscaler at work".
     """
+    deployment: Deployment | None = None
+    """None: the size was scaled since the last deployment, or the back end does not tell who set it."""
     warm_up: timedelta = timedelta(0)
     """The target's own: how long after an instance was first ready its samples do not count.
 

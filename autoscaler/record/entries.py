@@ -357,6 +357,7 @@ def _entry(row: Any, moment: Moment, database: int | None) -> Entry:
             failing=latest.failing,
             brakes=latest.brake_memory,
             shadow=latest.shadow_memory,
+            deployments=latest.deployments,
         )
     return Entry(
         id=row.id,

@@ -18,6 +18,7 @@ from autoscaler.model import (
     Condition,
     Conflict,
     Decision,
+    DeploymentMemory,
     Event,
     Held,
     HoldReason,
@@ -104,6 +105,7 @@ class RareChanges(msgspec.Struct, array_like=True):
     brake_memory: BrakeMemory | None
     shadow: int | None
     schedules: tuple[OpenEntry, ...] = ()
+    deployments: DeploymentMemory | None = None
 
 
 class _FrequentChanges(msgspec.Struct, array_like=True):
@@ -184,6 +186,7 @@ def decision_columns(decision: Decision) -> Columns:
         decision.brake_memory,
         decision.shadow,
         decision.schedules,
+        decision.deployments,
     )
     frequent = _FrequentChanges(
         decision.current,
@@ -263,6 +266,7 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
         shadow=rare.shadow,
         shadow_memory=frequent.shadow_memory,
         schedules=rare.schedules,
+        deployments=rare.deployments,
     )
 
 

@@ -9,21 +9,22 @@ from autoscaler.record.binary import Binary
 from autoscaler.record.evaluation import RARE_CHANGES, Columns
 
 
-class Outline(NamedTuple):
-    """The part of a decision that charts need. Metrics' values are whole percents for Utilization, else thousandths."""
+class Point(NamedTuple):
+    """One cycle in a chart. Metrics' values are in the unit of their target: whole percents, else thousandths."""
 
+    at: int
+    """Microseconds."""
     current: int | None
     desired: int | None
-    shadow: int | None
-    """Size of the dry run's shadow; None if there is none."""
-    minimum: int | None
-    """The bounds in force; None if the target could not be read."""
-    maximum: int | None
+    minimum: int
+    maximum: int
     dry_run: bool
     metrics: tuple[tuple[str, TargetType, int], ...]
     """Name, and the target's type and value."""
     values: tuple[int | None, ...]
     """The value of each metric; None if it failed."""
+    shadow: int | None = None
+    """Size of the dry run's shadow; None if there is none."""
 
 
 class _Sizes(msgspec.Struct, array_like=True):
@@ -59,20 +60,24 @@ def size_from(columns: Columns) -> int | None:
     return _SIZES.load(columns[2]).current
 
 
-def outline_from(columns: Columns) -> Outline:
-    """Return what charts need of the columns DECISION, cheaper than `decision_from`. Raises StateError."""
+def point_from(columns: Columns, at: int, bounds: tuple[int, int]) -> Point:
+    """Return the point of the columns DECISION, cheaper than `decision_from`. Raises StateError.
+
+    `bounds`: the configuration's, for a decision that has none because the target could not be read.
+    """
     rare, metrics, sizes = (
         RARE_CHANGES.load(columns[0]),
         _METRIC_VALUES.load(columns[1]),
         _SIZES.load(columns[2]),
     )
-    return Outline(
+    return Point(
+        at,
         sizes.current,
         sizes.desired,
-        rare.shadow,
-        rare.minimum,
-        rare.maximum,
+        bounds[0] if rare.minimum is None else rare.minimum,
+        bounds[1] if rare.maximum is None else rare.maximum,
         rare.dry_run,
         tuple([(each.name, each.target.type, each.target.value) for each in metrics]),
         tuple([each.shown for each in metrics]),
+        rare.shadow,
     )

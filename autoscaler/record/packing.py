@@ -11,9 +11,9 @@ from autoscaler.record import schema
 from autoscaler.record.binary import readable
 from autoscaler.record.evaluation import DECISION, Columns
 from autoscaler.record.journal import LEFT_ALONE, SEGMENT, rows_from
-from autoscaler.record.outline import outline_from
+from autoscaler.record.outline import Point, point_from
 from autoscaler.record.rows import Row, completed, pack_rows, runs
-from autoscaler.record.series import Point, pack_points, point_of
+from autoscaler.record.series import pack_points
 from autoscaler.record.times import micros_of
 
 
@@ -104,17 +104,17 @@ def points_of(rows: Sequence[Row], bounds: Mapping[int, tuple[int, int]]) -> lis
     Raises StateError if a whole row is missing.
     """
     points, whole = list[Point](), dict[int, Row]()
-    before: Columns | None = None
-    outline = None
+    before: tuple[Columns, int] | None = None
+    point: Point | None = None
     for row in rows:
         if row.whole:
             whole = {row.number: row}
         if row.base not in whole:
             raise StateError("recorded cycles are missing their whole row; restore a backup of the state")
         columns = completed(row, whole[row.base])[DECISION]
-        if outline is None or columns != before:
-            before, outline = columns, outline_from(columns)
-        points.append(point_of(row.at, outline, bounds[row.spec]))
+        if point is None or (columns, row.spec) != before:
+            before, point = (columns, row.spec), point_from(columns, row.at, bounds[row.spec])
+        points.append(point._replace(at=row.at))
     return points
 
 

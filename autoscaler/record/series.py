@@ -2,51 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
 from autoscaler.model import TargetType
 from autoscaler.record.binary import Binary, differences, pack, running_sums, unpack
-from autoscaler.record.outline import Outline
+from autoscaler.record.outline import Point
 from autoscaler.record.times import from_micros
 from autoscaler.record.values import MetricPoint, SeriesRow
-
-
-class Point(NamedTuple):
-    """One cycle. Metrics' values are in the unit of their target: whole percents, else thousandths."""
-
-    at: int
-    """Microseconds."""
-    current: int | None
-    desired: int | None
-    minimum: int
-    maximum: int
-    dry_run: bool
-    metrics: tuple[tuple[str, TargetType, int], ...]
-    """Name, and the target's type and value."""
-    values: tuple[int | None, ...]
-    """The value of each metric; None if it failed."""
-    shadow: int | None = None
-    """Size of the dry run's shadow."""
-
-
-def point_of(at: int, outline: Outline, bounds: tuple[int, int]) -> Point:
-    """Return the point of a decision's outline at a time (microseconds).
-
-    `bounds`: the configuration's, for a decision that has none because the target could not be read.
-    """
-    return Point(
-        at,
-        outline.current,
-        outline.desired,
-        bounds[0] if outline.minimum is None else outline.minimum,
-        bounds[1] if outline.maximum is None else outline.maximum,
-        outline.dry_run,
-        outline.metrics,
-        outline.values,
-        outline.shadow,
-    )
 
 
 def row_of(point: Point) -> SeriesRow:

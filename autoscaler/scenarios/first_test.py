@@ -184,14 +184,24 @@ class _Writer:
         holds = [isinstance(state := _state(each), TargetState) and state.hold != Hold() for each in self._records]
         yield from self._during(f"deployment: {name}", holds)
         expected, asked = None, Steering()
-        for record in self._records:
+        for place, record in enumerate(self._records):
             made, at = record.decision, f"at: {self._elapsed(record)}"
             if None not in (expected, made.current) and made.current != expected:
-                yield f"{at}, resize: {name}, replicas: {made.current}"
+                deployment = f"deployment: {name}, for: {format_duration(self._tick)}"
+                what = deployment if self._was_deployed(place, expected) else f"resize: {name}"
+                yield f"{at}, {what}, replicas: {made.current}"
             expected = made.current if made.written is None else made.written
             if made.steering != asked:
                 yield from (f"{at}, {each}" for each in _commands(asked, made.steering, name))
                 asked = made.steering
+
+    def _was_deployed(self, place: int, before: int | None) -> bool:
+        """Whether a deployment set the size of this cycle. An adapter may say so in the next one."""
+        for record in self._records[place : place + 2]:
+            state = _state(record)
+            if isinstance(state, TargetState) and state.deployment is not None and state.deployment.before == before:
+                return not state.deployment.rollback
+        return False
 
     def _during(self, what: str, cycles: Sequence[bool]) -> Iterator[str]:
         """An event for each run of cycles of which something is true."""

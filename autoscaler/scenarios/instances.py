@@ -9,6 +9,7 @@ from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable
 from autoscaler.model import (
     Call,
     Conflict,
+    Deployment,
     Hold,
     HoldReason,
     Instance,
@@ -46,6 +47,8 @@ class Group:
     revision: int = 0
     deployed_until: timedelta = _LONG_AGO
     """When the last deployment ends."""
+    deployment: Deployment | None = None
+    """The one that set the size; None: it was scaled since."""
 
     def resize(self, size: int, now: timedelta, victims: Sequence[str] = ()) -> None:
         """Start instances, or end victims first, then the newest."""
@@ -58,6 +61,15 @@ class Group:
             self.born += 1
             self.members[f"{self.name}-{self.born}"] = now
         self.revision += 1
+        self.deployment = None
+
+    def deploy(self, size: int | None, now: timedelta, until: timedelta) -> None:
+        """Begin a deployment that lasts until then, and sets the size if it has one."""
+        self.deployed_until = max(self.deployed_until, until)
+        if size is not None:
+            before = len(self.members)
+            self.resize(size, now)
+            self.deployment = Deployment(str(now), before, "deploy without a size")
 
     def ready(self, now: timedelta) -> Sequence[str]:
         """Return the instances that are ready."""
@@ -71,7 +83,9 @@ class Group:
         hold = Hold(_DEPLOYING, _DEPLOYING) if clock.elapsed < self.deployed_until else Hold()
         instances = tuple(self._instances(clock))
         size, revision = len(instances), str(self.revision)
-        return TargetState(size, size, instances, hold=hold, revision=revision, warm_up=self.warm_up)
+        return TargetState(
+            size, size, instances, hold=hold, revision=revision, deployment=self.deployment, warm_up=self.warm_up
+        )
 
     def _instances(self, clock: VirtualClock) -> Iterator[Instance]:
         for member, started in self.members.items():

@@ -21,7 +21,7 @@ from autoscaler.scenarios.answers import Answers, Evaluate, ScriptedPrometheus
 from autoscaler.scenarios.clock import VirtualClock
 from autoscaler.scenarios.events import clock_step, steer
 from autoscaler.scenarios.file import Event
-from autoscaler.scenarios.instances import Groups
+from autoscaler.scenarios.instances import Group, Groups
 from autoscaler.scenarios.scenario import Scenario
 from autoscaler.schedule import Shard
 from autoscaler.version import VERSION
@@ -164,14 +164,15 @@ class Run:
                 self._end()
                 self._shards = self._begin()
                 self._down_until = now + lasts
-            case "deployment" | "resize":
-                group = self._scenario.groups[self._scenario.scalers[event.subject].target]
-                if event.verb == "deployment":
-                    group.deployed_until = now + lasts
-                if event.replicas is not None:
-                    group.resize(event.replicas, now)
+            case "deployment":
+                self._group(event).deploy(event.replicas, now, now + lasts)
+            case "resize":
+                self._group(event).resize(event.replicas or 0, now)
             case _:
                 steer(self._state, event, self._clock.now())
+
+    def _group(self, event: Event) -> Group:
+        return self._scenario.groups[self._scenario.scalers[event.subject].target]
 
     def _end(self) -> None:
         for shard in self._shards:

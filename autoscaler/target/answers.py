@@ -14,6 +14,7 @@ from autoscaler.errors import TargetError, bare
 from autoscaler.model import (
     MAX_SIZE,
     Conflict,
+    Deployment,
     Held,
     Hold,
     HoldReason,
@@ -87,6 +88,7 @@ class StateCheck:
             _hold(answer.hold),
             revision,
             tuple([_text("warnings", warning) for warning in warnings]),
+            _deployment(answer.deployment),
             _duration("warm_up", answer.warm_up),
         )
 
@@ -251,9 +253,25 @@ def _hold_reason(field: str, reason: object) -> HoldReason:
     return HoldReason(_text(f"{field}.reason", reason.reason), _text(f"{field}.message", reason.message))
 
 
+def _deployment(deployment: object) -> Deployment | None:
+    if deployment is None:
+        return None
+    if type(deployment) is not Deployment:
+        _refuse("deployment", deployment, "a Deployment or None")
+    if type(deployment.rollback) is not bool:
+        _refuse("deployment.rollback", deployment.rollback, "true or false")
+    return Deployment(
+        _text("deployment.id", deployment.id),
+        _whole("deployment.before", deployment.before, MAX_SIZE),
+        _text("deployment.remedy", deployment.remedy),
+        deployment.rollback,
+    )
+
+
 def _text(field: str, value: object) -> str:
     if type(value) is not str:
-        _refuse(field, value, "a text" if field.endswith(("detail", "message", "reason", "source")) else "texts")
+        single = ("detail", "id", "message", "reason", "remedy", "source")
+        _refuse(field, value, "a text" if field.endswith(single) else "texts")
     return value if len(value) <= _SURELY_SHORT and value.isprintable() else plain(value)
 
 

@@ -43,11 +43,11 @@ def read_secret(path: Path) -> str:
     return read_bounded(path).decode().strip()
 
 
-def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o600, durable: bool = True) -> None:
+def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o600) -> None:
     """Replace the content of `path` in one step; a reader sees the old or the new content. Text is UTF-8.
 
-    `mode`: the file's permissions, regardless of the umask. `durable`: the content survives a power cut. A link or pipe
-    at `path` is replaced, not opened. Raises OSError; `path` is then unchanged.
+    `mode`: the file's permissions, regardless of the umask. The content survives a power cut. A link or pipe at `path`
+    is replaced, not opened. Raises OSError; `path` is then unchanged.
     """
     data = content.encode() if isinstance(content, str) else content
     draft = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.new")  # no other user can create this name first
@@ -57,15 +57,13 @@ def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o600, dur
             os.fchmod(handle, mode)
             file.write(data)
             file.flush()
-            if durable:
-                os.fsync(handle)
+            os.fsync(handle)
         draft.replace(path)
     except BaseException:
         with suppress(OSError):
             draft.unlink()
         raise
-    if durable:
-        _sync_folder(path.parent)
+    _sync_folder(path.parent)
 
 
 def unwritable(path: Path) -> str | None:

@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 from autoscaler.cli.entry import TARGET_KEYS, target_value
 from autoscaler.config import Settings
 from autoscaler.decide.proposals import tolerances_of
-from autoscaler.foresee.outlook import down_window, up_window
+from autoscaler.decide.stabilization import down_window, up_window
 from autoscaler.model import (
     Autoscaler,
     Behavior,

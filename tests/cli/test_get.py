@@ -35,6 +35,12 @@ def test_the_columns_are_those_of_kubectl(online: ServedScene) -> None:
     ]
 
 
+def test_sizes_alone_are_for_deployments(online: ServedScene) -> None:
+    """`replicas: ${WEB:-1}` in a stack file: the deployment keeps the size."""
+    said = online.run("get", "web", "-o", "size")
+    assert (said.code, said.out) == (0, "6\n")
+
+
 def test_columns_are_aligned(online: ServedScene) -> None:
     """`awk` depends on it."""
     header, *rows = online.run("get").lines

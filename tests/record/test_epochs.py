@@ -48,26 +48,10 @@ def test_a_stale_ledger_commits_nothing(opener: Opener, commit: Callable[[Ledger
     stale.recall([scaler()])
     keep(state.ledger(FLEET), decision(60, size=20))
     before = contents(state)
-    with pytest.raises(StaleLedger, match="shard fleet was superseded"):
-        commit(stale)
+    for _ in range(2):  # nor at the next attempt
+        with pytest.raises(StaleLedger, match="shard fleet was superseded"):
+            commit(stale)
     assert contents(state) == before
-
-
-def test_a_successors_memory_is_untouched(opener: Opener) -> None:
-    """Seen once: its intent was deleted, a recommendation of 20 overwritten by 15, and `at` went back a minute."""
-    state = opener.state()
-    stale = state.ledger(FLEET)
-    stale.recall([scaler()])
-    successor = state.ledger(FLEET)
-    keep(successor, decision(60, size=20))
-    successor.intend([rising(75)])
-    expected = successor.recall([scaler()])
-    with pytest.raises(StaleLedger):
-        save(stale, decision(0, size=15))
-    assert successor.recall([scaler()]) == expected
-    save(successor, written(rising(75)))
-    assert opener.restart().recall([scaler()])["web"].at == at(75)
-    assert {record.decision.now for record in opener.archive().records("web")} == {at(60), at(75)}
 
 
 def test_a_successor_knows_what_was_recorded_before_it(opener: Opener) -> None:
@@ -77,16 +61,6 @@ def test_a_successor_knows_what_was_recorded_before_it(opener: Opener) -> None:
     keep(ledger, decision(0))
     ledger.intend([rising(15)])
     assert state.ledger(FLEET).recall([scaler()]) == ledger.recall([scaler()])
-
-
-def test_a_ledger_stays_stale(opener: Opener) -> None:
-    """It reads what the successor wrote, and may not write the next time either."""
-    state = opener.state()
-    stale = state.ledger(FLEET)
-    state.ledger(FLEET)
-    for _ in range(2):
-        with pytest.raises(StaleLedger):
-            keep(stale, decision(0))
 
 
 def test_another_connections_shard_goes_on(opener: Opener) -> None:

@@ -135,3 +135,20 @@ def test_cycles_that_are_forgotten_while_they_are_read_are_left_out(opener: Open
         connection.execute(delete(schema.detail).where(schema.detail.c.first == blocks[1]))
     numbers = [(each.decision.now - at(0)).total_seconds() / 15 for each in (first, *cycles)]
     assert numbers == [0, 1, 2, 3, 8, 9, 10, 11, 12, 13]
+
+
+def test_the_latest_decisions_of_shards_need_no_look_at_the_state(
+    sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first page view the shards say what they decide: the next ones decode nothing."""
+    state = sqlite_opener.state()
+    ledger = state.ledger("fleet")
+    keep(ledger, decision())
+    state.archive.latest()
+
+    def asked(archive: Archive) -> None:
+        raise AssertionError("the state was read")
+
+    keep(ledger, decision(15))
+    monkeypatch.setattr(Archive, "_reading", asked)
+    assert state.archive.latest()["web"].now == at(15)

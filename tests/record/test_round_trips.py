@@ -29,7 +29,7 @@ from autoscaler.record.evaluation import (
     other_columns,
     target_column,
 )
-from autoscaler.record.outline import outline_from
+from autoscaler.record.outline import point_from
 from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener
 from tests.record.drawing import ALTERNATIVES, comparable, defaults_of, full, values
@@ -166,13 +166,17 @@ def test_a_target_is_found_by_its_text(one: TargetRef, other: TargetRef) -> None
 
 @given(values(Decision))
 @many
-def test_a_charts_outline_is_the_decisions(made: Decision) -> None:
+def test_a_charts_point_is_the_decisions(made: Decision) -> None:
     """It is read from the same bytes, without the rest."""
-    outline = outline_from(decision_columns(made))
-    assert (outline.current, outline.desired, outline.dry_run) == (made.current, made.desired, made.dry_run)
-    assert outline.shadow == made.shadow
-    assert outline.metrics == tuple((each.name, each.target.type, each.target.value) for each in made.metrics)
-    assert outline.values == tuple(each.current for each in made.metrics)
+    point = point_from(decision_columns(made), 0, (3, 9))
+    assert (point.minimum, point.maximum) == (
+        3 if made.minimum is None else made.minimum,
+        9 if made.maximum is None else made.maximum,
+    )
+    assert (point.current, point.desired, point.dry_run) == (made.current, made.desired, made.dry_run)
+    assert point.shadow == made.shadow
+    assert point.metrics == tuple((each.name, each.target.type, each.target.value) for each in made.metrics)
+    assert point.values == tuple(each.current for each in made.metrics)
 
 
 def test_the_same_cycle_again_is_the_same_bytes() -> None:

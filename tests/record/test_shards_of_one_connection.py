@@ -1,7 +1,6 @@
 """Several shards of one connection on one state: each has its targets, and they share the pages of the journal."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -54,21 +53,6 @@ def test_shards_that_share_pages_remember_what_each_recorded(opener: Opener, sho
             cycles = [number for number in range(1, 6 * short_blocks) if shard != number % 3]
             recorded = [one.decision.now for one in opener.archive().records(name)]
             assert sorted(recorded) == [at(0), *(at(15 * number) for number in cycles)]
-
-
-def test_shards_that_share_pages_record_at_the_same_time(opener: Opener, short_blocks: int) -> None:
-    """On PostgreSQL nothing else keeps two of them from the same page's number."""
-    state, expected = opener.state(), Remembered()
-    cycle(state.ledger(FLEET), NAMES, 0, expected)
-    shards = ledgers(state, 4)
-
-    def run(shard: int) -> None:
-        for number in range(1, 3 * short_blocks):
-            cycle(shards[shard], of_shard(shard, 4), number, expected)
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(run, range(4)))
-    assert opener.restart().recall([scaler(name, name) for name in NAMES]) == expected
 
 
 @pytest.mark.parametrize("after", [1, 2, 3, 8])

@@ -25,13 +25,12 @@ def names(folder: Path) -> set[str]:
     return {entry.name for entry in folder.iterdir()}
 
 
-@pytest.mark.parametrize("durable", [True, False])
-def test_the_file_has_the_content_and_no_temporary_file_remains(tmp_path: Path, durable: bool) -> None:
+def test_the_file_has_the_content_and_no_temporary_file_remains(tmp_path: Path) -> None:
     """Text is UTF-8, bytes are unchanged."""
     file = tmp_path / "file"
-    write_atomically(file, "größer", durable=durable)
+    write_atomically(file, "größer")
     assert file.read_bytes() == "größer".encode()
-    write_atomically(file, b"\xff", durable=durable)
+    write_atomically(file, b"\xff")
     assert file.read_bytes() == b"\xff"
     assert names(tmp_path) == {"file"}
 
@@ -151,12 +150,10 @@ def test_a_folder_in_its_place_is_an_error(tmp_path: Path) -> None:
     assert names(tmp_path) == {"file"}
 
 
-def test_a_file_is_synced_only_if_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is synced before the rename, the folder after it."""
     synced: list[str] = []
     monkeypatch.setattr("os.fsync", lambda handle: synced.append(Path(f"/proc/self/fd/{handle}").readlink().name))
-    write_atomically(tmp_path / "file", "new", durable=False)
-    assert synced == []
     write_atomically(tmp_path / "file", "new")
     draft, folder = synced
     assert draft.startswith(".file.")
@@ -166,11 +163,11 @@ def test_a_file_is_synced_only_if_durable(tmp_path: Path, monkeypatch: pytest.Mo
 def test_readers_find_the_old_or_the_new_content(tmp_path: Path) -> None:
     """Prometheus reads the targets file at any time."""
     file, ended = tmp_path / "file", threading.Event()
-    write_atomically(file, "a" * 100_000, durable=False)
+    write_atomically(file, "a" * 100_000)
 
     def write() -> None:
         for number in range(200):
-            write_atomically(file, "ab"[number % 2] * 100_000, durable=False)
+            write_atomically(file, "ab"[number % 2] * 100_000)
         ended.set()
 
     writer = threading.Thread(target=write)

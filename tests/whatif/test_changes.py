@@ -155,7 +155,7 @@ def test_every_field_of_an_autoscaler_is_compared() -> None:
     compared = {path.partition(".")[0].partition("[")[0] for path in found}
     assert compared == {
         "brakes", "behavior", "controller", "dryRun", "labels", "maxReplicas", "metrics", "minReplicas",
-        "scaleTargetRef", "syncPeriod",
+        "recoverSize", "scaleTargetRef", "syncPeriod",
     }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from autoscaler.decide.proposals import tolerances_of
-from autoscaler.foresee.outlook import down_window, up_window
+from autoscaler.decide.stabilization import down_window, up_window
 from autoscaler.model import (
     Autoscaler,
     Behavior,

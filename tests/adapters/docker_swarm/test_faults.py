@@ -207,13 +207,6 @@ def test_very_many_services_are_not_looked_up_one_by_one(front: Faults, swarm: D
     assert front.count("/tasks.*service%22") == 0
 
 
-def test_a_target_deleted_between_observe_and_scale_is_not_found(front: Faults, swarm: DockerSwarm) -> None:
-    """Nothing is written."""
-    front.faults.insert(0, Fault("/services/web$", 404, '{"message": "service web not found"}', "application/json"))
-    assert type(failing_write(swarm)) is TargetNotFound
-    assert front.count("POST") == 0
-
-
 def test_a_repeated_decision_whose_answer_was_lost_is_unchanged(front: Faults, swarm: DockerSwarm) -> None:
     """The write's outcome is unknown; the next attempt finds the size set."""
     front.faults.insert(0, Fault("POST", delay_seconds=30))
@@ -231,29 +224,6 @@ def test_a_slow_server_is_unavailable_by_the_deadline(front: Faults, swarm: Dock
     error = failing(swarm, 0.5)
     assert 0.4 < time.monotonic() - began < 5
     assert "no answer within the cycle's deadline" in str(error)
-
-
-def test_a_trickling_body_is_cut_at_the_deadline(front: Faults, swarm: DockerSwarm) -> None:
-    """Occasional bytes keep a time-out for each wait from expiring."""
-    front.faults.insert(0, Fault(r"/services\?", 200, "[" + " " * 600 + "]", trickle_seconds=0.05))
-    began = time.monotonic()
-    assert "no answer within the cycle's deadline" in str(failing(swarm, 0.5))
-    assert time.monotonic() - began < 5
-
-
-def test_a_redirect_is_not_followed(front: Faults, swarm: DockerSwarm, connect: Connect) -> None:
-    """An engine sends no redirects; following another server's would send a write elsewhere."""
-
-    def redirect(wire: Wire) -> None:
-        while True:
-            wire.read()
-            wire.answer(b"elsewhere", "307 Temporary Redirect", b"Location: %b/version\r\n" % front.url.encode())
-
-    with scripted(redirect) as server:
-        error = failing(connect(f"tcp://127.0.0.1:{server.port}"))
-    assert type(error) is TargetUnavailable
-    assert "HTTP 307: elsewhere" in str(error)
-    assert front.requests == []
 
 
 def test_a_write_whose_connection_is_cut_is_not_known_to_have_failed(front: Faults, connect: Connect) -> None:
@@ -284,11 +254,6 @@ def test_a_socket_that_does_not_exist_says_what_to_check(connect: Connect, tmp_p
     error = failing(connect(f"unix://{tmp_path}/docker.sock"))
     assert type(error) is TargetUnavailable
     assert "the socket does not exist; is Docker running here, and the address right?" in str(error)
-
-
-def test_a_host_name_without_an_address_is_unavailable(connect: Connect) -> None:
-    """A resolver that is down briefly looks the same: the next cycle tries again."""
-    assert type(failing(connect("tcp://nosuch.invalid:2375"))) is TargetUnavailable
 
 
 def test_after_an_outage_the_engine_may_be_another_one(front: Faults, swarm: DockerSwarm) -> None:

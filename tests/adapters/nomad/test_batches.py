@@ -1,10 +1,13 @@
 """The number of requests of an observation, counted at a proxy in front of a real agent."""
 
+from typing import Any
+
 import pytest
 
+from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetError
 from autoscaler.model import TargetRef
-from tests.adapters.nomad.conftest import LiveAdapter
+from tests.adapters.nomad.conftest import LiveAdapter, client_of
 from tests.servers.faults import Fault, Faults
 from tests.servers.nomad import NomadServer, service
 
@@ -82,15 +85,16 @@ def test_many_new_allocations_are_read_in_one_list(proxied: LiveAdapter, proxy: 
     nomad.purge("crowd")
 
 
-def test_lists_are_read_page_after_page(
-    proxied: LiveAdapter, proxy: Faults, nomad: NomadServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lists_are_read_page_after_page(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> None:
     """A cluster may have more jobs than one reply should hold."""
-    monkeypatch.setattr("adapters.nomad.client.PER_PAGE", 2)
-    jobs = [service(f"paged-{number}", Constraints=_NOWHERE, count=number) for number in range(5)]
-    for job in jobs:
-        nomad.register(job)
-    assert _sizes(proxied, [proxied.ref(f"{job['ID']}/work") for job in jobs]) == [0, 1, 2, 3, 4]
+    names = [f"paged-{number}" for number in range(5)]
+    for name in names:
+        nomad.register(service(name, Constraints=_NOWHERE, count=0))
+    agent = client_of(proxy.url, SystemClock())
+    query = {"prefix": "paged-", "per_page": "2"}
+    pages = list(agent.pages("/v1/jobs", query, list[dict[str, Any]], proxied.call()))
+    agent.close()
+    assert sorted(job["ID"] for page in pages for job in page.entries) == names
     assert proxy.count("/v1/jobs.*next_token=") == 2
 
 

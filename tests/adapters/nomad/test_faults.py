@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import pytest
 
 from autoscaler.errors import (
-    TargetError,
     TargetForbidden,
     TargetNotFound,
     TargetNotWritten,
@@ -17,15 +16,11 @@ from autoscaler.errors import (
     TargetUnavailable,
 )
 from autoscaler.model import Conflict, TargetState
-from tests.adapters.nomad.conftest import Connect, LiveAdapter
+from tests.adapters.nomad.conftest import LiveAdapter
 from tests.servers.faults import Fault, Faults
 from tests.servers.nomad import NomadServer, service
-from tests.servers.ports import free_port
 
 pytestmark = pytest.mark.slow
-_DEADLINE_SECONDS = 1.0
-_LATE_SECONDS = 3.0
-"""Tolerance of the deadline on a busy machine; the faults last much longer."""
 _FAULTS = {
     "unauthorized": (Fault("", 401, "who are you"), TargetForbidden, "who are you"),
     "forbidden": (Fault("", 403, "Permission denied"), TargetForbidden, "Permission denied"),
@@ -53,27 +48,19 @@ def at_one(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> Iterator[
 
 
 @pytest.mark.parametrize("name", _FAULTS)
-def test_observe_reports_a_fault_as_what_it_is(
+def test_a_fault_of_a_read_is_reported_as_what_it_is(
     proxied: LiveAdapter, proxy: Faults, at_one: TargetState, name: str
 ) -> None:
-    """An outage must not look like a job without instances, nor a refusal of credentials like an outage."""
+    """An outage must not look like a job without instances, nor a refusal of credentials like an outage.
+
+    When the read before a write fails, nothing is written, and the outcome says so.
+    """
     fault, expected, said = _FAULTS[name]
     proxy.faults.append(fault)
-    found = proxied.look("faulty/work")
+    found, outcome = proxied.look("faulty/work"), proxied.scale("faulty/work", at_one, 3)
     assert isinstance(found, expected), found
+    assert isinstance(outcome, TargetNotWritten if expected is TargetUnavailable else expected), outcome
     assert said in str(found)
-
-
-@pytest.mark.parametrize("name", _FAULTS)
-def test_scale_reports_a_fault_as_what_it_is(
-    proxied: LiveAdapter, proxy: Faults, at_one: TargetState, name: str
-) -> None:
-    """When the read before the write fails, nothing is written, and the outcome says so."""
-    fault, expected, said = _FAULTS[name]
-    expected = TargetNotWritten if expected is TargetUnavailable else expected
-    proxy.faults.append(fault)
-    outcome = proxied.scale("faulty/work", at_one, 3)
-    assert isinstance(outcome, expected), outcome
     assert said in str(outcome)
     assert proxy.count("POST") == 0
 
@@ -114,39 +101,6 @@ def test_half_of_a_batch_failing_leaves_the_other_half(
     assert isinstance(answer[targets[1]], TargetState)
 
 
-def test_a_refused_connection_is_unavailable(connect: Connect) -> None:
-    """The message names the address."""
-    port = free_port()
-    refused = connect(address=f"http://127.0.0.1:{port}").look("any/work")
-    assert isinstance(refused, TargetUnavailable)
-    assert f"127.0.0.1:{port}" in str(refused)
-    assert "refused" in str(refused)
-
-
-_SLOW = {
-    "silent": Fault("", delay_seconds=60),
-    "trickling": Fault("", 200, "[" + " " * 600 + "]", "application/json", trickle_seconds=0.1),
-}
-
-
-@pytest.mark.parametrize("name", _SLOW)
-def test_a_slow_server_is_left_at_the_deadline(
-    proxied: LiveAdapter, proxy: Faults, at_one: TargetState, name: str
-) -> None:
-    """Each byte of a slow answer arrives in time; the whole answer never does."""
-    proxy.faults.append(_SLOW[name])
-    target = proxied.ref("faulty/work")
-    began = time.monotonic()
-    found = proxied.adapter.observe([target], proxied.call(_DEADLINE_SECONDS))[target]
-    assert time.monotonic() - began < _DEADLINE_SECONDS + _LATE_SECONDS
-    assert isinstance(found, TargetUnavailable)
-    assert "deadline" in str(found)
-    began = time.monotonic()
-    outcome = proxied.scale("faulty/work", at_one, 3, seconds=_DEADLINE_SECONDS)
-    assert time.monotonic() - began < _DEADLINE_SECONDS + _LATE_SECONDS
-    assert isinstance(outcome, TargetNotWritten)
-
-
 def test_jobs_that_a_cycle_had_no_time_for_are_read_in_the_next(
     proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
@@ -165,34 +119,6 @@ def test_jobs_that_a_cycle_had_no_time_for_are_read_in_the_next(
             break
     assert read[0] < len(names)
     assert read[-1] == len(names)
-
-
-def test_a_write_without_an_answer_is_of_unknown_outcome(
-    proxied: LiveAdapter, proxy: Faults, at_one: TargetState
-) -> None:
-    """The message says so; the next observation shows the result."""
-    proxy.faults.append(Fault("POST", delay_seconds=60))
-    outcome = proxied.scale("faulty/work", at_one, 3, seconds=_DEADLINE_SECONDS)
-    assert isinstance(outcome, TargetUnavailable)
-    assert "unknown" in str(outcome)
-
-
-def test_the_connection_works_again_after_a_fault(proxied: LiveAdapter, proxy: Faults, at_one: TargetState) -> None:
-    """The rest of an aborted reply must not count as the next one."""
-    proxy.faults.append(_SLOW["trickling"])
-    target = proxied.ref("faulty/work")
-    assert isinstance(proxied.adapter.observe([target], proxied.call(0.5))[target], TargetError)
-    proxy.faults.clear()
-    assert proxied.state("faulty/work").replicas == 1
-
-
-def test_a_target_deleted_between_observe_and_scale_is_not_found(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """The adapter does not create it again."""
-    nomad.register(service("deleted"))
-    seen = direct.state("deleted/work")
-    nomad.purge("deleted")
-    assert isinstance(direct.scale("deleted/work", seen, 3), TargetNotFound)
-    assert isinstance(direct.look("deleted/work"), TargetNotFound)
 
 
 def test_a_target_deleted_in_the_moment_of_the_write_is_not_found(

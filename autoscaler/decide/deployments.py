@@ -1,0 +1,162 @@
+"""Deployments that reset a target's size, and its return to the size before.
+
+A job file or a stack names a size. Whoever deploys it sets that size again, even if the autoscaler has scaled since.
+"""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from autoscaler.decide.remember import arrived
+from autoscaler.decide.scaling_rules import Bounds
+from autoscaler.decide.stabilization import down_window
+from autoscaler.model import (
+    Autoscaler,
+    Deployment,
+    DeploymentMemory,
+    Event,
+    EventType,
+    History,
+    Reason,
+    SizeReset,
+    Steering,
+    TargetState,
+)
+from autoscaler.quantity import format_duration
+
+
+class Recovery(NamedTuple):
+    """What an autoscaler knows of its target's deployments in this cycle."""
+
+    memory: DeploymentMemory | None = None
+    events: tuple[Event, ...] = ()
+    goal: int = 0
+    """The proposal beside those of the metrics; 0: there is none."""
+
+    @property
+    def resets(self) -> bool:
+        """Whether a deployment has reset the size, which has not returned yet."""
+        return self.memory is not None and self.memory.reset is not None
+
+    @property
+    def detail(self) -> str:
+        """What happened, and how to deploy without it."""
+        reset = None if self.memory is None else self.memory.reset
+        return "" if reset is None else f"{_what(reset)}. To prevent this, {reset.remedy}"
+
+    def within(
+        self, scaler: Autoscaler, state: TargetState, bounds: Bounds, now: datetime, *, held: bool
+    ) -> "Recovery":
+        """Return the recovery with its goal within the bounds, or without one when it has ended.
+
+        It ends when the size is reached, or a scale-down window after the last hold. `held`: something prevents a
+        scale-out now.
+        """
+        memory = self.memory
+        if memory is None or memory.reset is None:
+            return self
+        reset, window = memory.reset, down_window(scaler)
+        goal = min(reset.goal, bounds.maximum)
+        if state.replicas >= goal:
+            return self._ended(memory, Reason.SIZE_RECOVERED, f"the size is {state.replicas} again")
+        since = None if held else reset.free_since or now
+        if since is not None and now - since > window:
+            message = f"the size was not {goal} within {format_duration(window)} after the last hold, and is left"
+            return self._ended(memory, Reason.RECOVERY_ENDED, message)
+        return self._replace(
+            memory=replace(memory, reset=replace(reset, free_since=since)), goal=max(goal, bounds.minimum)
+        )
+
+    def _ended(self, memory: DeploymentMemory, reason: Reason, message: str) -> "Recovery":
+        event = Event(EventType.NORMAL, reason, message)
+        return Recovery(replace(memory, reset=None), (*self.events, event))
+
+
+def follow_deployments(
+    scaler: Autoscaler, state: TargetState, history: History, now: datetime, *, recovers: bool
+) -> Recovery:
+    """Return what is known of the target's deployments. `recovers`: a size that one resets is to return."""
+    known, found = history.deployments, state.deployment
+    new = None if found is None or (known is not None and found.id == known.id) else found
+    declared = None if known is None else known.size
+    reset = None if known is None else known.reset
+    events: tuple[Event, ...] = ()
+    if reset is not None:
+        reason = _reason_to_end(reset, declared, new, state, history, now) if recovers else "recoverSize is off"
+        if reason:
+            message = f"{reason}; the size does not return to {reset.goal}"
+            events, reset = (Event(EventType.NORMAL, Reason.RECOVERY_ENDED, message),), None
+        else:
+            reset = replace(reset, size=state.replicas)
+    if new is None:
+        return Recovery(None if known is None else replace(known, reset=reset), events)
+    if history.at is not None and recovers and _resets(new, state.replicas, declared):
+        goal = min(new.before, _highest_recommendation(scaler, history, now, new.before))
+        if reset is not None:  # a second deployment finds the size that the first one set
+            reset = replace(reset, goal=max(goal, reset.goal))
+        elif goal > state.replicas:
+            size = state.replicas
+            reset = SizeReset(now, new.before, size, goal, size, history.steering, new.remedy)
+            message = f"{_what(reset)}; it returns to {goal} as soon as nothing holds it. To prevent this, {new.remedy}"
+            events = (*events, Event(EventType.WARNING, Reason.SIZE_RESET, message))
+    if _sets(new, state.replicas):
+        declared = state.replicas
+    return Recovery(DeploymentMemory(new.id, declared, reset), events)
+
+
+def with_own_size(memory: DeploymentMemory | None, size: int) -> DeploymentMemory | None:
+    """Return the memory after a write, so that the next cycle does not take the size for another client's."""
+    if memory is None or memory.reset is None:
+        return memory
+    return replace(memory, reset=replace(memory.reset, size=size))
+
+
+def _sets(deployment: Deployment, size: int) -> bool:
+    """Return whether the deployment names a size. One that leaves the size as it was may have kept it."""
+    return not deployment.rollback and size != deployment.before
+
+
+def _resets(deployment: Deployment, size: int, declared: int | None) -> bool:
+    """Return whether a deployment lowered the size to what deployments always set. A size of 0 switches scaling off."""
+    return not deployment.rollback and 0 < size < deployment.before and declared in (None, size)
+
+
+def _reason_to_end(
+    reset: SizeReset,
+    declared: int | None,
+    new: Deployment | None,
+    state: TargetState,
+    history: History,
+    now: datetime,
+) -> str:
+    """Return what somebody did since that shows which size they want; empty: nothing."""
+    if not _same(reset.steering, history.steering, now):
+        return "an operator has paused, overridden or resumed the autoscaler"
+    if new is not None and new.rollback:
+        return "a rollback set the size"
+    if new is not None:
+        return f"a deployment set the size to {state.replicas}" if state.replicas not in (declared, new.before) else ""
+    scaled = state.deployment is None and state.replicas != reset.size
+    if scaled and arrived(history.unfinished, state.replicas) is None:
+        return f"something else set the size to {state.replicas}"
+    return ""
+
+
+def _same(before: Steering, after: Steering, now: datetime) -> bool:
+    """Return whether operators have asked for nothing since. What ends by itself is no request."""
+    return after == before or after.at(now) == before.at(now)
+
+
+def _highest_recommendation(scaler: Autoscaler, history: History, now: datetime, default: int) -> int:
+    """Return the highest recommendation of the scale-down window; without one there, the newest."""
+    cutoff = now - down_window(scaler)
+    known = history.recommendations
+    return max(
+        [each.replicas for each in known if each.at > cutoff] or [each.replicas for each in known[-1:]] or [default]
+    )
+
+
+def _what(reset: SizeReset) -> str:
+    at = reset.at.isoformat(timespec="seconds")
+    return f"a deployment set the size from {reset.before} to {reset.after}, seen at {at}"

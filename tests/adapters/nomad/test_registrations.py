@@ -1,0 +1,129 @@
+"""Which registration set a count, on a real agent: what Nomad's own records tell of it."""
+
+import time
+from typing import Any
+
+import pytest
+
+from autoscaler.model import Deployment, TargetState, Written
+from tests.adapters.nomad.conftest import LiveAdapter
+from tests.servers.nomad import NomadServer, deployed, service
+
+pytestmark = pytest.mark.slow
+
+
+def judged(direct: LiveAdapter, job: str) -> TargetState:
+    """The state in the second cycle after a change: the scaling event of a change is a later write."""
+    direct.state(f"{job}/work")
+    return direct.state(f"{job}/work")
+
+
+def scaled(direct: LiveAdapter, nomad: NomadServer, job: str, **further: Any) -> None:
+    """Register a job of one instance, which the adapter scales to three."""
+    nomad.register(service(job, **further))
+    nomad.wait(lambda: not nomad.deploying(job), "end of the deployment")
+    state = judged(direct, job)
+    assert state.deployment is None
+    assert direct.scale(f"{job}/work", state, 3) == Written(3)
+    assert judged(direct, job).deployment is None
+
+
+def deployment(state: TargetState) -> Deployment:
+    assert state.deployment is not None
+    return state.deployment
+
+
+def test_a_registration_that_resets_the_count_is_told_from_scaling(direct: LiveAdapter, nomad: NomadServer) -> None:
+    """Also where a message was recorded, which is a scaling event without a count."""
+    scaled(direct, nomad, "reset")
+    nomad.register(service("reset", command="exec sleep 3601"))
+    nomad.ask("POST", "/v1/job/reset/scale", {"Target": {"Group": "work"}, "Message": "a note"})
+    state = judged(direct, "reset")
+    found = deployment(state)
+    assert (state.replicas, found.before, found.rollback) == (1, 3, False)
+    assert "-preserve-counts" in found.remedy
+    nomad.scale("reset", "work", 2)
+    assert judged(direct, "reset").deployment is None
+    nomad.register(service("reset", command="exec sleep 3602"))
+    again = deployment(judged(direct, "reset"))
+    assert (again.before, again.id != found.id) == (2, True)
+
+
+def test_it_is_told_after_a_restart(direct: LiveAdapter, connect: Any, nomad: NomadServer) -> None:
+    scaled(direct, nomad, "restarted")
+    nomad.register(service("restarted", command="exec sleep 3601"))
+    assert deployment(judged(connect(address=nomad.url), "restarted")).before == 3
+
+
+def test_a_registration_that_preserves_the_count_has_it_before_and_after(
+    direct: LiveAdapter, nomad: NomadServer
+) -> None:
+    scaled(direct, nomad, "preserved")
+    job = service("preserved", command="exec sleep 3601")
+    nomad.ask("POST", "/v1/jobs", {"Job": job, "PreserveCounts": True})
+    state = judged(direct, "preserved")
+    assert (state.replicas, deployment(state).before) == (3, 3)
+
+
+def test_the_same_file_once_more_is_no_rollback(direct: LiveAdapter, nomad: NomadServer) -> None:
+    """A pipeline that runs again without a change resets the count as well."""
+    scaled(direct, nomad, "again")
+    for _ in range(2):
+        nomad.register(service("again"))
+        state = judged(direct, "again")
+        assert (state.replicas, deployment(state).before, deployment(state).rollback) == (1, 3, False)
+        assert direct.scale("again/work", state, 3) == Written(3)
+
+
+def test_a_revert_is_a_rollback(direct: LiveAdapter, nomad: NomadServer) -> None:
+    scaled(direct, nomad, "reverted")
+    nomad.register(service("reverted", command="exec sleep 3601"))
+    nomad.scale("reverted", "work", 3)
+    nomad.ask("POST", "/v1/job/reverted/revert", {"JobID": "reverted", "JobVersion": 0})
+    state = judged(direct, "reverted")
+    assert (state.replicas, deployment(state).rollback) == (1, True)
+
+
+def test_an_automatic_revert_is_a_rollback(direct: LiveAdapter, nomad: NomadServer) -> None:
+    """It returns to the last stable version, with the count that this one had."""
+    update = deployed(AutoRevert=True)
+    nomad.register(service("automatic", Update=update))
+    nomad.wait(lambda: nomad.ask("GET", "/v1/job/automatic")["Stable"], "stable version")
+    nomad.register(service("automatic", command="exit 1", count=2, Update=update))
+    nomad.wait(lambda: nomad.ask("GET", "/v1/job/automatic")["Version"] == 2, "revert")
+    state = judged(direct, "automatic")
+    assert (state.replicas, deployment(state).rollback) == (1, True)
+    nomad.purge("automatic")
+
+
+def test_a_job_registered_anew_has_no_size_before(direct: LiveAdapter, nomad: NomadServer) -> None:
+    scaled(direct, nomad, "anew")
+    nomad.purge("anew")
+    nomad.register(service("anew", count=2))
+    assert judged(direct, "anew").deployment is None
+
+
+def test_canaries_that_wait_for_somebody_are_said_so(direct: LiveAdapter, nomad: NomadServer) -> None:
+    """Scaling is held for as long as nobody promotes them."""
+    update = deployed(Canary=1)
+    nomad.register(service("canary", Update=update))
+    nomad.wait(lambda: not nomad.deploying("canary"), "end of the deployment")
+    nomad.register(service("canary", command="exec sleep 3601", Update=update))
+    state = direct.wait_for("canary/work", lambda seen: seen.hold.scale_out is not None, "to be held")
+    assert state.hold.scale_out is not None
+    assert state.hold.scale_out.reason == "AwaitingPromotion"
+    assert "nomad deployment promote" in state.hold.scale_out.message
+    nomad.purge("canary")
+
+
+def test_an_old_registration_costs_nothing(direct: LiveAdapter, nomad: NomadServer) -> None:
+    """A daemon that starts beside a thousand jobs must not read the history of each."""
+    scaled(direct, nomad, "old")
+    nomad.register(service("old", command="exec sleep 3601"))
+    call = direct.call()
+    later = type(call)(call.now.fromtimestamp(time.time() + 3700, call.now.tzinfo), call.deadline)
+    target = direct.ref("old/work")
+    for _ in range(2):
+        state = direct.adapter.observe([target], later)[target]
+    assert isinstance(state, TargetState)
+    assert state.deployment is None
