@@ -83,7 +83,11 @@ class AwsAsg:
         read = {name: self._read(name, group, failed) for name, group in found.items()}
         seen = {name: state for name, state in read.items() if isinstance(state, TargetState)}
         self._read_optional(seen, call)
-        complete = {name: self._completed(name, state) for name, state in seen.items()}
+        complete = {
+            name: self._completed(name, seen[name], group)
+            for name, group in found.items()
+            if name in seen and not isinstance(group, TargetError)
+        }
         return {target: complete.get(target.name) or read[target.name] for target in targets}
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
@@ -155,13 +159,14 @@ class AwsAsg:
                 return error
         try:
             with unavailable_if_malformed(f"group {name}"):
-                instances = groups.instances(group, self._ec2)
+                instances, size = groups.instances(group, self._ec2), self._writes.size(name, group["DesiredCapacity"])
+                held = groups.suspended(group, "Terminate") or groups.all_protected(group, size, self._ec2)
                 return TargetState(
-                    replicas=self._writes.size(name, group["DesiredCapacity"]),
+                    replicas=size,
                     status_replicas=sum(one.weight for one in instances if not one.deleting),
                     instances=instances,
                     limits=groups.limits(group),
-                    hold=Hold(groups.suspended(group, "Launch"), groups.suspended(group, "Terminate")),
+                    hold=Hold(groups.suspended(group, "Launch"), held),
                     warm_up=groups.warm_up(group),
                     reset_by=groups.reset_by(group),
                 )
@@ -191,14 +196,14 @@ class AwsAsg:
         else:
             self._logged.pop(what, None)
 
-    def _completed(self, name: str, state: TargetState) -> TargetState:
+    def _completed(self, name: str, state: TargetState, group: Raw) -> TargetState:
         """Add the holds and warnings of refreshes, failing launches and other autoscalers."""
         refresh = self._refreshes.hold(name)
         scale_out = state.hold.scale_out or refresh.scale_out or self._breaker.hold(name)
         return replace(
             state,
             hold=Hold(scale_out, state.hold.scale_in or refresh.scale_in),
-            warnings=self._other_autoscalers.warnings(name),
+            warnings=self._other_autoscalers.warnings(name, groups.suspended_processes(group)),
         )
 
 

@@ -5,6 +5,7 @@ some each cycle. AWS itself retries the missing launches; one success closes the
 Source: Auto Scaling API Reference, DescribeScalingActivities and Activity; User Guide, "Troubleshoot EC2 Auto Scaling".
 """
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
 _GROUPS_A_CYCLE: Final = 5
 _LONGEST_MEMORY: Final = timedelta(days=1)
 """AWS suspends Launch by itself after this time without a successful launch."""
-_LAUNCHING: Final = "Launching a new EC2 instance"
-"""The beginning of every launch's description."""
+_LAUNCHING: Final = re.compile("Launching a new EC2 instance(?! into warm pool)")
+"""The beginning of the description of a launch that the desired capacity asks for.
+
+Source for warm pools: AWS's own samples (aws-samples, amazon-ec2-auto-scaling-group-examples).
+"""
 _FAILED: Final = frozenset({"Failed", "Cancelled"})
 _CAUSE_LENGTH: Final = 300
 
@@ -84,7 +88,7 @@ class Breaker:
             "autoscaling", "describe_scaling_activities", call, {"AutoScalingGroupName": group, "MaxRecords": 100}
         )
         with unavailable_if_malformed("describe_scaling_activities"):
-            launches = [one for one in answer["Activities"] if one["Description"].startswith(_LAUNCHING)]
+            launches = [one for one in answer["Activities"] if _LAUNCHING.match(one["Description"])]
             launches.sort(key=lambda one: one["StartTime"], reverse=True)
             ended = [one for one in launches if one["StatusCode"] in _FAILED or one["StatusCode"] == "Successful"]
             return [one for one in ended if one["StartTime"] >= since]

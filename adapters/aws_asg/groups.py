@@ -10,6 +10,7 @@ from adapters.aws_asg.raw import Raw
 from autoscaler.target import HoldReason, Instance, Limits, Phase, TargetNotFound, TargetNotScalable, TargetUnavailable
 
 UNITS: Final = "units"
+_PROTECTING: Final = (LifecycleStage.SERVING, LifecycleStage.RENEWING)
 _NOT_UNITS: Final = ("vcpu", "memory-mib")
 
 
@@ -63,6 +64,11 @@ def scalable(group: Raw) -> Raw | TargetNotScalable:
     return group
 
 
+def suspended_processes(group: Raw) -> frozenset[str]:
+    """Return the names of the group's processes that an operator or AWS suspended."""
+    return frozenset(one["ProcessName"] for one in group.get("SuspendedProcesses", ()))
+
+
 def suspended(group: Raw, process: str) -> HoldReason | None:
     """Return why the group cannot reach a new size: an operator or AWS suspended `Launch` or `Terminate`."""
     for one in group.get("SuspendedProcesses", ()):
@@ -73,6 +79,32 @@ def suspended(group: Raw, process: str) -> HoldReason | None:
                 f"the group's process {process} is suspended{why}; scaling waits for its resumption",
             )
     return None
+
+
+def protected(group: Raw, ec2: Ec2Instances) -> int:
+    """Return the units that no scale-in ends.
+
+    Source: User Guide, "Use instance scale-in protection": it starts when the instance is in service.
+    """
+    return sum(
+        weight(group, one, ec2)
+        for one in group["Instances"]
+        if stage_of(one["LifecycleState"]) in _PROTECTING and one.get("ProtectedFromScaleIn")
+    )
+
+
+def all_protected(group: Raw, size: int, ec2: Ec2Instances) -> HoldReason | None:
+    """Return why a group of this size cannot shrink: AWS would lower its desired capacity and end no instance.
+
+    Source: User Guide, "Use instance scale-in protection", considerations.
+    """
+    if not 0 < size <= protected(group, ec2):
+        return None
+    return HoldReason(
+        "AllProtected",
+        f"all instances of group {group['AutoScalingGroupName']} are protected from scale-in; scale-in waits until one "
+        "is not",
+    )
 
 
 def by_types(group: Raw) -> frozenset[str]:

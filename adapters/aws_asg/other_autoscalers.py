@@ -1,12 +1,14 @@
 """Other autoscalers of the same groups: AWS's scaling policies and scheduled actions.
 
 One list for each account and region has them all. The adapter reads it every ten minutes, some pages a cycle.
-Source: Auto Scaling API Reference, DescribePolicies and DescribeScheduledActions (the group may be left out).
+Sources: Auto Scaling API Reference, DescribePolicies and DescribeScheduledActions (the group may be left out); User
+Guide, "Suspend and resume Amazon EC2 Auto Scaling processes".
 """
 
 from collections import defaultdict
+from collections.abc import Collection
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from autoscaler.target import Call, Clock, Moment
@@ -22,22 +24,35 @@ _LISTS: Final = (
 )
 
 
+class _Other(NamedTuple):
+    """A policy or scheduled action."""
+
+    what: str
+    process: str | None
+    """The group's process without which it changes nothing; None: there is none."""
+
+    @property
+    def warning(self) -> str:
+        suspend = f" suspend the group's process {self.process}," if self.process else ""
+        return f"{self.what} also changes this group's size; remove it,{suspend} or remove this autoscaler"
+
+
 class OtherAutoscalers:
     """The scaling policies and scheduled actions of the last complete reading."""
 
     def __init__(self, api: "AwsApi", clock: Clock) -> None:
         self._api = api
         self._clock = clock
-        self._found: dict[str, list[str]] = {}
-        self._reading: defaultdict[str, list[str]] = defaultdict(list)
+        self._found: dict[str, list[_Other]] = {}
+        self._reading: defaultdict[str, list[_Other]] = defaultdict(list)
         self._place: tuple[int, str | None] | None = None
         """The next list and page; None: all are read."""
         self._begun: Moment | None = None
         """Time when the current reading started."""
 
-    def warnings(self, group: str) -> tuple[str, ...]:
-        """Return a sentence for each policy or scheduled action of the group."""
-        return tuple(self._found.get(group, ()))
+    def warnings(self, group: str, suspended: Collection[str]) -> tuple[str, ...]:
+        """Return a sentence for each policy or scheduled action of the group. `suspended`: its suspended processes."""
+        return tuple([each.warning for each in self._found.get(group, ()) if each.process not in suspended])
 
     def read_next_pages(self, call: Call) -> None:
         """Read the next pages; start again after ten minutes, also after an error. Raises TargetError."""
@@ -72,14 +87,13 @@ class OtherAutoscalers:
 
     def _note(self, one: Raw) -> None:
         if "ScheduledActionName" in one:
-            what = f"scheduled action {one['ScheduledActionName']}"
+            other = _Other(f"scheduled action {one['ScheduledActionName']}", "ScheduledActions")
         elif one.get("Enabled", True) and not _only_forecasts(one):
-            what = f"scaling policy {one['PolicyName']}"
+            predicts = one.get("PolicyType") == "PredictiveScaling"  # without an alarm
+            other = _Other(f"scaling policy {one['PolicyName']}", None if predicts else "AlarmNotification")
         else:
             return
-        self._reading[one["AutoScalingGroupName"]].append(
-            f"{what} also changes this group's size; remove it, or this autoscaler"
-        )
+        self._reading[one["AutoScalingGroupName"]].append(other)
 
 
 def _only_forecasts(policy: Raw) -> bool:

@@ -3,7 +3,7 @@
 AWS has no compare-and-set. A change by another client in the milliseconds between the read and the write is lost.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from adapters.aws_asg import groups
@@ -67,6 +67,9 @@ class Scaling:
                 )
             out = change.size > current
             held = groups.suspended(group, "Launch" if out else "Terminate")
+            if not out:  # a scale-in goes no further than AWS can follow
+                held = held or groups.all_protected(group, current, self.ec2)
+                change = replace(change, size=max(change.size, min(current, groups.protected(group, self.ec2))))
         held = held or self.refreshes.before_write(name, call, out=out)
         held = held or (self.breaker.hold(name) if out else None)
         if held is not None:

@@ -4,6 +4,7 @@ import pytest
 
 from autoscaler.model import Held, Hold, Written
 from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter
+from tests.servers.aws.group import Activity
 
 pytestmark = pytest.mark.slow
 _WHY = "We currently do not have sufficient m5.large capacity in the Availability Zone you requested."
@@ -89,3 +90,33 @@ def test_failures_before_the_group_was_whole_are_forgotten(cloud: Cloud, connect
     cloud.world.launch_failure = _WHY
     cloud.set("past", 3)
     assert connection.state("past").hold == Hold()
+
+
+def test_launches_into_a_warm_pool_that_fail_hold_nothing(cloud: Cloud, connection: LiveAdapter) -> None:
+    """The group starts its instance slowly, and its pool is only a reserve."""
+    cloud.create("reserve", 1, most=5)
+    cloud.world.advance(10)
+    cloud.world.launch_seconds = 600
+    cloud.set("reserve", 2)
+    cloud.world.launch_failure = _WHY
+    cloud.autoscaling.put_warm_pool(AutoScalingGroupName="reserve", MinSize=3)
+    cloud.world.advance(30)
+    cloud.describe("reserve")
+    activities = cloud.autoscaling.describe_scaling_activities(AutoScalingGroupName="reserve")["Activities"]
+    failed = [one["Description"] for one in activities if one["StatusCode"] == "Failed"]
+    assert len([each for each in failed if each.startswith("Launching a new EC2 instance into warm pool")]) >= 3
+    assert connection.state("reserve").hold == Hold()
+
+
+def test_a_launch_into_a_warm_pool_is_no_success_of_the_group(cloud: Cloud, connection: LiveAdapter) -> None:
+    """The pool may have another state, and the group's launches still fail."""
+    _failing(cloud, "filled")
+    cloud.world.advance(30)
+    assert connection.state("filled").hold.scale_out is not None
+    group = cloud.server.groups()["filled"]
+    now = cloud.world.now
+    group.activities.insert(
+        0, Activity("filled", "Launching a new EC2 instance into warm pool: i-1", "", now, "activity-w")
+    )
+    group.activities[0].end(now)
+    assert connection.state("filled").hold.scale_out is not None

@@ -319,60 +319,6 @@ def test_honoring_the_cooldown_is_held_and_by_default_it_is_not_honored(
     assert connection.scale("cool", connection.state("cool"), 3) == Written(3)
 
 
-def test_scaling_policies_and_scheduled_actions_are_a_warning_of_two_autoscalers(
-    cloud: Cloud, connection: LiveAdapter
-) -> None:
-    """Each of the two autoscalers would overwrite the other's sizes."""
-    cloud.create("two", 1)
-    cloud.create("one", 1)
-    cloud.autoscaling.put_scaling_policy(
-        AutoScalingGroupName="two", PolicyName="cpu", AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
-    )
-    cloud.autoscaling.put_scheduled_update_group_action(
-        AutoScalingGroupName="two", ScheduledActionName="nights", Recurrence="0 22 * * *", DesiredCapacity=1
-    )
-    warnings = " ".join(connection.state("two").warnings)
-    assert "scaling policy cpu" in warnings
-    assert "scheduled action nights" in warnings
-    assert "remove it, or this autoscaler" in warnings
-    assert connection.state("one").warnings == ()
-
-
-def test_a_policy_that_only_forecasts_or_is_disabled_is_no_autoscaler(cloud: Cloud, connection: LiveAdapter) -> None:
-    """A wrong warning would devalue the right ones."""
-    cloud.create("idle", 1)
-    forecast = {
-        "MetricSpecifications": [
-            {"TargetValue": 50, "PredefinedMetricPairSpecification": {"PredefinedMetricType": "ASGCPUUtilization"}}
-        ],
-        "Mode": "ForecastOnly",
-    }
-    cloud.autoscaling.put_scaling_policy(
-        AutoScalingGroupName="idle",
-        PolicyName="forecast",
-        PolicyType="PredictiveScaling",
-        PredictiveScalingConfiguration=forecast,
-    )
-    cloud.autoscaling.put_scaling_policy(
-        AutoScalingGroupName="idle", PolicyName="off", AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
-    )
-    cloud.server.backend.policies["off"].enabled = False  # type: ignore[attr-defined] # moto has no such field
-    assert connection.state("idle").warnings == ()
-
-
-def test_other_autoscalers_are_looked_for_every_ten_minutes(cloud: Cloud, connection: LiveAdapter) -> None:
-    """They are not read every cycle, and not only at the start."""
-    cloud.create("later", 1)
-    cloud.world.advance(0)
-    connection.state("later")
-    cloud.autoscaling.put_scaling_policy(
-        AutoScalingGroupName="later", PolicyName="cpu", AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
-    )
-    assert connection.state("later").warnings == ()
-    cloud.world.advance(600)
-    assert len(connection.state("later").warnings) == 1
-
-
 def _put(cloud: Cloud, group: str, state: str) -> str:
     """Put a group's one instance into a state that no API call sets, and return its id."""
     (one,) = cloud.server.groups()[group].instance_states

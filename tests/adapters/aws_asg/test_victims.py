@@ -66,8 +66,21 @@ def test_protection_since_the_observation_counts(cloud: Cloud, connection: LiveA
     cloud.autoscaling.set_instance_protection(AutoScalingGroupName="busy", InstanceIds=ids, ProtectedFromScaleIn=True)
     outcome = connection.scale("busy", state, 1, victims=tuple(ids))
     assert isinstance(outcome, Held)
-    assert outcome.hold.reason == "NoVictim"
+    assert outcome.hold.reason == "AllProtected"
     assert cloud.desired("busy") == 2
+
+
+def test_victims_that_cannot_be_ended_are_a_hold(cloud: Cloud, connection: LiveAdapter) -> None:
+    """When all that were named protected themselves, nothing is written."""
+    cloud.create("few", 2)
+    state, (first, _) = connection.state("few"), cloud.ids("few")
+    cloud.autoscaling.set_instance_protection(
+        AutoScalingGroupName="few", InstanceIds=[first], ProtectedFromScaleIn=True
+    )
+    outcome = connection.scale("few", state, 1, victims=(first,))
+    assert isinstance(outcome, Held)
+    assert outcome.hold.reason == "NoVictim"
+    assert cloud.desired("few") == 2
 
 
 def test_one_decision_never_terminates_a_victim_twice(cloud: Cloud, connect: Connect, connection: LiveAdapter) -> None:

@@ -14,6 +14,8 @@ from tests.servers.aws.world import World
 _COUNTING: Final = ("Pending", "Pending:Wait", "Pending:Proceed", "InService")
 _LAUNCHING: Final = "autoscaling:EC2_INSTANCE_LAUNCHING"
 _TERMINATING: Final = "autoscaling:EC2_INSTANCE_TERMINATING"
+_INTO_WARM_POOL: Final = " into warm pool"
+"""In the description of a launch. Source: the samples of AWS for warm pools (ec2-auto-scaling-warm-pools)."""
 _NUMBERS: Final = itertools.count(1)
 
 
@@ -173,7 +175,7 @@ class Group(FakeAutoScalingGroup):
     def _launch(self, now: datetime) -> None:
         """Until the desired capacity is fulfilled, even if that exceeds it. API, LaunchTemplateOverrides."""
         while self.capacity < (self.desired_capacity or 0) and "Launch" not in self._suspended_processes:
-            if self.world.launch_failure is not None and not self._fail(self.world.launch_failure, now):
+            if self.world.launch_failure is not None and not self._fail(self.world.launch_failure, now, ""):
                 return
             if self.world.launch_failure is not None:
                 continue
@@ -186,13 +188,14 @@ class Group(FakeAutoScalingGroup):
             else:
                 self.instance_states.append(self._start("Pending", now))
 
-    def _fail(self, why: str, now: datetime) -> bool:
+    def _fail(self, why: str, now: datetime, where: str) -> bool:
         """One launch that fails, when it is time. UG, ts-as-instancelaunchfailure."""
         if self.next_try is not None and now < self.next_try:
             return False
         due = self.next_try or now
         message = f"{why} Launching EC2 instance failed."
-        begun = self._begin(f"Launching a new EC2 instance.  Status Reason: {message}", "a difference in capacity", due)
+        description = f"Launching a new EC2 instance{where}.  Status Reason: {message}"
+        begun = self._begin(description, "a difference in capacity", due)
         begun.end(due, "Failed", message)
         self.next_try = due + timedelta(seconds=self.world.retry_seconds)
         return True
@@ -213,7 +216,8 @@ class Group(FakeAutoScalingGroup):
             is_instance_type_default=False,
         ).instances
         instance.autoscaling_group = self  # type: ignore[attr-defined] # as moto itself does
-        activity = self._begin(f"Launching a new EC2 instance: {instance.id}", "a difference in capacity", now)
+        where = _INTO_WARM_POOL if state.startswith("Warmed") else ""
+        activity = self._begin(f"Launching a new EC2 instance{where}: {instance.id}", "a difference in capacity", now)
         self.world.on_launch(instance.id)
         return Member(instance, self, state, activity, now)
 
@@ -282,7 +286,10 @@ class Group(FakeAutoScalingGroup):
         prepared = self.warm_pool.max_group_prepared_capacity
         most = int(self.max_size or 0) if prepared is None else int(prepared)
         for _ in range(len(self.warm), max(self.warm_pool.min_size, most - int(self.desired_capacity or 0))):
-            self.warm.append(self._start("Warmed:Pending", now))
+            if self.world.launch_failure is None:
+                self.warm.append(self._start("Warmed:Pending", now))
+            elif not self._fail(self.world.launch_failure, now, _INTO_WARM_POOL):
+                return
 
     def _begin(self, description: str, cause: str, at: datetime) -> Activity:
         activity = Activity(self.name, description, f"At {at:%FT%TZ} {cause}.", at, f"activity-{next(_NUMBERS)}")
