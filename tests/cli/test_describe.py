@@ -236,3 +236,11 @@ def test_open_schedules_are_shown_with_the_lead_time_that_they_lack(online: Serv
         assert re.search(r"^Min replicas: +1 \(in force: 4\)$", out, re.MULTILINE)
         assert ("Lead time:" in out) is hint
         assert ("instances take 1m30s to become ready" in out) is hint
+
+
+def test_what_resets_the_size_at_the_next_deployment_is_shown(online: ServedScene) -> None:
+    """Before the first outage, not after it."""
+    life = Recorded(online.state.ledger("fleet"), named(scaler(QUEUE_15), "stacked"), 4)
+    life.now = datetime.now(UTC) - timedelta(seconds=60)
+    life.step(value(60_000), target=replace(state(4), reset_by="the stack shop sets it"))
+    assert re.search(r"^Deployments: +the stack shop sets it$", online.run("describe", "stacked").out, re.MULTILINE)

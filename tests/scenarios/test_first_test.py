@@ -70,6 +70,18 @@ def test_an_incident_becomes_a_test_that_passes(project: Project, state: Path) -
     assert project.run()[0] == 0
 
 
+def test_a_deployment_that_reset_the_size_becomes_one_again(project: Project, state: Path) -> None:
+    """As another client's size, it would not return."""
+    project.configure(per_instance())
+    event = {"at": "20m", "deployment": "web", "for": "5m", "replicas": 1}
+    with lived(project, state, {"values": {}, "load": {"load": "40"}, "replicas": 4}, events=[event], duration="40m"):
+        pass
+    text = made(project, "2026-11-23T08:20:00Z")
+    assert "deployment: web, for: 15s, replicas: 1" in text
+    assert "with this configuration" not in text
+    assert project.run()[0] == 0
+
+
 def test_what_another_configuration_makes_of_it_is_noted(project: Project, state: Path) -> None:
     """The recorded size stays the expectation, and its reader sees what came instead."""
     project.configure(per_instance())
