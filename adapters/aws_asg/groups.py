@@ -27,6 +27,24 @@ def warm_up(group: Raw) -> timedelta:
     return timedelta(seconds=max(0, group.get("DefaultInstanceWarmup") or 0))
 
 
+def reset_by(group: Raw) -> str:
+    """Return which template sets the size at its next deployment, and the remedy; empty: no tag names one."""
+    tags = {one["Key"]: one.get("Value") or "" for one in group.get("Tags") or ()}
+    stack = tags.get("aws:cloudformation:stack-name")
+    if stack:
+        return (
+            f"an update of the CloudFormation stack {stack} sets the size that its template says; write "
+            "`AutoScalingScheduledAction: {IgnoreUnmodifiedGroupSizeProperties: true}` into the group's UpdatePolicy"
+        )
+    named = next((f"{key}={value}" for key, value in tags.items() if "terraform" in f"{key}={value}".lower()), None)
+    if named is None:
+        return ""
+    return (
+        f"the tag {named} names Terraform, which sets desired_capacity; write "
+        "`lifecycle { ignore_changes = [desired_capacity] }`"
+    )
+
+
 def not_found(name: str, region: str) -> TargetNotFound:
     """Return the error for a group that AWS does not list."""
     return TargetNotFound(

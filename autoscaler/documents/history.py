@@ -11,7 +11,7 @@ from autoscaler.documents.thinning import even
 from autoscaler.model import TargetType
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
-    from autoscaler.record import EventRow, MetricPoint, SeriesRow
+    from autoscaler.record import EventRow, SeriesRow
 
 
 class PointMetric(Document):
@@ -89,11 +89,8 @@ def _sizes(row: "SeriesRow") -> tuple[int | None, ...]:
 
 
 def _point(row: "SeriesRow") -> Point:
-    return Point.of(row, metrics=tuple(map(_metric, row.metrics)))
-
-
-def _metric(point: "MetricPoint") -> PointMetric:
-    kind = point.target_type
-    return PointMetric(
-        name=point.name, target_type=kind, value=number(point.value, kind), target=number(point.target, kind)
-    )
+    metrics = [
+        PointMetric(name=name, target_type=kind, value=number(value, kind), target=number(target, kind))
+        for (name, kind, target), value in zip(row.metrics, row.values, strict=True)
+    ]
+    return Point.of(row, at=row.time, metrics=tuple(metrics))

@@ -41,11 +41,11 @@ def last_values(archive: "Archive", decision: Decision) -> Mapping[MetricKey, La
         if not missing - found.keys():
             break
         for row in reversed(archive.series(decision.name, since, until)):
-            for metric in row.metrics:
-                key, value = (metric.name, metric.target_type), number(metric.value, metric.target_type)
+            for (name, kind, _), recorded in zip(row.metrics, row.values, strict=True):
+                key, value = (name, kind), number(recorded, kind)
                 if value is not None and key in missing and key not in found:
-                    text, age = decimal(value, metric.target_type), decision.now - row.at
-                    found[key] = LastValue(value=value, text=text, at=row.at, age_seconds=age)
+                    text, age = decimal(value, kind), decision.now - row.time
+                    found[key] = LastValue(value=value, text=text, at=row.time, age_seconds=age)
     return found
 
 

@@ -7,9 +7,10 @@ from autoscaler.record.housekeeping import Retention
 from autoscaler.record.leases import LeaseOptions, Leases
 from autoscaler.record.ledger import Ledger
 from autoscaler.record.members import Followed, Member, Ownership
+from autoscaler.record.outline import SeriesRow
 from autoscaler.record.state import State
 from autoscaler.record.steering import SteeringEvent
-from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, SizePoint, StateSize
+from autoscaler.record.values import Cut, EventRow, Record, SizePoint, StateSize
 
 __all__ = [
     "Archive",
@@ -20,7 +21,6 @@ __all__ = [
     "Leases",
     "Ledger",
     "Member",
-    "MetricPoint",
     "Ownership",
     "Record",
     "Retention",

@@ -18,15 +18,15 @@ from autoscaler.record.entries import Key, Newest, newest_decisions, newest_numb
 from autoscaler.record.events import EventPage, event_page
 from autoscaler.record.leases import Leases
 from autoscaler.record.members import Ownership, read_ownership, read_served
-from autoscaler.record.outline import Point
+from autoscaler.record.outline import SeriesRow
 from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, last_specifications, recorded
 from autoscaler.record.rows import runs
-from autoscaler.record.series import row_of, unpack_points
+from autoscaler.record.series import unpack_points
 from autoscaler.record.sizes import recent_sizes
 from autoscaler.record.steering import read_steering
 from autoscaler.record.times import from_micros, to_micros
-from autoscaler.record.values import Cut, EventRow, Record, SeriesRow, SizePoint, StateSize
+from autoscaler.record.values import Cut, EventRow, Record, SizePoint, StateSize
 
 _EARLIEST: Final = -(2**62)
 _LATEST: Final = 2**62
@@ -171,10 +171,8 @@ class Archive:
         first = _EARLIEST if since is None else to_micros(since)
         last = _LATEST if until is None else to_micros(until)
         with self._reading() as connection, readable(name):
-            points = [
-                point for owner in recorded(connection, name) for point in _points(connection, owner, first, last)
-            ]
-        return [row_of(point) for point in points if first <= point.at <= last]
+            rows = [row for owner in recorded(connection, name) for row in _points(connection, owner, first, last)]
+        return [row for row in rows if first <= row.at <= last]
 
     def recent_sizes(self, names: Collection[str], since: datetime) -> Mapping[str, Sequence[SizePoint]]:
         """Return, by autoscaler name, the sizes read at each change since a time, and at the change before that.
@@ -262,7 +260,7 @@ def _cuts(connection: Connection) -> Sequence[Cut]:
     return [Cut(row.tier, from_micros(row.until), from_micros(row.at)) for row in rows]
 
 
-def _points(connection: Connection, owner: RecordedAutoscaler, since: int, until: int) -> Iterator[Point]:
+def _points(connection: Connection, owner: RecordedAutoscaler, since: int, until: int) -> Iterator[SeriesRow]:
     table = schema.series
     query = (
         select(table.c.first, table.c.body)

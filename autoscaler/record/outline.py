@@ -1,5 +1,6 @@
 """Reads the part of a recorded decision that charts need."""
 
+from datetime import datetime
 from typing import Final, NamedTuple
 
 import msgspec
@@ -7,9 +8,10 @@ import msgspec
 from autoscaler.model import MetricTarget, TargetType
 from autoscaler.record.binary import Binary
 from autoscaler.record.evaluation import RARE_CHANGES, Columns
+from autoscaler.record.times import from_micros
 
 
-class Point(NamedTuple):
+class SeriesRow(NamedTuple):
     """One cycle in a chart. Metrics' values are in the unit of their target: whole percents, else thousandths."""
 
     at: int
@@ -17,6 +19,7 @@ class Point(NamedTuple):
     current: int | None
     desired: int | None
     minimum: int
+    """The bounds in force."""
     maximum: int
     dry_run: bool
     metrics: tuple[tuple[str, TargetType, int], ...]
@@ -25,6 +28,11 @@ class Point(NamedTuple):
     """The value of each metric; None if it failed."""
     shadow: int | None = None
     """Size of the dry run's shadow; None if there is none."""
+
+    @property
+    def time(self) -> datetime:
+        """Its time in UTC."""
+        return from_micros(self.at)
 
 
 class _Sizes(msgspec.Struct, array_like=True):
@@ -60,8 +68,8 @@ def size_from(columns: Columns) -> int | None:
     return _SIZES.load(columns[2]).current
 
 
-def point_from(columns: Columns, at: int, bounds: tuple[int, int]) -> Point:
-    """Return the point of the columns DECISION, cheaper than `decision_from`. Raises StateError.
+def series_row(columns: Columns, at: int, bounds: tuple[int, int]) -> SeriesRow:
+    """Return the row of the columns DECISION, cheaper than `decision_from`. Raises StateError.
 
     `bounds`: the configuration's, for a decision that has none because the target could not be read.
     """
@@ -70,7 +78,7 @@ def point_from(columns: Columns, at: int, bounds: tuple[int, int]) -> Point:
         _METRIC_VALUES.load(columns[1]),
         _SIZES.load(columns[2]),
     )
-    return Point(
+    return SeriesRow(
         at,
         sizes.current,
         sizes.desired,

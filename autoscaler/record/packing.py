@@ -11,7 +11,7 @@ from autoscaler.record import schema
 from autoscaler.record.binary import readable
 from autoscaler.record.evaluation import DECISION, Columns
 from autoscaler.record.journal import LEFT_ALONE, SEGMENT, rows_from
-from autoscaler.record.outline import Point, point_from
+from autoscaler.record.outline import SeriesRow, series_row
 from autoscaler.record.rows import Row, completed, pack_rows, runs
 from autoscaler.record.series import pack_points
 from autoscaler.record.times import micros_of
@@ -98,14 +98,14 @@ def bounds_of(connection: Connection, ids: Sequence[int]) -> Mapping[int, Mappin
     return found
 
 
-def points_of(rows: Sequence[Row], bounds: Mapping[int, tuple[int, int]]) -> list[Point]:
+def points_of(rows: Sequence[Row], bounds: Mapping[int, tuple[int, int]]) -> list[SeriesRow]:
     """Return charts' points of one autoscaler's rows, which are in order and include each row's whole row.
 
     Raises StateError if a whole row is missing.
     """
-    points, whole = list[Point](), dict[int, Row]()
+    points, whole = list[SeriesRow](), dict[int, Row]()
     before: tuple[Columns, int] | None = None
-    point: Point | None = None
+    point: SeriesRow | None = None
     for row in rows:
         if row.whole:
             whole = {row.number: row}
@@ -113,7 +113,7 @@ def points_of(rows: Sequence[Row], bounds: Mapping[int, tuple[int, int]]) -> lis
             raise StateError("recorded cycles are missing their whole row; restore a backup of the state")
         columns = completed(row, whole[row.base])[DECISION]
         if point is None or (columns, row.spec) != before:
-            before, point = (columns, row.spec), point_from(columns, row.at, bounds[row.spec])
+            before, point = (columns, row.spec), series_row(columns, row.at, bounds[row.spec])
         points.append(point._replace(at=row.at))
     return points
 

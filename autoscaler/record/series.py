@@ -8,25 +8,7 @@ import msgspec
 
 from autoscaler.model import TargetType
 from autoscaler.record.binary import Binary, differences, pack, running_sums, unpack
-from autoscaler.record.outline import Point
-from autoscaler.record.times import from_micros
-from autoscaler.record.values import MetricPoint, SeriesRow
-
-
-def row_of(point: Point) -> SeriesRow:
-    """Return the point as readers get it."""
-    pairs = zip(point.metrics, point.values, strict=True)
-    return SeriesRow(
-        at=from_micros(point.at),
-        current=point.current,
-        desired=point.desired,
-        minimum=point.minimum,
-        maximum=point.maximum,
-        dry_run=point.dry_run,
-        metrics=tuple([MetricPoint(name, kind, target, value) for (name, kind, target), value in pairs]),
-        shadow=point.shadow,
-    )
-
+from autoscaler.record.outline import SeriesRow
 
 _Frame: TypeAlias = tuple[int, int, bool, tuple[tuple[str, TargetType, int], ...]]
 """Bounds, dry run and metrics."""
@@ -50,7 +32,7 @@ class _Block(msgspec.Struct, array_like=True):
 _BLOCK: Final = Binary[_Block](_Block)
 
 
-def pack_points(points: Sequence[Point]) -> bytes:
+def pack_points(points: Sequence[SeriesRow]) -> bytes:
     """Return one autoscaler's points, which are in order, as a block."""
     frames: list[tuple[_Frame, int]] = []
     values: list[int | None] = []
@@ -73,10 +55,10 @@ def pack_points(points: Sequence[Point]) -> bytes:
     )
 
 
-def unpack_points(data: bytes) -> list[Point]:
+def unpack_points(data: bytes) -> list[SeriesRow]:
     """Return the points of `pack_points`. Raises StateError."""
     block = _BLOCK.load(unpack(data))
-    times, points, taken = running_sums(block.times), list[Point](), 0
+    times, points, taken = running_sums(block.times), list[SeriesRow](), 0
     for (minimum, maximum, dry_run, metrics), count in block.frames:
         columns = [
             _summed(block.values[taken + index * count : taken + (index + 1) * count]) for index in range(len(metrics))
@@ -85,7 +67,7 @@ def unpack_points(data: bytes) -> list[Point]:
         for each in range(count):
             number = len(points)
             points.append(
-                Point(
+                SeriesRow(
                     times[number],
                     block.currents[number],
                     block.desired[number],
@@ -100,7 +82,7 @@ def unpack_points(data: bytes) -> list[Point]:
     return points
 
 
-def _frame(point: Point) -> _Frame:
+def _frame(point: SeriesRow) -> _Frame:
     return point.minimum, point.maximum, point.dry_run, point.metrics
 
 

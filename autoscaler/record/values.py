@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from autoscaler.model import Autoscaler, Decision, Direction, EventType, History, Observation, TargetType
+from autoscaler.model import Autoscaler, Decision, Direction, EventType, History, Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,33 +38,6 @@ class EventRow:
     last: datetime
     dry_run: bool
     direction: Direction | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MetricPoint:
-    """One metric at one time, in the unit of its target: whole percents, else thousandths."""
-
-    name: str
-    target_type: TargetType
-    target: int
-    value: int | None
-    """None: the metric failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class SeriesRow:
-    """One decision in a chart."""
-
-    at: datetime
-    current: int | None
-    desired: int | None
-    minimum: int
-    maximum: int
-    """The autoscaler's own bounds at that time."""
-    dry_run: bool
-    metrics: tuple[MetricPoint, ...]
-    shadow: int | None = None
-    """Size of the dry run's shadow; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)

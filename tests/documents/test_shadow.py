@@ -15,6 +15,7 @@ from autoscaler.errors import MetricError
 from autoscaler.layout import Screen
 from autoscaler.model import Direction, MetricType, Pause, Steering, TargetType
 from autoscaler.record import Record, SeriesRow
+from autoscaler.record.times import to_micros
 from autoscaler.web.page.words import meaning
 from tests.decide.build import NOW, metric, scaler
 from tests.decide.shadowing import SimulatedTarget
@@ -144,7 +145,7 @@ def test_the_event_of_a_dry_run_has_a_direction() -> None:
 
 def test_a_chart_shows_the_shadow_beside_the_target() -> None:
     rows = [
-        SeriesRow(NOW + timedelta(seconds=15 * place), 2, size, 1, 9, dry_run=True, metrics=(), shadow=shadow)
+        SeriesRow(to_micros(NOW + timedelta(seconds=15 * place)), 2, size, 1, 9, True, (), (), shadow)
         for place, (shadow, size) in enumerate([(2, 4), (4, 6), (6, 6)])
     ]
     document = history_document("web", NOW, NOW + timedelta(seconds=60), rows, [], 100)
@@ -158,7 +159,7 @@ def test_a_chart_shows_the_shadow_beside_the_target() -> None:
 
 def test_a_thinned_chart_keeps_the_changes_of_the_shadow() -> None:
     rows = [
-        SeriesRow(NOW + timedelta(seconds=place), 2, 6, 1, 9, dry_run=True, metrics=(), shadow=2 if place < 31 else 6)
+        SeriesRow(to_micros(NOW + timedelta(seconds=place)), 2, 6, 1, 9, True, (), (), 2 if place < 31 else 6)
         for place in range(100)
     ]
     document = history_document("web", NOW, NOW + timedelta(seconds=100), rows, [], 3)

@@ -12,6 +12,7 @@ from autoscaler.documents.state_documents import NoDecision, StateDocuments, Unk
 from autoscaler.errors import MetricError
 from autoscaler.model import DEFAULT_SCALE_DOWN, Behavior, Decision, PolicyType, ScalingPolicy, TargetRef
 from autoscaler.record import Archive, SeriesRow, State
+from autoscaler.record.times import to_micros
 from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, value
 from tests.documents.lives import Recorded, open_state
 from tests.replaced import replace
@@ -104,7 +105,7 @@ def test_pages_of_events_begin_with_the_newest(state: State) -> None:
 
 
 def row(minute: int, size: int) -> SeriesRow:
-    return SeriesRow(NOW + timedelta(minutes=minute), size, size, 1, 10, False, ())
+    return SeriesRow(to_micros(NOW + timedelta(minutes=minute)), size, size, 1, 10, False, (), ())
 
 
 def test_a_thinned_history_keeps_every_change_of_size() -> None:

@@ -73,7 +73,7 @@ def test_decisions_are_ordered_by_their_commits(opener: Opener) -> None:
         keep(ledger, decision(seconds))
     for archive in (state.archive, opener.archive()):
         assert [record.decision.now for record in archive.records("web")] == [at(60), at(75), at(15)]
-        assert [round((row.at - START).total_seconds()) for row in archive.series("web")] == [60, 75, 15]
+        assert [round((row.time - START).total_seconds()) for row in archive.series("web")] == [60, 75, 15]
         assert archive.latest()["web"].now == at(15)
         newest, earlier = archive.record_at("web"), archive.record_at("web", at(70))
         assert newest is not None
@@ -96,7 +96,7 @@ def test_a_clock_that_was_set_back_makes_no_older_decision_the_newest(sqlite_ope
         record = archive.record_at("web")
         assert record is not None
         assert record.decision.desired == archive.latest()["web"].desired == 7
-        assert [row.at for row in archive.series("web")] == [at(0), at(15 - 3600)]
+        assert [row.time for row in archive.series("web")] == [at(0), at(15 - 3600)]
 
 
 @pytest.mark.parametrize(

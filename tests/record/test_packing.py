@@ -14,7 +14,7 @@ from autoscaler.record import schema
 from autoscaler.record.binary import differences, running_sums
 from autoscaler.record.evaluation import COLUMNS
 from autoscaler.record.journal import SEGMENT, page_of, rows_from
-from autoscaler.record.outline import Point
+from autoscaler.record.outline import SeriesRow
 from autoscaler.record.rows import Row, completed, differing, hashes_of, pack_rows, runs, unpack_rows
 from autoscaler.record.series import pack_points, unpack_points
 from tests.record.conftest import Opener
@@ -36,7 +36,7 @@ ROWS = st.builds(
 )
 POINTS = st.lists(
     st.builds(
-        Point,
+        SeriesRow,
         TIMES.map(lambda millis: millis * 1_000),
         st.none() | st.integers(0, 2**40),
         st.none() | st.integers(0, 2**40),
@@ -71,7 +71,7 @@ def test_a_few_autoscalers_rows_are_found_in_a_page(rows: dict[int, Row], ids: s
 
 @given(POINTS)
 @quick
-def test_points_come_out_of_a_series_as_they_went_in(points: list[Point]) -> None:
+def test_points_come_out_of_a_series_as_they_went_in(points: list[SeriesRow]) -> None:
     """Failed metrics, bounds that change, values beyond 64 bits."""
     assert unpack_points(pack_points(points)) == points
 

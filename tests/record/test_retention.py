@@ -58,7 +58,7 @@ def test_everything_past_the_retention_goes(opener: Opener) -> None:
     ledger = opener.ledger(kept_for(detail=timedelta(hours=2), retention=timedelta(hours=4)))
     hourly(ledger, 12)
     archive = opener.archive()
-    first = archive.series("web")[0].at
+    first = archive.series("web")[0].time
     assert at(6.5 * HOUR) <= first <= at(8 * HOUR)
     assert sum(row.count for row in archive.events("web")) <= 18
     assert archive.events("web")[0].first >= at(7.5 * HOUR)

@@ -29,7 +29,7 @@ from autoscaler.record.evaluation import (
     other_columns,
     target_column,
 )
-from autoscaler.record.outline import point_from
+from autoscaler.record.outline import series_row
 from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener
 from tests.record.drawing import ALTERNATIVES, comparable, defaults_of, full, values
@@ -168,7 +168,7 @@ def test_a_target_is_found_by_its_text(one: TargetRef, other: TargetRef) -> None
 @many
 def test_a_charts_point_is_the_decisions(made: Decision) -> None:
     """It is read from the same bytes, without the rest."""
-    point = point_from(decision_columns(made), 0, (3, 9))
+    point = series_row(decision_columns(made), 0, (3, 9))
     assert (point.minimum, point.maximum) == (
         3 if made.minimum is None else made.minimum,
         9 if made.maximum is None else made.maximum,

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from autoscaler.model import MetricTarget, MetricType, TargetType
-from autoscaler.record import MetricPoint, SeriesRow
+from autoscaler.record import SeriesRow
+from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener
 from tests.record.samples import at, count_rows, decision, keep, scaler
 from tests.replaced import replace
@@ -18,9 +19,9 @@ def test_a_series_carries_bounds_and_metrics(opener: Opener) -> None:
     (metric,) = decision().metrics
     blind = replace(decision(15), current=None, desired=None, metrics=(replace(metric, average_utilization=None),))
     keep(ledger, blind)
-    point = MetricPoint("cpu", TargetType.UTILIZATION, 60, 65)
-    row = SeriesRow(at(0), 5, 5, 1, 20, dry_run=False, metrics=(point,))
-    failed = replace(row, at=at(15), current=None, desired=None, metrics=(replace(point, value=None),))
+    metrics = (("cpu", TargetType.UTILIZATION, 60),)
+    row = SeriesRow(to_micros(at(0)), 5, 5, 1, 20, dry_run=False, metrics=metrics, values=(65,))
+    failed = row._replace(at=to_micros(at(15)), current=None, desired=None, values=(None,))
     assert opener.archive().series("web") == [row, failed]
 
 
@@ -41,7 +42,7 @@ def test_both_ends_of_a_span_belong_to_it(
     for seconds in (0, 15, 30):
         keep(ledger, decision(seconds))
     rows = opener.archive().series("web", None if since is None else at(since), None if until is None else at(until))
-    assert [row.at for row in rows] == [at(seconds) for seconds in found]
+    assert [row.time for row in rows] == [at(seconds) for seconds in found]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_a_metric_is_shown_in_the_unit_of_its_target(
     metric = replace(metric, type=MetricType.OBJECT, target=MetricTarget(type_, 60), average_utilization=None)
     keep(opener.ledger(), replace(decision(), metrics=(replace(metric, **outcome),)))
     (row,) = opener.archive().series("web")
-    assert row.metrics == (MetricPoint("cpu", type_, 60, 71),)
+    assert (row.metrics, row.values) == ((("cpu", type_, 60),), (71,))
 
 
 @pytest.mark.usefixtures("short_blocks")
@@ -86,4 +87,4 @@ def test_a_span_of_packed_rows(opener: Opener) -> None:
     for cycle in range(10):
         keep(ledger, decision(15 * cycle))
     rows = opener.archive().series("web", at(15), at(75))
-    assert [row.at for row in rows] == [at(seconds) for seconds in (15, 30, 45, 60, 75)]
+    assert [row.time for row in rows] == [at(seconds) for seconds in (15, 30, 45, 60, 75)]
