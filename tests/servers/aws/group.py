@@ -143,6 +143,10 @@ class Group(FakeAutoScalingGroup):
         one.become("Terminating", now)
         return one.activity
 
+    def replace_at_risk(self) -> None:
+        """UG, ec2-auto-scaling-capacity-rebalancing: another instance is launched while that at risk still serves."""
+        self.instance_states.append(self._start("Pending", self.world.now))
+
     def complete(self, instance_id: str, result: str) -> bool:
         """UG, completing-lifecycle-hooks: CONTINUE, or ABANDON, which ends a starting instance. False: it waits not."""
         now = self.world.now
