@@ -168,6 +168,7 @@ class AwsAsg:
                     limits=groups.limits(group),
                     hold=Hold(groups.suspended(group, "Launch"), held),
                     warm_up=groups.warm_up(group),
+                    reset_by=groups.reset_by(group),
                 )
         except TargetError as error:
             return error

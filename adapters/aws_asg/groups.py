@@ -1,6 +1,5 @@
 """A described group as the adapter contract's types."""
 
-from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -26,6 +25,24 @@ def warm_up(group: Raw) -> timedelta:
     enters InService, default None, and -1 removes it.
     """
     return timedelta(seconds=max(0, group.get("DefaultInstanceWarmup") or 0))
+
+
+def reset_by(group: Raw) -> str:
+    """Return which template sets the size at its next deployment, and the remedy; empty: no tag names one."""
+    tags = {one["Key"]: one.get("Value") or "" for one in group.get("Tags") or ()}
+    stack = tags.get("aws:cloudformation:stack-name")
+    if stack:
+        return (
+            f"an update of the CloudFormation stack {stack} sets the size that its template says; write "
+            "`AutoScalingScheduledAction: {IgnoreUnmodifiedGroupSizeProperties: true}` into the group's UpdatePolicy"
+        )
+    named = next((f"{key}={value}" for key, value in tags.items() if "terraform" in f"{key}={value}".lower()), None)
+    if named is None:
+        return ""
+    return (
+        f"the tag {named} names Terraform, which sets desired_capacity; write "
+        "`lifecycle { ignore_changes = [desired_capacity] }`"
+    )
 
 
 def not_found(name: str, region: str) -> TargetNotFound:
@@ -119,23 +136,6 @@ def instances(group: Raw, ec2: Ec2Instances) -> tuple[Instance, ...]:
         for one in group["Instances"]
         if stage_of(one["LifecycleState"]) is not LifecycleStage.OUTSIDE
     )
-
-
-def victims(group: Raw, ranked: Collection[str], units: int, ec2: Ec2Instances) -> Mapping[str, int]:
-    """Return the instances to terminate of the `ranked` ones, best first -> weight, together at most `units`.
-
-    Instances that are protected from scale-in or no longer count are left out.
-    """
-    eligible = {
-        one["InstanceId"]: weight(group, one, ec2)
-        for one in group["Instances"]
-        if stage_of(one["LifecycleState"]) in COUNTING and not one["ProtectedFromScaleIn"]
-    }
-    chosen: dict[str, int] = {}
-    for name in ranked:
-        if name in eligible and sum(chosen.values()) + eligible[name] <= units:
-            chosen[name] = eligible[name]
-    return chosen
 
 
 def staying(group: Raw) -> frozenset[str]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from adapters.docker_swarm.raw import REPLACED, STAYING, OutOfSequence, Raw, unavailable_if_malformed
+from adapters.docker_swarm.rollouts import OnRollout, rollout
 from adapters.docker_swarm.settings import Endpoint, SwarmSettings, resolve
-from adapters.docker_swarm.state import at_rest, read_target, replicas, revision, rollout
+from adapters.docker_swarm.state import at_rest, read_target, replicas, revision
 from autoscaler.target import (
     AdapterContext,
     AdapterError,
@@ -53,6 +54,7 @@ class DockerSwarm:
 
         self._addresses: Final = Addresses(_endpoints(context), context.name, context.clock, context.logger)
         self._engine: Final = Engine(self._addresses, context.clock)
+        self._on_rollout: Final = context.settings.on_rollout
 
     @staticmethod
     def target_problem(target: TargetRef, settings: SwarmSettings) -> str | None:  # noqa: ARG004 - the contract's
@@ -77,7 +79,7 @@ class DockerSwarm:
             services = [service for service in found.values() if not isinstance(service, TargetError)]
             tasks = _tasks(engine, services) if services else {}
             nodes = engine.nodes() if services else []
-        return {target: _state(service, tasks, nodes) for target, service in found.items()}
+        return {target: _state(service, tasks, nodes, self._on_rollout) for target, service in found.items()}
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Post the service's spec with another size. After a concurrent update, read and check again, up to five
@@ -96,7 +98,7 @@ class DockerSwarm:
         with ExitStack() as leaving:
             with nothing_written():
                 engine = leaving.enter_context(self._engine.session(call))
-            outcome: ScaleOutcome = retrying(_scale_once, engine, target, change)
+            outcome: ScaleOutcome = retrying(_scale_once, engine, target, change, self._on_rollout)
         return outcome
 
     def try_write(self, target: TargetRef, call: Call) -> str:
@@ -138,10 +140,11 @@ def _endpoints(context: AdapterContext[SwarmSettings]) -> Sequence[Endpoint]:
     return endpoints
 
 
-def _scale_once(engine: "EngineSession", target: TargetRef, change: ScaleChange) -> ScaleOutcome:
+def _scale_once(engine: "EngineSession", target: TargetRef, change: ScaleChange, on_rollout: OnRollout) -> ScaleOutcome:
     with nothing_written(), unavailable_if_malformed(f"service {target.name}"):
         service = engine.service(target.name)
-        current, found, held = replicas(service), revision(service), rollout(service)
+        current, found, hold = replicas(service), revision(service), rollout(service, on_rollout)
+        held = hold.scale_out if change.size > current else hold.scale_in
     if current == change.size:
         return Unchanged()
     if held is not None:
@@ -183,12 +186,12 @@ def _group(found: Iterable[Raw], tasks: Mapping[str, list[Raw]]) -> None:
 
 
 def _state(
-    service: Raw | TargetError, tasks: Mapping[str, list[Raw]], nodes: Sequence[Raw]
+    service: Raw | TargetError, tasks: Mapping[str, list[Raw]], nodes: Sequence[Raw], on_rollout: OnRollout
 ) -> TargetState | TargetError:
     if isinstance(service, TargetError):
         return service
     try:
         with unavailable_if_malformed(f"service {service['Spec']['Name']}"):
-            return read_target(service, tasks[service["ID"]], nodes)
+            return read_target(service, tasks[service["ID"]], nodes, on_rollout)
     except TargetError as error:
         return error

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
+from adapters.docker_swarm.rollouts import OnRollout
 from autoscaler.target import AdapterSettings, ExistingPath
 
 DEFAULT_SOCKET: Final = "/var/run/docker.sock"
@@ -83,6 +84,8 @@ class SwarmSettings(AdapterSettings):
     """Several managers of one swarm, instead of `host`: the next one is used when one cannot serve."""
     tls: TlsSettings | None = None
     """TLS, only with tcp://. Default: the files in $DOCKER_CERT_PATH when $DOCKER_TLS_VERIFY is set, else none."""
+    on_rollout: OnRollout = OnRollout.HOLD
+    """What waits for the end of a rollout: all scaling, or scale-in alone."""
 
     @field_validator("host")
     @classmethod

@@ -10,18 +10,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from adapters.docker_swarm.raw import Raw
+from adapters.docker_swarm.rollouts import OnRollout, deployment, reset_by, rollout, rollout_warning
 from autoscaler.target import Hold, HoldReason, Instance, Milli, Phase, TargetNotScalable, TargetState
 
 _FAILED: Final = frozenset({"failed", "rejected"})
 _GONE: Final = frozenset({"complete", "shutdown", "orphaned", "remove"})
 _LEAVING: Final = frozenset({"shutdown", "remove"})
-_ROLLOUTS: Final = {
-    "updating": "RolloutInProgress",
-    "paused": "RolloutPaused",
-    "rollback_started": "RollbackInProgress",
-    "rollback_paused": "RollbackPaused",
-}
-"""UpdateStatus.State of a rollout that scaling must not disturb -> reason."""
 
 
 def replicas(service: Raw) -> int:
@@ -48,18 +42,6 @@ def revision(service: Raw) -> str:
     return f"{service['ID']}:{hashlib.sha256(spec).hexdigest()[:16]}"
 
 
-def rollout(service: Raw) -> HoldReason | None:
-    """Return the hold of a rollout or rollback in progress. A new spec would replace the spec that it rolls back to."""
-    status = service.get("UpdateStatus") or {}
-    reason = _ROLLOUTS.get(status.get("State", ""))
-    if reason is None:
-        return None
-    message = f" ({status['Message']})" if status.get("Message") else ""
-    return HoldReason(
-        reason, f"the service's rollout is in state {status['State']}{message}; scaling waits for its end"
-    )
-
-
 def at_rest(service: Raw, tasks: Sequence[Raw]) -> bool:
     """Return whether all of `tasks`, the staying ones, run and no other tasks remain."""
     running = sum(task["Status"]["State"] == "running" for task in tasks)
@@ -67,20 +49,25 @@ def at_rest(service: Raw, tasks: Sequence[Raw]) -> bool:
     return bool(running == len(tasks) == counted)
 
 
-def read_target(service: Raw, tasks: Iterable[Raw], nodes: Sequence[Raw]) -> TargetState:
+def read_target(
+    service: Raw, tasks: Iterable[Raw], nodes: Sequence[Raw], on_rollout: OnRollout = OnRollout.HOLD
+) -> TargetState:
     """Return the state of a replicated service. `tasks`: its own; `nodes`: all."""
     size, name = replicas(service), service["Spec"]["Name"]
     relevant, by_id = _relevant(tasks), {node["ID"]: node for node in nodes}
     instances = tuple(_instance(name, task, by_id.get(task.get("NodeID", ""))) for task in relevant)
     unplaced = [task for task in relevant if _is_unplaced(task)]
-    held = rollout(service)
+    held, endangered = rollout(service, on_rollout), rollout_warning(service, on_rollout)
+    warnings = _warnings(service, size, nodes) if unplaced else ()
     return TargetState(
         replicas=size,
         status_replicas=sum(not one.deleting and one.phase is not Phase.FAILED for one in instances),
         instances=instances,
-        hold=Hold(held or _unplaced_hold(unplaced, size), held),
+        hold=Hold(held.scale_out or _unplaced_hold(unplaced, size), held.scale_in),
         revision=revision(service),
-        warnings=_warnings(service, size, nodes) if unplaced else (),
+        warnings=warnings if endangered is None else (*warnings, endangered),
+        deployment=deployment(service),
+        reset_by=reset_by(service),
     )
 
 

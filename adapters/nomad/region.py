@@ -15,8 +15,8 @@ from adapters.nomad.client import NomadClient, NomadRefusal, unavailable_if_malf
 from adapters.nomad.entries import AllocationEntry, DeploymentEntry, JobEntry, LongAllocation
 from adapters.nomad.jobs import Job, JobKey, job_path, parse_job
 from adapters.nomad.lists import Listing
-from adapters.nomad.registrations import Registrations
-from autoscaler.target import Call, Deployment, Instance, TargetError, TargetNotFound, TargetState
+from adapters.nomad.registrations import Registration, Registrations
+from autoscaler.target import Call, Instance, TargetError, TargetNotFound, TargetState
 
 ACTIVE: Final = 'Status != "successful" and Status != "failed" and Status != "cancelled"'
 """Filter of the deployments that block scaling."""
@@ -37,8 +37,7 @@ class JobView:
     """By group, without canaries."""
     queued: Mapping[str, int]
     """By group: allocations without a node."""
-    registrations: Mapping[str, Deployment]
-    """By group: the registration that set its count."""
+    registration: Registration
     states: dict[str, TargetState] = field(default_factory=dict, compare=False)
     """By group: the states made so far."""
 
@@ -51,7 +50,7 @@ class _Source:
     entry: JobEntry
     deployments: Sequence[DeploymentEntry]
     allocations: Sequence[AllocationEntry]
-    registrations: Mapping[str, Deployment]
+    registration: Registration
 
 
 class Region:
@@ -123,8 +122,8 @@ class Region:
             except TargetError as error:
                 views[key] = error
                 continue
-            registrations = self.registrations.of(key, job, self.query(key.namespace), call)
-            source = _Source(job, entry, deployments.get(key, ()), allocations.get(key, ()), registrations)
+            registration = self.registrations.of(key, job, self.query(key.namespace), call)
+            source = _Source(job, entry, deployments.get(key, ()), allocations.get(key, ()), registration)
             views[key] = self._view(key, source)
         return views
 
@@ -196,7 +195,7 @@ class Region:
             deployment,
             {group: tuple(them) for group, them in instances.items()},
             {group: numbers.queued for group, numbers in groups.items()},
-            source.registrations,
+            source.registration,
         )
         self._views[key] = source, view
         return view

@@ -7,7 +7,7 @@ version without such an event is a registration's.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from adapters.nomad.client import NomadClient, NomadRefusal, unavailable_if_malformed
 from adapters.nomad.entries import JobScaling
@@ -21,73 +21,86 @@ _NOT_OF_THE_SPECIFICATION: Final = frozenset(
     {"CreateIndex", "JobModifyIndex", "ModifyIndex", "NomadTokenID", "Stable", "Status", "StatusDescription"}
     | {"SubmitTime", "Version", "VersionTag"}
 )
-_NONE: Final[Mapping[str, Deployment]] = {}
+
+
+class Registration(NamedTuple):
+    """The registration that made the present version of a job."""
+
+    of_group: Mapping[str, Deployment] = {}
+    """By group. Empty: the version is not a registration's."""
+    certain: bool = True
+    """False: the next cycle looks again, because the scaling event of a change is a later write."""
+
+    def sure(self, group: str) -> Deployment | None:
+        """Return the group's deployment, or None if it is unknown or not certain yet."""
+        return self.of_group.get(group) if self.certain else None
+
+    def reset_by(self, group: str, count: int) -> str:
+        """Return that it changed the group's count, and the remedy; empty: it did not."""
+        found = self.of_group.get(group)
+        if found is None or found.rollback or found.before == count:
+            return ""
+        return f"the last registration set the count from {found.before} to {count}, and the next one may; {REMEDY}"
+
+
+_NONE: Final = Registration()
 
 
 class Registrations:
-    """Those of one region's jobs that set the counts last."""
+    """Those of the jobs of one region."""
 
     def __init__(self, client: NomadClient) -> None:
         self._client = client
-        self._judged: dict[JobKey, tuple[int, Mapping[str, Deployment]]] = {}
-        """Job -> the modify index that was judged, and what came of it."""
-        self._seen: dict[JobKey, int] = {}
-        """Job -> a modify index without a scaling event. The event is a later write, so the next cycle looks again."""
+        self._judged: dict[JobKey, tuple[int, Registration]] = {}
+        """Job -> its modify index, and who made that version."""
 
-    def of(self, key: JobKey, job: Job, query: Mapping[str, str | None], call: Call) -> Mapping[str, Deployment]:
-        """Return, by group, the registration that set the group's count.
+    def of(self, key: JobKey, job: Job, query: Mapping[str, str | None], call: Call) -> Registration:
+        """Return the registration that made the present version of the job.
 
-        Costs one or two requests in the two cycles after a change. What Nomad refuses to show is taken for none.
+        Costs at most four requests after a change that another client made. What Nomad refuses to show is taken for
+        none.
         """
-        known = self._judged.get(key)
-        if known is not None and known[0] == job.modify_index:
-            return known[1]
+        index, known = self._judged.get(key, (None, _NONE))
+        if index == job.modify_index and known.certain:
+            return known
         try:
             with unavailable_if_malformed(f'the history of job "{key.id}"'):
-                found = self._find(key, job, query, call)
+                found = self._find(key, job, query, call, certain=index == job.modify_index)
         except (NomadRefusal, TargetError):  # the size matters more than who set it
             return _NONE
-        if found is None:
-            return _NONE
-        self.judge(key, job.modify_index, found)
+        self._judged[key] = job.modify_index, found
         return found
 
-    def judge(self, key: JobKey, modify_index: int, found: Mapping[str, Deployment] = _NONE) -> None:
-        """Keep who set the counts of this version of the job. By default no registration: it is our own write."""
-        self._judged[key] = modify_index, found
-        self._seen.pop(key, None)
+    def set_by_us(self, key: JobKey, modify_index: int) -> None:
+        """Keep that our own write made this version of the job."""
+        self._judged[key] = modify_index, _NONE
 
     def forget(self, key: JobKey) -> None:
         """Forget a job that is gone."""
         self._judged.pop(key, None)
-        self._seen.pop(key, None)
 
     def _find(
-        self, key: JobKey, job: Job, query: Mapping[str, str | None], call: Call
-    ) -> Mapping[str, Deployment] | None:
-        """Return the registration by group, or None where the next cycle has to look again."""
+        self, key: JobKey, job: Job, query: Mapping[str, str | None], call: Call, *, certain: bool
+    ) -> Registration:
         if job.version == 0 or not _is_recent(job.submitted, call.now):
             return _NONE
         scaling = self._client.get(job_path(key, "/scale"), query, call, JobScaling)
-        scaled = {
-            event.time for group in scaling.groups.values() for event in group.events or () if event.count is not None
-        }
+        events = [event for group in scaling.groups.values() for event in group.events or ()]
+        scaled = {event.time for event in events if event.count is not None}
         if job.submitted in scaled:
             return _NONE
-        if self._seen.get(key) != job.modify_index:
-            self._seen[key] = job.modify_index
-            return None
         answer = self._client.get(job_path(key, "/versions"), query, call, dict[str, Any])
         versions: Sequence[dict[str, Any]] = answer["Versions"]
         if len(versions) < 2 or versions[0]["JobModifyIndex"] != job.modify_index:
             return _NONE
         rollback = _is_rollback(versions, scaled)
         before = parse_job(versions[1]).groups
-        return {
+        found = {
             name: Deployment(str(job.submitted), before[name].count, REMEDY, rollback)
-            for name, group in job.groups.items()
+            for name in job.groups
             if name in before
         }
+        return Registration(found, certain)
 
 
 def _is_recent(nanoseconds: int, now: datetime) -> bool:

@@ -85,6 +85,8 @@ def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Fin
             "victims", "the query failed or is empty, so the back end would choose the instances to remove", wrong=True
         )
     yield _now(decide(scaler, seen, History(), now), outcomes)
+    if state.reset_by:
+        yield Finding("deployments", state.reset_by)
     for warning in state.warnings:
         yield Finding("warning", warning)
 

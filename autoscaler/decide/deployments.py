@@ -102,7 +102,8 @@ def follow_deployments(
             events = (*events, Event(EventType.WARNING, Reason.SIZE_RESET, message))
     if _sets(new, state.replicas):
         declared = state.replicas
-    return Recovery(DeploymentMemory(new.id, declared, reset), events)
+    remedy = new.remedy if new.before != state.replicas else ""
+    return Recovery(DeploymentMemory(new.id, declared, remedy, reset), events)
 
 
 def with_own_size(memory: DeploymentMemory | None, size: int) -> DeploymentMemory | None:

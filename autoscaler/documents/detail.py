@@ -10,7 +10,7 @@ from autoscaler.documents.instances import InstanceList, instances
 from autoscaler.documents.rules import SpecDocument, spec
 from autoscaler.documents.summary import Summary
 from autoscaler.foresee.schedule import suggested_lead_time
-from autoscaler.model import Autoscaler
+from autoscaler.model import Autoscaler, TargetState
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy and YAML
     from autoscaler.config.settings import PrometheusSource
@@ -25,6 +25,8 @@ class Detail(Document):
     """Its configuration; the last one, if it was removed from the file."""
     warnings: tuple[str, ...]
     """The target's warnings, then the reasons to doubt a dry run's shadow."""
+    reset_by: str | None = None
+    """What sets the size at the next deployment, and the remedy; null: nothing is known to."""
     conclusion: str | None = None
     """The result of the last decision and its cause, such as `stays at 4: a higher recommendation, 6, 3m ago`."""
     instances: InstanceList | None = None
@@ -51,8 +53,20 @@ def detail(
         summary=summary,
         spec=spec(scaler, sources),
         warnings=() if record is None else record.decision.doubts,
+        reset_by=None if record is None else _reset_by(record),
         conclusion=None if record is None else conclusion(record),
         instances=None if record is None else instances(record),
         suggested_lead_time_seconds=None if record is None else suggested_lead_time(scaler, record.observation),
         events=tuple([event(row) for row in events]),
     )
+
+
+def _reset_by(record: "Record") -> str | None:
+    """Return what the back end knows, else what an earlier deployment has shown."""
+    state = None if record.observation is None else record.observation.target
+    known = record.decision.deployments
+    if isinstance(state, TargetState) and state.reset_by:
+        return state.reset_by
+    if known is None or not known.remedy or known.size in (None, record.decision.current):
+        return None
+    return f"the last deployment set the size to {known.size}, and the next one may; to prevent this, {known.remedy}"

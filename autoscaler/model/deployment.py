@@ -32,5 +32,7 @@ class DeploymentMemory(Struct, frozen=True, gc=False):
     id: str
     size: int | None
     """The size that deployments set, as far as it is known. A deployment that sets another one means it."""
+    remedy: str = ""
+    """How to deploy without setting the size; empty: the last deployment did not set it."""
     reset: SizeReset | None = None
     """While the size returns."""

@@ -150,6 +150,8 @@ class TargetState:
     """
     deployment: Deployment | None = None
     """None: the size was scaled since the last deployment, or the back end does not tell who set it."""
+    reset_by: str = ""
+    """What sets the size at the next deployment, and the remedy; empty: nothing is known to."""
     warm_up: timedelta = timedelta(0)
     """The target's own: how long after an instance was first ready its samples do not count.
 

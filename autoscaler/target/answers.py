@@ -89,6 +89,7 @@ class StateCheck:
             revision,
             tuple([_text("warnings", warning) for warning in warnings]),
             _deployment(answer.deployment),
+            _text("reset_by", answer.reset_by),
             _duration("warm_up", answer.warm_up),
         )
 
@@ -270,7 +271,7 @@ def _deployment(deployment: object) -> Deployment | None:
 
 def _text(field: str, value: object) -> str:
     if type(value) is not str:
-        single = ("detail", "id", "message", "reason", "remedy", "source")
+        single = ("detail", "id", "reset_by", "message", "reason", "remedy", "source")
         _refuse(field, value, "a text" if field.endswith(single) else "texts")
     return value if len(value) <= _SURELY_SHORT and value.isprintable() else plain(value)
 

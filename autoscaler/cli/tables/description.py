@@ -79,6 +79,8 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     if first is not None:
         yield "First seen:", f"{_time(first)} ({format_age(now - first)} ago)"
     yield "Last decision:", "none yet" if last is None else f"{_time(last)} ({format_age(now - last)} ago)"
+    if detail.reset_by:
+        yield "Deployments:", detail.reset_by
     for warning in detail.warnings:
         yield "Warning:", warning
 

@@ -63,8 +63,7 @@ class Cloud:
             MinSize=least,
             MaxSize=most,
             DesiredCapacity=size,
-            AvailabilityZones=[f"{REGION}a"],
-            **more,
+            **({"AvailabilityZones": [f"{REGION}a"]} | more),
         )
 
     def set(self, name: str, size: int) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from adapters.docker_swarm import DockerSwarm
-from autoscaler.model import Held, Hold, TargetState
-from tests.adapters.docker_swarm.build import call, change, ref, wait_state
+from autoscaler.model import Held, Hold, TargetState, Written
+from tests.adapters.docker_swarm.build import Connect, call, change, ref, wait_state
 from tests.servers.docker import Engine, wait_for
 
 pytestmark = pytest.mark.slow
@@ -58,6 +58,38 @@ def test_a_rollout_under_way_holds_scaling(
             assert isinstance(outcome, Held)
             assert outcome.hold.reason == reason
         assert specs(engine) == before
+
+
+def test_a_scale_out_in_mid_rollout_is_written_if_that_is_preferred(engine: Engine, connect: Connect) -> None:
+    """Tasks of the new image are added, and a scale-in still waits."""
+    swarm = connect(engine.host, onRollout="allowScaleOut")
+    with engine.service("web", Mode={"Replicated": {"Replicas": 3}}):
+        engine.wait_running("web", 3)
+        begin_rollout(engine)
+        busy = wait_state(swarm, "web", lambda state: held(state) == "RolloutInProgress")
+        assert isinstance(swarm.scale(ref("web"), change(2, busy), call()), Held)
+        assert swarm.scale(ref("web"), change(5, busy), call()) == Written(5)
+        engine.wait_running("web", 5)
+
+
+def test_an_update_that_also_sets_the_size_is_a_deployment(engine: Engine, swarm: DockerSwarm) -> None:
+    """`docker stack deploy` does this. What only scales is none, whoever does it."""
+    with engine.service("web", Mode={"Replicated": {"Replicas": 1}}):
+        engine.wait_running("web", 1)
+        state = wait_state(swarm, "web", lambda state: state.hold == Hold())
+        assert state.deployment is None
+        assert swarm.scale(ref("web"), change(3, state), call()) == Written(3)
+        assert wait_state(swarm, "web", lambda state: state.replicas == 3).deployment is None
+        engine.update("web", Mode={"Replicated": {"Replicas": 1}}, **CHANGED)
+        state = wait_state(swarm, "web", lambda state: state.replicas == 1)
+        assert state.deployment is not None
+        assert (state.deployment.before, state.deployment.rollback) == (3, False)
+        state = wait_state(swarm, "web", lambda state: state.hold == Hold())
+        assert state.deployment is not None
+        engine.roll_back("web")
+        rolled_back = wait_state(swarm, "web", lambda state: state.replicas == 3).deployment
+        assert rolled_back is not None
+        assert rolled_back.rollback
 
 
 def held(state: TargetState) -> str | None:

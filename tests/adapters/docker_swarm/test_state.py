@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from adapters.docker_swarm.rollouts import OnRollout
 from adapters.docker_swarm.state import at_rest, read_target, revision
 from autoscaler.model import Hold, Phase
 from tests.adapters.docker_swarm.samples import CONTAINER_ID, node, service, status, task
@@ -193,3 +194,54 @@ def test_the_revision_outlives_the_version_index_and_nothing_else() -> None:
 def test_a_service_is_at_rest_when_all_that_runs_is_listed(running: int, tasks: list[Any], rest: bool) -> None:
     """Only otherwise are the replaced tasks listed, which may be many."""
     assert at_rest(service(running=running), tasks) is rest
+
+
+NEW_IMAGE: dict[str, Any] = {"TaskTemplate": {"Placement": {}, "ContainerSpec": {"Image": "web:2"}}}
+
+
+def updated(size: int, before: int, state: str = "updating", **spec: Any) -> dict[str, Any]:
+    """A service of which somebody changed the size and `spec`."""
+    found = service(size=before)
+    mode = {"Mode": {"Replicated": {"Replicas": size}}}
+    after = {"PreviousSpec": found["Spec"], "Spec": {**found["Spec"], **mode, **spec}}
+    return {**found, **after, "UpdateStatus": {"State": state}}
+
+
+def test_a_stack_that_resets_the_size_is_told_from_scaling() -> None:
+    """`docker stack deploy` sets the file's replicas with the new image; scaling changes the size alone."""
+    reset = read_target(updated(1, 40, **NEW_IMAGE), [], [node()]).deployment
+    assert reset is not None
+    assert (reset.before, reset.rollback) == (40, False)
+    assert "docker service update --image" in reset.remedy
+    assert read_target(updated(1, 40), [], [node()]).deployment is None
+    assert read_target(service(), [], [node()]).deployment is None
+    kept = read_target(updated(40, 40, **NEW_IMAGE), [], [node()]).deployment
+    assert kept is not None
+    assert kept.before == 40
+    assert kept.id != reset.id
+
+
+@pytest.mark.parametrize("state", ["rollback_started", "rollback_paused", "rollback_completed"])
+def test_a_rollback_of_a_stack_is_a_rollback(state: str) -> None:
+    found = read_target(updated(1, 40, state, **NEW_IMAGE), [], [node()]).deployment
+    assert found is not None
+    assert found.rollback
+
+
+@pytest.mark.parametrize(("state", "free"), [("updating", True), ("paused", True), ("rollback_started", False)])
+def test_a_scale_out_may_be_preferred_to_the_rollback_target(state: str, free: bool) -> None:
+    """Who cannot wait for a slow rollout gives up its rollback, which the warning says."""
+    found = read_target(updated(1, 40, state, **NEW_IMAGE), [], [node()], OnRollout.ALLOW_SCALE_OUT)
+    assert (found.hold.scale_out is None) is free
+    assert found.hold.scale_in is not None
+    assert any("roll back" in warning for warning in found.warnings) is free
+
+
+def test_a_stack_is_named_before_it_resets_a_size() -> None:
+    """`check --live` says so, with the remedy."""
+    one = service()
+    one["Spec"]["Labels"] = {"com.docker.stack.namespace": "shop"}
+    found = read_target(one, [], [node()]).reset_by
+    assert "the stack shop" in found
+    assert "autoscaler get NAME -o size" in found
+    assert read_target(service(), [], [node()]).reset_by == ""

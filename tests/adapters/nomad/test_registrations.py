@@ -38,10 +38,12 @@ def test_a_registration_that_resets_the_count_is_told_from_scaling(direct: LiveA
     scaled(direct, nomad, "reset")
     nomad.register(service("reset", command="exec sleep 3601"))
     nomad.ask("POST", "/v1/job/reset/scale", {"Target": {"Group": "work"}, "Message": "a note"})
+    assert "from 3 to 1" in direct.state("reset/work").reset_by  # `check --live` reads once
     state = judged(direct, "reset")
     found = deployment(state)
     assert (state.replicas, found.before, found.rollback) == (1, 3, False)
     assert "-preserve-counts" in found.remedy
+    assert "from 3 to 1" in state.reset_by
     nomad.scale("reset", "work", 2)
     assert judged(direct, "reset").deployment is None
     nomad.register(service("reset", command="exec sleep 3602"))
