@@ -1,6 +1,5 @@
 """A described group as the adapter contract's types."""
 
-from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -137,23 +136,6 @@ def instances(group: Raw, ec2: Ec2Instances) -> tuple[Instance, ...]:
         for one in group["Instances"]
         if stage_of(one["LifecycleState"]) is not LifecycleStage.OUTSIDE
     )
-
-
-def victims(group: Raw, ranked: Collection[str], units: int, ec2: Ec2Instances) -> Mapping[str, int]:
-    """Return the instances to terminate of the `ranked` ones, best first -> weight, together at most `units`.
-
-    Instances that are protected from scale-in or no longer count are left out.
-    """
-    eligible = {
-        one["InstanceId"]: weight(group, one, ec2)
-        for one in group["Instances"]
-        if stage_of(one["LifecycleState"]) in COUNTING and not one["ProtectedFromScaleIn"]
-    }
-    chosen: dict[str, int] = {}
-    for name in ranked:
-        if name in eligible and sum(chosen.values()) + eligible[name] <= units:
-            chosen[name] = eligible[name]
-    return chosen
 
 
 def staying(group: Raw) -> frozenset[str]:

@@ -13,6 +13,7 @@ from adapters.aws_asg.errors import InProgress, OutcomeUnknown
 from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.refreshes import Refreshes
 from adapters.aws_asg.settings import AwsSettings
+from adapters.aws_asg.victims import victims
 from adapters.aws_asg.writes import Writes
 from autoscaler.target import (
     Call,
@@ -134,7 +135,7 @@ class Scaling:
             return Held(HoldReason("TerminationUnconfirmed", f"group {name}: {why}"))
         with unavailable_if_malformed(f"group {name}"):
             ranked = [one for one in change.victims if one not in self.writes.ended(name)]
-            chosen = groups.victims(group, ranked, current - change.size, self.ec2)
+            chosen = victims(group, ranked, current - change.size, self.ec2)
         if not chosen:
             why = "protected from scale-in, already terminating, or larger than the scale-in"
             return Held(

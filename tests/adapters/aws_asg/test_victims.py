@@ -10,9 +10,11 @@ from adapters.aws_asg.writes import Writes
 from autoscaler.errors import StateError, TargetUnavailable
 from autoscaler.model import Conflict, Held, Unchanged, Written
 from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter, mixed
+from tests.servers.aws.server import REGION
 from tests.servers.faults import Fault
 
 pytestmark = pytest.mark.slow
+ZONES = [f"{REGION}{zone}" for zone in "abc"]
 _END = "TerminateInstanceInAutoScalingGroup"
 
 
@@ -81,6 +83,35 @@ def test_victims_that_cannot_be_ended_are_a_hold(cloud: Cloud, connection: LiveA
     assert isinstance(outcome, Held)
     assert outcome.hold.reason == "NoVictim"
     assert cloud.desired("few") == 2
+
+
+def test_victims_leave_the_zones_balanced(cloud: Cloud, connection: LiveAdapter) -> None:
+    """Else AWS launches an instance in the zone that lost two, and ends one of those that were to stay."""
+    cloud.create("zones", 6, AvailabilityZones=ZONES)
+    (a, b), (c, d), (e, f) = _by_zone(cloud, "zones").values()
+    assert connection.scale("zones", connection.state("zones"), 3, victims=(a, b, c, d, e, f)) == Written(3)
+    cloud.world.advance(60)
+    assert _by_zone(cloud, "zones") == {ZONES[0]: [b], ZONES[1]: [d], ZONES[2]: [f]}
+
+
+def test_without_rebalancing_the_ranking_alone_counts(cloud: Cloud, connection: LiveAdapter) -> None:
+    """With AZRebalance suspended, AWS leaves the zones as they are."""
+    cloud.create("ranked", 6, AvailabilityZones=ZONES)
+    cloud.autoscaling.suspend_processes(AutoScalingGroupName="ranked", ScalingProcesses=["AZRebalance"])
+    (a, b), (c, _), _ = _by_zone(cloud, "ranked").values()
+    assert connection.scale("ranked", connection.state("ranked"), 3, victims=(a, b, c)) == Written(3)
+    assert not {a, b, c} & set(cloud.ids("ranked"))
+
+
+def test_a_zone_whose_instances_are_protected_keeps_them(cloud: Cloud, connection: LiveAdapter) -> None:
+    """The next largest zone gives one, as in AWS's own scale-in."""
+    cloud.create("zones", 5, AvailabilityZones=ZONES[:2])
+    (a, b, c), (d, e) = _by_zone(cloud, "zones").values()
+    cloud.autoscaling.set_instance_protection(
+        AutoScalingGroupName="zones", InstanceIds=[a, b, c], ProtectedFromScaleIn=True
+    )
+    assert connection.scale("zones", connection.state("zones"), 4, victims=(a, b, d, e)) == Written(4)
+    assert d not in cloud.ids("zones")
 
 
 def test_one_decision_never_terminates_a_victim_twice(cloud: Cloud, connect: Connect, connection: LiveAdapter) -> None:
@@ -210,6 +241,15 @@ def test_the_victims_weights_stay_within_the_scale_in(cloud: Cloud, connection: 
     gone = [weights[name] for name in weights if name not in cloud.ids("heavy")]
     assert set(gone) == {1}
     assert outcome.size == 6 - sum(gone) == cloud.desired("heavy")
+
+
+def _by_zone(cloud: Cloud, name: str) -> dict[str, list[str]]:
+    """The ids of the group's instances by zone."""
+    found: dict[str, list[str]] = {}
+    for one in cloud.describe(name)["Instances"]:
+        if one["LifecycleState"] == "InService":
+            found.setdefault(one["AvailabilityZone"], []).append(one["InstanceId"])
+    return found
 
 
 def _refuse_the_second(cloud: Cloud) -> None:

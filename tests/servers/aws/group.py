@@ -131,6 +131,7 @@ class Group(FakeAutoScalingGroup):
                 refresh.status, refresh.percentage_complete, refresh.end_time = "Successful", 100, now
         self._launch(now)
         self._shrink(now)
+        self._rebalance(now)
         for one in (*self.instance_states, *self.warm):
             assert isinstance(one, Member)
             self._proceed(one, now)
@@ -141,6 +142,10 @@ class Group(FakeAutoScalingGroup):
         one.activity = self._begin(f"Terminating EC2 instance: {one.instance_id}", cause, now)
         one.become("Terminating", now)
         return one.activity
+
+    def replace_at_risk(self) -> None:
+        """UG, ec2-auto-scaling-capacity-rebalancing: another instance is launched while that at risk still serves."""
+        self.instance_states.append(self._start("Pending", self.world.now))
 
     def complete(self, instance_id: str, result: str) -> bool:
         """UG, completing-lifecycle-hooks: CONTINUE, or ABANDON, which ends a starting instance. False: it waits not."""
@@ -188,6 +193,26 @@ class Group(FakeAutoScalingGroup):
             else:
                 self.instance_states.append(self._start("Pending", now))
 
+    def _in_zones(self) -> dict[str, list[Member]]:
+        """The members that count, by zone."""
+        found: dict[str, list[Member]] = {zone: [] for zone in self.availability_zones}
+        for one in self._members(_COUNTING):
+            found.setdefault(str(one.availability_zone), []).append(one)
+        return found
+
+    def _zone(self) -> str:
+        """The zone with the fewest. UG, ec2-auto-scaling-availability-zone-balanced."""
+        return min(self._in_zones().items(), key=lambda zone: len(zone[1]))[0]
+
+    def _rebalance(self, now: datetime) -> None:
+        """UG, rebalancing activities: new instances are launched before others are ended."""
+        while "AZRebalance" not in self._suspended_processes and not self.shrinking:
+            by_size = sorted(self._in_zones().values(), key=len)
+            if not by_size or len(by_size[-1]) - len(by_size[0]) < 2:
+                return
+            self.instance_states.append(self._start("Pending", now))
+            self.end(by_size[-1][0], now, "instances were launched to balance the zones")
+
     def _fail(self, why: str, now: datetime, where: str) -> bool:
         """One launch that fails, when it is time. UG, ts-as-instancelaunchfailure."""
         if self.next_try is not None and now < self.next_try:
@@ -210,7 +235,7 @@ class Group(FakeAutoScalingGroup):
             self.security_groups,
             instance_type=self._type(len(self.instance_states) + len(self.warm)),
             tags={"instance": tags},
-            placement=self.availability_zones[0],
+            placement=self._zone(),
             launch_config=self.launch_config,
             launch_template=template,
             is_instance_type_default=False,
