@@ -88,7 +88,7 @@ def test_a_revert_is_a_rollback(direct: LiveAdapter, nomad: NomadServer) -> None
 
 def test_an_automatic_revert_is_a_rollback(direct: LiveAdapter, nomad: NomadServer) -> None:
     """It returns to the last stable version, with the count that this one had."""
-    update = deployed(AutoRevert=True)
+    update = deployed(AutoRevert=True, ProgressDeadline=0)  # the first allocation that fails ends the deployment
     nomad.register(service("automatic", Update=update))
     nomad.wait(lambda: nomad.ask("GET", "/v1/job/automatic")["Stable"], "stable version")
     nomad.register(service("automatic", command="exit 1", count=2, Update=update))
