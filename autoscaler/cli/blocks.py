@@ -52,13 +52,14 @@ class AutoscalerBlock:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-_KEYS: Final = {
+BODIES: Final = {
     "Resource": "resource",
     "ContainerResource": "containerResource",
     "Pods": "pods",
     "Object": "object",
     "External": "external",
 }
+"""Type of a metric -> the key of its body."""
 
 
 def section_value(blocks: Sequence[AutoscalerBlock]) -> dict[str, Any]:
@@ -67,7 +68,7 @@ def section_value(blocks: Sequence[AutoscalerBlock]) -> dict[str, Any]:
 
 
 def _value(block: AutoscalerBlock) -> dict[str, Any]:
-    metrics = [{"type": metric.type, _KEYS[metric.type]: _metric_value(metric)} for metric in block.metrics]
+    metrics = [{"type": metric.type, BODIES[metric.type]: _metric_value(metric)} for metric in block.metrics]
     behavior = {} if block.behavior is None else {"behavior": block.behavior}
     return {
         "name": block.name,
@@ -123,7 +124,7 @@ def _block(block: AutoscalerBlock) -> Iterator[str]:
 
 def _metric(metric: MetricBlock) -> Iterator[str]:
     yield f"      - type: {metric.type}"
-    yield f"        {_KEYS[metric.type]}:"
+    yield f"        {BODIES[metric.type]}:"
     for key, value in metric.body.items():
         yield f"          {key}: {flow(value)}"
     yield _beside("          query:", metric.hint)

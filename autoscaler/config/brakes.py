@@ -1,5 +1,6 @@
 """The field `brakes` of an autoscaler; the controller's is the default for all autoscalers."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator, Discriminator, Field, Strict, Tag
@@ -22,10 +23,6 @@ class Unfulfilled(Section):
     progress_deadline: PositiveDuration = _UNFULFILLED.progress_deadline
     """How long the number of instances must not have reached a new high."""
 
-    def spec(self) -> model.UnfulfilledBrake:
-        """Return the frozen brake."""
-        return model.UnfulfilledBrake(self.percent, self.progress_deadline)
-
 
 class Loss(Section):
     """Stops scale-in after many instances disappeared at once."""
@@ -35,20 +32,12 @@ class Loss(Section):
     hold: PositiveDuration = _LOSS.hold
     """How long scale-in is stopped."""
 
-    def spec(self) -> model.LossBrake:
-        """Return the frozen brake."""
-        return model.LossBrake(self.percent, self.hold)
-
 
 class OutsideChange(Section):
     """Keeps a size that another program or person set."""
 
     hold: PositiveDuration = _OUTSIDE_CHANGE.hold
     """How long the size is kept, within minReplicas and maxReplicas."""
-
-    def spec(self) -> model.OutsideChangeBrake:
-        """Return the frozen brake."""
-        return model.OutsideChangeBrake(self.hold)
 
 
 def _not_true(value: Any) -> Any:
@@ -68,6 +57,11 @@ _OrFalse: TypeAlias = Annotated[
     Discriminator(_form),
     BeforeValidator(_not_true),
 ]
+_MODELS: Final[Mapping[str, Any]] = {
+    "unfulfilled": model.UnfulfilledBrake,
+    "loss": model.LossBrake,
+    "outside_change": model.OutsideChangeBrake,
+}
 
 
 class Brakes(Section):
@@ -82,13 +76,7 @@ class Brakes(Section):
 
     def spec(self, controller: "Brakes | None" = None) -> model.Brakes:
         """Return the frozen brakes; the `controller`'s are the defaults."""
-        default = Brakes() if controller is None else controller
-        unfulfilled = default.unfulfilled if self.unfulfilled is None else self.unfulfilled
-        loss = default.loss if self.loss is None else self.loss
-        outside = default.outside_change if self.outside_change is None else self.outside_change
-        made = model.Brakes(
-            unfulfilled.spec() if unfulfilled else None,
-            loss.spec() if loss else None,
-            outside.spec() if outside else None,
-        )
+        default = {} if controller is None else dict(controller)
+        chosen = {name: default.get(name) if own is None else own for name, own in self}
+        made = model.Brakes(**{name: _MODELS[name](**dict(own)) for name, own in chosen.items() if own})
         return model.NO_BRAKES if made == model.NO_BRAKES else made

@@ -112,20 +112,7 @@ class ScheduleEntry(Section):
 
     def spec(self, name: str) -> model.ScheduleEntry:
         """Return the frozen entry."""
-        return model.ScheduleEntry(
-            name,
-            self.timezone,
-            self.cron,
-            self.duration,
-            self.until,
-            self.start,
-            self.end,
-            self.min_replicas,
-            self.max_replicas,
-            self.replace,
-            self.excluded,
-            self.lead_time,
-        )
+        return model.ScheduleEntry(name, **dict(self))
 
 
 def _form(value: Any) -> str:

@@ -6,6 +6,7 @@ an earlier whole row is left out (`rows`).
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -91,7 +92,7 @@ class _Values(msgspec.Struct, array_like=True):
 
 
 class RareChanges(msgspec.Struct, array_like=True):
-    """The part of a decision that rarely changes."""
+    """The part of a decision that rarely changes. The names are those of Decision."""
 
     conditions: tuple[Condition, ...]
     warnings: tuple[str, ...]
@@ -106,6 +107,10 @@ class RareChanges(msgspec.Struct, array_like=True):
     shadow: int | None
     schedules: tuple[OpenEntry, ...] = ()
     deployments: DeploymentMemory | None = None
+
+
+_rare_values: Final = attrgetter(*RareChanges.__struct_fields__)
+"""Returns these fields of a decision."""
 
 
 class _FrequentChanges(msgspec.Struct, array_like=True):
@@ -173,21 +178,7 @@ def other_columns(observation: Observation, decision: Decision) -> Columns:
 def decision_columns(decision: Decision) -> Columns:
     """Return the columns DECISION."""
     now, status = decision.now, decision.status
-    rare = RareChanges(
-        decision.conditions,
-        decision.warnings,
-        decision.steering,
-        decision.minimum,
-        decision.maximum,
-        decision.dry_run,
-        decision.ready,
-        decision.failing,
-        decision.brakes,
-        decision.brake_memory,
-        decision.shadow,
-        decision.schedules,
-        decision.deployments,
-    )
+    rare = RareChanges(*_rare_values(decision))
     frequent = _FrequentChanges(
         decision.current,
         decision.desired,
@@ -239,11 +230,9 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
         name=name,
         target=target,
         now=now,
-        dry_run=rare.dry_run,
         current=frequent.current,
         desired=frequent.desired,
         change=frequent.change,
-        conditions=rare.conditions,
         events=frequent.events,
         metrics=metrics,
         trace=frequent.trace,
@@ -255,18 +244,8 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
         scaled_to_zero=frequent.scaled_to_zero,
         error=frequent.error,
         outcome=None if frequent.outcome is None else _outcome_from(*frequent.outcome),
-        warnings=rare.warnings,
-        minimum=rare.minimum,
-        maximum=rare.maximum,
-        steering=rare.steering,
-        ready=rare.ready,
-        failing=rare.failing,
-        brakes=rare.brakes,
-        brake_memory=rare.brake_memory,
-        shadow=rare.shadow,
         shadow_memory=frequent.shadow_memory,
-        schedules=rare.schedules,
-        deployments=rare.deployments,
+        **msgspec.structs.asdict(rare),
     )
 
 

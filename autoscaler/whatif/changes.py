@@ -9,6 +9,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
+from autoscaler.cli.blocks import BODIES
 from autoscaler.cli.entry import TARGET_KEYS, target_value
 from autoscaler.config import Settings
 from autoscaler.decide.proposals import tolerances_of
@@ -130,13 +131,6 @@ _KEYS: Final = {
 """Field of the model -> key of the configuration, if it has a different name."""
 _QUANTITIES: Final = frozenset({"request", "service_rate"})
 """Fields in thousandths."""
-_BODIES: Final = {
-    MetricType.RESOURCE: "resource",
-    MetricType.CONTAINER_RESOURCE: "containerResource",
-    MetricType.PODS: "pods",
-    MetricType.OBJECT: "object",
-    MetricType.EXTERNAL: "external",
-}
 _NOT_CONFIGURED: Final = frozenset({"scale_to_zero"})
 
 
@@ -204,7 +198,7 @@ def _metric_leaves(metrics: Sequence[MetricSpec], path: str) -> Iterator[tuple[s
     for metric in metrics:
         number = seen[metric.type, metric.name] = seen.get((metric.type, metric.name), 0) + 1
         which = metric.name if number == 1 else f"{metric.name} {number}"
-        body = f"{path}[{which}].{_BODIES[metric.type]}."
+        body = f"{path}[{which}].{BODIES[metric.type]}."
         yield from ((key, text) for key, text in _leaves(metric, body) if key not in (f"{body}type", f"{body}name"))
 
 

@@ -8,13 +8,19 @@ TARGET: Final = 10
 SHARE: Final = "demand / scalar(count(demand))"
 """Every worker tells the whole demand; a load balancer would spread it evenly."""
 
-WORKER: Final = """
-import http.server, pathlib, sys
+
+def worker(body: str, *, ready_after: float = 0.0) -> str:
+    """A program that serves the bytes of an expression at a port, its first argument."""
+    return f"""
+import http.server, pathlib, sys, time
+
+ready_at = time.monotonic() + {ready_after}
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        body = pathlib.Path(sys.argv[2]).read_bytes()
-        self.send_response(200)
+        ready = time.monotonic() >= ready_at
+        body = {body} if ready else b""
+        self.send_response(200 if ready else 503)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -25,6 +31,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
+
+
+DEMAND: Final = "pathlib.Path(sys.argv[2]).read_bytes()"
+"""Every worker tells the whole demand, from the file that its second argument names."""
+WORKER: Final = worker(DEMAND)
 
 
 def configuration(prometheus: str, folder: Path) -> dict[str, Any]:

@@ -63,11 +63,7 @@ class Shop:
 
     def create(self, **more: Any) -> None:
         """A group of one, whose launches pass a hook."""
-        ec2 = self.server.client("ec2")
-        image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
-        ec2.create_launch_template(
-            LaunchTemplateName="worker", LaunchTemplateData={"ImageId": image, "InstanceType": "m5.large"}
-        )
+        self.server.create_launch_template()
         template = {} if more else {"LaunchTemplate": {"LaunchTemplateName": "worker"}}
         self._cloud.create_auto_scaling_group(
             AutoScalingGroupName="shop",

@@ -20,29 +20,14 @@ from autoscaler.config import load
 from autoscaler.errors import ConfigError
 from tests.adapters.process.harness import free_ports
 from tests.daemon.running import RunningDaemon, finished, running_daemon, workers
+from tests.e2e.loop import worker
 from tests.servers.exporter import running_exporter
 from tests.servers.ports import free_port
 from tests.servers.prometheus import PrometheusServer, file_sd, running_prometheus
 
 pytestmark = pytest.mark.slow
 
-WORKER: Final = """
-import http.server, sys, time
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        body = f"web_requests_in_flight 10\\nweb_requests_total {int(time.monotonic())}\\n".encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain; version=0.0.4")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments):
-        pass
-
-http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
-"""
+WORKER: Final = worker(r'f"web_requests_in_flight 10\nweb_requests_total {int(time.monotonic())}\n".encode()')
 
 GOOD: Final = """\
 prometheus: {{default: {{url: "{prometheus}"}}}}

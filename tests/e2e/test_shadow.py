@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.daemon.running import RunningDaemon, running_daemon, workers
+from tests.e2e.loop import DEMAND, worker
 from tests.servers.files import replace_text
 from tests.servers.prometheus import file_sd, running_prometheus
 
@@ -23,26 +24,7 @@ STEP_CYCLES: Final = 6
 BEGINS_WITH: Final = 2
 """Instances of either."""
 
-WORKER: Final = """
-import http.server, pathlib, sys, time
-
-ready_at = time.monotonic() + 1.5
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        ready = time.monotonic() >= ready_at
-        body = pathlib.Path(sys.argv[2]).read_bytes() if ready else b""
-        self.send_response(200 if ready else 503)
-        self.send_header("Content-Type", "text/plain; version=0.0.4")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments):
-        pass
-
-http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
-"""
+WORKER: Final = worker(DEMAND, ready_after=1.5)
 """Tells the whole load as soon as it is ready; a load balancer would spread it over those that are."""
 
 

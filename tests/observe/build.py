@@ -85,25 +85,6 @@ class FakeAdapter:
         raise AssertionError("observing must not write")
 
 
-@dataclass(slots=True)
-class Log:
-    """Records log events. Implements `autoscaler.target.Logger`."""
-
-    lines: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
-
-    def debug(self, event: str, **keys: Any) -> None:
-        self.lines.append(("debug", event, keys))
-
-    def info(self, event: str, **keys: Any) -> None:
-        self.lines.append(("info", event, keys))
-
-    def warning(self, event: str, **keys: Any) -> None:
-        self.lines.append(("warning", event, keys))
-
-    def error(self, event: str, **keys: Any) -> None:
-        self.lines.append(("error", event, keys))
-
-
 def ago(seconds: float) -> datetime:
     """Return the time this long before NOW."""
     return NOW - timedelta(seconds=seconds)

@@ -23,7 +23,8 @@ from autoscaler.observe import Connection, Gates, Observer, Queries
 from autoscaler.observe.failure import NoAnswer
 from autoscaler.observe.prometheus import Exchange, Prometheus
 from autoscaler.observe.result import Point, QueryResult, ResultType
-from tests.observe.build import FakeAdapter, Log, call, metric, scaler, state
+from autoscaler.target.contract import RecordingLogger
+from tests.observe.build import FakeAdapter, call, metric, scaler, state
 from tests.observe.test_faults import Request, answering
 
 Answer = tuple[int, dict[str, Any]]
@@ -180,7 +181,7 @@ class Shard:
     ) -> None:
         self.scalers = tuple(scalers)
         self.names = [each.name for each in self.scalers]
-        self.log = Log()
+        self.log = RecordingLogger()
         self.queries = Queries()
         self.gates = gates
         self.sources = {"default": PrometheusSource(server.url, **source)}

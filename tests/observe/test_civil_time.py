@@ -9,7 +9,8 @@ from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import CivilTime, MetricType, Query, ScheduleEntry
 from autoscaler.observe import Connection, Observer
 from autoscaler.observe.freshness import ServerTime
-from tests.observe.build import CLOCK, NOW, TARGET, FakeAdapter, Log, call, metric, scaler, state
+from autoscaler.target.contract import RecordingLogger
+from tests.observe.build import CLOCK, NOW, TARGET, FakeAdapter, call, metric, scaler, state
 from tests.observe.test_faults import ONE, answering
 
 SECOND = timedelta(seconds=1)
@@ -22,8 +23,8 @@ def test_a_civil_time_is_in_doubt_from_a_minute_on(ahead: float, doubted: bool) 
     """By the header Date, which the fake server sets to the real time."""
     with answering(lambda request: request.reply(ONE)) as server:
         adapter = FakeAdapter({TARGET: state()})
-        connections = {"fleet": Connection("fleet", adapter, CLOCK, Log())}
-        observer = Observer({"default": PrometheusSource(server.url)}, connections, CLOCK, Log())
+        connections = {"fleet": Connection("fleet", adapter, CLOCK, RecordingLogger())}
+        observer = Observer({"default": PrometheusSource(server.url)}, connections, CLOCK, RecordingLogger())
         with_schedule = dataclasses.replace(scaler(QUEUE), schedules=(OFFICE,))
         without = dataclasses.replace(scaler(QUEUE), name="other")
         try:

@@ -8,7 +8,8 @@ from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError, TargetUnavailable
 from autoscaler.model import MetricType, TargetRef, ValueReading, VictimOrder, VictimRule
 from autoscaler.observe import Connection, Observer, observer, readiness, readings
-from tests.observe.build import CLOCK, TARGET, FakeAdapter, Log, call, instance, metric, scaler, state
+from autoscaler.target.contract import RecordingLogger
+from tests.observe.build import CLOCK, TARGET, FakeAdapter, call, instance, metric, scaler, state
 from tests.servers.ports import free_port
 
 OTHER = TargetRef("fleet", "api")
@@ -16,10 +17,10 @@ HURT = scaler(metric(MetricType.EXTERNAL, "odd"), metric(MetricType.EXTERNAL, "s
 FINE = scaler(metric(MetricType.EXTERNAL, "sound"), name="fine", target=OTHER, victims=VictimRule(VictimOrder.OLDEST))
 
 
-def look(log: Log | None = None) -> Any:
+def look(log: RecordingLogger | None = None) -> Any:
     """Observe both autoscalers over an unreachable Prometheus."""
     adapter = FakeAdapter({TARGET: state(instance("a")), OTHER: state(instance("b"))})
-    log = log or Log()
+    log = log or RecordingLogger()
     sources = {"default": PrometheusSource(f"http://127.0.0.1:{free_port()}")}
     seen = Observer(sources, {"fleet": Connection("fleet", adapter, CLOCK, log)}, CLOCK, log)
     try:
@@ -62,7 +63,7 @@ def test_instances_that_cannot_be_completed_are_an_error_of_their_target(monkeyp
 
 def test_without_a_ranking_the_back_end_selects_victims(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observer, "rank", lambda *_: 1 // 0)
-    log = Log()
+    log = RecordingLogger()
     assert look(log)["fine"].victims == ()
     (keys,) = [keys for _, event, keys in log.lines if event == "victims_not_ranked"]
     assert keys["autoscaler"] == "fine"

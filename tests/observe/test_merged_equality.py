@@ -9,7 +9,8 @@ from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Autoscaler, MetricType, Observation, Query, TargetRef, VictimOrder, VictimRule
 from autoscaler.observe import Connection, Observer
 from autoscaler.observe.planner.rewrite import quoted
-from tests.observe.build import CLOCK, FakeAdapter, Log, call, instance, metric, scaler, state
+from autoscaler.target.contract import RecordingLogger
+from tests.observe.build import CLOCK, FakeAdapter, call, instance, metric, scaler, state
 from tests.observe.planner.fleet import GHOST, GROUPS, NOW, history
 from tests.observe.test_observer import Counts
 from tests.servers.prometheus import PrometheusServer, openmetrics, running_prometheus
@@ -53,7 +54,7 @@ def _scaler(number: int, group: str) -> Autoscaler:
 
 def look(server: PrometheusServer, *, merge: bool) -> tuple[Mapping[str, Observation], int]:
     """Run two cycles, and return the second one's observations and queries."""
-    scalers, log, meter = fleet(), Log(), Counts()
+    scalers, log, meter = fleet(), RecordingLogger(), Counts()
     instances = [instance(f"i-{number}", ready_transition=NOW, started_at=NOW) for number in range(3)]
     adapter = FakeAdapter({each.target: state(*instances) for each in scalers})
     source = PrometheusSource(server.url, merge_queries=merge)

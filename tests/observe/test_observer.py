@@ -29,7 +29,8 @@ from autoscaler.model import (
     VictimRule,
 )
 from autoscaler.observe import Connection, Observer
-from tests.observe.build import CLOCK, NOW, TARGET, FakeAdapter, Log, ago, call, instance, metric, scaler, state
+from autoscaler.target.contract import RecordingLogger
+from tests.observe.build import CLOCK, NOW, TARGET, FakeAdapter, ago, call, instance, metric, scaler, state
 from tests.replaced import replace
 from tests.servers.prometheus import PrometheusServer
 
@@ -54,7 +55,7 @@ class Watch:
 
     def __init__(self, url: str, *instances: Instance, known: Mapping[TargetRef, Sightings] | None = None) -> None:
         self.adapter = FakeAdapter({TARGET: state(*(instances or (ONE, TWO)))})
-        self.log, self.meter = Log(), Counts()
+        self.log, self.meter = RecordingLogger(), Counts()
         sources = {"default": PrometheusSource(url)}
         connection = Connection("fleet", self.adapter, CLOCK, self.log)
         self.observer = Observer(sources, {"fleet": connection}, CLOCK, self.log, meter=self.meter)

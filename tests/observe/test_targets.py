@@ -11,8 +11,9 @@ import pytest
 from autoscaler.errors import TargetError, TargetForbidden, TargetUnavailable
 from autoscaler.model import Call, TargetRef, TargetState
 from autoscaler.observe.targets import Connection, States, begin
+from autoscaler.target.contract import RecordingLogger
 from autoscaler.threads import NoThread
-from tests.observe.build import CLOCK, TARGET, FakeAdapter, Log, call, instance, state
+from tests.observe.build import CLOCK, TARGET, FakeAdapter, call, instance, state
 
 OTHER = TargetRef("fleet", "api")
 SWARM = TargetRef("swarm", "api")
@@ -32,9 +33,9 @@ class Doing(FakeAdapter):
 
 
 def states(
-    adapters: Mapping[str, FakeAdapter], *targets: TargetRef, seconds: float = 30, log: Log | None = None
+    adapters: Mapping[str, FakeAdapter], *targets: TargetRef, seconds: float = 30, log: RecordingLogger | None = None
 ) -> States:
-    connections = {name: Connection(name, each, CLOCK, log or Log()) for name, each in adapters.items()}
+    connections = {name: Connection(name, each, CLOCK, log or RecordingLogger()) for name, each in adapters.items()}
     return begin(connections, targets, call(seconds))()
 
 
@@ -63,7 +64,7 @@ def test_an_error_of_the_call_affects_every_target() -> None:
 @pytest.mark.parametrize("error", [RuntimeError("hunter2"), SystemExit(3)])
 def test_an_unexpected_exception_is_an_error_with_its_class(error: BaseException) -> None:
     """Its message is not shown, because it may contain a secret."""
-    log = Log()
+    log = RecordingLogger()
     found = states({"fleet": Doing(raising(error))}, TARGET, log=log)[TARGET]
     assert isinstance(found, TargetUnavailable)
     assert type(error).__name__ in str(found)
@@ -141,7 +142,7 @@ def test_a_hanging_adapter_is_abandoned_and_not_called_again() -> None:
     """One thread calls an adapter at a time, and a cycle cannot wait for a call that never ends."""
     go_on = threading.Event()
     adapter = Doing(lambda: {TARGET: state()} if go_on.wait(60) else {})
-    connection = {"fleet": Connection("fleet", adapter, CLOCK, Log())}
+    connection = {"fleet": Connection("fleet", adapter, CLOCK, RecordingLogger())}
     try:
         first = begin(connection, [TARGET], call(0.2))()[TARGET]
         assert "did not answer before the cycle's deadline" in str(first)

@@ -15,10 +15,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def server() -> Iterator[AwsServer]:
     with running_aws() as running:
-        ec2 = running.client("ec2")
-        image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
-        template = {"ImageId": image, "InstanceType": "m5.large"}
-        ec2.create_launch_template(LaunchTemplateName="worker", LaunchTemplateData=template)
+        running.create_launch_template()
         yield running
 
 

@@ -144,10 +144,7 @@ Connect = Callable[..., LiveAdapter]
 def server() -> Iterator[AwsServer]:
     """A server with the launch template `worker`, shared by all tests: moto takes seconds to load EC2's images."""
     with running_aws() as running:
-        ec2 = running.client("ec2")
-        image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
-        template = {"ImageId": image, "InstanceType": "m5.large"}
-        ec2.create_launch_template(LaunchTemplateName="worker", LaunchTemplateData=template)
+        running.create_launch_template()
         yield running
 
 

@@ -89,6 +89,13 @@ class AwsServer:
         """By name."""
         return {name: cast("Group", group) for name, group in self.backend.autoscaling_groups.items()}
 
+    def create_launch_template(self) -> None:
+        """The launch template `worker`, which groups use."""
+        ec2 = self.client("ec2")
+        image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+        template = {"ImageId": image, "InstanceType": "m5.large"}
+        ec2.create_launch_template(LaunchTemplateName="worker", LaunchTemplateData=template)
+
     def create_many(self, names: Iterable[str]) -> None:
         """Empty groups of the launch template `worker`, without a request for each."""
         for name in names:
