@@ -13,7 +13,6 @@ import typer
 from autoscaler.cli.output import error_lines
 from autoscaler.config import Settings, load
 from autoscaler.errors import ConfigError, Problem
-from autoscaler.observe.plan import queries_of
 from autoscaler.text import clean, count, listed
 
 if TYPE_CHECKING:
@@ -135,5 +134,5 @@ def _indented(line: "Finding", width: int) -> str:
 
 def _queries(settings: Settings) -> set[tuple[str, str]]:
     """Return the queries of a cycle: each expression of a source once."""
-    used = [query for scaler in settings.autoscalers for query in queries_of(scaler)]
+    used = [query for scaler in settings.autoscalers for query in scaler.queries]
     return {(query.prometheus, query.expr) for query in used}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from autoscaler.documents.base import Document, Seconds
+from autoscaler.documents.base import Document
 from autoscaler.model import Brake, Brakes
 from autoscaler.quantity import format_duration
 
@@ -11,10 +11,6 @@ class BrakeDocument(Document):
     """A configured brake."""
 
     brake: Brake
-    percent: int | None
-    """The threshold of `unfulfilled` and `loss`; null: the brake has none."""
-    duration_seconds: Seconds
-    """The progress deadline of `unfulfilled`; the hold of the others."""
     text: str
     """Its effect, such as `no scale-in for 5m after 30 % or more of the instances were gone at once`."""
 
@@ -38,13 +34,13 @@ def _configured(brakes: Brakes) -> Iterator[BrakeDocument]:
     if unfulfilled is not None:
         percent, span = unfulfilled.percent, unfulfilled.progress_deadline
         text = f"no scale-out after more than {percent} % was missing for {format_duration(span)} without progress"
-        yield BrakeDocument(brake=Brake.UNFULFILLED, percent=percent, duration_seconds=span, text=text)
+        yield BrakeDocument(brake=Brake.UNFULFILLED, text=text)
     if loss is not None:
         text = (
             f"no scale-in for {format_duration(loss.hold)} after {loss.percent} % or more of the instances were gone "
             "at once"
         )
-        yield BrakeDocument(brake=Brake.LOSS, percent=loss.percent, duration_seconds=loss.hold, text=text)
+        yield BrakeDocument(brake=Brake.LOSS, text=text)
     if outside is not None:
         text = f"a size that another program or person set is kept for {format_duration(outside.hold)}"
-        yield BrakeDocument(brake=Brake.OUTSIDE_CHANGE, percent=None, duration_seconds=outside.hold, text=text)
+        yield BrakeDocument(brake=Brake.OUTSIDE_CHANGE, text=text)

@@ -24,7 +24,7 @@ from autoscaler.documents.explanation import (
 )
 from autoscaler.documents.instances import instances
 from autoscaler.documents.last_value import LastValue, MetricKey
-from autoscaler.documents.metric import decimal, metric, number, scale_of, text
+from autoscaler.documents.metric import decimal, metric, number, scale_of
 from autoscaler.documents.rules import QueryDocument, query_document
 from autoscaler.documents.schedule import OpenEntryDocument
 from autoscaler.documents.sentences import sentences, way_text
@@ -134,7 +134,6 @@ class _Case:
                     direction=direction,
                     size=outlook.allowed(size, behavior, self.after, direction, now),
                     next_size=None if coming is None else coming[1],
-                    next_at=None if coming is None else coming[0],
                     next_seconds=None if coming is None else coming[0] - now,
                 )
             )
@@ -309,9 +308,7 @@ def _metric(
         if limits is None
         else ThresholdDocument(
             above=number(limits.above, outcome.target.type),
-            above_text=None if limits.above is None else text(limits.above, outcome.target),
             below=number(limits.below, outcome.target.type),
-            below_text=None if limits.below is None else text(limits.below, outcome.target),
         ),
     )
 

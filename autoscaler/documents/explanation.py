@@ -38,10 +38,7 @@ class ThresholdDocument(Document):
     """The values at which a metric begins to ask for another size, if nothing else changes. null: none."""
 
     above: float | None
-    above_text: str | None
-    """In kubectl's notation."""
     below: float | None
-    below_text: str | None
 
 
 class ExplainedMetric(MetricDocument):
@@ -98,7 +95,6 @@ class Allowance(Document):
     """The farthest size that the policies allow now, without regard to the bounds."""
     next_size: int | None
     """The farthest size after the next change leaves a policy's period; null: none."""
-    next_at: datetime | None
     next_seconds: Seconds | None
 
 

@@ -1,11 +1,11 @@
 """A target's instances, with their readiness and samples."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from autoscaler.decide.instances import is_warming, warm_up_of
-from autoscaler.documents.base import Document
+from autoscaler.documents.base import Document, Seconds
 from autoscaler.documents.metric import decimal, number
 from autoscaler.model import (
     Instance,
@@ -64,6 +64,8 @@ class InstanceList(Document):
     """The number of all instances."""
     ready: int
     """The number of ready instances."""
+    warm_up_seconds: Seconds = timedelta(0)
+    """The warm-up in force: the autoscaler's, else the target's own; 0: none."""
 
 
 def instances(record: "Record") -> InstanceList | None:
@@ -86,6 +88,7 @@ def instances(record: "Record") -> InstanceList | None:
         instances=tuple(sorted(found, key=_urgency)[:MOST_INSTANCES]),
         total=len(found),
         ready=sum(each.ready for each in found),
+        warm_up_seconds=warm_up,
     )
 
 

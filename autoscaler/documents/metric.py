@@ -5,7 +5,7 @@ from typing import Final
 
 from autoscaler.documents import notation
 from autoscaler.documents.base import Document
-from autoscaler.model import MetricOutcome, MetricSpec, MetricTarget, MetricType, TargetType
+from autoscaler.model import MetricOutcome, MetricSpec, MetricType, TargetType
 from autoscaler.quantity import format_decimal
 from autoscaler.text import count as count_of
 from autoscaler.text import listed
@@ -90,11 +90,6 @@ def scale_of(kind: TargetType) -> int:
 def number(value: int | None, kind: TargetType) -> float | None:
     """Return a kept value as a number in its unit."""
     return None if value is None else value / scale_of(kind)
-
-
-def text(value: int, target: MetricTarget) -> str:
-    """Return a kept value in kubectl's notation: `66%`, `37500m`."""
-    return notation.target(MetricTarget(target.type, value))
 
 
 def decimal(value: float, kind: TargetType) -> str:

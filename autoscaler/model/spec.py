@@ -4,6 +4,7 @@ Meanings, defaults and limits are those of Kubernetes' autoscaling/v2 API refere
 kube-controller-manager's --horizontal-pod-autoscaler-* flags. Every value here is already defaulted and valid.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -114,6 +115,11 @@ class MetricSpec:
     """Object and External only. None: the load does not depend on the size."""
     service_rate: Milli | None = None
     """Of a backlog: what a ready unit of size works off in a second. None: it is learnt."""
+
+    @property
+    def request_query(self) -> Query | None:
+        """The query for the capacity, if a query provides it and the target is a Utilization."""
+        return self.request if self.target.type is TargetType.UTILIZATION and isinstance(self.request, Query) else None
 
 
 class SelectPolicy(StrEnum):
@@ -235,3 +241,15 @@ class Autoscaler:
     """Whether a size that a deployment reset returns to what it was."""
     warm_up: timedelta | None = None
     """How long after an instance was first ready its samples do not count. None: the target's own."""
+
+    @property
+    def queries(self) -> Iterator[Query]:
+        """Its queries in the order of use."""
+        for metric in self.metrics:
+            yield metric.query
+            if metric.request_query:
+                yield metric.request_query
+            if metric.fallback and metric.fallback.query:
+                yield metric.fallback.query
+        if self.victims and self.victims.query:
+            yield self.victims.query

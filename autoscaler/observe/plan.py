@@ -1,10 +1,10 @@
 """The distinct questions of a batch of autoscalers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from autoscaler.model import Autoscaler, MetricSpec, Query, TargetType
+from autoscaler.model import Autoscaler, Query
 
 
 class Question(NamedTuple):
@@ -35,30 +35,11 @@ def questions(scalers: Sequence[Autoscaler]) -> Sequence[Question]:
 def questions_of(scaler: Autoscaler) -> Sequence[Question]:
     """Return every distinct question of one autoscaler."""
     found: dict[Question, None] = {}
-    for query in queries_of(scaler):
+    for query in scaler.queries:
         found[question(query)] = None
         if query.max_age is not None:
             found[age_question(query)] = None
     return tuple(found)
-
-
-def request_query(metric: MetricSpec) -> Query | None:
-    """Return the query for the capacity, if a query provides it and the target is a Utilization."""
-    if metric.target.type is TargetType.UTILIZATION and isinstance(metric.request, Query):
-        return metric.request
-    return None
-
-
-def queries_of(scaler: Autoscaler) -> Iterator[Query]:
-    """Yield the autoscaler's queries in the order of use."""
-    for metric in scaler.metrics:
-        yield metric.query
-        if request := request_query(metric):
-            yield request
-        if metric.fallback and metric.fallback.query:
-            yield metric.fallback.query
-    if scaler.victims and scaler.victims.query:
-        yield scaler.victims.query
 
 
 def with_queries(scaler: Autoscaler, change: Callable[[Query], Query]) -> Autoscaler:

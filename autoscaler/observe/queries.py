@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Autoscaler
-from autoscaler.observe.plan import Question, age_question, queries_of, question, questions, questions_of
+from autoscaler.observe.plan import Question, age_question, question, questions, questions_of
 from autoscaler.observe.planner import (
     ALONE_PART,
     Asked,
@@ -65,7 +65,7 @@ class Queries:
 
     def _parts_of(self, scalers: Sequence[Autoscaler]) -> Iterator[Question]:
         """Yield their own parts of the questions that were asked in parts."""
-        for query in [query for scaler in scalers for query in queries_of(scaler)]:
+        for query in [query for scaler in scalers for query in scaler.queries]:
             for batch in self._batches:
                 each, values = batch.splittable.get(question(query)), dict(query.match)
                 if each is not None and each.narrowing.label in values:

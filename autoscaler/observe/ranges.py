@@ -19,8 +19,6 @@ from autoscaler.observe.result import Point, QueryResult, ResultType
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FARTHEST: Final = 0.002
 """Largest difference between a requested time and its sample's, in seconds. Servers count in milliseconds."""
-MOST_STEPS: Final = 11_000
-"""Most steps that Prometheus allows in one query."""
 
 
 @dataclass(frozen=True, slots=True)

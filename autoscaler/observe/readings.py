@@ -12,7 +12,7 @@ from autoscaler.observe.answer import FARTHEST_SECONDS
 from autoscaler.observe.answers import Answers, Series, series
 from autoscaler.observe.failure import NoSample
 from autoscaler.observe.join import join, of_container
-from autoscaler.observe.plan import question, request_query
+from autoscaler.observe.plan import question
 from autoscaler.observe.result import Point, ResultType, milli
 from autoscaler.quantity import Milli, format_duration
 from autoscaler.text import listed, plain
@@ -80,7 +80,7 @@ def _per_instance(
 ) -> InstanceReading:
     of = instance_samples(metric.query, instances, answers, now, metric)
     dropped = of.dropped
-    query = request_query(metric)
+    query = metric.request_query
     requests: Mapping[str, Milli]
     if query is not None:
         capacity = instance_samples(query, instances, answers, now, metric)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from autoscaler.model import Autoscaler, Query
-from autoscaler.observe.plan import Question, age_question, queries_of, question, with_queries
+from autoscaler.observe.plan import Question, age_question, question, with_queries
 from autoscaler.observe.planner import Limits, Narrowing, can_be_written, narrowing
 
 LARGE: Final = 150_000
@@ -64,7 +64,7 @@ def splittable(scalers: Sequence[Autoscaler]) -> Mapping[Question, Splittable]:
     """Return the questions whose answers can be split, each by the label with the most values among its users."""
     users: dict[Question, list[Mapping[str, str]]] = {}
     for scaler in scalers:
-        for query in queries_of(scaler):
+        for query in scaler.queries:
             users.setdefault(question(query), []).append(dict(query.match))
     found = {}
     for asked, matches in users.items():

@@ -15,7 +15,7 @@ from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
 from autoscaler.errors import ConfigError, Problem
 from autoscaler.model import Autoscaler, MetricKind, MetricSpec
-from autoscaler.observe.plan import Question, queries_of, question, request_query
+from autoscaler.observe.plan import Question, question
 from autoscaler.quantity import format_duration
 from autoscaler.scenarios.answers import Answer
 from autoscaler.scenarios.events import clock_step
@@ -168,7 +168,7 @@ class _Check:
             self._check_metrics(scaler, subject)
             for spec in scaler.metrics:
                 signal, is_load = self._signal(subject, spec, loc)
-                for query in (spec.query, request_query(spec)):
+                for query in (spec.query, spec.request_query):
                     if query is None:
                         continue
                     given = shared.get(query.expr) if signal is None or query is not spec.query else signal
@@ -212,7 +212,7 @@ class _Check:
 
     def _shared(self, scalers: Mapping[str, Autoscaler]) -> Mapping[str, Signal]:
         """Expression -> what `queries` answers to it."""
-        asked = {query.expr for scaler in scalers.values() for query in queries_of(scaler)}
+        asked = {query.expr for scaler in scalers.values() for query in scaler.queries}
         found = dict[str, Signal]()
         for number, each in enumerate(self._test.queries):
             loc: Loc = ("queries", number)

@@ -16,7 +16,6 @@ from autoscaler.cycle import reconcile
 from autoscaler.errors import MetricError, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
-    Behavior,
     Call,
     Decision,
     Direction,
@@ -33,14 +32,10 @@ from autoscaler.model import (
     Outcome,
     Pause,
     Phase,
-    PolicyType,
     Proposed,
     Query,
     Reading,
     Sample,
-    ScalingPolicy,
-    ScalingRules,
-    SelectPolicy,
     ShardName,
     Standing,
     Steering,
@@ -55,6 +50,7 @@ from tests.documents.lives import StoppedClock, open_state
 from tests.replaced import replace
 from tests.steering import steer
 from tests.web.serving import Daemon, serving
+from tests.whatif.pasts import CALM
 
 EVERY = timedelta(seconds=15)
 OPERATOR = "robin"
@@ -70,12 +66,6 @@ QUEUE = MetricSpec(
     "orders_waiting",
     MetricTarget(TargetType.AVERAGE_VALUE, 15_000),
     Query('sum(queue_messages_ready{queue="orders"})'),
-)
-CALM = Behavior(
-    scale_up=ScalingRules(timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 2, timedelta(minutes=1)),)),
-    scale_down=ScalingRules(
-        timedelta(minutes=5), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PERCENT, 25, timedelta(minutes=1)),)
-    ),
 )
 Load = Callable[[float], float]
 """Minutes since the start -> the load in units: 1 keeps one instance exactly at its target."""

@@ -45,7 +45,7 @@ def test_bash_completes_commands() -> None:
 
 def test_bash_completes_options_and_their_values() -> None:
     assert in_bash("get", "--se") == ["--selector", "--server"]
-    assert in_bash("get", "-o", "") == ["table", "wide", "json", "yaml", "name"]
+    assert in_bash("get", "-o", "") == ["table", "wide", "json", "yaml", "name", "size"]
 
 
 def test_bash_registers_the_script_for_the_command() -> None:

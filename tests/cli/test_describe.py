@@ -23,7 +23,7 @@ from autoscaler.model import (
     UnfulfilledBrake,
 )
 from tests.cli.scene import ServedScene
-from tests.decide.build import LONG_AGO, NOW, QUEUE_15, scaler, state, value
+from tests.decide.build import CPU_60, LONG_AGO, NOW, QUEUE_15, samples, scaler, state, value
 from tests.decide.build import instances as ready
 from tests.documents.lives import Recorded, named
 from tests.replaced import replace
@@ -213,6 +213,20 @@ def test_of_many_instances_the_unready_are_shown_and_the_others_counted() -> Non
     assert lines[2].split() == ["i-0", "not", "ready", "0s", "-", "readiness:", "HTTP", "503;", "no", "usable",
                                 "sample", "of", "load"]  # fmt: skip
     assert lines[-1] == "  and 4990 more; 4999 of all 5000 are ready"
+
+
+def test_the_warm_up_in_force_and_the_instances_in_it_are_shown(online: ServedScene) -> None:
+    """It may be the target's own, which no configuration shows."""
+    life = Recorded(online.state.ledger("fleet"), named(scaler(CPU_60), "slow"), 2)
+    life.now = datetime.now(UTC) - timedelta(seconds=60)
+    old, new = ready(2)
+    slow = replace(state(2, [old, replace(new, ready_transition=life.now)]), warm_up=timedelta(hours=1))
+    life.step(samples([600, 900], life.now), target=slow)
+    out = online.run("describe", "slow").out
+    assert re.search(r"^Unmeasured: +1 instance warms up: i-1$", out, re.MULTILINE)
+    assert "Instances:  (warm-up 1h)" in out
+    assert re.search(r"^  i-1 +ready, warming up ", out, re.MULTILINE)
+    assert "cpu: 1 instance warms up: i-1." in online.run("explain", "slow").out
 
 
 def test_a_query_of_several_lines_is_shown_in_one() -> None:

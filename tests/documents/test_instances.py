@@ -72,6 +72,7 @@ def test_an_instance_that_warms_up_is_ready() -> None:
         "new": (True, True),
         "gone": (False, False),
     }
+    assert found.warm_up_seconds == 2 * (NOW - since)
 
 
 def test_instances_in_trouble_come_first_then_those_with_most_load() -> None:

@@ -51,7 +51,7 @@ def made(project: Project, at: str = "2026-11-23T08:30:00Z") -> str:
 def test_an_incident_becomes_a_test_that_passes(project: Project, state: Path) -> None:
     """Load that rises, an outage, a hand that sets a size, a pause and a deployment."""
     project.configure(per_instance())
-    subject = {"values": {}, "load": {"load": "40x19 120x20 50"}, "replicas": 4, "startUp": "90s"}
+    subject = {"values": {}, "load": {"load": "40x19 120x20 50"}, "replicas": 4, "startUp": "90s", "warmUp": "1m"}
     events = [
         {"at": "16m", "outage": "prometheus.default", "for": "3m"},
         {"at": "25m5s", "resize": "web", "replicas": 2},
@@ -65,7 +65,17 @@ def test_an_incident_becomes_a_test_that_passes(project: Project, state: Path) -
     assert {2, 4, 12} <= sizes
     text = made(project)
     assert "with this configuration" not in text
-    for word in ("load: >-", "startUp: 1m30s", "resize", "deployment", "pause", "resume", "outage", "size: 12"):
+    for word in (
+        "load: >-",
+        "startUp: 1m30s",
+        "warmUp: 1m",
+        "resize",
+        "deployment",
+        "pause",
+        "resume",
+        "outage",
+        "size: 12",
+    ):
         assert word in text
     assert project.run()[0] == 0
 

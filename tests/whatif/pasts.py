@@ -40,7 +40,7 @@ from tests.replaced import replace
 _QUEUE = MetricSpec(
     MetricType.EXTERNAL, "orders_waiting", MetricTarget(TargetType.AVERAGE_VALUE, 15_000), Query("sum(orders_waiting)")
 )
-_CALM = Behavior(
+CALM = Behavior(
     scale_up=ScalingRules(timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 2, timedelta(minutes=1)),)),
     scale_down=ScalingRules(
         timedelta(minutes=5), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PERCENT, 25, timedelta(minutes=1)),)
@@ -126,7 +126,7 @@ def compared(
 
 def shop(name: str = "shop-web", maximum: int = 12) -> Autoscaler:
     """An autoscaler with two metrics and calm rules."""
-    return Autoscaler(name, TargetRef("local", name), 2, maximum, (CPU_60, _QUEUE), _CALM)
+    return Autoscaler(name, TargetRef("local", name), 2, maximum, (CPU_60, _QUEUE), CALM)
 
 
 def shop_past(

@@ -207,7 +207,9 @@ def _brakes(brakes: Sequence[BrakeDocument], screen: Screen) -> Iterator[str]:
 def _instances(detail: Detail, now: datetime, screen: Screen) -> list[str]:
     if detail.instances is None or not detail.instances.total:
         return [f"Instances:  {NONE if detail.instances is not None else UNKNOWN}"]
-    return ["Instances:", *instances(detail.instances, now, screen)]
+    warm_up = detail.instances.warm_up_seconds
+    head = f"Instances:  (warm-up {format_duration(warm_up)})" if warm_up else "Instances:"
+    return [head, *instances(detail.instances, now, screen)]
 
 
 def _conditions(conditions: Sequence[ConditionDocument], now: datetime, screen: Screen) -> list[str]:

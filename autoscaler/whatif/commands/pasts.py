@@ -12,7 +12,6 @@ from autoscaler.clock import SystemClock
 from autoscaler.config.settings import Settings
 from autoscaler.errors import PastError, StateError
 from autoscaler.model import Autoscaler, Query, TargetState
-from autoscaler.observe.plan import queries_of
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.record import Archive, Record
 from autoscaler.whatif.commands.progress import progress
@@ -135,5 +134,5 @@ def _can_be_asked(sources: Sources, scaler: Autoscaler) -> bool:
     """Whether the sources of all queries of a configuration are known."""
     if sources.settings is None:
         return False
-    names = {query.prometheus for query in queries_of(scaler)}
+    names = {query.prometheus for query in scaler.queries}
     return sources.prometheus is not None or names <= set(sources.settings.prometheus)

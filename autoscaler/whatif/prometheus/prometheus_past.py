@@ -16,7 +16,7 @@ from autoscaler.errors import MetricError, PastError
 from autoscaler.model import MAX_SIZE, Autoscaler, Instance, Query
 from autoscaler.observe.answers import Answers
 from autoscaler.observe.observation import observation
-from autoscaler.observe.plan import Question, queries_of, question, questions_of, with_queries
+from autoscaler.observe.plan import Question, question, questions_of, with_queries
 from autoscaler.observe.planner import can_be_written, narrowing
 from autoscaler.observe.ranges import Grid
 from autoscaler.observe.result import QueryResult
@@ -63,7 +63,7 @@ class PrometheusPast:
         self._fetcher, self._size_query, self._requests = fetcher, size, requests
         phase = timedelta(0) if like is None else (like - _EPOCH) % scaler.sync_period // _MILLISECOND * _MILLISECOND
         self._warm_up, self._span = _span(every, since, min(until, fetcher.now()), phase)
-        names = list(dict.fromkeys(query.prometheus for query in queries_of(self._scaler)))
+        names = list(dict.fromkeys(query.prometheus for query in self._scaler.queries))
         self._source = prometheus or next(iter(names), "default")
         self.name, self.origin = scaler.name, f"prometheus {prometheus or ', '.join(names)}"
         self._recordings = fetcher.fetch(questions_of(self._scaler), self._span)

@@ -3,8 +3,9 @@
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -23,22 +24,23 @@ _NEWER: Final = 99
 _OLDER: Final = 3
 
 
-@contextmanager
-def _backed_up(scene: Scene) -> Iterator[Path]:
-    """A settled daemon that has ended, with a backup of its state."""
+def _backed_up(scene: Scene) -> Path:
+    """The backup of a settled daemon's state; the daemon has ended."""
     backup = scene.folder / "backup.db"
     with scene.settled():
         scene.tool("backup", str(backup))
-    yield backup
+    return backup
 
 
-def _restore(scene: Scene, backup: Path) -> None:
-    """As docs/operations.md says: the damaged files moved away, the backup taken back."""
+def _goes_on_with(scene: Scene, backup: Path) -> None:
+    """As docs/operations.md says: the damaged files are moved away, the backup is taken back."""
     away = scene.folder / "away"
     away.mkdir()
     for file in scene.state.glob("state.db*"):
         shutil.move(file, away)
     scene.tool("restore", str(backup))
+    with scene.daemon() as daemon:
+        scene.follows_again(daemon)
 
 
 def _damage(file: Path, begin: int = _PAGE) -> None:
@@ -49,43 +51,27 @@ def _damage(file: Path, begin: int = _PAGE) -> None:
         content.write(b"\xff" * (size - begin))
 
 
-def it_is_damaged_at_the_start(scene: Scene, _: int) -> None:
-    with _backed_up(scene) as backup:
-        _damage(scene.state / "state.db")
-        scene.ask_for_more()
-        scene.does_not_start(_DAMAGED)
-        _restore(scene, backup)
-        with scene.daemon() as daemon:
-            scene.follows_again(daemon)
-    scene.remembered()
-
-
-def it_is_no_database_at_the_start(scene: Scene, _: int) -> None:
-    with _backed_up(scene) as backup:
-        file = scene.state / "state.db"
-        _damage(file, begin=0)
-        content = file.read_bytes()
-        scene.ask_for_more()
-        scene.does_not_start("it is not an SQLite database; move it away")
-        assert file.read_bytes() == content
-        _restore(scene, backup)
-        with scene.daemon() as daemon:
-            scene.follows_again(daemon)
-    scene.remembered()
-
-
-def it_is_cut_short_at_the_start(scene: Scene, _: int) -> None:
+def _cut_short(file: Path) -> None:
     """Half of the file is missing, as after a copy that was broken off."""
-    with _backed_up(scene) as backup:
-        file = scene.state / "state.db"
-        with file.open("r+b") as content:
-            content.truncate(file.stat().st_size // 2 // _PAGE * _PAGE)
-        scene.ask_for_more()
-        scene.does_not_start(_DAMAGED)
-        _restore(scene, backup)
-        with scene.daemon() as daemon:
-            scene.follows_again(daemon)
+    with file.open("r+b") as content:
+        content.truncate(file.stat().st_size // 2 // _PAGE * _PAGE)
+
+
+def _does_not_start_with(spoil: Callable[[Path], None], said: str, scene: Scene, _: int) -> None:
+    """The daemon says why and leaves the file as it is; a daemon with a backup goes on."""
+    backup, file = _backed_up(scene), scene.state / "state.db"
+    spoil(file)
+    content = file.read_bytes()
+    scene.ask_for_more()
+    scene.does_not_start(said)
+    assert file.read_bytes() == content
+    _goes_on_with(scene, backup)
     scene.remembered()
+
+
+def _is_no_database(file: Path) -> None:
+    """No byte of the file is the database's."""
+    _damage(file, begin=0)
 
 
 def it_is_damaged_while_it_runs(scene: Scene, _: int) -> None:
@@ -97,29 +83,25 @@ def it_is_damaged_while_it_runs(scene: Scene, _: int) -> None:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # else the log hides what is in the file
         _damage(scene.state / "state.db")
         scene.nobody_is_scaled(daemon, "cycle_failed", _DAMAGED, adapter="other")
-    _restore(scene, backup)
-    with scene.daemon() as daemon:
-        scene.follows_again(daemon)
+    _goes_on_with(scene, backup)
     scene.remembered()
 
 
 def one_record_is_damaged(scene: Scene, _: int) -> None:
     """It costs its own autoscaler, in words; the others go on."""
-    with _backed_up(scene) as backup:
-        with closing(sqlite3.connect(scene.state / "state.db")) as connection, connection:
-            mine = "(SELECT id FROM autoscaler WHERE name = 'held')"
-            assert connection.execute(f"UPDATE memory SET body = x'00' WHERE autoscaler_id = {mine}").rowcount
-        with scene.daemon() as daemon:
-            held = scene.sizes()[0]
-            for count in (1, 4):
-                line = daemon.wait_for("autoscaler_failed", count, autoscaler="held")
-                assert _DAMAGED in line["error"], line
-            daemon.wait_for("decision", 3, autoscaler="web", level="info")
-            assert scene.sizes()[0] == held
-            scene.refused_cycles += 4
-        _restore(scene, backup)
-        with scene.daemon() as daemon:
-            scene.follows_again(daemon)
+    backup = _backed_up(scene)
+    with closing(sqlite3.connect(scene.state / "state.db")) as connection, connection:
+        mine = "(SELECT id FROM autoscaler WHERE name = 'held')"
+        assert connection.execute(f"UPDATE memory SET body = x'00' WHERE autoscaler_id = {mine}").rowcount
+    with scene.daemon() as daemon:
+        held = scene.sizes()[0]
+        for count in (1, 4):
+            line = daemon.wait_for("autoscaler_failed", count, autoscaler="held")
+            assert _DAMAGED in line["error"], line
+        daemon.wait_for("decision", 3, autoscaler="web", level="info")
+        assert scene.sizes()[0] == held
+        scene.refused_cycles += 4
+    _goes_on_with(scene, backup)
 
 
 def it_is_of_another_version(scene: Scene, run: int) -> None:
@@ -185,9 +167,11 @@ def _rows(file: Path) -> list[str]:
 
 
 CASES: Final[dict[str, Callable[[Scene, int], None]]] = {
-    "the state is damaged at the start": it_is_damaged_at_the_start,
-    "the state is not a database at the start": it_is_no_database_at_the_start,
-    "the state is cut short at the start": it_is_cut_short_at_the_start,
+    "the state is damaged at the start": partial(_does_not_start_with, _damage, _DAMAGED),
+    "the state is not a database at the start": partial(
+        _does_not_start_with, _is_no_database, "it is not an SQLite database; move it away"
+    ),
+    "the state is cut short at the start": partial(_does_not_start_with, _cut_short, _DAMAGED),
     "the state is damaged while it runs": it_is_damaged_while_it_runs,
     "one autoscaler's record is damaged": one_record_is_damaged,
     "the state is of another version": it_is_of_another_version,

@@ -38,10 +38,11 @@ def test_the_time_before_a_decision_is_a_microsecond_earlier() -> None:
     assert rfc3339(words.before(NOW)) == "2026-05-04T11:59:59.999999Z"
 
 
-def instance(phase: Phase = Phase.RUNNING, *, ready: bool = True, deleting: bool = False) -> InstanceDocument:
-    return InstanceDocument(
-        name="i-1", phase=phase, ready=ready, deleting=deleting, started_at=None, detail="", values=()
-    )
+def instance(
+    phase: Phase = Phase.RUNNING, *, ready: bool = True, deleting: bool = False, warming: bool = False
+) -> InstanceDocument:
+    given = {"phase": phase, "ready": ready, "deleting": deleting, "warming": warming}
+    return InstanceDocument(name="i-1", started_at=None, detail="", values=(), **given)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,8 @@ def instance(phase: Phase = Phase.RUNNING, *, ready: bool = True, deleting: bool
         (instance(ready=False), "Not ready"),
         (instance(Phase.PENDING, ready=False), "Pending"),
         (instance(ready=False, deleting=True), "Leaving"),
+        (instance(warming=True), "Ready, warming up"),
+        (instance(ready=False, warming=True), "Not ready, warming up"),
     ],
 )
 def test_an_instance_is_shown_in_one_state(shown: InstanceDocument, word: str) -> None:
