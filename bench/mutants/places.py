@@ -56,6 +56,11 @@ def chosen(mutants: Sequence[Mutant], seed: int, count: int) -> Sequence[Mutant]
     return [mutant for _, mutant in sorted(drawn)[:count]]
 
 
+def described(mutant: Mutant) -> str:
+    """Return a mutant's place and change."""
+    return f"{mutant.file.relative_to(Path.cwd())}:{mutant.lines[0]}: {mutant.before}  ->  {mutant.after}"
+
+
 def mutants_of(path: Path) -> Iterator[Mutant]:
     """Yield a mutant for each place of a file that can be broken."""
     tree = ast.parse(path.read_text())

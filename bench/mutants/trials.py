@@ -2,6 +2,9 @@
 
 The child puts the broken code into the functions that are imported, and into the file, which the processes that a test
 starts read. Code outside functions has run when the tests are imported, so a mutant there gets a pytest of its own.
+
+Tests that take long (marked slow, or with many examples) run last, on the mutants that no other test noticed, whether
+they cover them or not. Of the other tests, those run that cover the mutant, the most specific ones first.
 """
 
 import ast
@@ -23,7 +26,7 @@ from typing import Final, NoReturn
 import pytest
 from coverage import Coverage
 
-from bench.mutants.places import Mutant, chosen, mutants_of
+from bench.mutants.places import Mutant, chosen, described, mutants_of
 from bench.mutants.rooms import ROOMS, Room
 
 AIM: Final = 0.9
@@ -38,24 +41,32 @@ def main(arguments: Sequence[str]) -> int:
     name, count, *seeds = arguments
     room = ROOMS[name]
     place = Path(room.place).resolve()
-    mutants = [
-        each for path in ([place] if place.is_file() else sorted(place.rglob("*.py"))) for each in mutants_of(path)
-    ]
-    trials = Trials(room, {int(seed): chosen(mutants, int(seed), int(count)) for seed in seeds})
-    pytest.main([*_OPTIONS, "--basetemp=t", *room.tests, *room.slow], plugins=[trials])
-    for seed, results in trials.results.items():
-        print(f"{name}, seed {seed}: {sum(results)} of {len(results)} found (aim: {AIM:.0%})")
-    return int(not trials.results or any(sum(each) < AIM * len(each) for each in trials.results.values()))
+    files = [place] if place.is_file() else sorted(place.rglob("*.py"))
+    mutants = [each for path in files for each in mutants_of(path)]
+    drawn = {seed: chosen(mutants, int(seed), int(count)) for seed in seeds}
+    trials = Trials(room, list(dict.fromkeys(each for some in drawn.values() for each in some)))
+    ended = pytest.main([*_OPTIONS, "--basetemp=t", *room.tests, *room.slow], plugins=[trials])
+    if ended not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        return int(ended)
+    for mutant in trials.mutants:
+        if mutant not in trials.found:
+            print(f"MISSED {described(mutant)}")
+    shares = []
+    for seed, some in drawn.items():
+        found = sum(each in trials.found for each in some)
+        print(f"{name}, seed {seed}: {found} of {len(some)} found (aim: {AIM:.0%})")
+        shares.append(found / len(some))
+    return int(min(shares) < AIM)
 
 
 class Trials:
     """A plugin of pytest that runs the collected tests on each mutant."""
 
-    def __init__(self, room: Room, mutants: Mapping[int, Sequence[Mutant]]) -> None:
+    def __init__(self, room: Room, mutants: Sequence[Mutant]) -> None:
         self.room = room
         self.mutants = mutants
-        self.results: dict[int, list[bool]] = {}
-        """For each seed, whether each mutant was found."""
+        self.found: dict[Mutant, str] = {}
+        """The test that noticed each mutant."""
         self._functions: Sequence[FunctionType] = ()
         """The functions of the room."""
         self._failed: list[str] = []
@@ -65,24 +76,31 @@ class Trials:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run the tests without a mutant, then on each."""
         slow = tuple(self.room.slow)
-        wanted = [each for each in session.items if not each.get_closest_marker("slow") or each.nodeid.startswith(slow)]
+        wanted = [each for each in session.items if not _is_slow(each) or each.nodeid.startswith(slow)]
+        long = sorted(filter(_takes_long, wanted), key=_is_slow)
+        short = [each for each in wanted if not _takes_long(each)]
         cover = Coverage(config_file=False, include=[f"{Path(self.room.place).resolve()}*"])
-        failing = _in_child(lambda: self._run(wanted, cover)).splitlines()
-        if unknown := set(failing) - {each.nodeid for each in wanted}:
+        failing = _in_child(partial(self._run, short, cover)).splitlines()
+        if unknown := set(failing) - {each.nodeid for each in short}:
             raise pytest.UsageError("\n".join(["the tests did not run to their end:", *unknown]))
-        print(*(f"left out, since it fails without a mutant: {each}" for each in failing), sep="\n", flush=True)
-        tests = _covered([each for each in wanted if each.nodeid not in failing])
+        for each in failing:
+            print(f"left out, since it fails without a mutant: {each}")
+        tests = _covered([each for each in short if each.nodeid not in failing])
         self._functions = _functions_of(str(Path(self.room.place).resolve()))
         gc.freeze()  # each child would search all that is imported for garbage
-        for seed, mutants in self.mutants.items():
-            self.results[seed] = []
-            for number, mutant in enumerate(mutants, start=1):
-                failed = self._failure(mutant, _that_run(mutant, tests.get(str(mutant.file), {})))
-                self.results[seed].append(failed is not None)
-                place = f"{mutant.file.relative_to(Path.cwd())}:{mutant.lines[0]}"
-                print(f"{seed}.{number:02} {place}: {mutant.before}  ->  {mutant.after}")
-                print(f"    {failed or 'MISSED'}", flush=True)
+        for number, mutant in enumerate(self.mutants, start=1):
+            self._try(number, mutant, _that_run(mutant, tests.get(str(mutant.file), {})))
+        for number, mutant in enumerate(self.mutants, start=1):
+            if mutant not in self.found:
+                self._try(number, mutant, long)
         return True
+
+    def _try(self, number: int, mutant: Mutant, items: Sequence[pytest.Item]) -> None:
+        """Run tests on a mutant. Print it with the first one that fails."""
+        failed = self._failure(mutant, items)
+        if failed is not None:
+            self.found[mutant] = failed
+            print(f"{number}. {described(mutant)}\n    {failed}", flush=True)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note a failure."""
@@ -145,6 +163,14 @@ class Trials:
         return [*said, f"pytest ended with {done.returncode}"][0] if done.returncode else ""
 
 
+def _is_slow(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is not None
+
+
+def _takes_long(item: pytest.Item) -> bool:
+    return _is_slow(item) or item.get_closest_marker("hypothesis") is not None
+
+
 def _in_child(run: Callable[[], str]) -> str:
     """Return a function's answer from a forked child. A child that dies or never ends is an answer, too."""
     reading, writing = os.pipe()
@@ -178,20 +204,17 @@ def _answer(run: Callable[[], str], writing: int) -> NoReturn:
 
 
 def _covered(items: Sequence[pytest.Item]) -> Mapping[str, Mapping[int, Sequence[pytest.Item]]]:
-    """Return file -> line -> the tests that run it, the slow ones last, else the most specific ones first."""
+    """Return file -> line -> the tests that run it, the most specific ones first."""
     named = {each.nodeid: each for each in items}
     cover = Coverage(config_file=False)
     cover.load()
     data = cover.get_data()
     found = {file: data.contexts_by_lineno(file) for file in data.measured_files()}
     sizes = Counter(test for lines in found.values() for tests in lines.values() for test in tests)
-
-    def last(test: str) -> tuple[bool, int]:
-        return named[test].get_closest_marker("slow") is not None, sizes[test]
-
     return {
         file: {
-            line: [named[test] for test in sorted(named.keys() & set(tests), key=last)] for line, tests in lines.items()
+            line: [named[test] for test in sorted(named.keys() & set(tests), key=lambda test: (sizes[test], test))]
+            for line, tests in lines.items()
         }
         for file, lines in found.items()
     }
