@@ -79,14 +79,15 @@ class Trials:
         wanted = [each for each in session.items if not _is_slow(each) or each.nodeid.startswith(slow)]
         long = sorted(filter(_takes_long, wanted), key=_is_slow)
         short = [each for each in wanted if not _takes_long(each)]
-        cover = Coverage(config_file=False, include=[f"{Path(self.room.place).resolve()}*"])
+        place = str(Path(self.room.place).resolve())
+        cover = Coverage(config_file=False, include=[place, f"{place}/*"])
         failing = _in_child(partial(self._run, short, cover)).splitlines()
         if unknown := set(failing) - {each.nodeid for each in short}:
             raise pytest.UsageError("\n".join(["the tests did not run to their end:", *unknown]))
         for each in failing:
             print(f"left out, since it fails without a mutant: {each}")
         tests = _covered([each for each in short if each.nodeid not in failing])
-        self._functions = _functions_of(str(Path(self.room.place).resolve()))
+        self._functions = _functions_of(place)
         gc.freeze()  # each child would search all that is imported for garbage
         for number, mutant in enumerate(self.mutants, start=1):
             self._try(number, mutant, _that_run(mutant, tests.get(str(mutant.file), {})))
