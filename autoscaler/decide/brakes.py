@@ -68,9 +68,7 @@ class _SizeMemory(NamedTuple):
     outside: OutsideChange | None = None
 
 
-def brake(
-    scaler: Autoscaler, state: TargetState | None, history: History, now: datetime, *, reset: bool = False
-) -> Braking:
+def brake(scaler: Autoscaler, state: TargetState | None, history: History, now: datetime, *, reset: bool) -> Braking:
     """Return the brakes that are on. `state` is None if the target could not be read; then only time passes.
 
     `reset`: a deployment has reset the size, so that it may grow.

@@ -89,11 +89,13 @@ class Trials:
         tests = _covered([each for each in short if each.nodeid not in failing])
         self._functions = _functions_of(place)
         gc.freeze()  # each child would search all that is imported for garbage
+        covering = {mutant: _that_run(mutant, tests.get(str(mutant.file), {})) for mutant in self.mutants}
         for number, mutant in enumerate(self.mutants, start=1):
-            self._try(number, mutant, _that_run(mutant, tests.get(str(mutant.file), {})))
+            if mutant.in_function:
+                self._try(number, mutant, covering[mutant])
         for number, mutant in enumerate(self.mutants, start=1):
             if mutant not in self.found:
-                self._try(number, mutant, long)
+                self._try(number, mutant, long if mutant.in_function else [*covering[mutant], *long])
         return True
 
     def _try(self, number: int, mutant: Mutant, items: Sequence[pytest.Item]) -> None:
