@@ -173,6 +173,14 @@ def test_a_dry_run_proposes_its_minimum_too() -> None:
     assert sizes(fleet.cycle({"dry": 1, "busy": 9}, {"dry": Proposed(4)})) == {"dry": 4, "busy": None}
 
 
+def test_a_limited_change_without_a_behavior_keeps_no_scale_event() -> None:
+    """Only the policies of a behavior count them."""
+    fleet = Fleet(limits(total=12), {"a": 10})
+    fleet.scalers["a"] = replace(fleet.scalers["a"], behavior=None)
+    made = fleet.cycle({"a": 15})
+    assert (sizes(made), made["a"].scale_ups) == ({"a": 12}, ())
+
+
 def test_room_is_reserved_for_a_minimum() -> None:
     """The scale-out to the minimum is held. Without the reservation, the sum would be exceeded once it proceeds."""
     fleet = Fleet(limits(total=10), {"new": 0, "busy": 5}, minimum=4)
