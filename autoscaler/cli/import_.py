@@ -67,31 +67,16 @@ def _say(lines: Sequence[str]) -> None:
 
 def _written(pairs: _Pairs) -> tuple[_Pairs, Sequence[str], Sequence[str]]:
     """Return those that `check` would accept, their lines, and the problems of the others."""
-    unwritable: Sequence[str] = []
-    try:
-        lines = _lines(pairs)
-    except AutoscalerError:
-        pairs, unwritable = _writable(pairs)
-        lines = _lines(pairs)
-    return pairs, lines, unwritable
-
-
-def _lines(pairs: _Pairs) -> Sequence[str]:
-    return checked_lines([_HEAD], [block for _, block in pairs]) if pairs else []
-
-
-def _writable(pairs: _Pairs) -> tuple[_Pairs, Sequence[str]]:
-    """Return those that `check` would accept, and the problems of the others, which bisection finds."""
-    try:
-        _lines(pairs)
-    except AutoscalerError as error:
-        if len(pairs) == 1:
-            ((hpa, block),) = pairs
-            return [], [f"{hpa.place}: {block.name}: {error}"]
-        middle = len(pairs) // 2
-        first, second = _writable(pairs[:middle]), _writable(pairs[middle:])
-        return [*first[0], *second[0]], [*first[1], *second[1]]
-    return pairs, []
+    accepted, unwritable = [], []
+    for hpa, block in pairs:
+        try:
+            checked_lines([], [block])
+        except AutoscalerError as error:
+            unwritable.append(f"{hpa.place}: {block.name}: {error}")
+        else:
+            accepted.append((hpa, block))
+    lines = checked_lines([_HEAD], [block for _, block in accepted]) if accepted else []
+    return accepted, lines, unwritable
 
 
 def _block(hpa: manifest.Hpa, name: str, adapter: str | None, kind: str | None) -> AutoscalerBlock:

@@ -7,13 +7,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from autoscaler.cli import hpa_v1
-from autoscaler.cli.hpa import SPECS, HpaMetric, Metadata, Spec, SpecV1, SpecV2, target_in_effect
-from autoscaler.config.behavior import Behavior
+from autoscaler.cli.hpa import SPECS, HpaMetric, Metadata, SpecV1
 from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
@@ -35,7 +33,7 @@ class Hpa:
     minimum: int
     maximum: int
     metrics: Sequence[tuple[HpaMetric, Mapping[str, Any]]]
-    """Each metric, with its target as Kubernetes' controller uses it."""
+    """Each metric, with its target as it is written."""
     behavior: Mapping[str, Any] | None
     labels: Mapping[str, str]
 
@@ -61,6 +59,10 @@ _SEPARATOR: Final = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|$)", re.MULTILINE)
 _NOTHING: Final = re.compile(r"(?:(?:[ \t]*(?:#[^\n]*)?|%[^\n]*)\r?\n)*+(?:[ \t]*(?:#[^\n]*)?|%[^\n]*)")
 """Empty lines, comments and directives, such as `%YAML 1.2`."""
 _TEMPLATE: Final = "{{"
+_DEFAULT_CPU_PERCENT: Final = 80
+"""Kubernetes' default."""
+_ANNOTATIONS: Final = ("autoscaling.alpha.kubernetes.io/metrics", "autoscaling.alpha.kubernetes.io/behavior")
+"""What autoscaling/v1 has no field for. Source: pkg/apis/autoscaling/v1/conversion.go."""
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -151,16 +153,17 @@ def _read_hpa(value: Mapping[str, Any], loc: Loc, place: str, problems: Problems
         known = ", ".join(sorted(SPECS))
         problems.add((*loc, "apiVersion"), f"is not one of {known}; `kubectl get hpa -o yaml` writes autoscaling/v2")
         return None
-    given = _in_effect(value.get("spec"))
+    given = value.get("spec")
+    given = given if isinstance(given, dict) else {}
     metadata = _read(Metadata, value.get("metadata"), (*loc, "metadata"), problems)
     spec = _read(model, given, (*loc, "spec"), problems)
     if metadata is None or spec is None:
         return None
     if isinstance(spec, SpecV1):
-        wanted = _wanted_by_v1(spec, metadata, (*loc, "metadata", "annotations"), problems)
+        wanted = _metrics_of_v1(spec, metadata, (*loc, "metadata", "annotations"), problems)
     else:
-        wanted = _wanted_by_v2(spec, given, (*loc, "spec", "metrics"), problems)
-    if wanted is None:
+        wanted = given.get("metrics") or [_cpu_metric(None)]
+    if not wanted:
         return None
     return Hpa(
         place=place,
@@ -169,81 +172,33 @@ def _read_hpa(value: Mapping[str, Any], loc: Loc, place: str, problems: Problems
         target=spec.scale_target_ref.name,
         minimum=1 if spec.min_replicas is None else spec.min_replicas,
         maximum=spec.max_replicas,
-        metrics=wanted[0],
-        behavior=wanted[1],
+        metrics=[_with_target(each) for each in wanted],
+        behavior=given.get("behavior") or None,
         labels=metadata.labels,
     )
 
 
-_Wanted: TypeAlias = tuple[Sequence[tuple[HpaMetric, Mapping[str, Any]]], Mapping[str, Any] | None]
-"""The metrics, each with its target, and the behavior."""
+def _metrics_of_v1(spec: SpecV1, metadata: Metadata, loc: Loc, problems: Problems) -> Sequence[Mapping[str, Any]]:
+    """Return the only metric that autoscaling/v1 has a field for.
+
+    Returns none if an annotation, which the API server writes, has others; that is added to `problems`.
+    """
+    lost = [key for key in _ANNOTATIONS if isinstance(metadata.annotations, dict) and key in metadata.annotations]
+    for key in lost:
+        problems.add((*loc, key), "autoscaling/v1 has no field for this; use `kubectl get hpa.v2.autoscaling -o yaml`")
+    return [] if lost else [_cpu_metric(spec.target_cpu_utilization_percentage)]
 
 
-def _in_effect(spec: Any) -> dict[str, Any]:
-    """Return a spec with each metric's target as Kubernetes' controller uses it."""
-    given = spec if isinstance(spec, dict) else {}
-    metrics = given.get("metrics")
-    if not isinstance(metrics, list):
-        return given
-    return given | {"metrics": [_metric_in_effect(each) for each in metrics]}
+def _cpu_metric(percent: int | None) -> Mapping[str, Any]:
+    """Return the metric for a `targetCPUUtilizationPercentage`; None: Kubernetes' default."""
+    target = {"type": "Utilization", "averageUtilization": percent or _DEFAULT_CPU_PERCENT}
+    return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
 
-def _metric_in_effect(metric: Any) -> Any:
-    if not isinstance(metric, dict):
-        return metric
-    return {
-        key: each | {"target": target_in_effect(key, each["target"])}
-        if isinstance(each, dict) and "target" in each
-        else each
-        for key, each in metric.items()
-    }
-
-
-def _wanted_by_v2(spec: Spec, given: Mapping[str, Any], loc: Loc, problems: Problems) -> _Wanted | None:
-    metrics = spec.metrics if isinstance(spec, SpecV2) else None
-    raw = given["metrics"] if metrics else [hpa_v1.cpu_metric(None)]
-    found = _with_targets(metrics or [HpaMetric.model_validate(each) for each in raw], raw, loc, problems)
-    return None if found is None else (found, given.get("behavior") or None)
-
-
-def _wanted_by_v1(spec: SpecV1, metadata: Metadata, loc: Loc, problems: Problems) -> _Wanted | None:
-    annotations = metadata.annotations if isinstance(metadata.annotations, dict) else {}
-    kept = {key: annotations.get(key) for key in (hpa_v1.METRICS, hpa_v1.BEHAVIOR)}
-    metrics, behavior, at = list[Any](), None, hpa_v1.METRICS
-    try:
-        if isinstance(text := kept[hpa_v1.METRICS], str):
-            metrics = hpa_v1.metrics_of(text)
-        at = hpa_v1.BEHAVIOR
-        if isinstance(text := kept[hpa_v1.BEHAVIOR], str):
-            behavior = hpa_v1.behavior_of(text)
-    except ValueError as error:
-        problems.add((*loc, at), str(error))
-        return None
-    percent = spec.target_cpu_utilization_percentage
-    if percent is not None or not metrics:
-        metrics.append(hpa_v1.cpu_metric(percent))
-    metrics = [_metric_in_effect(each) for each in metrics]
-    read_metrics = [_read(HpaMetric, each, (*loc, hpa_v1.METRICS), problems) for each in metrics]
-    if behavior is not None and _read(Behavior, behavior, (*loc, hpa_v1.BEHAVIOR), problems) is None:
-        return None
-    right = [each for each in read_metrics if each is not None]
-    if len(right) < len(metrics):
-        return None
-    found = _with_targets(right, metrics, (*loc, hpa_v1.METRICS), problems)
-    return None if found is None else (found, behavior)
-
-
-def _with_targets(
-    metrics: Sequence[HpaMetric], raw: Sequence[Mapping[str, Any]], loc: Loc, problems: Problems
-) -> Sequence[tuple[HpaMetric, Mapping[str, Any]]] | None:
-    found = []
-    for index, (metric, source) in enumerate(zip(metrics, raw, strict=True)):
-        key = metric.type[:1].lower() + metric.type[1:]
-        if metric.body is None:
-            problems.add((*loc, index), f"{key} is missing; a metric of type {metric.type} needs it")
-        else:
-            found.append((metric, source[key]["target"]))
-    return found if len(found) == len(metrics) else None
+def _with_target(metric: Mapping[str, Any]) -> tuple[HpaMetric, Mapping[str, Any]]:
+    """Return the metric, and its target as it is written."""
+    read = HpaMetric.model_validate(metric, by_alias=True, by_name=False)
+    return read, {key: value for key, value in metric[read.key]["target"].items() if value is not None}
 
 
 def _read(model: type[_ModelT], value: Any, loc: Loc, problems: Problems) -> _ModelT | None:
