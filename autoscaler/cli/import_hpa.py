@@ -112,8 +112,8 @@ def _metric(given: Mapping[str, Any], kind: str | None, name: str) -> MetricBloc
             return MetricBlock(metric.type, shown | _name(body.metric), target, UsualQuery(""), hint)
         case fields.External():
             hint = f"its samples are summed; perhaps {series(body.metric)}"
-            given = body.fallback
-            fallback = None if given is None else given.model_dump(by_alias=True, exclude_none=True)
+            other = body.fallback
+            fallback = None if other is None else other.model_dump(by_alias=True, exclude_none=True)
             return MetricBlock(metric.type, _name(body.metric), target, UsualQuery(""), hint, fallback)
     raise AssertionError("each type of metric has a body")
 
