@@ -13,7 +13,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.daemon.running import RunningDaemon, autoscaler, finished, running_daemon, write_config
-from tests.record.postgresql import running_postgresql
 from tests.servers.scripted import Wire, scripted
 from tests.servers.stepped_clock import PROGRAM, SteppedClock
 
@@ -98,47 +97,3 @@ def test_a_clock_that_is_set_ends_no_window_and_delays_no_cycle(scene: Scene) ->
             scene.stands(daemon)
         # a busy machine may leave out a few; a schedule that followed the clock would an hour's, or a day's
         assert len(daemon.events("tick_missed")) < 10
-
-
-def test_what_is_newest_stays_newest_after_a_step_back(scene: Scene) -> None:
-    """`get` said 12:02 while `describe` said 13:00."""
-    with scene.daemon() as daemon:
-        begin(scene, daemon)
-        scene.clock.set(-HOUR)
-        daemon.wait_for("clock_stepped")
-        scene.stands(daemon)
-        now = datetime.now(UTC).timestamp() - HOUR
-    (listed,) = [each for each in scene.read("get")["autoscalers"] if each["name"] == "web"]
-    assert listed["lastDecision"] == scene.read("describe", "web")["summary"]["lastDecision"]
-    assert datetime.fromisoformat(listed["lastDecision"]).timestamp() == pytest.approx(now, abs=60)
-
-
-def test_a_clock_that_is_set_while_no_daemon_runs_ends_no_window_either(scene: Scene) -> None:
-    """The machine was not started anew: its other clock tells how long the daemon was away."""
-    with scene.daemon() as daemon:
-        begin(scene, daemon)
-    scene.clock.set(2 * HOUR)
-    with scene.daemon() as daemon:
-        scene.stands(daemon)
-
-
-def test_a_host_on_postgresql_whose_clock_is_set_goes_on(folder: Path) -> None:
-    """Its cycles stood still for as long as the clock was set back: the scheduler goes by the machine's own."""
-    loads = {"web": 1}
-    with running_postgresql() as database, answering(loads) as url:
-        clock = SteppedClock(folder)
-        config = write_config(
-            folder,
-            url,
-            [autoscaler("web", "web", adapter="only")],
-            {"only": {"type": "memory", "groups": {"web": {}}}},
-            state={"url": f"{database}/postgres"},
-        )
-        with running_daemon(config, env=clock.env, program=PROGRAM) as daemon:
-            daemon.wait_for("decision", autoscaler="web")
-            for offset in (-HOUR, HOUR):
-                clock.set(offset)
-                loads["web"] += 1
-                daemon.wait_for("decision", autoscaler="web", written=loads["web"])
-                daemon.wait_for("decision", autoscaler="web", current=loads["web"])
-            assert daemon.stop() == 0
