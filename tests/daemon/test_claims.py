@@ -1,27 +1,12 @@
 """Daemons whose configurations name one target differently for a while: one of them scales it."""
 
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
 from tests.daemon.hosts import NAMES, SHARDS, SLOW, Host, Hosts
 from tests.daemon.running import autoscaler, write_config
-from tests.record.postgresql import empty_state, running_postgresql
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[str]:
-    with running_postgresql() as server:
-        yield server
-
-
-@pytest.fixture
-def hosts(postgresql: str, prometheus: str, folder: Path) -> Iterator[Hosts]:
-    with ExitStack() as stack:
-        yield Hosts(empty_state(postgresql), prometheus, folder, stack)
 
 
 def _rename(hosts: Hosts, host: Host, names: Sequence[str]) -> None:

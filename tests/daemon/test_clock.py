@@ -1,18 +1,16 @@
 """The wall clock is set while the daemon runs: no window is over, nobody waits, and what is newest stays newest."""
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.daemon.running import RunningDaemon, autoscaler, finished, running_daemon, write_config
+from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
 from tests.servers.scripted import Wire, scripted
 from tests.servers.stepped_clock import PROGRAM, SteppedClock
 
@@ -56,22 +54,14 @@ class Scene:
 
     def stands(self, daemon: RunningDaemon) -> None:
         """The pool is held at 5 in the next cycles, and the neighbour follows its load."""
-        count = len(daemon.events("decision", autoscaler="web"))
+        count = len(daemon.events("decision", autoscaler="web", level="info"))
         self.loads["neighbour"] += 1
         daemon.wait_for("decision", autoscaler="neighbour", written=self.loads["neighbour"])
-        daemon.wait_for("decision", autoscaler="web", count=count + 3)
+        daemon.wait_for("decision", autoscaler="web", level="info", count=count + 3)
         assert {
             (line["current"], line["desired"], line["reason"])
-            for line in daemon.events("decision", autoscaler="web")[count:]
+            for line in daemon.events("decision", autoscaler="web", level="info")[count:]
         } == {(5, 5, "ScaleDownStabilized")}
-
-    def read(self, *words: str) -> Any:
-        """What a command says, as JSON, when no daemon runs."""
-        folder = self.config.parent
-        command = [sys.executable, "-m", "autoscaler", *words, f"--config.file={self.config}", "-o", "json"]
-        done = finished(command, folder / "state", {"AUTOSCALER_SERVER": "http://127.0.0.1:9"})
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
 
 
 @pytest.fixture

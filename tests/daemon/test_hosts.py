@@ -2,7 +2,6 @@
 
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -14,22 +13,9 @@ from sqlalchemy import make_url
 from tests.daemon.hanging import ThirdParty
 from tests.daemon.hosts import NAMES, QUICK, SHARDS, SLOW, Host, Hosts, program
 from tests.daemon.running import command, finished, mark, workers
-from tests.record.postgresql import empty_state, running_postgresql
 from tests.servers.tcp_proxy import running_tcp_proxy
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[str]:
-    with running_postgresql() as server:
-        yield server
-
-
-@pytest.fixture
-def hosts(postgresql: str, prometheus: str, folder: Path) -> Iterator[Hosts]:
-    with ExitStack() as stack:
-        yield Hosts(empty_state(postgresql), prometheus, folder, stack)
 
 
 def test_each_serves_half_and_any_shows_all(hosts: Hosts) -> None:
@@ -73,8 +59,7 @@ def test_one_that_loses_the_database_scales_nothing_says_so_and_recovers(hosts: 
     assert server.port is not None
     with running_tcp_proxy(server.port) as proxy:
         url = server.set(port=proxy.port).render_as_string(hide_password=False)
-        ha = {"leaseDuration": "8s", "renewDeadline": "6s", "retryPeriod": "500ms"}
-        one, two = hosts.start("one", ha, url=url), hosts.start("two", ha)
+        one, two = hosts.start("one", QUICK, url=url), hosts.start("two")
         hosts.wait_until_held({"one": 6, "two": 6})
         proxy.cut(silent=True)
         one.daemon.wait_for("lease_lost")
@@ -176,7 +161,7 @@ def test_a_second_daemon_of_one_machine_takes_no_pools_from_the_first(hosts: Hos
     first.wait_for_decisions(NAMES)
     first.daemon.until(lambda: len(workers(folder)) == 3 * len(NAMES), "the workers of all pools")
     before = workers(folder)
-    second = hosts.start("one", QUICK, adapters=local)
+    second = hosts.start("one", adapters=local)
     hosts.wait(lambda: len(second.get("status/hosts")["hosts"]) == 2, "both are members")
     since = len(first.daemon.log)
     first.wait_for_decisions(NAMES)
@@ -190,8 +175,8 @@ def test_a_second_daemon_of_one_machine_takes_no_pools_from_the_first(hosts: Hos
 
 def test_a_single_cycle_beside_daemons_that_run_is_refused(hosts: Hosts) -> None:
     """It would be of a part, and take shards from those for the time."""
-    hosts.start("one", QUICK)
-    config = hosts.config("two", QUICK)
+    hosts.start("one")
+    config = hosts.config("two", SLOW)
     done = finished(command(config, "--once", program=program("two")), config.parent)
     assert done.returncode == 1
     assert "in use by 1 other daemon" in done.stderr
