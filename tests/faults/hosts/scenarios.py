@@ -64,6 +64,11 @@ def pause(world: World, run: int) -> Takeover | None:
     return _stopped(world, MOMENTS[run % len(MOMENTS)], suspended=False)
 
 
+def pooled(world: World, run: int) -> Takeover | None:
+    """As `kill` and `pause` in turn: a pooler of sessions stands before the database."""
+    return (kill, pause)[run % 2](world, run // 2)
+
+
 def suspend(world: World, run: int) -> Takeover | None:
     """A machine is suspended for three leases in the middle of a write: its CLOCK_MONOTONIC stands still meanwhile."""
     return _stopped(world, _SUSPENDED_AT[run % len(_SUSPENDED_AT)], suspended=True)
@@ -150,6 +155,7 @@ def promote(world: World, run: int) -> Takeover | None:
 
 
 PROMOTED: Final = "standby promoted"
+POOLED: Final = "PgBouncer in between"
 CLOCKS: Final = ("clock 10 min off", "database's clock set")
 SCENARIOS: Final[Mapping[str, Scenario]] = {
     "kill -9": kill,
@@ -162,6 +168,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "database restarted": restart,
     PROMOTED: promote,
     "started at once": twins,
+    POOLED: pooled,
 }
 
 
