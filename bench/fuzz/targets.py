@@ -193,7 +193,7 @@ class Configurations(Target):
 
 
 class Manifests(Target):
-    """HorizontalPodAutoscalers of somebody else, through `autoscaler import`; what it prints is YAML that loads."""
+    """Autoscalers of other systems, through `autoscaler import`; what it prints is YAML that loads."""
 
     _RIGHT: Final = (
         """apiVersion: autoscaling/v2
@@ -229,6 +229,23 @@ spec:
     name: api
   maxReplicas: 4
   targetCPUUtilizationPercentage: 70
+""",
+        """apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: mail, annotations: {autoscaling.keda.sh/paused-replicas: "4"}}
+spec:
+  scaleTargetRef: {name: worker}
+  fallback: {failureThreshold: 3, replicas: 6}
+  triggers:
+    - type: prometheus
+      metadata: {serverAddress: http://prom:9090, query: sum(queue), threshold: "20", activationThreshold: "5"}
+    - type: cron
+      metadata: {timezone: Europe/Berlin, start: 0 8 * * 1-5, end: 0 18 * * 1-5, desiredReplicas: "10"}
+""",
+        """{"ID": "cache", "TaskGroups": [{"Name": "app", "Scaling": {"Min": 1, "Max": 9, "Policy": {"cooldown": "1m",
+"check": [{"a": [{"source": "prometheus", "query": "up", "strategy": [{"target-value": [{"target": 2.5}]}]}]},
+{"b": [{"schedule": [{"start": "0 8 * * *", "end": "0 9 * * *"}], "strategy": [{"fixed-value": [{"value": 4}]}]}]}]
+}}}]}
 """,
         """apiVersion: v1
 kind: List
