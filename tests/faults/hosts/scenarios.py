@@ -217,21 +217,20 @@ def _taken_over(world: World, victim: Host, names: Collection[str], at: int) -> 
     """Once others serve these autoscalers and have decided about them. None: the victim served none."""
     if not names:
         return None
+    targets = {world.target(name) for name in names}
 
-    def others_hold() -> bool:
-        held = world.held()
-        return set(names) <= {name for number, them in held.items() if number != victim.number for name in them}
+    def taken() -> Mapping[str, int]:
+        return _taken(world, victim, targets, at)
 
-    wait_until(others_hold, f"a takeover of what host {victim.number} held")
-    last = max(_taken(world, victim, names, at).values())
+    wait_until(lambda: taken().keys() == targets, f"a takeover of what host {victim.number} held")
+    last = max(taken().values())
     wait_until(lambda: _decided(world, names, last), "decisions by who took over")
     newest = world.audit.newest()
     return Takeover((last - at) / _SECOND, (min(newest[name] for name in names) - at) / _SECOND)
 
 
-def _taken(world: World, victim: Host, names: Collection[str], at: int) -> Mapping[str, int]:
-    """Target of these autoscalers -> when another host took it over first, after then."""
-    targets = {world.target(name) for name in names}
+def _taken(world: World, victim: Host, targets: Collection[str], at: int) -> Mapping[str, int]:
+    """Each of these targets that another host took over after then -> when it did so first."""
     since: dict[str, int] = {}
     for hold in world.audit.holds():
         if hold.at > at and hold.target in targets and world.host_of(hold.holder) != victim.number:
