@@ -6,7 +6,7 @@ deadline.
 """
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from ipaddress import ip_address
@@ -53,10 +53,9 @@ class NodeDrains:
 
         Returns in words what Nomad answered. Raises TargetError.
         """
-        body = {"DrainSpec": None}
-        found = self._asked(lambda: self._write(_NO_SUCH_NODE, body, call), call)
+        found = self._asked(lambda: self._write(_NO_SUCH_NODE, {"DrainSpec": None}, call), call)
         if found:
-            raise TargetUnavailable(f"Nomad changed a node {_NO_SUCH_NODE}, which should not exist; is it an agent?")
+            raise TargetUnavailable(f"Nomad found a node {_NO_SUCH_NODE}; is this address an agent's?")
         return "permitted: Nomad looked for a node that does not exist, to end its drain; no node is changed"
 
     def close(self) -> None:
@@ -142,7 +141,7 @@ class NodeDrains:
         }
         return NodeDrain.DRAINING if self._write(node.id, body, call) else NodeDrain.DONE
 
-    def _write(self, node: str, body: dict[str, object], call: Call) -> bool:
+    def _write(self, node: str, body: Mapping[str, object], call: Call) -> bool:
         """Set a node's drain; return whether there is such a node."""
         try:
             self._client.post(f"/v1/node/{node}/drain", self._region, body, call)

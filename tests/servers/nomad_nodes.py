@@ -24,11 +24,11 @@ POOL: Final = "fleet"
 """Their node pool, which the agent of `running_nomad` is not in: the jobs of this pool run on these nodes alone."""
 FAST_HEARTBEATS: Final = """
 server {
-  heartbeat_grace   = "1s"
+  heartbeat_grace   = "4s"
   min_heartbeat_ttl = "1s"
 }
 """
-"""Configuration of a server that finds a killed node down after two or three seconds."""
+"""Configuration of a server that finds a killed node down after some five seconds."""
 _CLIENT: Final = """
 name = "{name}"
 client {{

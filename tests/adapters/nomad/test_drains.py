@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +68,14 @@ def cluster(started: Cluster) -> Cluster:
     for job in started.server.ask("GET", "/v1/jobs"):
         started.server.purge(job["ID"])
     for node in (started.first, started.second):
-        started.server.wait(lambda node=node: not node.allocations(), f"end of allocations on {node.instance}")
+        started.server.wait(partial(_is_empty, node), f"end of allocations on {node.instance}")
         node.drain(60)
         node.drain(None, mark_eligible=True)
     return started
+
+
+def _is_empty(node: Node) -> bool:
+    return not node.allocations()
 
 
 class Drainer:
