@@ -295,10 +295,10 @@ def _configuration(
         "controller": {"syncPeriod": "1s"},
         "prometheus": {"default": {"url": prometheus}},
         "state": {"url": state},
-        "ha": {
+        "ha": {  # in the proportions of the defaults, 15 s, 10 s and 2 s
             "leaseDuration": f"{lease_seconds * 1000:.0f}ms",
-            "renewDeadline": f"{lease_seconds * 700:.0f}ms",
-            "retryPeriod": f"{lease_seconds * 200:.0f}ms",
+            "renewDeadline": f"{lease_seconds * 1000 * 10 / 15:.0f}ms",
+            "retryPeriod": f"{lease_seconds * 1000 * 2 / 15:.0f}ms",
         },
         "adapters": {name: section for name, section in adapters.items() if name in backends},
         "autoscalers": [
