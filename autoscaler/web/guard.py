@@ -6,7 +6,7 @@
 - Credentials: as the web configuration requires. Only clients in `web.operators` make changes. An address is no
   proof: a proxy on this machine gives its own address to every client.
 - Request smuggling: a request with an ambiguous end is refused, and its connection closed.
-- Floods: `rate_limit` bounds requests; `logins` bounds wrong passwords.
+- Floods: `logins` bounds wrong passwords.
 
 Sources: OWASP's Cross-Site Request Forgery Prevention Cheat Sheet; the Fetch Metadata and Fetch standards.
 """
@@ -21,16 +21,14 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from autoscaler.bucket import TokenBucket
 from autoscaler.clock import Clock
 from autoscaler.config.settings import WebSettings
 from autoscaler.logger import Logger
 from autoscaler.web.addresses import client_of
-from autoscaler.web.api.answers import ErrorType, failure
+from autoscaler.web.api.answers import RETRY, ErrorType, RequestError, failure
 from autoscaler.web.credentials import Credentials
 from autoscaler.web.logins import LoginRefused, Logins
 from autoscaler.web.webconfig import WebConfig
-from autoscaler.web.work import RETRY
 
 _READS: Final = ("GET", "HEAD", "OPTIONS")
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
@@ -50,14 +48,6 @@ _NO_CONFIG: Final = WebConfig(Path())
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="autoscaler", charset="UTF-8"'}
 
 
-class Refusal(Exception):
-    """Raised to answer a request with an error before it is handled."""
-
-    def __init__(self, kind: ErrorType, message: str, headers: Mapping[str, str] | None = None) -> None:
-        self.kind, self.message, self.headers = kind, message, headers
-        super().__init__(message)
-
-
 class Guard:
     """ASGI middleware that sets `scope["user"]`: the logged-in user, else the client certificate's name, or None.
 
@@ -74,7 +64,6 @@ class Guard:
         self._logins = Logins(clock, logger)
         self._config: WebConfig | None = None
         self._credentials: Credentials | None = None
-        self._rate: TokenBucket | None = None
         self.follow(config, web)
 
     def follow(self, config: WebConfig | None, web: WebSettings) -> None:
@@ -82,8 +71,6 @@ class Guard:
         before, now = self._config or _NO_CONFIG, config or _NO_CONFIG
         if now.users != before.users:
             self._credentials = Credentials(now.users, self._clock) if now.users else None
-        if now.rate_limit != before.rate_limit:
-            self._rate = TokenBucket(*now.rate_limit) if now.rate_limit else None
         self._config, self._web = config, web
         self._headers = _SECURITY_HEADERS | dict(now.headers)
 
@@ -104,7 +91,6 @@ class Guard:
 
         headers = Headers(scope=scope)
         try:
-            self._refuse_too_many()
             _refuse_ambiguous(headers)
             self._refuse_rebinding(headers)
             changes = scope["method"] not in _READS
@@ -114,14 +100,10 @@ class Guard:
             scope["change_refused"] = self._change_refused(user)
             if changes:
                 _refuse_change(scope["change_refused"])
-        except Refusal as refusal:
-            await failure(refusal.kind, refusal.message, refusal.headers)(scope, receive, send_guarded)
+        except RequestError as refusal:
+            await failure(refusal.kind, str(refusal), refusal.headers)(scope, receive, send_guarded)
             return
         await self._app(scope, receive, send_guarded)
-
-    def _refuse_too_many(self) -> None:
-        if self._rate is not None and not self._rate.take(self._clock.monotonic()):
-            raise Refusal(ErrorType.TOO_MANY_REQUESTS, "the rate_limit of --web.config.file is exceeded; wait", RETRY)
 
     def _refuse_rebinding(self, headers: Mapping[str, str]) -> None:
         config = self._config
@@ -130,7 +112,7 @@ class Guard:
         given = headers.get("host")
         if given is None or self._is_ours(_host_of(given)):
             return
-        raise Refusal(
+        raise RequestError(
             ErrorType.FORBIDDEN,
             f"the Host header names {given[:100]!r}, which is not a known name of this machine; use its address, or "
             "add the name to web.allowedHosts",
@@ -159,9 +141,9 @@ class Guard:
                 user = await self._logins.user(credentials, given, client_of(scope["client"][0]))
             except LoginRefused as refused:
                 kind = ErrorType.TOO_MANY_REQUESTS if refused.guessing else ErrorType.UNAVAILABLE
-                raise Refusal(kind, f"{refused}; try again in a second", RETRY) from None
+                raise RequestError(kind, f"{refused}; try again in a second", RETRY) from None
         if user is None:
-            raise Refusal(ErrorType.UNAUTHORIZED, "name or password is missing or wrong; log in", _CHALLENGE)
+            raise RequestError(ErrorType.UNAUTHORIZED, "name or password is missing or wrong; log in", _CHALLENGE)
         return user
 
     def _change_refused(self, user: str | None) -> str:
@@ -177,25 +159,27 @@ def _refuse_ambiguous(headers: Mapping[str, str]) -> None:
     """Refuse a request whose end two servers could see differently: request smuggling (RFC 9112, 6.1)."""
     if "content-length" in headers and "transfer-encoding" in headers:
         message = "both Content-Length and Transfer-Encoding are given; send one of them"
-        raise Refusal(ErrorType.BAD_DATA, message, {"Connection": "close"})
+        raise RequestError(ErrorType.BAD_DATA, message, {"Connection": "close"})
 
 
 def _refuse_change(why: str) -> None:
     if why:
-        raise Refusal(ErrorType.FORBIDDEN, why)
+        raise RequestError(ErrorType.FORBIDDEN, why)
 
 
 def _refuse_other_sites(headers: Mapping[str, str], scheme: str) -> None:
     site, origin = headers.get("sec-fetch-site", "none"), headers.get("origin")
     if site not in ("none", "same-origin"):
-        raise Refusal(ErrorType.FORBIDDEN, f"a page of another site sent the request (Sec-Fetch-Site: {site[:40]})")
+        raise RequestError(
+            ErrorType.FORBIDDEN, f"a page of another site sent the request (Sec-Fetch-Site: {site[:40]})"
+        )
     ours = f"{scheme}://{headers.get('host', '')}".lower()
     # Behind a proxy that terminates TLS, the origin is https. No page can forge "same-origin".
     if origin is not None and origin.lower() != ours and site != "same-origin":
-        raise Refusal(ErrorType.FORBIDDEN, f"a page of another origin sent the request (Origin: {origin[:100]})")
+        raise RequestError(ErrorType.FORBIDDEN, f"a page of another origin sent the request (Origin: {origin[:100]})")
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in _FORMS:
-        raise Refusal(ErrorType.UNSUPPORTED, f"the body is of the type {kind}; send application/json")
+        raise RequestError(ErrorType.UNSUPPORTED, f"the body is of the type {kind}; send application/json")
 
 
 def _host_of(header: str) -> str:

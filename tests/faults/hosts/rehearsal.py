@@ -15,7 +15,7 @@ from tests.faults.hosts.moments import MOMENTS, Moment
 from tests.faults.hosts.planted import found
 from tests.faults.hosts.plants import PLANTS
 from tests.faults.hosts.reconfigured import RECONFIGURED
-from tests.faults.hosts.scenarios import PROMOTED
+from tests.faults.hosts.scenarios import POOLED, PROMOTED
 from tests.faults.hosts.world import LEASE_SECONDS, running_world
 from tests.faults.rehearsal import Extent, Row
 
@@ -37,6 +37,7 @@ SIDE_BY_SIDE: Final = (
         PROMOTED,
         "started at once",
         "shards changed",
+        POOLED,
     ),
 )
 """Two worlds, in each one kind of fault after another: most of their time they wait."""
