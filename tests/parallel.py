@@ -20,7 +20,6 @@ TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
     "docker": (  # one engine for each machine: another would wait for its end
         "tests/adapters/docker_swarm/",
         "tests/e2e/test_docker_swarm.py",
-        "tests/cli/test_check_live.py",
         "tests/packaging/test_image.py",
         "tests/quickstart/test_docker_swarm.py",
     ),
