@@ -2,7 +2,7 @@
 
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -22,19 +22,12 @@ from tests.cli.scene import UNREACHABLE
 from tests.cli.stubborn import Stubborn
 from tests.daemon.running import autoscaler, finished, running_daemon, workers, write_config
 from tests.servers.ports import free_port
-from tests.servers.prometheus import running_prometheus
 
 pytestmark = pytest.mark.slow
 
 _CPU = 'label_replace(vector(0.9), "instance", "{}", "", "")'
 _NOT_READ_HERE: Final = "vector(3) or sum by (anchored) (x)"
 """promql-parser reads the label as a keyword; Prometheus does not."""
-
-
-@pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_prometheus(tmp_path_factory.mktemp("prometheus")) as server:
-        yield server.url
 
 
 @pytest.fixture(autouse=True)

@@ -19,16 +19,9 @@ from tests.replaced import replace
 from tests.servers.docker import Engine, running_engine
 from tests.servers.faults import Fault, running_faults
 from tests.servers.nomad import NomadServer, running_nomad, service
-from tests.servers.prometheus import running_prometheus
 
 pytestmark = pytest.mark.slow
 _DOCS: Final = Path(__file__).parents[2] / "docs"
-
-
-@pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_prometheus(tmp_path_factory.mktemp("prometheus")) as server:
-        yield server.url
 
 
 @pytest.fixture(autouse=True)
