@@ -40,8 +40,8 @@ def nomad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NomadServer]:
 
 
 def documented(page: str, language: str) -> str:
-    """The one block of this language on a page of the documentation."""
-    (found,) = re.findall(rf"```{language}\n(.*?)```", (_DOCS / page).read_text(), re.DOTALL)
+    """The first block of this language on a page of the documentation."""
+    found, *_ = re.findall(rf"```{language}\n(.*?)```", (_DOCS / page).read_text(), re.DOTALL)
     return str(found)
 
 
