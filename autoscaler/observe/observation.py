@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from autoscaler.errors import MetricError, TargetError
-from autoscaler.model import Autoscaler, Instance, MetricSpec, Observation, Reading, TargetState
+from autoscaler.errors import TargetError
+from autoscaler.model import Autoscaler, Failure, Instance, MetricSpec, Observation, Reading, TargetState
 from autoscaler.observe.answers import Answers
 from autoscaler.observe.readings import read
 
@@ -29,7 +29,7 @@ def observation(
 
 def _fallbacks(
     scaler: Autoscaler, instances: Sequence[Instance], answers: Answers, now: datetime
-) -> tuple[Reading | MetricError | None, ...]:
+) -> tuple[Reading | Failure | None, ...]:
     """Return the readings of the fallbacks' queries. They run in every cycle, so that a broken one is noticed early."""
     for metric in scaler.metrics:
         if metric.fallback is not None and metric.fallback.query is not None:
@@ -39,7 +39,7 @@ def _fallbacks(
 
 def _fallback(
     metric: MetricSpec, instances: Sequence[Instance], answers: Answers, now: datetime
-) -> Reading | MetricError | None:
+) -> Reading | Failure | None:
     if metric.fallback is None or metric.fallback.query is None:
         return None
     return read(replace(metric, query=metric.fallback.query), instances, answers, now)

@@ -7,11 +7,13 @@ from queue import Empty, Full, Queue, SimpleQueue
 from typing import Final, Protocol, TypeAlias
 
 from autoscaler.clock import Clock
-from autoscaler.errors import MetricError, bug
+from autoscaler.errors import bug
 from autoscaler.model import Call
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.planner import Asked, PlannedQuery
 from autoscaler.observe.prometheus import Prometheus
-from autoscaler.observe.source_queries import Job, JobResult, QueryHistory, Settle, SourceQueries
+from autoscaler.observe.queries import Queries
+from autoscaler.observe.source_queries import Job, JobResult, Settle, SourceQueries
 from autoscaler.threads import NoThread, spawn
 
 _SHARE: Final = 3 / 4
@@ -27,30 +29,15 @@ _NO_THREAD: Final = "was not asked: no thread could be started; raise the limit 
 class QueryMeter(Protocol):
     """Counts the results of queries. Called from one thread of each cycle."""
 
-    def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
+    def queried(self, prometheus: str, seconds: float, failure: QueryFailure | None) -> None:
         """Record one query to a source: how long it took, and whether it failed."""
 
 
 class NoMeter:
     """Counts nothing."""
 
-    def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
+    def queried(self, prometheus: str, seconds: float, failure: QueryFailure | None) -> None:
         """Do nothing."""
-
-
-class NoHistory:
-    """The history of a shard without earlier cycles."""
-
-    def why(self, query: PlannedQuery) -> None:
-        """Return None."""
-
-    def doubts(self, prometheus: str) -> bool:  # noqa: ARG002 - the protocol's signature
-        """Return False."""
-        return False
-
-    def canary(self, query: PlannedQuery, number: int) -> PlannedQuery | None:
-        """Return the query for one member."""
-        return query.narrowed([sorted(query.members)[number]]) if len(query.members) > 1 else None
 
 
 _Line: TypeAlias = SimpleQueue[Job | None]
@@ -64,21 +51,21 @@ def run_queries(
     clock: Clock,
     meter: QueryMeter,
     settle: Settle,
-    known: QueryHistory | None = None,
+    known: Queries | None = None,
 ) -> Asked:
     """Run the queries, settle every question on this thread with its answer or error, and return by the deadline.
 
     If a merged query fails because of some members, the others are still answered in this cycle, if time and budget
     allow.
     """
-    began = clock.monotonic()
+    began, known = clock.monotonic(), known or Queries()
     left, groups = max(call.deadline - began, _LEAST), dict[str, list[PlannedQuery]]()
     for query in queries:
         groups.setdefault(query.prometheus, []).append(query)
     asking, lines = dict[str, SourceQueries](), dict[str, _Line]()
     for name, group in groups.items():
         most = min(sources[name].timeout_seconds, left)
-        asking[name] = SourceQueries(group, known or NoHistory(), min(most, _SHARE * left), most, settle)
+        asking[name] = SourceQueries(group, known, min(most, _SHARE * left), most, settle)
         lines[name] = SimpleQueue()
     wanted = [name for name, group in groups.items() for _ in range(min(len(group), sources[name].concurrency))]
     arrived: Queue[tuple[JobResult, float]] = Queue(
@@ -138,5 +125,7 @@ def _came(source: Prometheus, job: Job, call: Call) -> JobResult:
     try:
         done = source.exchange(job.query.expr, call.now, call.deadline, job.seconds, heavy=job.heavy)
     except BaseException as error:  # noqa: BLE001 - a bug must not fail the other autoscalers' cycle
-        return JobResult(job, MetricError(f"prometheus {job.query.prometheus!r} could not be asked: {bug(error)}"), 0.0)
+        return JobResult(
+            job, QueryFailure(f"prometheus {job.query.prometheus!r} could not be asked: {bug(error)}"), 0.0
+        )
     return JobResult(job, done.answer, done.seconds)

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from autoscaler.clock import Clock
-from autoscaler.errors import MetricError, PastError
-from autoscaler.observe.failure import QueryError, outcome_of
+from autoscaler.errors import PastError
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult
@@ -33,12 +33,12 @@ Progress: TypeAlias = Callable[[float], object]
 
 
 class Server(Protocol):
-    """A Prometheus; `observe.Prometheus` implements it. Both methods raise MetricError."""
+    """A Prometheus; `observe.Prometheus` implements it."""
 
     def query(self, expr: str, at: datetime, deadline: float) -> QueryResult:
-        """An instant query."""
+        """An instant query. Raises MetricError."""
 
-    def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult:
+    def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult | QueryFailure:
         """A range query."""
 
 
@@ -46,12 +46,12 @@ class Block(NamedTuple):
     """The answer to one question over a part of the time."""
 
     steps: int
-    answer: bytes | MetricError
+    answer: bytes | QueryFailure
     """Packed, because a past has many of them; or the refusal."""
 
-    def results(self) -> Iterator[QueryResult | MetricError]:
+    def results(self) -> Iterator[QueryResult | QueryFailure]:
         """The answer at each step."""
-        if isinstance(self.answer, MetricError):
+        if isinstance(self.answer, QueryFailure):
             return iter([self.answer] * self.steps)
         return _ANSWER.load(unpack(self.answer)).results(self.steps)
 
@@ -65,13 +65,13 @@ class Recording(NamedTuple):
     blocks: Sequence[Block]
     """In order of time."""
 
-    def results(self) -> Iterator[QueryResult | MetricError]:
+    def results(self) -> Iterator[QueryResult | QueryFailure]:
         """The answer at each step."""
         return (result for block in self.blocks for result in block.results())
 
-    def refusal(self) -> MetricError | None:
+    def refusal(self) -> QueryFailure | None:
         """The first refusal; None if no block was refused."""
-        return next((each.answer for each in self.blocks if isinstance(each.answer, MetricError)), None)
+        return next((each.answer for each in self.blocks if isinstance(each.answer, QueryFailure)), None)
 
 
 class Fetcher:
@@ -114,28 +114,28 @@ class Fetcher:
             yield from self._in_halves(question, part)
             return
         answer = self._request(question, part)
-        if isinstance(answer, MetricError) and part.count > SMALLEST and self._may_succeed_in_halves(question, answer):
-            if outcome_of(answer) is Outcome.TOO_LARGE:
+        if isinstance(answer, QueryFailure) and part.count > SMALLEST and self._may_succeed_in_halves(question, answer):
+            if answer.outcome is Outcome.TOO_LARGE:
                 self._most_steps[question] = max(SMALLEST, part.count // 2)
             yield from self._in_halves(question, part)
             return
         self._done += part.count
         self._progress(self._done / self._total)
-        yield Block(part.count, answer if isinstance(answer, MetricError) else pack(_ANSWER.dump(answer)))
+        yield Block(part.count, answer if isinstance(answer, QueryFailure) else pack(_ANSWER.dump(answer)))
 
     def _in_halves(self, question: Question, part: Grid) -> Iterator[Block]:
         half = part.count // 2
         yield from self._fetch_part(question, replace(part, count=half))
         yield from self._fetch_part(question, replace(part, first=part.first + half, count=part.count - half))
 
-    def _may_succeed_in_halves(self, question: Question, error: MetricError) -> bool:
+    def _may_succeed_in_halves(self, question: Question, failure: QueryFailure) -> bool:
         """Whether smaller blocks may succeed: the block was too large, or a single step caused the refusal."""
-        if outcome_of(error) is Outcome.TOO_LARGE:
+        if failure.outcome is Outcome.TOO_LARGE:
             return True
         self._refusals[question] = self._refusals.get(question, 0) + 1
         return self._refusals[question] <= _MOST_REFUSALS
 
-    def _request(self, question: Question, part: Grid) -> RangeResult | MetricError:
+    def _request(self, question: Question, part: Grid) -> RangeResult | QueryFailure:
         """The answer, or the refusal. Raises PastError if the server fails.
 
         A server that has answered before may be overloaded, so it is asked again, and then for less.
@@ -146,19 +146,17 @@ class Fetcher:
         while True:
             pace.wait()
             began = self._clock.monotonic()
-            try:
-                answer = server.range(question.expr, part, began + _LONG)
-            except MetricError as error:
-                if outcome_of(error) not in (Outcome.FAILED, Outcome.LATE):
-                    return error
-                tries -= 1
-                if tries == 0 and pace.answered and part.count > SMALLEST:
-                    return QueryError(error, Outcome.TOO_LARGE)
-                if tries == 0:
-                    raise PastError(str(error)) from None
-            else:
+            answer = server.range(question.expr, part, began + _LONG)
+            if not isinstance(answer, QueryFailure):
                 pace.took(self._clock.monotonic() - began)
                 return answer
+            if answer.outcome not in (Outcome.FAILED, Outcome.LATE):
+                return answer
+            tries -= 1
+            if tries == 0 and pace.answered and part.count > SMALLEST:
+                return replace(answer, outcome=Outcome.TOO_LARGE)
+            if tries == 0:
+                raise PastError(answer.message)
             self._sleep(pause)
             pause *= 2
 

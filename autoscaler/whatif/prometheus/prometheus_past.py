@@ -15,6 +15,7 @@ from typing import Final
 from autoscaler.errors import MetricError, PastError
 from autoscaler.model import MAX_SIZE, Autoscaler, Instance, Query
 from autoscaler.observe.answers import Answers
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.observation import observation
 from autoscaler.observe.plan import Question, question, questions_of, with_queries
 from autoscaler.observe.planner import can_be_written, narrowing
@@ -155,9 +156,9 @@ def _ranked(scaler: Autoscaler, answers: Answers, at: datetime, instances: Seque
         return ()
 
 
-def _sum(result: QueryResult | MetricError) -> int | None:
+def _sum(result: QueryResult | QueryFailure) -> int | None:
     """The size that the samples of one time add up to; None if there is none."""
-    if isinstance(result, MetricError) or not result.points:
+    if isinstance(result, QueryFailure) or not result.points:
         return None
     value = sum(math.nan if point.value is None else point.value for point in result.points)
     return round(value) if 0 <= value <= MAX_SIZE else None  # nan is not
