@@ -71,7 +71,7 @@ def examine(
             name: Connection(name, adapter, clock, logger, settings.adapters[name].type)
             for name, adapter in adapters.items()
         }
-        observer = Observer(settings.prometheus, connections, clock, logger, tally)
+        observer = Observer(settings.prometheus, connections, clock, logger, tally.queried)
         known = {scaler.target: _LongSince() for scaler in settings.autoscalers}
         try:
             call = Call(now, clock.monotonic() + seconds)
@@ -98,7 +98,7 @@ def examine(
 
 
 class _Tally:
-    """Counts the queries to each Prometheus (`observe.QueryMeter`)."""
+    """Counts the queries to each Prometheus."""
 
     def __init__(self) -> None:
         self.answered: dict[str, list[float]] = {}
@@ -199,7 +199,9 @@ def _ask(questions: Sequence[Question], settings: Settings, tally: _Tally, clock
     sources = {name: Prometheus(name, settings.prometheus[name], clock) for name in names}
     call = Call(clock.now(), clock.monotonic() + _CYCLE_SECONDS)
     answers: dict[Question, QueryResult | QueryFailure] = {}
-    run_queries([alone(question) for question in dict.fromkeys(questions)], sources, call, clock, tally, answers.update)
+    run_queries(
+        [alone(question) for question in dict.fromkeys(questions)], sources, call, clock, tally.queried, answers.update
+    )
     for source in sources.values():
         source.close()
     return answers

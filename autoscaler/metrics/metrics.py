@@ -174,7 +174,7 @@ class Metrics:
         self._latest.decided(without(cycle.decisions, odd))
 
     def queried(self, prometheus: str, seconds: float, failure: QueryFailure | None) -> None:
-        """Count a query to this source (`observe.QueryMeter`)."""
+        """Count a query to this source (`observe.run_queries.Queried`)."""
         if prometheus not in self._sources:
             return
         self.health.queried(prometheus, failure)

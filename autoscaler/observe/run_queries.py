@@ -1,10 +1,10 @@
 """Runs all queries of a cycle, a few at a time for each Prometheus, until the deadline."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from queue import Empty, Full, Queue, SimpleQueue
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from autoscaler.clock import Clock
 from autoscaler.errors import bug
@@ -26,20 +26,8 @@ _LATE: Final = "did not answer before the cycle's deadline"
 _NO_THREAD: Final = "was not asked: no thread could be started; raise the limit of tasks (TasksMax) of the daemon"
 
 
-class QueryMeter(Protocol):
-    """Counts the results of queries. Called from one thread of each cycle."""
-
-    def queried(self, prometheus: str, seconds: float, failure: QueryFailure | None) -> None:
-        """Record one query to a source: how long it took, and whether it failed."""
-
-
-class NoMeter:
-    """Counts nothing."""
-
-    def queried(self, prometheus: str, seconds: float, failure: QueryFailure | None) -> None:
-        """Do nothing."""
-
-
+Queried: TypeAlias = Callable[[str, float, QueryFailure | None], object]
+"""Called on the thread of the cycle for each query: its source, the seconds that it took, and its failure."""
 _Line: TypeAlias = SimpleQueue[Job | None]
 """Jobs waiting for one Prometheus. None ends the queue."""
 
@@ -49,7 +37,7 @@ def run_queries(
     sources: Mapping[str, Prometheus],
     call: Call,
     clock: Clock,
-    meter: QueryMeter,
+    queried: Queried,
     settle: Settle,
     known: Queries | None = None,
 ) -> Asked:
@@ -81,16 +69,16 @@ def run_queries(
             if name in workers:
                 _send(each, lines[name])
             else:
-                _end(each, meter, 0.0, _NO_THREAD)
+                _end(each, queried, 0.0, _NO_THREAD)
         while any(each.has_pending for each in asking.values()):
             came, seconds = arrived.get(timeout=max(call.deadline - clock.monotonic(), 0))
             name = came.job.query.prometheus
-            meter.queried(name, seconds, asking[name].take(came))
+            queried(name, seconds, asking[name].take(came))
             del came  # frees a possibly large answer before waiting for the next
             _send(asking[name], lines[name])
     except Empty:
         for each in asking.values():
-            _end(each, meter, clock.monotonic() - began, _LATE)
+            _end(each, queried, clock.monotonic() - began, _LATE)
     finally:
         for name in workers:
             lines[name].put(None)
@@ -106,9 +94,9 @@ def _send(asking: SourceQueries, line: _Line) -> None:
         line.put(job)
 
 
-def _end(asking: SourceQueries, meter: QueryMeter, seconds: float, why: str) -> None:
+def _end(asking: SourceQueries, queried: Queried, seconds: float, why: str) -> None:
     for query, error in asking.end(why):
-        meter.queried(query.prometheus, seconds, error)
+        queried(query.prometheus, seconds, error)
 
 
 def _work(source: Prometheus, line: _Line, arrived: "Queue[tuple[JobResult, float]]", call: Call, clock: Clock) -> None:

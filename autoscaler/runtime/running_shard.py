@@ -194,7 +194,7 @@ class RunningShard:
             connections,
             self._clock,
             self._logger,
-            self._metrics,
+            self._metrics.queried,
             queries=self.queries,
             gates=self._gates,
             connect=self._connect,

@@ -7,7 +7,7 @@ import pytest
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Failure, MetricType, TargetRef, ValueReading, VictimOrder, VictimRule
-from autoscaler.observe import Connection, Observer, observer, readiness, readings
+from autoscaler.observe import Connection, Observer, observation, readiness, readings
 from autoscaler.target.contract import RecordingLogger
 from tests.observe.build import CLOCK, TARGET, FakeAdapter, call, instance, metric, scaler, state
 from tests.servers.ports import free_port
@@ -62,7 +62,7 @@ def test_instances_that_cannot_be_completed_are_an_error_of_their_target(monkeyp
 
 
 def test_without_a_ranking_the_back_end_selects_victims(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observer, "rank", lambda *_: 1 // 0)
+    monkeypatch.setattr(observation, "rank", lambda *_: 1 // 0)
     log = RecordingLogger()
     assert look(log)["fine"].victims == ()
     (keys,) = [keys for _, event, keys in log.lines if event == "victims_not_ranked"]

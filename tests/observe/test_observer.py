@@ -60,7 +60,7 @@ class Watch:
         self.log, self.meter = RecordingLogger(), Counts()
         sources = {"default": PrometheusSource(url)}
         connection = Connection("fleet", self.adapter, CLOCK, self.log)
-        self.observer = Observer(sources, {"fleet": connection}, CLOCK, self.log, meter=self.meter)
+        self.observer = Observer(sources, {"fleet": connection}, CLOCK, self.log, queried=self.meter.queried)
         self.known = known or {}
         self.sightings: Mapping[TargetRef, Sightings] = {}
 

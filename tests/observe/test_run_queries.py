@@ -17,7 +17,7 @@ from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import PlannedQuery, alone
 from autoscaler.observe.prometheus import Exchange, Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
-from autoscaler.observe.run_queries import NoMeter, run_queries
+from autoscaler.observe.run_queries import run_queries
 from autoscaler.threads import NoThread
 from tests.observe.build import CLOCK, call
 from tests.observe.test_faults import ONE, Request, answering
@@ -35,7 +35,7 @@ def answers_to(queries: Sequence[PlannedQuery], sources: Mapping[str, Prometheus
         assert not results.keys() & some.keys()
         results.update(some)
 
-    run_queries(queries, sources, call, clock, NoMeter(), settle)
+    run_queries(queries, sources, call, clock, lambda *_: None, settle)
     return results
 
 

@@ -6,7 +6,7 @@ from autoscaler.errors import MetricError
 from autoscaler.model import Query, VictimOrder, VictimRule
 from autoscaler.observe.answers import Answers
 from autoscaler.observe.failure import QueryFailure
-from autoscaler.observe.victims import rank
+from autoscaler.observe.observation import rank
 from tests.observe.build import NOW, ago, answers, instance, point, vector
 
 OLD = instance("old", started_at=ago(300))
