@@ -18,11 +18,10 @@ from autoscaler.record.entries import Key, Newest, newest_decisions, newest_numb
 from autoscaler.record.events import EventPage, event_page
 from autoscaler.record.leases import Leases
 from autoscaler.record.members import Ownership, read_ownership, read_served
-from autoscaler.record.outline import SeriesRow
 from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, last_specifications, recorded
 from autoscaler.record.rows import runs
-from autoscaler.record.series import unpack_points
+from autoscaler.record.series import SeriesRow, unpack_points
 from autoscaler.record.sizes import recent_sizes
 from autoscaler.record.steering import read_steering
 from autoscaler.record.times import from_micros, to_micros

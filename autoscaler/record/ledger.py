@@ -168,13 +168,6 @@ class Ledger:
         added = self._claims.committed(kept)
         self._read_anew(frozenset(key for key in self._followed or () if key[0] in added))
 
-    def load(self) -> None:
-        """Read the memories that are not known. Raises StateError.
-
-        Called when a cycle begins, because a row's age is computed from that moment when the row is read.
-        """
-        self._loaded()
-
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """Return each autoscaler's history, empty if there was no decision yet. Raises StateError.
 
@@ -200,7 +193,11 @@ class Ledger:
         return histories
 
     def sightings(self, targets: Collection[TargetRef]) -> Mapping[TargetRef, Sightings]:
-        """Return when the instances of these targets were seen. Skips targets never seen. Raises StateError."""
+        """Return when the instances of these targets were seen. Skips targets never seen. Raises StateError.
+
+        Reads the memories that are not known. So a cycle calls this first, because it is the cycle's beginning from
+        which a row's age is computed.
+        """
         self._loaded()
         return self._sightings.of(targets, self._moment)
 

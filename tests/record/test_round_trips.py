@@ -30,7 +30,7 @@ from autoscaler.record.evaluation import (
     other_columns,
     target_column,
 )
-from autoscaler.record.outline import series_row
+from autoscaler.record.series import series_row
 from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener
 from tests.record.drawing import ALTERNATIVES, comparable, defaults_of, full, values
