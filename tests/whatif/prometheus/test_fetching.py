@@ -77,20 +77,21 @@ def test_a_server_that_fails_for_a_short_time_is_asked_again_after_a_pause() -> 
     assert {2.0, 4.0} <= set(server.clock.slept)
 
 
+def test_a_server_that_fails_for_long_queries_is_asked_for_less() -> None:
+    """It has answered before, so it is overloaded rather than gone."""
+    first = LARGEST * 100
+    error = QueryFailure("did not answer within 60 s", outcome=Outcome.LATE)
+    server = FakePrometheus(FakeClock(), refusing(error, lambda grid: grid.first > first and grid.count > 1024))
+    found = values(list(fetched(server, span(first, 2 * LARGEST)).results()))
+    assert found == [float(first + each) for each in range(2 * LARGEST)]
+
+
 def test_a_server_is_asked_half_of_the_time_at_most() -> None:
     """Each answer takes a second here."""
     server = FakePrometheus(FakeClock())
     fetched(server, span(1_000_064, LARGEST * 3))
     assert len(server.asked) == 3
     assert sum(server.clock.slept) >= len(server.asked) - 1
-
-
-def test_range_queries_wait_while_live_queries_are_slow() -> None:
-    """The daemon depends on the same server."""
-    seconds = iter([0.01] * 4 + [5.0] * 3)
-    server = FakePrometheus(FakeClock(), live=lambda: next(seconds, 0.01))
-    fetched(server, span(1_000_064, LARGEST * 3))
-    assert {1.0, 2.0, 4.0} <= set(server.clock.slept)
 
 
 def test_progress_is_shown_to_the_end() -> None:
