@@ -29,8 +29,11 @@ class Registration(NamedTuple):
 
     of_group: Mapping[str, Deployment] = {}
     """By group. Without a group: its count was scaled since its last registration."""
-    certain: bool = True
-    """False: the next cycle looks again, because the scaling event of a change is a later write."""
+
+    @property
+    def certain(self) -> bool:
+        """Return whether the next cycle need not look again."""
+        return all(one.certain for one in self.of_group.values())
 
     def reset_by(self, group: str, count: int) -> str:
         """Return that it changed the group's count, and the remedy; empty: it did not."""
@@ -65,7 +68,7 @@ class Registrations:
             return _NONE
         try:
             with unavailable_if_malformed(f'the history of job "{key.id}"'):
-                found = self._find(key, job, query, call, certain=index == job.modify_index)
+                found = self._find(key, job, query, call, {one.id for one in known.of_group.values()})
         except (NomadRefusal, TargetError):  # the size matters more than who set it
             return _NONE
         self._judged[key] = job.modify_index, found
@@ -73,17 +76,16 @@ class Registrations:
 
     def set_by_us(self, key: JobKey, group: str, modify_index: int) -> None:
         """Keep that our own write to the group made this version of the job."""
-        _, known = self._judged.get(key, (None, Registration(certain=False)))
-        others = {name: found for name, found in known.of_group.items() if name != group}
-        self._judged[key] = modify_index, Registration(others, known.certain)
+        if key in self._judged:
+            others = {name: found for name, found in self._judged[key][1].of_group.items() if name != group}
+            self._judged[key] = modify_index, Registration(others)
 
     def forget(self, key: JobKey) -> None:
         """Forget a job that is gone."""
         self._judged.pop(key, None)
 
-    def _find(
-        self, key: JobKey, job: Job, query: Mapping[str, str | None], call: Call, *, certain: bool
-    ) -> Registration:
+    def _find(self, key: JobKey, job: Job, query: Mapping[str, str | None], call: Call, seen: Set[str]) -> Registration:
+        """`seen`: the ids of the registrations that the last cycle found."""
         scaling = self._client.get(job_path(key, "/scale"), query, call, JobScaling).groups
         scaled = {
             name: {event.time for event in group.events or () if event.count is not None}
@@ -96,8 +98,8 @@ class Registrations:
         if versions[0]["JobModifyIndex"] != job.modify_index:
             return _NONE
         history = _History(versions, [parse_job(version) for version in versions], frozenset().union(*scaled.values()))
-        found = {name: history.deployment(name, scaled.get(name, set()), call.now, certain) for name in job.groups}
-        return Registration({name: one for name, one in found.items() if one is not None}, certain)
+        found = {name: history.deployment(name, scaled.get(name, set()), call.now, seen) for name in job.groups}
+        return Registration({name: one for name, one in found.items() if one is not None})
 
 
 class _History(NamedTuple):
@@ -108,8 +110,11 @@ class _History(NamedTuple):
     scaled: frozenset[int]
     """When a count of any group was scaled."""
 
-    def deployment(self, group: str, scaled: Set[int], now: datetime, certain: bool) -> Deployment | None:
-        """Return the registration that set the group's count; None: it was scaled since. `scaled`: when it was."""
+    def deployment(self, group: str, scaled: Set[int], now: datetime, seen: Set[str]) -> Deployment | None:
+        """Return the registration that set the group's count; None: it was scaled since. `scaled`: when it was.
+
+        It is certain if it was `seen` before, because the scaling event of a change is a later write.
+        """
         newest, found = 0, list[tuple[str, int]]()
         for place, (version, before) in enumerate(pairwise(self.parsed)):
             at = version.submitted
@@ -121,7 +126,7 @@ class _History(NamedTuple):
         if not found:
             return None
         (identity, count), *earlier = found
-        return Deployment(identity, count, REMEDY, self._is_rollback(newest), tuple(earlier), certain)
+        return Deployment(identity, count, REMEDY, self._is_rollback(newest), tuple(earlier), identity in seen)
 
     def _is_rollback(self, place: int) -> bool:
         """Return whether a version repeats an earlier one, and not just the last registration.

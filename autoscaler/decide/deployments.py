@@ -18,6 +18,7 @@ from autoscaler.model import (
     Event,
     EventType,
     History,
+    HoldReason,
     Reason,
     SizeReset,
     Steering,
@@ -33,6 +34,8 @@ class Recovery(NamedTuple):
     events: tuple[Event, ...] = ()
     goal: int = 0
     """The proposal beside those of the metrics; 0: there is none."""
+    hold: HoldReason | None = None
+    """Why nothing is written in this cycle. A write would hide who set the size."""
 
     @property
     def resets(self) -> bool:
@@ -96,12 +99,15 @@ def follow_deployments(
         return Recovery(replace(known, reset=reset, uncertain=None), events)
     before = _size_before(new, known.id)
     goal = _goal(scaler, history, new, before, now)
+    resets = recovers and goal > size and _resets(new, before, size, known.size)
     if certain is None:
-        return Recovery(replace(known, reset=reset, uncertain=(new.id, goal)), events)
-    if recovers and goal and _resets(new, before, size, known.size):
+        message = f"the size is {size} after {before}, and the next cycle tells whether a deployment has reset it"
+        hold = HoldReason(Reason.SIZE_UNCONFIRMED, message) if resets or reset is not None else None
+        return Recovery(replace(known, reset=reset, uncertain=(new.id, goal)), events, hold=hold)
+    if resets:
         if reset is not None:  # a second deployment finds the size that the first one set
             reset = replace(reset, goal=max(goal, reset.goal))
-        elif goal > size:
+        else:
             reset = SizeReset(now, before, size, goal, size, history.steering, new.remedy)
             message = f"{_what(reset)}; it returns to {goal} as soon as nothing holds it. To prevent this, {new.remedy}"
             events = (*events, Event(EventType.WARNING, Reason.SIZE_RESET, message))

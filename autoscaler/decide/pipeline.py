@@ -350,7 +350,8 @@ class _Draft:
     def _holds(self, state: TargetState, *, out: bool, braked: bool) -> list[HoldReason]:
         """Return everything that prevents this change. The first entry gives the condition's reason."""
         target = state.hold.scale_out if out else state.hold.scale_in
-        held = [each for each in (paused_hold(self.steering.pause, out=out), target) if each is not None]
+        causes = (paused_hold(self.steering.pause, out=out), target, self.recovery.hold)
+        held = [each for each in causes if each is not None]
         return [*held, *holds(self.braking.active, out=out)] if braked else held
 
     def _warn(self, reason: str, message: str) -> None:

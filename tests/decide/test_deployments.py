@@ -331,3 +331,23 @@ def test_no_brake_stops_the_way_to_a_minimum() -> None:
     assert active(made) == [Brake.UNFULFILLED]
     made = one.step(value(15_000 * 40), after=60, target=target)
     assert made.written == 20
+
+
+def test_until_it_is_told_nothing_is_written() -> None:
+    """A size of the daemon's own would hide the deployment. A target without a hold accepts one at once."""
+    one = Deployed()
+    one.deploy(certain=False)
+    made = one.runs(2)
+    able = condition(made, ConditionType.ABLE_TO_SCALE)
+    assert (made.change, able.status, able.reason) == (None, False, Reason.SIZE_UNCONFIRMED)
+    assert "the size is 1 after 40" in able.message
+    one.becomes_certain()
+    assert one.runs(2).written == 40
+
+
+@pytest.mark.parametrize("options", [{"recover_size": False}, {}], ids=["off", "larger"])
+def test_what_is_no_reset_is_not_waited_for(options: dict[str, object]) -> None:
+    """A size that grew, or whose return is not wanted, holds nothing."""
+    one = Deployed(**options)
+    one.deploy(20 if options else 41, certain=False)
+    assert one.runs(50).written is not None

@@ -3,9 +3,11 @@
 `python -m tests.e2e.deployment docs/images/deployment.svg` draws it.
 """
 
+import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,10 +40,11 @@ class Outage:
     """Job -> the reasons of its autoscaler's events since."""
 
 
-def outage(folder: Path, healthy_seconds: float = 1) -> Outage:
+def outage(folder: Path, healthy_seconds: float = 1, *, killed: bool = False) -> Outage:
     """Scale two jobs to SIZE, deploy both with their files' count of 1, and wait until both are back.
 
-    `healthy_seconds`: how long a deployment waits for each batch of allocations.
+    `healthy_seconds`: how long a deployment waits for each batch of allocations. `killed`: the daemon is killed before,
+    and both jobs are deployed twice until another one runs.
     """
     (folder / "nomad").mkdir()
     found = Outage()
@@ -53,12 +56,18 @@ def outage(folder: Path, healthy_seconds: float = 1) -> Outage:
         prometheus.wait_for(f"count({_RUNNING}) == {len(JOBS)}")
         config = folder / "autoscaler.yaml"
         config.write_text(yaml.safe_dump(_configuration(prometheus.url, nomad.url)))
-        with running_daemon(config) as daemon:
+        with ExitStack() as daemons:
+            daemon = daemons.enter_context(running_daemon(config))
             daemon.until(lambda: _at_rest(nomad), "growth to the size that the load needs", 180)
             time.sleep(1)  # a cycle at that size, so that it is what the daemon remembers
             before = {job: len(_written(daemon, job)) for job in JOBS}
+            if killed:
+                daemon.stop(signal.SIGKILL)
             began = time.monotonic()
             _register(nomad, "exec sleep 3601", healthy_seconds)
+            if killed:
+                _register(nomad, "exec sleep 3602", healthy_seconds)
+                daemon, before = daemons.enter_context(running_daemon(config)), dict.fromkeys(JOBS, 0)
 
             def back() -> bool:
                 at = time.monotonic() - began

@@ -114,9 +114,12 @@ def test_canaries_that_wait_for_somebody_are_said_so(direct: LiveAdapter, nomad:
     nomad.register(service("canary", Update=update))
     nomad.wait(lambda: not nomad.deploying("canary"), "end of the deployment")
     nomad.register(service("canary", command="exec sleep 3601", Update=update))
-    state = direct.wait_for("canary/work", lambda seen: seen.hold.scale_out is not None, "to be held")
+
+    def waits(seen: TargetState) -> bool:
+        return seen.hold.scale_out is not None and seen.hold.scale_out.reason == "AwaitingPromotion"
+
+    state = direct.wait_for("canary/work", waits, "to wait for a promotion")
     assert state.hold.scale_out is not None
-    assert state.hold.scale_out.reason == "AwaitingPromotion"
     assert "nomad deployment promote" in state.hold.scale_out.message
     nomad.purge("canary")
 
