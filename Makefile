@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input install --no-warn-script-location
 HASHED := --require-hashes --no-build-isolation --use-pep517
-LOCK := PYTHONWARNINGS=ignore $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-header --no-emit-options \
+# Locks keep extras: if a lock names `coverage` and a package needs `coverage[toml]`, pip 23 takes the newest release of it.
+LOCK := PYTHONWARNINGS=ignore $(BIN)/pip-compile --quiet --generate-hashes --no-strip-extras --allow-unsafe --no-header --no-emit-options \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs  # the theme's notice of its successor, at each build
 

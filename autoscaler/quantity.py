@@ -46,6 +46,7 @@ _FORM: Final = 'expected a quantity such as 2, 0.5, "500m" or "1Gi"'
 _DURATION: Final = re.compile(
     r"(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?", re.ASCII
 )
+_MILLISECOND: Final = timedelta(milliseconds=1)
 _DURATION_UNITS_MS: Final = (31_536_000_000, 604_800_000, 86_400_000, 3_600_000, 60_000, 1_000, 1)
 _DURATION_FORM: Final = "write numbers with units (y, w, d, h, m, s, ms), the largest first, as in 90s, 5m or 1h30m"
 
@@ -112,7 +113,8 @@ def parse_duration(text: str) -> timedelta:
 
 def format_duration(duration: timedelta) -> str:
     """Format a duration in the shortest Prometheus form, to the millisecond: `1m30s`."""
-    rest = round(duration / timedelta(milliseconds=1))
+    rest, part = divmod(duration, _MILLISECOND)  # a quotient of long durations, as a float, is off by some milliseconds
+    rest += 2 * part >= _MILLISECOND
     if rest == 0:
         return "0s"
     text = ""

@@ -5,7 +5,15 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.errors import QuantityError
-from autoscaler.quantity import format_age, format_decimal, format_quantity, parse_duration, parse_exact, parse_quantity
+from autoscaler.quantity import (
+    format_age,
+    format_decimal,
+    format_duration,
+    format_quantity,
+    parse_duration,
+    parse_exact,
+    parse_quantity,
+)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +50,12 @@ def test_thousands_of_digits_are_not_a_quantity(text: str | int) -> None:
     """Python raises its own error for more than 4,300 digits."""
     with pytest.raises(QuantityError, match="is not a valid quantity"):
         parse_exact(text)
+
+
+def test_a_long_duration_keeps_its_milliseconds() -> None:
+    """A float has too few digits for them: the text would be read back as another duration."""
+    assert format_duration(parse_duration("109999991w990ms")) == "769999937d990ms"
+    assert format_duration(timedelta(microseconds=1_499_600)) == "1s500ms"
 
 
 AGES = [

@@ -314,16 +314,18 @@ class SourceQueries:
 
 
 def _parts(query: PlannedQuery, answer: QueryResult | MetricError) -> Mapping[Question, QueryResult] | MetricError:
-    """Split an answer by question. An answer that cannot be split counts as one member's error."""
+    """Split an answer by question.
+
+    No expression can cause an answer that does not fit its query. It is the source's error, and begins no search.
+    """
     if isinstance(answer, MetricError):
         return answer
     try:
         return split(query, answer).answers
     except MetricError as error:
-        problem = str(error)
+        return MetricError(f"prometheus {query.prometheus!r}: {error}")
     except Exception as error:  # noqa: BLE001 - a bug in splitting must not fail the cycle
-        problem = bug(error)
-    return QueryError(f"prometheus {query.prometheus!r}: {problem}", Outcome.REFUSED)
+        return QueryError(f"prometheus {query.prometheus!r}: {bug(error)}", Outcome.REFUSED)
 
 
 def _merged_with_a_culprit(error: MetricError) -> MetricError:

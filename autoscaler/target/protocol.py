@@ -5,8 +5,10 @@ its type's name. It imports `autoscaler.target` and its client library, nothing 
 `autoscaler.target.contract` is the suite that every adapter passes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -226,4 +228,28 @@ class TriesWrites(Protocol):
 
         Returns in words what the back end answered. Also called with `dry_run`. Raises TargetForbidden, which names the
         missing right; any other TargetError means that the test failed to reach an answer.
+        """
+
+
+class NodeDrain(Enum):
+    """How far the drain of an instance's node is."""
+
+    NO_NODE = "none"
+    """No node, or no single one, is this instance: there is nothing to drain."""
+    DRAINING = "draining"
+    """The node still has allocations to move or to end."""
+    DONE = "done"
+    """The drain has ended, this daemon's or another client's, or the node is down or gone."""
+
+
+@runtime_checkable
+class DrainsNodes(Protocol):
+    """An adapter whose back end runs its work on nodes, and can move it off a node that is about to go."""
+
+    def drain_node(self, instance: str, addresses: Collection[str], deadline: timedelta, call: Call) -> NodeDrain:
+        """Begin or follow the drain of the one node that is this instance.
+
+        Its cloud instance id equals `instance`, and its address is in `addresses`. After `deadline` the back end ends
+        what is left on the node. Idempotent: called every few seconds until DONE or NO_NODE. A drain that another
+        client began is followed, never shortened. Raises TargetError.
         """

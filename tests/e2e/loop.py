@@ -4,6 +4,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from tests.servers.ports import port_range
+
 TARGET: Final = 10
 SHARE: Final = "demand / scalar(count(demand))"
 """Every worker tells the whole demand; a load balancer would spread it evenly."""
@@ -42,7 +44,7 @@ def configuration(prometheus: str, folder: Path) -> dict[str, Any]:
     pool = {
         "command": [sys.executable, str(folder / "worker.py"), "{port}", str(folder / "demand")],
         "env": {"DAEMON_TEST": str(folder)},
-        "ports": "21000-24999",
+        "ports": port_range(),
         "readiness": {"path": "/"},
         "gracePeriod": "1s",
         "targetsFile": str(folder / "targets.json"),

@@ -20,7 +20,7 @@ from autoscaler.whatif.replay.course import AS_IT_WAS
 from tests.daemon.running import RunningDaemon, end_workers, external, finished, mark, running_daemon
 from tests.e2e.loop import SHARE, TARGET, WORKER
 from tests.servers.files import replace_text
-from tests.servers.ports import free_port
+from tests.servers.ports import free_port, port_range
 from tests.servers.prometheus import file_sd, running_prometheus
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def write(folder: Path, prometheus: str, most: int) -> Path:
     pool = {
         "command": [sys.executable, str(folder / "worker.py"), "{port}", str(folder / "demand")],
         "env": mark(folder),
-        "ports": "21000-24999",
+        "ports": port_range(),
         "readiness": {"path": "/"},
         "gracePeriod": "1s",
         "targetsFile": str(folder / "targets.json"),

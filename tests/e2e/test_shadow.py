@@ -13,6 +13,7 @@ import yaml
 from tests.daemon.running import RunningDaemon, running_daemon, workers
 from tests.e2e.loop import DEMAND, worker
 from tests.servers.files import replace_text
+from tests.servers.ports import port_range
 from tests.servers.prometheus import file_sd, running_prometheus
 
 pytestmark = pytest.mark.slow
@@ -32,7 +33,7 @@ def pool(folder: Path, name: str) -> dict[str, Any]:
     return {
         "command": [sys.executable, str(folder / "worker.py"), "{port}", str(folder / "demand")],
         "env": {"DAEMON_TEST": str(folder)},
-        "ports": "21000-24999",
+        "ports": port_range(),
         "readiness": {"path": "/"},
         "gracePeriod": "1s",
         "initialReplicas": BEGINS_WITH,

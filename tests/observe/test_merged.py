@@ -298,16 +298,16 @@ def test_queries_that_were_answered_last_time_run_first() -> None:
         assert server.taken()[-1] == 'load{group="g0"}'
 
 
-def test_an_answer_with_unrequested_labels_affects_only_one_member() -> None:
-    """A proxy that rewrites one group's labels: that group's own query, as written, is answered with them."""
-
-    def answer(groups: Sequence[str]) -> Answer:
-        return answered(groups, sample("stray")) if "g5" in groups else answered(groups)
-
+def test_an_answer_that_does_not_fit_its_query_begins_no_search() -> None:
+    """No expression causes it. A search would send every member alone for ten minutes after one garbled answer."""
     with scripted() as server:
-        server.answer = answer
-        values = Shard(server, fleet(20)).values()
-    assert values == well(20)  # `stray` belongs to g5 and adds 0
+        shard = Shard(server, fleet(200))
+        server.answer = lambda groups: answered(groups, sample("stray"))
+        assert all("with an unexpected group; check whether a proxy" in str(value) for value in shard.values().values())
+        server.answer = answered
+        server.taken()
+        assert shard.values() == well(200)
+        assert len(server.taken()) == 2, "one member shows how the source is doing, then all are asked together"
 
 
 def test_a_warning_about_a_members_samples_affects_only_that_member() -> None:

@@ -9,7 +9,9 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCKS = ("requirements-build.lock", "requirements.lock", "requirements-postgresql.lock", "requirements-dev.lock")
-_PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s\\]+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE)
+_PIN = re.compile(
+    r"^([A-Za-z0-9._-]+)(?:\[[\w,-]+\])?==([^\s\\]+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE
+)
 
 
 def pins(name: str) -> dict[str, str]:

@@ -116,6 +116,8 @@ def test_the_bill_of_materials_names_every_locked_package(tmp_path: Path) -> Non
     """Users look up vulnerable versions there."""
     subprocess.run(("make", "sbom", f"DIST={tmp_path}"), cwd=PROJECT, check=True, capture_output=True, timeout=120)
     named = json.loads((tmp_path / "prometheus-autoscaler.cdx.json").read_text())
-    locked = re.findall(r"^([\w.-]+)==(\S+)", (PROJECT / "requirements-postgresql.lock").read_text(), re.MULTILINE)
+    locked = re.findall(
+        r"^([\w.-]+)(?:\[[\w,-]+\])?==(\S+)", (PROJECT / "requirements-postgresql.lock").read_text(), re.MULTILINE
+    )
     assert sorted((each["name"], each["version"]) for each in named["components"]) == sorted(locked)
     assert named["metadata"]["component"]["name"] == "prometheus-autoscaler"

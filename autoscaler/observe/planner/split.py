@@ -64,6 +64,6 @@ def _by_owner(
         else:
             raise MetricError(
                 f"the answer to a merged query has {point}, with an unexpected {' and '.join(names)}; "
-                "check whether a proxy changes labels"
+                "check whether a proxy changes labels, or set mergeQueries: false"
             )
     return list(zip(query.members.values(), found.values(), strict=True)), fallback, unasked
