@@ -2,6 +2,7 @@
 
 import dataclasses
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -346,7 +347,7 @@ def test_until_it_is_told_nothing_is_written() -> None:
 
 
 @pytest.mark.parametrize("options", [{"recover_size": False}, {}], ids=["off", "larger"])
-def test_what_is_no_reset_is_not_waited_for(options: dict[str, object]) -> None:
+def test_what_is_no_reset_is_not_waited_for(options: dict[str, Any]) -> None:
     """A size that grew, or whose return is not wanted, holds nothing."""
     one = Deployed(**options)
     one.deploy(20 if options else 41, certain=False)
