@@ -103,7 +103,7 @@ def _decide(
     if current > bounds.maximum and not bounds.maximum_scheduled:
         return draft.finish(observed, state, bounds.maximum, f"the size is above {bounds.maximum_of}", braked=False)
     goal = draft.recover(state, bounds)
-    if current < bounds.minimum and not goal:
+    if current < bounds.minimum and (not goal or draft.braking.stop_growth):  # no brake stops the way to a minimum
         return draft.finish(observed, state, bounds.minimum, f"the size is below {bounds.minimum_of}", braked=False)
     winner = draft.measure(observed, state)
     proposal = None if winner is None else winner.proposal
@@ -346,7 +346,7 @@ class _Draft:
     def _holds(self, state: TargetState, *, out: bool, braked: bool) -> list[HoldReason]:
         """Return everything that prevents this change. The first entry gives the condition's reason."""
         target = state.hold.scale_out if out else state.hold.scale_in
-        held = [each for each in (paused_hold(self.steering.pause, out=out), target) if each is not None]
+        held = list(filter(None, (paused_hold(self.steering.pause, out=out), target, self.recovery.hold)))
         return [*held, *holds(self.braking.active, out=out)] if braked else held
 
     def _warn(self, reason: str, message: str) -> None:
