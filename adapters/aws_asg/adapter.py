@@ -40,6 +40,7 @@ class AwsAsg:
 
     Settings: ClassVar = AwsSettings
     target_keys: ClassVar[frozenset[str]] = frozenset({"victims"})
+    drain_keys: ClassVar[frozenset[str]] = frozenset({"hook", "nomad", "http", "command"})
     concurrent_writes: ClassVar[int] = 8
     """Concurrent writes of one connection. A write takes two or three sequential requests; eight writes use the
     account's request budget even where each request takes a second."""

@@ -39,6 +39,7 @@ class Process:
 
     Settings: ClassVar = ProcessSettings
     target_keys: ClassVar[frozenset[str]] = frozenset()
+    drain_keys: ClassVar[frozenset[str]] = frozenset({"http", "command"})
     one_host: ClassVar = True
     without_requests: ClassVar = True
     one_shard: ClassVar = True  # it keeps every pool of its section at its size

@@ -10,6 +10,7 @@ from autoscaler.errors import TargetError
 from autoscaler.model.brake import ActiveBrake, BrakeMemory
 from autoscaler.model.condition import Condition
 from autoscaler.model.deployment import DeploymentMemory
+from autoscaler.model.drain import Drain
 from autoscaler.model.history import Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import MetricFailure, MetricOutcome
 from autoscaler.model.schedule import OpenEntry
@@ -112,6 +113,8 @@ class Decision(Struct, frozen=True):
     """The entries of schedules that were open and counted."""
     deployments: DeploymentMemory | None = None
     """To remember; None: no deployment has set the size."""
+    drains: tuple[Drain, ...] = ()
+    """To remember: of the instances that wait to be let go, and of those just gone."""
 
     @property
     def doubts(self) -> tuple[str, ...]:

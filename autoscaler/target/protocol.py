@@ -80,6 +80,11 @@ class AdapterContext(Generic[SettingsT]):
     """Targets whose autoscalers are all dry runs: the adapter must not start, stop or replace anything of theirs."""
     memory: AdapterMemory = field(default_factory=ForgetfulMemory)
     """A few values for each target. The daemon's memory survives restarts."""
+    drains: Mapping[TargetRef, str | None] = field(default_factory=dict)
+    """Targets whose instances are drained before they end, each with the hook that the configuration names.
+
+    Such an instance waits (`TargetState.awaiting_drain`) until `Drains.release`.
+    """
 
 
 class Adapter(Protocol):
@@ -228,6 +233,32 @@ class TriesWrites(Protocol):
 
         Returns in words what the back end answered. Also called with `dry_run`. Raises TargetForbidden, which names the
         missing right; any other TargetError means that the test failed to reach an answer.
+        """
+
+
+def drain_keys(kind: object) -> frozenset[str]:
+    """Return the keys of an autoscaler's `drain` that a type accepts, of `hook`, `nomad`, `http`, `command`.
+
+    This is the attribute `drain_keys`; without it an autoscaler has no `drain`.
+    """
+    found: frozenset[str] = getattr(kind, "drain_keys", frozenset())
+    return found
+
+
+@runtime_checkable
+class Drains(Protocol):
+    """An adapter whose instances can wait before they end. Its type has `drain_keys`.
+
+    Several threads call these methods at a time, also beside `observe` and `scale`, but one for each instance.
+    """
+
+    def release(self, target: TargetRef, instance: str, call: Call) -> None:
+        """Let an instance go, which then ends. Idempotent: one that no longer waits is no error. Raises TargetError."""
+
+    def extend(self, target: TargetRef, instance: str, call: Call) -> None:
+        """Keep an instance waiting for another `heartbeat`. Raises TargetError.
+
+        Called only where `AwaitingDrain.heartbeat` says so.
         """
 
 
