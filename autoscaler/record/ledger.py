@@ -168,6 +168,11 @@ class Ledger:
         added = self._claims.committed(kept)
         self._read_anew(frozenset(key for key in self._followed or () if key[0] in added))
 
+    @property
+    def unheld(self) -> Collection[str]:
+        """The autoscalers that another shard has claimed."""
+        return self._claims.unheld.keys()
+
     def load(self) -> None:
         """Read the memories that are not known. Raises StateError.
 
