@@ -13,7 +13,7 @@ _LOCK: Final = Path(__file__).resolve().parents[1] / "requirements.lock"
 
 
 def program() -> Sequence[str]:
-    """What the interpreter runs in place of `-m autoscaler`: the same, blind to what requirements.lock lacks."""
+    """Return the program that runs instead of `-m autoscaler`: it cannot import what requirements.lock lacks."""
     installed = {_normal(name) for name in re.findall(r"^([\w.-]+)==", _LOCK.read_text(), re.MULTILINE)}
     installed |= {"prometheus-autoscaler"}
     absent = [
@@ -26,5 +26,5 @@ def program() -> Sequence[str]:
 
 
 def _normal(name: str) -> str:
-    """A distribution's name as PyPI compares it (packaging.python.org, "Names and normalization")."""
+    """Return a distribution's name as package indexes compare it (packaging.python.org, "Names and normalization")."""
     return re.sub(r"[-_.]+", "-", name).lower()

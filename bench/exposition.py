@@ -19,7 +19,7 @@ def main() -> None:
 
 
 def milliseconds() -> float:
-    """Median of several expositions, the HTTP server not counted."""
+    """Return the median seconds of several expositions, without the HTTP server."""
     names = [f"web-{number}" for number in range(AUTOSCALERS)]
     shown = Shown(*names)
     shown.ended(*[decision(name, minimum=1, maximum=10) for name in names])

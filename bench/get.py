@@ -46,14 +46,14 @@ def main() -> None:
 
 
 def seconds() -> float:
-    """Median of several runs that ask a daemon's HTTP server; the first, which may compile, is not counted."""
+    """Return the median seconds of several runs that ask a daemon, without the first, which may compile."""
     with _recorded() as (folder, sources):
         return _served_median(folder, sources)
 
 
 @contextmanager
 def _recorded() -> Iterator[tuple[Path, Sources]]:
-    """A state in which each has been decided about once, with ten instances, and what a server needs to know."""
+    """Return a state with one decision for each autoscaler, with ten instances, and what a server needs."""
     cpu = scaler(CPU_60, minimum=2)
     scalers = tuple(
         replace(cpu, name=f"web-{number:04}", target=TargetRef("fleet", f"web-asg-{number:04}"))

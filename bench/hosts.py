@@ -28,15 +28,15 @@ _SHARDS: Final = 12
 _INSTANCES: Final = 10
 _IN_TIME_SECONDS: Final = 0.2
 _SETTLED_CYCLES: Final = 2
-"""Cycles of each shard before the measurement. The first one records everything whole."""
+"""Cycles of each shard before the measurement. The first one records whole rows."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What the daemons and the database have done and used so far."""
+    """What the daemons and the database have done and used."""
 
     cycles: Sequence[Sequence[Mapping[str, Any]]]
-    """Of each daemon."""
+    """CPU seconds of each daemon."""
     daemons: Sequence[float]
     """CPU seconds."""
     database: float
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def measure(fleet: Fleet, server: Server, cycles: int) -> None:
-    """Print what so many cycles took."""
+    """Print the cost of this number of cycles."""
     document = fleet.configuration(Queries.OWN) | {"state": {"url": empty_state(server.address)}, "ha": {}}
     document["adapters"]["fleet"]["shards"] = _SHARDS
     with ExitStack() as stack:
@@ -93,7 +93,7 @@ def _report(what: str, found: str, aim: str) -> None:
 
 
 def _held(daemon: Daemon) -> int:
-    """How many shards it holds."""
+    """Return the number of shards that the daemon holds."""
     found = re.search(r'^autoscaler_shards_held\{adapter="fleet"\} (\d+)', daemon.metrics(), re.MULTILINE)
     return int(found[1]) if found else 0
 

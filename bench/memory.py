@@ -14,7 +14,7 @@ _WITHIN_SECONDS: Final = 120.0
 
 
 def mebibytes() -> float:
-    """VmRSS (man 5 proc_pid_status) after the first few decisions."""
+    """Return VmRSS (man 5 proc_pid_status) in MiB after the first decisions."""
     with Stage(program=alone.program()) as stage:
         stage.set_traffic(5)
         stage.start_prometheus()

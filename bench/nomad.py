@@ -25,37 +25,37 @@ from tests.servers.nomad import NomadServer, running_nomad, service
 from tools.nomad import NomadNotFound, nomad_binary
 
 AIM_CPU_SECONDS: Final = {Queries.OWN: 0.2, Queries.SHARED: 0.15}
-"""Of the daemon, for 1,000 evaluations."""
+"""Aims: CPU seconds of the daemon for 1,000 evaluations."""
 AIM_ABOVE_REST: Final = 0.3
-"""Of all three processes, own expressions."""
+"""Aim: CPU seconds of all three processes, own expressions."""
 AIM_MEBIBYTES: Final = 100
 AIM_GROUPS: Final = 4_000
 
 _INSTANCES: Final = 3
-"""Series of a group."""
+"""Series of each group."""
 _COUNT: Final = 1
-"""Of every group, and what its load asks for: nothing is ever to be written."""
+"""The size of every group, and the size that its load asks for: the daemon writes nothing."""
 _NOWHERE: Final = [{"LTarget": "${node.class}", "RTarget": "no-such-class", "Operand": "="}]
 _AT_REST_SECONDS: Final = PERIOD_SECONDS / 2
-"""Of each cycle."""
+"""Seconds of each cycle."""
 _CALM_CYCLES: Final = 2
-"""In a row, then everything has been read once."""
+"""Cycles without an error in a row, after which everything has been read."""
 _KEEPS_UP_SECONDS: Final = 15
 _ATTEMPTS: Final = 2
-"""Before a number of groups counts as too large: one hiccup of the machine is not the daemon's."""
+"""Attempts before a number of groups counts as too large, because the machine may be busy for a moment."""
 _NEARER: Final = 1.15
-"""The search ends when the next number that is too large is at most so many times the number that is not."""
+"""The search ends when the smallest number that is too large is at most this multiple of the largest that is not."""
 
 
 @dataclass(slots=True)
 class Nomad:
-    """The agent, and the jobs on it so far."""
+    """The agent and its jobs."""
 
     server: NomadServer
     jobs: int = 0
 
     def register(self, count: int) -> None:
-        """The first `count` jobs, where they are not yet."""
+        """Register the first `count` jobs that are missing."""
         for number in range(self.jobs, count):
             self.server.register(service(group_name(number), count=_COUNT, group={"Constraints": _NOWHERE}))
         self.jobs = max(self.jobs, count)
@@ -63,18 +63,18 @@ class Nomad:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The servers; there are as many jobs as groups in the fleet."""
+    """The servers, with one job for each group of the fleet."""
 
     nomad: Nomad
     fleet: Fleet
 
     def cpu(self) -> dict[str, float]:
-        """CPU seconds of the servers so far."""
+        """Return the CPU seconds that the servers have used."""
         servers = {"Prometheus": self.fleet.prometheus.pid, "Nomad": self.nomad.server.pid}
         return {name: cpu_seconds(pid) for name, pid in servers.items()}
 
     def configuration(self, queries: Queries, period_seconds: int) -> dict[str, Any]:
-        """An autoscaler a job."""
+        """Return one autoscaler for each job."""
         document: dict[str, Any] = {
             "controller": {"syncPeriod": f"{period_seconds}s"},
             "prometheus": {"default": {"url": self.fleet.prometheus.url}},
@@ -88,22 +88,22 @@ class World:
 
 @dataclass(slots=True)
 class Cycles:
-    """CPU seconds of some cycles, for 1,000 evaluations: of each process, what it uses at rest taken off."""
+    """CPU seconds of each process for 1,000 evaluations, without what it uses at rest."""
 
     of: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, name: str, seconds: float, evaluations: int) -> None:
-        """Another cycle's of one process."""
+        """Add one cycle of one process."""
         self.of.setdefault(name, []).append(seconds / evaluations * 1000)
 
     def shown(self, name: str) -> str:
-        """Of one process: the median, and the least and the most."""
+        """Return one process' median, minimum and maximum."""
         each = self.of[name]
         return f"{median(each):.3f} ({min(each):.3f} to {max(each):.3f})"
 
     @property
     def sum(self) -> float:
-        """Median of what all three used together."""
+        """Return the median of the sum of all three."""
         return median(map(sum, zip(*self.of.values(), strict=True)))
 
 
@@ -129,7 +129,7 @@ def main() -> None:
 
 @contextmanager
 def world(nomad: Nomad, groups: int) -> Iterator[World]:
-    """A job a group, and a Prometheus that knows their load."""
+    """Start an agent with one job for each group, and a Prometheus with their load."""
     nomad.register(groups)
     with running_fleet(groups, _INSTANCES) as fleet:
         yield World(nomad, fleet)
@@ -152,7 +152,7 @@ def _autoscaler(name: str, queries: Queries) -> dict[str, Any]:
 
 
 def steady(servers: World, count: int) -> None:
-    """Print what the groups cost with the usual period, own expressions and shared."""
+    """Print what the groups cost with a period of 15 s, with own and with shared expressions."""
     print(f"{servers.fleet.groups:,} groups every {PERIOD_SECONDS} s; CPU s per 1,000 evaluations, of {count} cycles")
     for queries, aim in AIM_CPU_SECONDS.items():
         with running_fleet_daemon(servers.configuration(queries, PERIOD_SECONDS)) as daemon:
@@ -170,7 +170,7 @@ def steady(servers: World, count: int) -> None:
 
 
 def _measured(servers: World, daemon: Daemon, count: int) -> Cycles:
-    """What the servers use at rest is seen between two cycles: a busy machine makes everything dearer for a while."""
+    """Measure the servers at rest between two cycles, because a busy machine raises all costs for some time."""
     cycles, pid = Cycles(), daemon.process.pid
     daemon.measure(1)  # to its end
     for _ in range(count):
@@ -189,7 +189,7 @@ def _measured(servers: World, daemon: Daemon, count: int) -> Cycles:
 
 
 def largest(nomad: Nomad, queries: Queries, groups: int, most: int) -> int:
-    """The largest number of groups found that keeps up, by doubling and then halving the distance; 0: none did."""
+    """Return the largest number of groups that keeps up, found by doubling and bisection; 0: none does."""
     good, bad, trial = 0, None, min(groups, most)
     while bad is None or bad > good * _NEARER + 1:
         with world(nomad, trial) as servers:
@@ -205,7 +205,7 @@ def largest(nomad: Nomad, queries: Queries, groups: int, most: int) -> int:
 
 
 def keeps_up(servers: World, queries: Queries) -> bool:
-    """Whether every group is evaluated once a second: no tick is missed and no decision fails."""
+    """Return whether every group is evaluated once a second, without a missed tick or a failed decision."""
     with running_fleet_daemon(servers.configuration(queries, 1)) as daemon:
         try:
             daemon.calm(_CALM_CYCLES)
@@ -228,7 +228,7 @@ def keeps_up(servers: World, queries: Queries) -> bool:
 
 
 def report(what: str, found: str, aim: str) -> None:
-    """One line."""
+    """Print one line."""
     print(f"{what:<66} {found:>22}   aim: {aim}", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""How long the page takes with 2,000 autoscalers, as its server answers it: `python -m bench.page`."""
+"""How long the server takes to answer the page with 2,000 autoscalers: `python -m bench.page`."""
 
 import statistics
 import tempfile
@@ -21,7 +21,7 @@ def main() -> None:
 
 
 def milliseconds() -> float:
-    """The slowest page's median; its first answer, which reads the state and compiles templates, is not counted."""
+    """Return the slowest page's median seconds, without its first answer, which compiles templates."""
     with tempfile.TemporaryDirectory() as folder, served(Path(folder), crowd) as site, requests.Session() as session:
         return max(_median(session, site.url + path) for path in _PATHS)
 

@@ -1,4 +1,4 @@
-"""What a process has used, as the kernel counts it (man 5 proc)."""
+"""What a process uses, as the kernel counts it (man 5 proc)."""
 
 import os
 import re
@@ -9,13 +9,13 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process, its children that have ended and been waited for included."""
+    """Return the user and system seconds of a process and of its children that it has waited for."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / _TICKS  # utime, stime, cutime, cstime; field 3 is the first after the name
 
 
 def resident_mebibytes(pid: int) -> float:
-    """VmRSS."""
+    """Return VmRSS in MiB."""
     found = re.search(r"^VmRSS:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
     if found is None:
         raise RuntimeError(f"/proc/{pid}/status has no VmRSS; is the process a zombie?")

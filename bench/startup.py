@@ -13,7 +13,7 @@ _RUNS: Final = 9
 
 
 def seconds() -> float:
-    """Median of several runs on the demo's configuration; the first, which may compile, is not counted."""
+    """Return the median seconds of several runs on the demo's configuration, without the first, which may compile."""
     command = [str(Path(sys.executable).with_name("autoscaler")), "check", str(_CONFIG)]
     times = []
     for _ in range(_RUNS + 1):

@@ -1,4 +1,4 @@
-"""What an evaluation takes in the state: bytes of the file after a checkpoint, and processor time of recording it.
+"""What an evaluation costs in the state: bytes of the file after a checkpoint, and the CPU time to record it.
 
 `make bench-state`; `ARGS=10` takes a tenth of the cycles, which is quicker and says more bytes, as the newest cycles
 are not packed yet.
@@ -21,13 +21,13 @@ CYCLES: Final = 5_760
 
 
 class Case(NamedTuple):
-    """One line of bytes."""
+    """One row of the table of bytes."""
 
     name: str
     workload: Workload
     cycles: int
     aim: int | None
-    """None: it has none; it shows what decisions in which something changed add."""
+    """None: there is no aim; the row shows what changed decisions add."""
 
 
 CASES: Final = (
@@ -40,16 +40,16 @@ AIM_SERIES: Final = 1.5
 
 
 class Recorded(NamedTuple):
-    """What recording came to, an evaluation."""
+    """What recording costs for each evaluation."""
 
     bytes: float
     series_bytes: float
     micros: float
-    """Processor time."""
+    """CPU time."""
 
 
 def record(workload: Workload, cycles: int) -> Recorded:
-    """Record that many cycles of a workload into a new SQLite state."""
+    """Record this number of cycles of a workload in a new SQLite state."""
     scalers, states, chance = workload.scalers(), workload.states(), random.Random(7)
     by_name = {scaler.name: scaler for scaler in scalers}
     with tempfile.TemporaryDirectory() as name:
@@ -72,7 +72,7 @@ def record(workload: Workload, cycles: int) -> Recorded:
 
 
 def _bytes(file: Path) -> tuple[int, int]:
-    """Of the file after a checkpoint, and of its series alone with their index."""
+    """Return the bytes of the file after a checkpoint, and those of its series with their index."""
     connection = sqlite3.connect(file, isolation_level=None)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     size = file.stat().st_size
@@ -90,7 +90,7 @@ def _bytes(file: Path) -> tuple[int, int]:
 
 
 def report(what: str, found: str, aim: str) -> None:
-    """One line."""
+    """Print one line."""
     print(f"{what:<24} {found:>22}   aim: {aim}", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""What `bench.state` has recorded: a fleet whose sizes stay as they are, with constant or moving loads."""
+"""What `bench.state` records: a fleet of constant size, with constant or moving loads."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -32,22 +32,22 @@ from autoscaler.model import (
 PERIOD: Final = timedelta(seconds=15)
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _CAPACITY: Final = 4_000
-"""Each instance's, in thousandths of a core."""
+"""The request of each instance, in thousandths of a core."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """`autoscalers` with one cpu metric and `instances` each."""
+    """`autoscalers` with one cpu metric and `instances` instances each."""
 
     autoscalers: int
     instances: int
     moving: bool
-    """Every sample takes any value from 1.5 to 3 cores in each cycle; else 2.4, for ever."""
+    """True: each sample is a random value from 1.5 to 3 cores in each cycle. False: always 2.4."""
     restless: bool = False
-    """The average leaves the tolerance every few cycles, so that conditions turn to and fro; else it never does."""
+    """True: the average leaves the tolerance every few cycles, so conditions change."""
 
     def scalers(self) -> Sequence[Autoscaler]:
-        """Their sizes have no room to move: what is measured is recording, not scaling."""
+        """Make autoscalers that cannot change size, because recording is measured, not scaling."""
         target = MetricTarget(TargetType.UTILIZATION, 60)
         wide = Behavior(replace(DEFAULT_SCALE_UP, tolerance=0.9), replace(DEFAULT_SCALE_DOWN, tolerance=0.9))
         cpu = MetricSpec(MetricType.RESOURCE, "cpu", target, Query("rate(cpu[2m])"), request=_CAPACITY)
@@ -65,7 +65,7 @@ class Workload:
         ]
 
     def states(self) -> Sequence[TargetState]:
-        """One for each of the autoscalers, the same in every cycle."""
+        """Return one target state for each autoscaler, the same in every cycle."""
         return [
             TargetState(
                 self.instances,
@@ -79,7 +79,7 @@ class Workload:
     def observe(
         self, scalers: Sequence[Autoscaler], states: Sequence[TargetState], now: datetime, chance: random.Random
     ) -> Mapping[str, Observation]:
-        """One cycle's, by the autoscaler's name."""
+        """Return the observations of one cycle, by autoscaler name."""
         found = {}
         for scaler, state in zip(scalers, states, strict=True):
             names = [instance.name for instance in state.instances]
@@ -98,7 +98,7 @@ def decisions_of(
     histories: Mapping[str, History],
     now: datetime,
 ) -> Sequence[Decision]:
-    """What is decided; sizes stay, so nothing is written."""
+    """Return the decisions; sizes stay, so nothing is written."""
     return [conclude(decide(scaler, observed[scaler.name], histories[scaler.name], now), None) for scaler in scalers]
 
 

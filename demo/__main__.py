@@ -1,4 +1,4 @@
-"""Runs the demo until Ctrl-C, or for `--seconds`; exit 0 then only when it scaled out and back in to one worker."""
+"""Runs the demo until Ctrl-C, or for `--seconds`. Exits with 0 then only if it scaled out and in again."""
 
 import argparse
 import signal
@@ -13,11 +13,11 @@ from tools.prometheus import PrometheusNotFound
 
 _TICK_SECONDS: Final = 0.25
 _FIRST_SAMPLE_SECONDS: Final = 20.0
-"""How long a decision without a sample is not told: Prometheus has yet to find the first worker."""
+"""How long decisions without a sample are not printed, because Prometheus has yet to find the first worker."""
 
 
 def play(stage: Stage, seconds: float | None) -> Summary:
-    """Run the wave of traffic for so long (None: for ever) and tell every decision. Raises StageError.
+    """Run the wave of traffic for this time (None: until Ctrl-C), and print every decision. Raises StageError.
 
     The decisions before the first sample are left out.
     """
@@ -44,7 +44,7 @@ def play(stage: Stage, seconds: float | None) -> Summary:
 
 
 def introduce(stage: Stage, seconds: float | None) -> str:
-    """What is about to be seen and where things are."""
+    """Return what the demo shows, and its addresses."""
     end = f"after {seconds:.0f} s" if seconds else "with Ctrl-C"
     this = f"--config.file {stage.config}"
     return f"""\
@@ -66,7 +66,7 @@ worker; a decision that repeats the one before is shown every 10 s only.
 
 
 def main() -> int:
-    """The exit code: 0 fine, 1 not scaled as promised or broken."""
+    """Return the exit code: 0 fine, 1 the demo did not scale or failed."""
     parser = argparse.ArgumentParser(prog="make run", description=__doc__)
     parser.add_argument("--seconds", type=float, help=f"stop by itself; one wave lasts {PERIOD_SECONDS} s")
     seconds: float | None = parser.parse_args().seconds
@@ -99,7 +99,7 @@ def main() -> int:
 
 
 def say(text: str) -> None:
-    """Print at once, also into a pipe."""
+    """Print without a buffer, also to a pipe."""
     print(text, flush=True)
 
 

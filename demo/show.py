@@ -10,7 +10,7 @@ from autoscaler.documents.notation import plain
 
 _WORKERS_SHOWN: Final = 8
 _QUIET_SECONDS: Final = 10.0
-"""Decisions that say the same again are shown this often."""
+"""How often equal decisions are shown, in seconds."""
 HEADER: Final = (
     f"{'time':>5}  {'traffic':>7}  {'workers':<{_WORKERS_SHOWN}}  {'each':>6}  {'size':<7}  reason and message"
 )
@@ -18,7 +18,7 @@ HEADER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One decision of the daemon, and when and under which load it fell."""
+    """One decision of the daemon, with its time and load."""
 
     seconds: float
     traffic: int
@@ -32,7 +32,7 @@ class Moment:
 
     @classmethod
     def of(cls, line: Mapping[str, Any], seconds: float, traffic: int) -> Self:
-        """From a decision's line in the daemon's log."""
+        """Return the decision of a line of the daemon's log."""
         value = next((metric["value"] for metric in line["metrics"] if metric["value"]), None)
         missing = max((metric.get("missing", 0) for metric in line["metrics"]), default=0)
         return cls(
@@ -58,13 +58,13 @@ class Moment:
 
 
 class Teller:
-    """Prints decisions, those that say nothing new only now and then. On a terminal in colour and within its width."""
+    """Prints decisions; equal ones only now and then. On a terminal in colour and within its width."""
 
     def __init__(self) -> None:
         self._last: Moment | None = None
 
     def tell(self, moment: Moment) -> None:
-        """Print it, unless the same was printed a moment ago."""
+        """Print the decision, unless an equal one was just printed."""
         if self._last is not None and self._says_the_same(moment, self._last):
             return
         self._last = moment
@@ -81,7 +81,7 @@ class Teller:
 
 
 def _colour(moment: Moment) -> str:
-    """Green for a scale-out, cyan for a scale-in, yellow for what could not be decided, dim for the rest."""
+    """Return green for a scale-out, cyan for a scale-in, yellow for a failed decision, dim for the rest."""
     if moment.written is not None:
         return "1;32" if moment.written > (moment.current or 0) else "1;36"
     return "33" if moment.each == "-" or moment.current is None else "2"
@@ -93,22 +93,22 @@ class Summary:
 
     moments: Sequence[Moment]
     most_seen: float
-    """Workers that Prometheus saw up at once, at most."""
+    """The most workers that Prometheus saw up at the same time."""
     seen_last: float
 
     @property
     def scale_outs(self) -> list[Moment]:
-        """Decisions that wrote a larger size."""
+        """Return the number of decisions that wrote a larger size."""
         return [m for m in self.moments if m.written is not None and m.written > (m.current or 0)]
 
     @property
     def scale_ins(self) -> list[Moment]:
-        """Decisions that wrote a smaller size."""
+        """Return the number of decisions that wrote a smaller size."""
         return [m for m in self.moments if m.written is not None and m.written < (m.current or 0)]
 
     @property
     def went_out_and_back(self) -> bool:
-        """Whether the workers really became several and one again, by the daemon's word and by Prometheus'."""
+        """Return whether there were several workers and then one again, by the daemon's log and by Prometheus."""
         return (
             bool(self.scale_outs and self.scale_ins)
             and self.moments[-1].current == 1
@@ -135,6 +135,6 @@ class Summary:
 
 
 def clock(seconds: float) -> str:
-    """Minutes and seconds: `1:05`."""
+    """Return minutes and seconds: `1:05`."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}:{rest:02}"

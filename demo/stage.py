@@ -1,4 +1,4 @@
-"""What the demo plays on: a temporary folder, a Prometheus, the daemon and its workers, on ports that are free.
+"""The demo's parts: a temporary folder, a Prometheus, the daemon and its workers, on free ports.
 
 Nothing of it outlives `Stage.close`.
 """
@@ -29,15 +29,15 @@ CONFIG: Final = ROOT / "config" / "demo.yaml"
 _READY_WITHIN_SECONDS: Final = 60.0
 _STOPPED_WITHIN_SECONDS: Final = 15.0
 USUAL_ADDRESS: Final = "127.0.0.1:9797"
-"""Where `autoscaler get` looks for the daemon unless told otherwise."""
+"""The daemon's address that `autoscaler get` uses by default."""
 
 
 class StageError(Exception):
-    """The demo cannot go on; the message says why."""
+    """The demo cannot continue; the message says why."""
 
 
 def filled(settings: Mapping[str, Any], folder: Path, prometheus: str, web: str, ports: range) -> dict[str, Any]:
-    """The demo's configuration with its own addresses, ports and folder in place of the defaults."""
+    """Return the demo's configuration with its addresses, ports and folder."""
     copy: dict[str, Any] = json.loads(json.dumps(settings))
     copy["prometheus"]["default"]["url"] = f"http://{prometheus}"
     copy["web"] = {"listenAddress": web, "controlSocket": str(folder / "control.sock")}
@@ -51,7 +51,7 @@ def filled(settings: Mapping[str, Any], folder: Path, prometheus: str, web: str,
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nothing listens on now."""
+    """Return free ports of 127.0.0.1."""
     probes = [socket.socket() for _ in range(count)]
     try:
         for probe in probes:
@@ -63,7 +63,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def free_range(size: int, first: int = 20000) -> range:
-    """The first `size` ports in a row from `first` that nothing listens on now. Raises StageError."""
+    """Return the first `size` free ports in a row from `first` on. Raises StageError."""
     for start in range(first, 32000, size):  # from 32768 on, Linux hands ports to outgoing connections
         ports = range(start, start + size)
         if all(_is_free(port) for port in ports):
@@ -72,13 +72,13 @@ def free_range(size: int, first: int = 20000) -> range:
 
 
 def web_address() -> str:
-    """Where the daemon is to listen: at the usual address, or at another where that is taken."""
+    """Return the daemon's address: the default one, or another one if it is taken."""
     port = int(USUAL_ADDRESS.rpartition(":")[2])
     return USUAL_ADDRESS if _is_free(port, or_just_left=True) else f"127.0.0.1:{free_ports(1)[0]}"
 
 
 def _is_free(port: int, *, or_just_left: bool = False) -> bool:
-    """Whether nothing listens there. `or_just_left`: also where connections of a server that has ended linger."""
+    """Return whether the port is free. `or_just_left`: also if connections of an ended server linger there."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, or_just_left)
         try:
@@ -94,7 +94,7 @@ class Stage:
     def __init__(
         self, adjust: Callable[[dict[str, Any]], None] | None = None, program: Sequence[str] = ("-m", "autoscaler")
     ) -> None:
-        """Prepares the folder; `adjust` may change the filled-in configuration before it is written.
+        """Prepare the folder; `adjust` can change the filled-in configuration before it is written.
 
         `program`: what the interpreter runs as the daemon.
         """
@@ -122,11 +122,11 @@ class Stage:
         self.close()
 
     def set_traffic(self, requests_in_flight: int) -> None:
-        """Put this much load on all workers together."""
+        """Set the load of all workers together."""
         write_atomically(self.folder / "traffic", str(requests_in_flight))
 
     def start_prometheus(self) -> None:
-        """Start it and wait until it is ready. Raises PrometheusNotFound, StageError."""
+        """Start Prometheus and wait until it is ready. Raises PrometheusNotFound, StageError."""
         binary = prometheus_binaries().prometheus
         scrape = {"job_name": "shop", "file_sd_configs": [{"files": [f"{self.folder}/workers.json"]}]}
         settings = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": [scrape]}
@@ -167,20 +167,20 @@ class Stage:
         self.config.write_text(yaml.safe_dump(self._settings, sort_keys=False))
 
     def kill_daemon(self) -> None:
-        """End it as a crash does (SIGKILL); its workers go on."""
+        """Kill the daemon (SIGKILL). Its workers continue."""
         daemon = self._processes.pop("daemon")
         daemon.kill()
         daemon.wait()
 
     def check_running(self) -> None:
-        """Raises StageError when Prometheus or the daemon has ended, with the last of what it said."""
+        """Raise StageError with the last output if Prometheus or the daemon has ended."""
         for name, process in self._processes.items():
             if process.poll() is not None:
                 said = "\n".join((self.folder / f"{name}.log").read_text().splitlines()[-5:])
                 raise StageError(f"the {name} ended with exit code {process.returncode}:\n{said}")
 
     def new_lines(self) -> list[dict[str, Any]]:
-        """What the daemon has logged since the last call; complete lines only."""
+        """Return the complete lines that the daemon has logged since the last call."""
         with self.log.open("rb") as log:
             log.seek(self._read)
             text = log.read()
@@ -189,7 +189,7 @@ class Stage:
         return [json.loads(line) for line in text.splitlines() if line.startswith(b"{")]
 
     def addresses(self) -> list[str]:
-        """Where the workers listen, `host:port`, as their file_sd file says."""
+        """Return the workers' addresses, `host:port`, from their file_sd file."""
         try:
             groups = json.loads((self.folder / "workers.json").read_text())
         except FileNotFoundError:
@@ -197,7 +197,7 @@ class Stage:
         return sorted(target for group in groups for target in group["targets"])
 
     def workers(self) -> dict[str, str]:
-        """Address -> pid of the workers that answer."""
+        """Return address -> pid of each worker that answers."""
         found = {}
         for address in self.addresses():
             with suppress(requests.ConnectionError):
@@ -205,7 +205,7 @@ class Stage:
         return found
 
     def query(self, expr: str) -> float | None:
-        """The one value of `expr` in Prometheus; None when there is none. Raises StageError."""
+        """Return the one value of `expr` in Prometheus; None without a value. Raises StageError."""
         try:
             answer = requests.get(f"{self.prometheus_url}/api/v1/query", params={"query": expr}, timeout=10)
             answer.raise_for_status()
@@ -215,7 +215,7 @@ class Stage:
         return float(result[0]["value"][1]) if result else None
 
     def close(self) -> None:
-        """Stop everything and remove the folder. Raises StageError when a worker is still there after that."""
+        """Stop everything and remove the folder. Raises StageError if a worker is left."""
         addresses = self.addresses()
         for name in ("daemon", "prometheus"):
             if process := self._processes.pop(name, None):

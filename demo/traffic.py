@@ -4,14 +4,14 @@ from itertools import pairwise
 from typing import Final
 
 PERIOD_SECONDS: Final = 100
-"""After this the wave begins anew."""
+"""Seconds after which the wave begins again."""
 
 _CORNERS: Final = ((0, 6), (6, 6), (26, 56), (44, 56), (60, 6), (PERIOD_SECONDS, 6))
 """Second of the wave -> requests in flight; straight lines between. Against 10 a worker: 1, then 6, then 1 again."""
 
 
 def traffic(seconds: float, until: float | None = None) -> int:
-    """Requests in flight `seconds` after the start. After the first, no wave begins that would not end by `until`."""
+    """Return the requests in flight `seconds` after the start. Only the first wave may last beyond `until`."""
     waves, at = divmod(seconds, PERIOD_SECONDS)
     if until is not None and waves > 0 and (waves + 1) * PERIOD_SECONDS > until:
         return _CORNERS[0][1]

@@ -1,4 +1,4 @@
-"""A worker of the demo: it says that it is well, and how much of the traffic falls to it.
+"""A worker of the demo: it reports its health and its share of the traffic.
 
 The traffic (a number of requests in flight, in the file `traffic`) is spread evenly over the workers that stand in
 `workers.json`, which the process adapter keeps. A worker ends when the traffic file is gone.
@@ -13,7 +13,7 @@ from threading import Thread
 
 
 def share(traffic: int, ports: list[int], port: int) -> int:
-    """Requests in flight at `port`: whole ones, the first workers take what is left over. 0 before it is listed."""
+    """Return the whole requests in flight at `port`. The first workers take the rest; 0 before it is listed."""
     if port not in ports:
         return 0
     each, rest = divmod(traffic, len(ports))
@@ -21,17 +21,17 @@ def share(traffic: int, ports: list[int], port: int) -> int:
 
 
 def folder() -> Path:
-    """Where the demo's files are."""
+    """The folder of the demo's files."""
     return Path(os.environ["DEMO_FOLDER"])
 
 
 def own_port() -> int:
-    """Where the process adapter wants this worker to listen."""
+    """The port that the process adapter assigned."""
     return int(os.environ["PORT"])
 
 
 def inflight() -> int:
-    """This worker's share of the traffic now."""
+    """Return this worker's share of the traffic."""
     groups = json.loads((folder() / "workers.json").read_text())
     ports = [int(target.rpartition(":")[2]) for group in groups for target in group["targets"]]
     return share(int((folder() / "traffic").read_text()), ports, own_port())
@@ -52,11 +52,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nothing: scrapes and health checks come every second."""
+        """Log nothing: scrapes and health checks come every second."""
 
 
 def main() -> None:
-    """Serve until the traffic is gone."""
+    """Serve until the file `traffic` is removed."""
     with ThreadingHTTPServer(("127.0.0.1", own_port()), Handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         while (folder() / "traffic").exists():

@@ -1,1 +1,1 @@
-"""What development, the tests and the demo need, and an installed autoscaler does not."""
+"""Tools for development, tests and the demo, which an installed autoscaler does not need."""

@@ -1,4 +1,4 @@
-"""Prints the packages of the Python that runs it: name, version and licence of each, a line a package."""
+"""Prints the packages of its Python: a line with name, version and licence for each."""
 
 import sys
 from email.message import Message
@@ -7,7 +7,7 @@ from typing import cast
 
 
 def licence(metadata: Message) -> str:
-    """What the package's metadata says: an SPDX expression, else its own word, else its classifiers' (PEP 639)."""
+    """Return the licence in the package's metadata: an SPDX expression, else a text, else its classifiers (PEP 639)."""
     for key in ("License-Expression", "License"):
         text = metadata.get(key, "").strip()
         if text and "\n" not in text:  # some have the whole text there

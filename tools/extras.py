@@ -1,4 +1,4 @@
-"""The manual pages, from what the commands say of themselves, and the shells' completions, where each is looked for.
+"""Writes the manual pages, from the commands' help, and the shells' completions, to the folders that are searched.
 
 `python tools/extras.py SHARE ZSH` writes them into the folder SHARE (`/usr/share`), zsh's into ZSH, a folder of its
 $fpath. It is run with the Python that has the program, which need not be a development environment.
@@ -40,22 +40,22 @@ _EXIT: Final = {
 _TYPE: Final = re.compile(r" <.+>$")
 """What typer writes behind an argument of several values: `FILE <list[Path]>`."""
 _AS_TYPED: Final = str.maketrans({"\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~": "\\(ti"})
-"""What a terminal would get as a typographic sign, and nobody could copy (man 7 groff_char)."""
+"""Characters that groff prints as typographic signs, which cannot be copied (man 7 groff_char)."""
 
 
 class Command(NamedTuple):
-    """What a command says of itself."""
+    """The help of a command."""
 
     name: str
     usage: str
     """Its arguments, such as `[OPTIONS] NAME`."""
     help: str
     parameters: Mapping[str, str]
-    """Each argument and option as it is written, with its meaning."""
+    """Each argument and option with its meaning."""
 
 
 def commands() -> Iterator[Command]:
-    """Every command that the overview lists, in its order."""
+    """Return every command of the overview, in its order."""
     group, root = _program()
     for name in group.list_commands(root):
         command = group.get_command(root, name)
@@ -65,7 +65,7 @@ def commands() -> Iterator[Command]:
 
 
 def command_page() -> str:
-    """`autoscaler(1)`, as man's macros."""
+    """Return `autoscaler(1)` in man's macros."""
     group, root = _program()
     return "\n".join(
         [
@@ -85,7 +85,7 @@ def command_page() -> str:
 
 
 def configuration_page() -> str:
-    """`autoscaler.yaml(5)`, as man's macros."""
+    """Return `autoscaler.yaml(5)` in man's macros."""
     text = _CONFIGURATION.read_text().splitlines()
     return "\n".join(
         [
@@ -108,7 +108,7 @@ def configuration_page() -> str:
 
 
 def _program() -> tuple[Any, Any]:
-    """The command group and its context. Any: typer ships its own copy of click, which it does not export."""
+    """Return the command group and its context. Any: typer ships its own copy of click, which it does not export."""
     group: Any = get_command(app)
     return group, group.make_context("autoscaler", [], resilient_parsing=True)
 
@@ -145,13 +145,13 @@ def _title(name: str, section: int) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text as roff prints it unchanged: no escapes, no requests at the start of a line, hyphens that can be copied."""
+    """Return text that roff prints unchanged: no escapes, no requests, hyphens that can be copied."""
     text = text.translate(_AS_TYPED)
     return f"\\&{text}" if text.startswith(".") else text
 
 
 def main(share: Path, zsh: Path) -> None:
-    """Write all of them."""
+    """Write all pages and completions."""
     files = {
         share / "man/man1/autoscaler.1": command_page(),
         share / "man/man5/autoscaler.yaml.5": configuration_page(),

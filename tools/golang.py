@@ -1,4 +1,4 @@
-"""Programs that are built with Go, once, from modules of this repository."""
+"""Builds programs with Go, once, from modules of this repository."""
 
 import fcntl
 import os
@@ -12,11 +12,11 @@ _MODULE_FILES = ("*.mod", "*.sum", "*.go")
 
 
 class GoFailed(Exception):
-    """There is no Go, it is too old, or it could not build; the message says which."""
+    """Go is missing or too old, or the build failed; the message says which."""
 
 
 def build_once(built: Path, module: Path, package: str, oldest: tuple[int, int, int]) -> Path:
-    """`built`, made of `package` as the module in folder `module` sees it, unless it is there. Raises GoFailed.
+    """Build `package` in the folder `module` as the file `built`, unless it exists. Raises GoFailed.
 
     `oldest`: the Go that is needed. Any number of processes may ask at once: one builds, the others wait for it.
     """
@@ -30,7 +30,7 @@ def build_once(built: Path, module: Path, package: str, oldest: tuple[int, int, 
 
 
 def _build(built: Path, module: Path, package: str, oldest: tuple[int, int, int]) -> None:
-    """Build in a copy of the module, which Go completes; `built` appears whole or not at all."""
+    """Build in a copy of the module, which Go completes. `built` appears complete or not at all."""
     go = shutil.which("go")
     if go is None:
         raise GoFailed("go is not on PATH")

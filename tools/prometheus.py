@@ -24,7 +24,7 @@ _APT_TIMEOUT_SECONDS: Final = 600
 
 
 class PrometheusNotFound(Exception):
-    """There is no Prometheus here and none could be fetched; the message says what to install."""
+    """Prometheus is missing and could not be fetched; the message says what to install."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Binaries:
 
 
 def prometheus_binaries(cache: Path = CACHE) -> Binaries:
-    """Where `prometheus` and `promtool` are; fetched into `cache` when they are not on PATH.
+    """Return the paths of `prometheus` and `promtool`. Fetches them into `cache` if they are not on PATH.
 
     Any number of processes may ask at once: one fetches, the others wait for it. Raises PrometheusNotFound.
     """
@@ -52,7 +52,7 @@ def prometheus_binaries(cache: Path = CACHE) -> Binaries:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Holds the folder for this process alone; a process that dies lets go."""
+    """Lock the folder for this process. The kernel releases the lock of a dead process."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -86,7 +86,7 @@ def _download(folder: Path, *options: str) -> None:
 
 
 def _own_lists(folder: Path) -> tuple[str, ...]:
-    """Options for apt with package lists of its own: fresh ones, without root and without touching the machine's."""
+    """Return options for apt with package lists of their own, which need no root and change nothing of the machine."""
     for name in ("lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True)
     options = ("-o", f"Dir::State::lists={folder}/lists", "-o", f"Dir::Cache={folder}/cache")
@@ -101,7 +101,7 @@ def _run(command: list[str], folder: Path) -> None:
 
 
 def main() -> int:
-    """Print the two paths; 1 with a sentence on stderr when there is nothing to print."""
+    """Print the two paths. Return 1 with a message on stderr if there are none."""
     try:
         binaries = prometheus_binaries()
     except PrometheusNotFound as missing:

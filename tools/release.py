@@ -19,15 +19,15 @@ _VERSION: Final = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 _DECLARED: Final = re.compile(r'^version = "(.*)"$', re.MULTILINE)
 _UNRELEASED: Final = "## [Unreleased]\n"
 _ARTEFACTS: Final = ("wheel", "image", "sbom")
-"""Targets of make, each of which leaves its files in $DIST; the image's leaves the Debian package, too."""
+"""Targets of make that write files to $DIST; the image's also writes the Debian package."""
 
 
 class Refused(Exception):
-    """There can be no release; the message says why, and what to do."""
+    """A release is impossible; the message says why, and what to do."""
 
 
 def main(arguments: list[str]) -> int:
-    """Make the release that is asked for: 0; 1, and nothing has changed, where there can be none."""
+    """Make the release and return 0. Return 1 without a change if it is impossible."""
     parser = ArgumentParser(prog="make release", description=__doc__)
     parser.add_argument("version", help="as in 0.2.0")
     parser.add_argument("--project", type=Path, default=PROJECT, help="the clone; default: this one")
@@ -70,7 +70,7 @@ def release(project: Path, version: str, date: str) -> Path:
 
 
 def cut(changelog: str, version: str, date: str) -> tuple[str, str]:
-    """The changelog with what was unreleased under this version, and that section's text. Raises Refused."""
+    """Return the changelog with the unreleased section under this version, and that section's text. Raises Refused."""
     head, heading, rest = changelog.partition(_UNRELEASED)
     notes = rest.partition("\n## [")[0].strip()
     if not heading or not notes:
@@ -79,7 +79,7 @@ def cut(changelog: str, version: str, date: str) -> tuple[str, str]:
 
 
 def write_checksums(folder: Path) -> None:
-    """SHA256SUMS of every file in the folder, as `sha256sum --check` reads it."""
+    """Return SHA256SUMS of every file in the folder, as `sha256sum --check` reads it."""
     lines = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in sorted(folder.iterdir())]
     (folder / "SHA256SUMS").write_text("".join(lines))
 

@@ -24,12 +24,12 @@ from tools.prometheus import PrometheusNotFound
 
 IMAGES: Final = ROOT / "docs" / "images"
 _PLAYED_SECONDS: Final = 128.0
-"""One wave has gone out and in, and the next is at its height."""
+"""Seconds until the first wave has ended and the next one is at its height."""
 _WIDTH: Final = 1200
 _HEIGHT: Final = 1560
-"""The page of one autoscaler down to why the last decision was made."""
+"""The height of the page of one autoscaler, down to the reason for the last decision."""
 _SHARPNESS: Final = 1.5
-"""Pixels of the picture to one of the page."""
+"""Pixels of the picture for each pixel of the page."""
 _COLUMNS: Final = 132
 _CHROMIUM: Final = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 _TERMINAL: Final = """<!doctype html><meta charset="utf-8"><style>
@@ -40,7 +40,7 @@ pre {{ font: 14px/1.45 "DejaVu Sans Mono", monospace; }}
 
 
 def play(stage: Stage) -> None:
-    """Let the demo's traffic rise and fall for a while. Raises StageError."""
+    """Run the demo's traffic for this time. Raises StageError."""
     started = time.monotonic()
     while (elapsed := time.monotonic() - started) < _PLAYED_SECONDS:
         stage.set_traffic(traffic(elapsed))
@@ -49,7 +49,7 @@ def play(stage: Stage) -> None:
 
 
 def photograph_page(browser: Browser, address: str, file: Path, scheme: str) -> None:
-    """What a browser shows there, the charts drawn."""
+    """Take a picture of a page, after its charts are drawn."""
     page = browser.new_page(
         viewport={"width": _WIDTH, "height": _HEIGHT},
         color_scheme="dark" if scheme == "dark" else "light",
@@ -62,7 +62,7 @@ def photograph_page(browser: Browser, address: str, file: Path, scheme: str) -> 
 
 
 def photograph_terminal(browser: Browser, prompt: str, said: str, file: Path) -> None:
-    """A command and its output, with the colours that it gives on a terminal."""
+    """Take a picture of a command and its output, in a terminal's colours."""
     with Path(os.devnull).open("w") as nowhere:
         console = Console(record=True, width=_COLUMNS, file=nowhere)
         console.print(Text.assemble(("$ ", "bold green"), (prompt, "bold")))
@@ -74,7 +74,7 @@ def photograph_terminal(browser: Browser, prompt: str, said: str, file: Path) ->
 
 
 def describe(stage: Stage) -> str:
-    """What `autoscaler describe` prints on a terminal, with its colours. Raises StageError."""
+    """Return what `autoscaler describe` prints on a terminal, with its colours. Raises StageError."""
     command = (sys.executable, "-m", "autoscaler", "describe", "shop", "--server", stage.page_url)
     ours, terminal = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(_COLUMNS), "TERM": "xterm-256color"}
@@ -98,7 +98,7 @@ def _until_closed(screen: TextIO) -> str:
 
 
 def main() -> int:
-    """The exit code: 0 fine, 1 no pictures."""
+    """Return the exit code: 0 fine, 1 no pictures."""
     chromium = shutil.which("chromium")
     if chromium is None:
         sys.stderr.write("chromium is not on the PATH; apt install chromium\n")

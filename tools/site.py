@@ -1,4 +1,4 @@
-"""What mkdocs does besides, to make the documents of the repository a site (`hooks` in mkdocs.yml).
+"""Hooks of mkdocs, which make a site of the repository's documents (`hooks` in mkdocs.yml).
 
 The documents are written to be read in the repository, and stay as they are:
 
@@ -50,7 +50,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - mkdocs passes them by name
-    """The same with links to pages of the site, and their titles, in place of links to files of the repository."""
+    """Return the text with links to pages of the site, with their titles, instead of the repository's files."""
     here = page.file.src_uri
     document = _document_of(here)
     if document is None:
@@ -65,7 +65,7 @@ def _generated(mark: re.Match[str]) -> str:
 
 
 def _command_help() -> Iterator[str]:
-    """The help of every command, as lines of Markdown."""
+    """Return the help of every command as lines of Markdown."""
     for command in commands():
         yield f"### {command.name}\n\n    autoscaler {command.name} {command.usage}\n"
         yield from (f"{_plain(paragraph)}\n" for paragraph in command.help.split("\n\n"))
@@ -75,7 +75,7 @@ def _command_help() -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Help as Markdown shows it unchanged, `code` aside."""
+    """Return help that Markdown shows unchanged, except for `code`."""
     return html.escape(" ".join(text.split()), quote=False).replace("|", r"\|")
 
 
@@ -84,14 +84,14 @@ def _documents() -> list[str]:
 
 
 def _document_of(page: str) -> str | None:
-    """The document, as a path of the repository, that a page shows; None for a page that shows a source."""
+    """Return the path of the document that a page shows; None for a page that shows a source file."""
     if page.startswith("source/"):
         return None
     return next((document for document, name in _PAGES.items() if name == page), f"docs/{page}")
 
 
 def _outside(document: str) -> Iterator[str]:
-    """What a document links to, as paths of the repository, that is no document itself."""
+    """Return the paths of files that a document links to and that are no documents."""
     for link in _LINK.findall((ROOT / document).read_text()):
         path = _repository_path(document, link)
         if path not in _PAGES and not path.startswith("docs/") and (ROOT / path).exists():
@@ -103,7 +103,7 @@ def _repository_path(document: str, link: str) -> str:
 
 
 def _page_of(path: str) -> str:
-    """Where the site has what the repository has at `path`."""
+    """Return the place in the site of the file at `path` in the repository."""
     if path in _PAGES:
         return _PAGES[path]
     if path.startswith("docs/"):
@@ -112,14 +112,14 @@ def _page_of(path: str) -> str:
 
 
 def _title(document: str) -> str:
-    """What a document's heading says before any colon; the name of one that is not there yet."""
+    """Return a document's heading, up to a colon; the file's name if the document does not exist yet."""
     file = ROOT / document
     heading = file.read_text().partition("\n")[0] if file.exists() else file.name
     return heading.removeprefix("# ").partition(":")[0]
 
 
 def _within(path: str) -> Iterator[str]:
-    """The path and, of a folder, everything in it."""
+    """Return the path, and everything in it if it is a folder."""
     yield path
     if (ROOT / path).is_dir():
         for entry in sorted((ROOT / path).iterdir()):
@@ -128,7 +128,7 @@ def _within(path: str) -> Iterator[str]:
 
 
 def _source(path: str) -> str:
-    """The Markdown of a page that shows a file, or lists a folder."""
+    """Return the Markdown of a page that shows a file or lists a folder."""
     there = ROOT / path
     head = f"---\ntitle: {path}\nsearch: {{exclude: true}}\n---\n\n# {path}\n\n"
     if there.is_dir():

@@ -23,6 +23,8 @@ class UsualQuery:
     """The capacity of an instance; None: its own reservation, which the adapter knows."""
     label: str | None = None
     """The label that names the instance, if it is not a usual one."""
+    source: str | None = None
+    """The name of its Prometheus in `prometheus`; None: the default one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,25 @@ class AutoscalerBlock:
     metrics: Sequence[MetricBlock]
     behavior: Mapping[str, Any] | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    namespace: str | None = None
+    """The target's; None: the connection's."""
+    schedules: Sequence[Mapping[str, Any]] = ()
+    sync_period: str | None = None
+    dry_run: bool = False
+
+    def head(self) -> dict[str, Any]:
+        """Return the values before `metrics`."""
+        namespace = {} if self.namespace is None else {"namespace": self.namespace}
+        return {
+            "name": self.name,
+            **({"labels": dict(self.labels)} if self.labels else {}),
+            "scaleTargetRef": {"adapter": self.adapter, "name": self.target, **namespace},
+            "minReplicas": self.minimum,
+            "maxReplicas": self.maximum,
+            **({} if self.sync_period is None else {"syncPeriod": self.sync_period}),
+            **({"dryRun": True} if self.dry_run else {}),
+            **({"schedules": [dict(each) for each in self.schedules]} if self.schedules else {}),
+        }
 
 
 BODIES: Final = {
@@ -70,24 +91,17 @@ def section_value(blocks: Sequence[AutoscalerBlock]) -> dict[str, Any]:
 def _value(block: AutoscalerBlock) -> dict[str, Any]:
     metrics = [{"type": metric.type, BODIES[metric.type]: _metric_value(metric)} for metric in block.metrics]
     behavior = {} if block.behavior is None else {"behavior": block.behavior}
-    return {
-        "name": block.name,
-        **({"labels": dict(block.labels)} if block.labels else {}),
-        "scaleTargetRef": {"adapter": block.adapter, "name": block.target},
-        "minReplicas": block.minimum,
-        "maxReplicas": block.maximum,
-        "metrics": metrics,
-        **behavior,
-    }
+    return {**block.head(), "metrics": metrics, **behavior}
 
 
 def _metric_value(metric: MetricBlock) -> dict[str, Any]:
     label = {} if metric.query.label is None else {"instanceLabel": metric.query.label}
+    source = {} if metric.query.source is None else {"prometheus": metric.query.source}
     request = {} if not _has_request(metric) else {"request": metric.query.request}
     fallback = {} if metric.fallback is None else {"fallback": metric.fallback}
     return {
         **metric.body,
-        "query": {"expr": metric.query.expr, **label},
+        "query": {"expr": metric.query.expr, **label, **source},
         **request,
         "target": metric.target,
         **fallback,
@@ -104,12 +118,8 @@ def section_lines(blocks: Sequence[AutoscalerBlock]) -> list[str]:
 
 
 def _block(block: AutoscalerBlock) -> Iterator[str]:
-    yield f"  - name: {flow(block.name)}"
-    if block.labels:
-        yield f"    labels: {flow(dict(block.labels))}"
-    yield f"    scaleTargetRef: {flow({'adapter': block.adapter, 'name': block.target})}"
-    yield f"    minReplicas: {block.minimum}"
-    yield f"    maxReplicas: {block.maximum}"
+    for number, (key, value) in enumerate(block.head().items()):
+        yield f"{'    ' if number else '  - '}{key}: {flow(value)}"
     yield _beside("    metrics:", "the metric that asks for most decides")
     for metric in block.metrics:
         yield from _metric(metric)
@@ -131,14 +141,17 @@ def _metric(metric: MetricBlock) -> Iterator[str]:
     yield f"            expr: {flow(metric.query.expr)}"
     if metric.query.label is not None:
         yield _beside(f"            instanceLabel: {flow(metric.query.label)}", "names the instance")
+    if metric.query.source is not None:
+        yield f"            prometheus: {flow(metric.query.source)}"
     if _has_request(metric):
         yield _beside(f"          request: {flow(metric.query.request)}", "an instance's capacity")
     elif metric.target.get("type") == "Utilization":
         yield _beside("          # request: 1", "left out: the instance's own reservation")
     yield f"          target: {flow(dict(metric.target))}"
     if metric.fallback is not None:
-        scale_in = "to scale in to it as well, as Kubernetes does: allowScaleIn: true"
-        yield _beside(f"          fallback: {flow(dict(metric.fallback))}", scale_in)
+        line = f"          fallback: {flow(dict(metric.fallback))}"
+        static = "allowScaleIn" in metric.fallback
+        yield line if static else _beside(line, "to scale in to it as well, as Kubernetes does: allowScaleIn: true")
 
 
 def _beside(line: str, comment: str) -> str:

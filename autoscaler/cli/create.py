@@ -59,7 +59,7 @@ def create(
     with exit_on_error():
         kind = adapter_type(adapter, config_file)
         metrics = [_metric(word, goal, kind, usual_query(word, kind, rest)) for word, goal in targets.items()]
-        block = AutoscalerBlock(name or _name(rest), adapter, rest, minimum, maximum, metrics)
+        block = AutoscalerBlock(name or name_of(rest), adapter, rest, minimum, maximum, metrics)
         head = [f"Scales {target}. Add it to `autoscalers` in the configuration, then run: autoscaler check"]
         if kind is None:
             head.append(f"The type of the adapter {adapter} is unknown, so the queries are a guess.")
@@ -104,6 +104,6 @@ def _metric(word: str, target: Mapping[str, Any], kind: str | None, query: Usual
     return MetricBlock("Resource", {"name": word}, target, query, f"one sample for each instance, in {unit}")
 
 
-def _name(target: str) -> str:
+def name_of(target: str) -> str:
     """Return a DNS name for a target's name: `shop/web_1` becomes `shop-web-1`."""
     return re.sub(r"[^a-z0-9.]+", "-", target.lower()).strip("-.")[:253] or "autoscaler"

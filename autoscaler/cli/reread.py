@@ -36,7 +36,7 @@ def checked_lines(head: Sequence[str], blocks: Sequence[AutoscalerBlock]) -> lis
         document = YamlDocument("\n".join(lines) + "\n", _OUTPUT)
         if json.dumps(document.value) != json.dumps(meant):
             raise AutoscalerError("the output would not be read as intended, so nothing is written; report it")
-        _refuse_what_does_not_load(document, {block.adapter for block in blocks})
+        _refuse_what_does_not_load(document, blocks)
     except ConfigError as error:
         first = error.problems[0]
         what = f"{first.path}: {first.message}" if first.path else first.message
@@ -44,14 +44,15 @@ def checked_lines(head: Sequence[str], blocks: Sequence[AutoscalerBlock]) -> lis
     return lines
 
 
-def _refuse_what_does_not_load(document: YamlDocument, adapters: set[str]) -> None:
+def _refuse_what_does_not_load(document: YamlDocument, blocks: Sequence[AutoscalerBlock]) -> None:
+    sources = {metric.query.source or DEFAULT_SOURCE for block in blocks for metric in block.metrics}
     scope: Scope = {
         "folder": Path.cwd(),
-        "prometheus": frozenset({DEFAULT_SOURCE}),
+        "prometheus": frozenset(sources),
         "queries": {},
         "expressions": Parser(),
         "schedules": {},
-        "adapters": dict.fromkeys(adapters),
+        "adapters": dict.fromkeys(block.adapter for block in blocks),
     }
     try:
         File.model_validate(_with_queries(document.value), context=scope, by_alias=True, by_name=False)

@@ -86,7 +86,10 @@ class State:
         with database.writing() as connection:
             wait_for(connection, Lock.OPENING)
             _prepare(connection, where)
-        leases = Leases(database, clock, options, process)
+        # what the leases read counts by session, so no shard uses theirs
+        own = Database(where, idle=options.duration, sessions=sessions_of(process))
+        closing.callback(own.close)
+        leases = Leases(own, clock, options, process)
         return cls(database, retention, leases, closing.pop_all())
 
     def ledger(self, connection: str, number: int = 1, of: int = 1) -> Ledger:

@@ -18,7 +18,7 @@ _CYCLES: Final = 5
 _STEADY_SECONDS: Final = 5 * 60
 _RUNS: Final = 5
 _LONG_PERIOD_SECONDS: Final = 40
-"""Of 10,000 queries: a cycle may take 30 s then, and observing 20 s of them."""
+"""Sync period for 10,000 queries: a cycle may take 30 s, and observing 20 s."""
 _LONG_CYCLES: Final = 2
 
 
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def report(what: str, found: str, aim: str) -> None:
-    """One line."""
+    """Print one line."""
     print(f"{what:<58} {found:>22}   aim: {aim}", flush=True)
 
 
@@ -108,7 +108,7 @@ def _served(daemon: Daemon) -> None:
 
 
 def _command(words: list[str], site: Path | None = None) -> float:
-    """Median seconds of a command that must succeed."""
+    """Return the median seconds of a command that must succeed."""
     environment = os.environ | ({"PYTHONPATH": f"{site / 'site'}:{os.environ.get('PYTHONPATH', '')}"} if site else {})
     times = []
     for _ in range(3):
@@ -121,7 +121,7 @@ def _command(words: list[str], site: Path | None = None) -> float:
 
 
 def _reload(daemon: Daemon) -> None:
-    """Ten autoscalers change; no cycle is missed or late for it."""
+    """Change ten autoscalers, and measure the delay of the other cycles."""
     before = len(daemon.events("cycle_ended"))
     daemon.config.write_text(daemon.config.read_text().replace('"maxReplicas": 20', '"maxReplicas": 21', 10))
     daemon.process.send_signal(signal.SIGHUP)

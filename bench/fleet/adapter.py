@@ -28,11 +28,11 @@ from autoscaler.target import AdapterSettings, Conflict, Instance, Phase, Target
 
 
 class Settings(AdapterSettings):
-    """Of groups that are all equal."""
+    """Settings of the groups, which are all equal."""
 
     initial_replicas: int = 1
     hangs: str = ""
-    """A target that cannot be read: a call that is asked about it never returns."""
+    """The name of a target whose observation never returns."""
 
 
 class Fleet:
@@ -80,7 +80,7 @@ class Fleet:
 
 
 def install(folder: Path) -> dict[str, str]:
-    """Put the adapter type `fleet` into `folder`; the environment that a daemon finds it with."""
+    """Install the adapter type `fleet` in `folder`; return the environment with which a daemon finds it."""
     site = folder / "site"
     info = site / "fleet_adapter-1.0.dist-info"
     info.mkdir(parents=True)
@@ -91,13 +91,13 @@ def install(folder: Path) -> dict[str, str]:
 
 
 def own_mebibytes(groups: int, instances: int) -> float:
-    """What the adapter's own states take of a daemon's memory."""
+    """Return the MiB that the adapter's states take of a daemon's memory."""
     command = [sys.executable, "-m", "bench.fleet.adapter", str(groups), str(instances)]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def main() -> None:
-    """Print it."""
+    """Print the memory of the states."""
     groups, instances = map(int, sys.argv[1:])
     memory.return_freed()
     targets = [TargetRef("fleet", group_name(number)) for number in range(groups)]

@@ -1,4 +1,4 @@
-"""The least that anybody could do: one client asks the one shared query and decodes the answer into typed structs."""
+"""The lower limit: a client that sends the one shared query and decodes the answer into typed structs."""
 
 import http.client
 import time
@@ -23,14 +23,14 @@ class Data(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """What the API answers."""
+    """An answer of the API."""
 
     status: str
     data: Data
 
 
 def seconds(url: str, expr: str, times: int = 5) -> float:
-    """Median of several askings, the decoding included."""
+    """Return the median seconds of several queries, decoding included."""
     decoder, parts = msgspec.json.Decoder(Answer), urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port)
     took = []

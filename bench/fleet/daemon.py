@@ -1,4 +1,4 @@
-"""A real daemon on a fleet, with state, log and web on, and what its cycles cost."""
+"""A real daemon on a fleet, with state, log and HTTP server, and the cost of its cycles."""
 
 import json
 import tempfile
@@ -18,50 +18,50 @@ from tests.daemon.running import RunningDaemon, running_daemon
 PERIOD_SECONDS: Final = 15
 _PATIENCE_SECONDS: Final = 420.0
 _UNSETTLED: Final = 1
-"""Cycles at the beginning that are not measured: the first records everything whole."""
+"""Cycles at the beginning that are not measured, because the first one records whole rows."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What some cycles came to."""
+    """What some cycles cost."""
 
     seconds: Sequence[float]
-    """Each one's, from its beginning until it was recorded."""
+    """Seconds of each cycle, from its start until it was recorded."""
     observing_seconds: Sequence[float]
-    """Of them, until everything had been read."""
+    """Seconds of each cycle until everything was read."""
     late_seconds: Sequence[float]
     evaluations: int
     cpu_seconds: float
-    """The daemon's, all that it did meanwhile."""
+    """CPU seconds of the daemon during these cycles."""
     mebibytes: float
-    """Resident at the end."""
+    """Resident MiB at the end."""
 
     @property
     def cycle(self) -> float:
-        """Median of the cycles' seconds."""
+        """Return the median of the cycles' seconds."""
         return median(self.seconds)
 
     @property
     def observing(self) -> float:
-        """Median of the seconds until everything had been read."""
+        """Return the median of the seconds until everything was read."""
         return median(self.observing_seconds)
 
     @property
     def evaluations_a_second(self) -> float:
-        """Of processor time."""
+        """Return the evaluations for each CPU second."""
         return self.evaluations / self.cpu_seconds
 
 
 class Daemon(RunningDaemon):
-    """Adds what cycles cost, and more patience."""
+    """A running daemon with the cost of its cycles, and longer time limits."""
 
     def trouble(self) -> list[dict[str, Any]]:
-        """Lines of the log so far that are warnings or errors of its own work: a decision that failed is one."""
+        """Return the number of warnings and errors in the log; a failed decision is one."""
         troubled = [line for line in self.log if line["level"] in ("warning", "error")]
         return [line for line in troubled if line["event"] != "target_warning"]  # what a back end says of a target
 
     def calm(self, count: int) -> None:
-        """Wait until as many cycles have ended one after the other without any trouble. Raises AssertionError."""
+        """Wait for this number of cycles in a row without a warning or an error. Raises AssertionError."""
         ended, troubled = 0, 0
 
         def true() -> bool:
@@ -74,16 +74,16 @@ class Daemon(RunningDaemon):
         self.until(true, f"{count} cycles without trouble")
 
     def until(self, true: Callable[[], bool], what: str, seconds: float = _PATIENCE_SECONDS) -> None:
-        """Wait for it. Raises AssertionError."""
+        """Wait until the condition holds. Raises AssertionError at the time limit."""
         super().until(true, what, seconds)
 
     def cycles(self, count: int) -> Sequence[Mapping[str, Any]]:
-        """So many from the beginning."""
+        """Return the first cycles."""
         self.until(lambda: len(self.events("cycle_ended")) >= count, f"cycle {count}")
         return self.events("cycle_ended")
 
     def measure(self, count: int) -> Measured:
-        """The next `count` cycles."""
+        """Return the next `count` cycles."""
         first = max(len(self.events("cycle_ended")), _UNSETTLED)
         self.cycles(first)
         cpu = cpu_seconds(self.process.pid)
@@ -98,13 +98,13 @@ class Daemon(RunningDaemon):
         )
 
     def failed(self) -> int:
-        """Autoscalers that failed in the newest cycle that has ended, by the daemon's own series."""
+        """Return the number of autoscalers that failed in the last cycle, by the daemon's own metrics."""
         lines = self.metrics().splitlines()
         return sum(line.startswith("autoscaler_metric_failed{") and line.endswith(" 1.0") for line in lines)
 
     @contextmanager
     def scraped(self) -> Iterator[None]:
-        """Meanwhile its `/metrics` are read every PERIOD_SECONDS, as a Prometheus would."""
+        """Read `/metrics` every PERIOD_SECONDS during the block, as a Prometheus does."""
         over = threading.Event()
 
         def scrape() -> None:
@@ -120,7 +120,7 @@ class Daemon(RunningDaemon):
             scraper.join()
 
     def seconds_of(self, path: str) -> float:
-        """Until its whole answer is there."""
+        """Return the seconds until the whole answer is there."""
         began = time.perf_counter()
         self.get(path)
         return time.perf_counter() - began
@@ -128,7 +128,7 @@ class Daemon(RunningDaemon):
 
 @contextmanager
 def running_fleet_daemon(document: Mapping[str, Any]) -> Iterator[Daemon]:
-    """Listening; its first cycle may be under way. It has the adapter type `fleet`, and a folder of its own."""
+    """Start a daemon with the adapter type `fleet` in a folder of its own. Its first cycle may be under way."""
     with tempfile.TemporaryDirectory(prefix="bench-fleet-daemon-") as folder:
         config = Path(folder) / "autoscaler.yaml"
         config.write_text(json.dumps({"controller": {"syncPeriod": f"{PERIOD_SECONDS}s"}} | dict(document)))

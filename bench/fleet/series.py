@@ -18,17 +18,17 @@ _SURGE_EVERY: Final = 200
 
 
 def pages_of(groups: int, instances: int) -> int:
-    """Into how many scrape targets the series are split."""
+    """The number of scrape targets that share the series."""
     return max(1, groups * instances // SERIES_OF_A_PAGE)
 
 
 def group_name(number: int) -> str:
-    """Of a target, an autoscaler and a label."""
+    """Return the name of a group: of its target, its autoscaler and its label."""
     return f"g-{number:05}"
 
 
 def page(members: Sequence[int], instances: int, variant: int) -> bytes:
-    """The exposition of these groups in one interval."""
+    """Return the exposition of these groups in one interval."""
     lines = []
     for number in members:
         surge = 2 if number % _SURGE_EVERY == variant else 1
@@ -40,7 +40,7 @@ def page(members: Sequence[int], instances: int, variant: int) -> bytes:
 
 
 def main() -> None:
-    """Serve until killed; the port is printed when it is ready."""
+    """Print the port and serve until the process is killed."""
     groups, instances = int(sys.argv[1]), int(sys.argv[2])
     count = pages_of(groups, instances)
     parts = [range(part, groups, count) for part in range(count)]

@@ -1,4 +1,4 @@
-"""How late three shards of a connection are while the fourth hangs: `bench.fleet.shards [GROUPS [CYCLES]]`."""
+"""How late three shards of a connection begin while the fourth hangs: `bench.fleet.shards [GROUPS [CYCLES]]`."""
 
 import sys
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ AIM_SECONDS: Final = 0.05
 
 
 def late_seconds(fleet: Fleet, cycles: int) -> Sequence[float]:
-    """Of so many cycles of each shard but the one that hangs, after its first. Raises AssertionError."""
+    """Return the delays in seconds of this number of cycles of each shard that does not hang. Raises AssertionError."""
     document, hangs = fleet.configuration(Queries.SHARED), group_name(0)
     document["adapters"]["fleet"] |= {"shards": _SHARDS, "hangs": hangs}
     hung = shard_of(TargetRef("fleet", hangs), _SHARDS).number
@@ -29,7 +29,7 @@ def late_seconds(fleet: Fleet, cycles: int) -> Sequence[float]:
 
 
 def main() -> None:
-    """Print the latest beside the aim."""
+    """Print the longest delay beside the aim."""
     given = [int(word) for word in sys.argv[1:]]
     groups, cycles = (*given, *(1_000, 5)[len(given) :])
     with running_fleet(groups, 10) as fleet:

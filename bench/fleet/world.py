@@ -20,7 +20,7 @@ _SCRAPED_WITHIN_SECONDS: Final = 180.0
 
 
 class Queries(Enum):
-    """How the autoscalers ask for their load."""
+    """How the autoscalers query their load."""
 
     SHARED = "one shared query with `match`"
     OWN = "each its own expression"
@@ -29,14 +29,14 @@ class Queries(Enum):
 
 @dataclass(frozen=True)
 class Fleet:
-    """`groups` of `instances` each, and the Prometheus that knows their load."""
+    """`groups` groups of `instances` instances each, and the Prometheus with their load."""
 
     groups: int
     instances: int
     prometheus: PrometheusServer
 
     def configuration(self, queries: Queries, **more: Any) -> dict[str, Any]:
-        """An autoscaler a group."""
+        """Return one autoscaler for each group."""
         target = {"type": "AverageValue", "averageValue": 100}
         quick = {"stabilizationWindowSeconds": 0}
         document: dict[str, Any] = {
@@ -76,7 +76,7 @@ def _query(group: str, queries: Queries) -> dict[str, Any]:
 
 @contextmanager
 def running_fleet(groups: int, instances: int) -> Iterator[Fleet]:
-    """Everything scraped at least once, and again every INTERVAL_SECONDS."""
+    """Start a Prometheus that has scraped every series once, and scrapes again every INTERVAL_SECONDS."""
     command = [sys.executable, "-m", "bench.fleet.series", str(groups), str(instances)]
     with (
         tempfile.TemporaryDirectory(prefix="bench-fleet-") as folder,

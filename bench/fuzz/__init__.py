@@ -1,1 +1,1 @@
-"""Inputs by the million into everything that reads what others wrote: no crash, no hang, memory bounded."""
+"""A million inputs for every parser of foreign text: no crash, no hang, bounded memory."""

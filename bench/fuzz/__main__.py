@@ -1,4 +1,4 @@
-"""Inputs by the million into everything that reads what others wrote: `python -m bench.fuzz`."""
+"""A million inputs for every parser of foreign text: `python -m bench.fuzz`."""
 
 import multiprocessing
 import os
@@ -12,12 +12,12 @@ from bench.fuzz.run import Found, numbers_of, run
 from bench.fuzz.targets import TARGETS
 
 MEMORY_GROWTH_MEBIBYTES: Final = 20
-"""From a quarter of the inputs to the end; 3 MiB were measured."""
+"""Growth in MiB from a quarter of the inputs to the end; 3 MiB were measured."""
 _LINE: Final = "{:<14}{:>11}{:>9}{:>14}{:>18}{:>10}"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the table; 1 where there is a defect."""
+    """Print the table. Return 1 if there is a defect."""
     parser = ArgumentParser(prog="python -m bench.fuzz", description=__doc__)
     parser.add_argument("--inputs", type=int, default=1_000_000, help="in all; default: 1,000,000")
     parser.add_argument("--seed", type=int, default=1, help="other seeds make other inputs; default: 1")

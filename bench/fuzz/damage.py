@@ -1,4 +1,4 @@
-"""Texts like those that are right, and wrong in places.
+"""Texts that are right in most places and wrong in some.
 
 From a random number generator of each input's own, so that any input can be made again by its number. hypothesis, which
 the unit tests use, remembers every example that it has made: that is too much for a million.
@@ -37,12 +37,12 @@ _HOSTILE: Final = (
     *("0s", "-5m", "99999999999999999999", "9223372036854775808"),
 )
 _HARMS_OF_ONE: Final = (1, 1, 1, 1, 2, 2, 3, 6)
-"""How many an input has: mostly few, as one that is wrong everywhere is refused by the first reader."""
+"""Numbers of damaged places: mostly few, because the first reader refuses a text that is wrong everywhere."""
 _MOST_CHARACTERS: Final = 20_000
 
 
 def damaged(random: Random, right: Sequence[str]) -> str:
-    """One of `right` with a few parts dropped, repeated, moved, mixed with another's or replaced."""
+    """Return one of `right` with some parts dropped, repeated, moved, replaced or mixed with another text."""
     text = random.choice(right)
     for _ in range(random.choice(_HARMS_OF_ONE)):
         text = _HARMS[random.randrange(len(_HARMS))](random, text, right)
@@ -50,7 +50,7 @@ def damaged(random: Random, right: Sequence[str]) -> str:
 
 
 def noise(random: Random, alphabet: str, most: int) -> str:
-    """Any text of an alphabet and of what is hostile."""
+    """Return a random text of an alphabet and of hostile characters."""
     return "".join(
         random.choice(_HOSTILE) if random.random() < 0.1 else random.choice(alphabet)
         for _ in range(random.randint(0, most))
@@ -58,7 +58,7 @@ def noise(random: Random, alphabet: str, most: int) -> str:
 
 
 def _span(random: Random, text: str) -> tuple[int, int]:
-    """A part of it: characters, or whole lines."""
+    """Return a part of a text: characters, or whole lines."""
     begin = random.randint(0, len(text))
     if random.random() < 0.5:
         return begin, min(len(text), begin + random.randint(0, 12))

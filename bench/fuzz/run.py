@@ -1,4 +1,4 @@
-"""A run of one target: inputs by their numbers, each bounded in time, and what came of them."""
+"""Runs one target on numbered inputs, each with a time limit, and collects the results."""
 
 import os
 import signal
@@ -15,24 +15,24 @@ from bench.fuzz.targets import TARGETS
 from bench.processes import resident_mebibytes
 
 HANG_SECONDS: Final = 20.0
-"""An input that takes longer is a hang; the slowest that is right takes a fiftieth of it, on a busy machine."""
+"""An input that takes longer is a hang. The slowest valid input takes a fiftieth of it on a busy machine."""
 _MOST_DEFECTS: Final = 20
-"""A run that finds so many ends."""
+"""The run ends after this number of defects."""
 
 
 @dataclass(slots=True)
 class Found:
-    """What a run came to."""
+    """The result of a run."""
 
     target: str
     inputs: int = 0
     taken: int = 0
     slowest_seconds: float = 0.0
     quarter_mebibytes: float = 0.0
-    """Resident after the first quarter; everything is loaded by then."""
+    """Resident MiB after the first quarter, when everything is loaded."""
     end_mebibytes: float = 0.0
     defects: list[str] = field(default_factory=list)
-    """Each with the input's number, by which it is made again."""
+    """Each with the number of the input, from which it can be made again."""
 
 
 class Hang(Exception):
@@ -40,7 +40,7 @@ class Hang(Exception):
 
 
 def run(target: str, seed: int, numbers: range, seconds: float | None = None) -> Found:
-    """Feed these inputs, or as many as there are `seconds` for."""
+    """Feed these inputs, for at most `seconds`."""
     found = Found(target)
     before = signal.signal(signal.SIGALRM, _hang)
     try:
@@ -83,6 +83,6 @@ def _said(number: int, given: bytes, error: BaseException) -> str:
 
 
 def numbers_of(only: Iterable[int], first: int, count: int) -> range:
-    """Those to feed: one that is named, or all from the first on."""
+    """Return the numbers to feed: the named one, or `count` numbers from the first on."""
     named = list(only)
     return range(named[0], named[0] + 1) if named else range(first, first + count)

@@ -1,4 +1,4 @@
-"""What is fuzzed: how an input is made, what reads it, and what may come of it. Whatever else is raised is a defect."""
+"""The fuzzed readers: how an input is made, and which results are right. Any other exception is a defect."""
 # ruff: noqa: D102 - what `make` and `read` return says Target
 
 import json
@@ -40,7 +40,7 @@ PROJECT: Final = Path(__file__).resolve().parents[2]
 
 
 class Target(ABC):
-    """One reader of foreign input; opened for a run."""
+    """One reader of foreign input, opened for a run."""
 
     def __init__(self) -> None:
         self._closing = ExitStack()
@@ -53,15 +53,15 @@ class Target(ABC):
 
     @abstractmethod
     def make(self, random: Random) -> bytes:
-        """An input."""
+        """Return an input."""
 
     @abstractmethod
     def read(self, given: bytes) -> bool:
-        """Whether it was taken; False: refused as it should be. Raises anything else for a defect."""
+        """Return whether the input was accepted; False: it was refused with a message. Raises for a defect."""
 
 
 class Quantities(Target):
-    """Kubernetes' quantities, Prometheus' durations and sizes; what is taken is written and read to the same value."""
+    """Kubernetes' quantities, Prometheus' durations and sizes. An accepted value is formatted and parsed again."""
 
     _RIGHT: Final = (
         *("1", "500m", "1.5", "1Gi", "100Mi", "1e3", "2E2", "+5", "0.001k", "12Ei"),
@@ -115,7 +115,7 @@ class Expressions(Target):
 
 
 class Answers(Target):
-    """What a Prometheus answers to a query."""
+    """A Prometheus' answer to a query."""
 
     _AT: Final = 1_700_000_000.0
     _RIGHT: Final = tuple(
@@ -168,7 +168,7 @@ class Answers(Target):
 
 
 class Configurations(Target):
-    """The daemon's own file."""
+    """The daemon's configuration file."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -193,7 +193,7 @@ class Configurations(Target):
 
 
 class Manifests(Target):
-    """HorizontalPodAutoscalers of somebody else, through `autoscaler import`; what it prints is YAML that loads."""
+    """Autoscalers of other systems, through `autoscaler import`; what it prints is YAML that loads."""
 
     _RIGHT: Final = (
         """apiVersion: autoscaling/v2
@@ -229,6 +229,23 @@ spec:
     name: api
   maxReplicas: 4
   targetCPUUtilizationPercentage: 70
+""",
+        """apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: mail, annotations: {autoscaling.keda.sh/paused-replicas: "4"}}
+spec:
+  scaleTargetRef: {name: worker}
+  fallback: {failureThreshold: 3, replicas: 6}
+  triggers:
+    - type: prometheus
+      metadata: {serverAddress: http://prom:9090, query: sum(queue), threshold: "20", activationThreshold: "5"}
+    - type: cron
+      metadata: {timezone: Europe/Berlin, start: 0 8 * * 1-5, end: 0 18 * * 1-5, desiredReplicas: "10"}
+""",
+        """{"ID": "cache", "TaskGroups": [{"Name": "app", "Scaling": {"Min": 1, "Max": 9, "Policy": {"cooldown": "1m",
+"check": [{"a": [{"source": "prometheus", "query": "up", "strategy": [{"target-value": [{"target": 2.5}]}]}]},
+{"b": [{"schedule": [{"start": "0 8 * * *", "end": "0 9 * * *"}], "strategy": [{"fixed-value": [{"value": 4}]}]}]}]
+}}}]}
 """,
         """apiVersion: v1
 kind: List
@@ -325,7 +342,7 @@ class Requests(Target):
         return int(status[1]) < 400
 
     def _connected(self, given: bytes) -> socket.socket:
-        """To TCP; for a change to the control socket, for TCP would refuse it before its body is read."""
+        """Connect to TCP, or to the control socket for a change, which TCP refuses before it reads the body."""
         if not given.startswith(b"POST"):
             return socket.create_connection(self._place, timeout=30)
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -335,7 +352,7 @@ class Requests(Target):
 
 
 def _taken(stream: TextIOWrapper) -> str:
-    """What was written to it, which is not in it any more."""
+    """Return what was written to the stream, and remove it from there."""
     stream.seek(0)
     text = stream.read()
     stream.seek(0)
@@ -352,7 +369,7 @@ def _parsed(parse: Callable[[str], _Value], text: str) -> _Value | None:
 
 
 def _memory() -> str | None:
-    """A folder in memory, if there is one."""
+    """Return a folder in memory; None: there is none."""
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
@@ -373,9 +390,9 @@ TARGETS: Final[dict[str, tuple[Callable[[], Target], float]]] = {
     "manifests": (Manifests, 0.05),
     "http": (Requests, 0.05),
 }
-"""Name -> what opens it, and its share of the inputs: less where one takes longer."""
+"""Name -> what opens it, and its share of the inputs, which is smaller for slow readers."""
 
 
 def names() -> Sequence[str]:
-    """Of all targets."""
+    """The names of all targets."""
     return list(TARGETS)

@@ -30,7 +30,7 @@ _TUNED: Final = timedelta(days=2)
 
 
 def main(cycles: int) -> None:
-    """Measure one after the other."""
+    """Run the measurements one after another."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         end = datetime.fromtimestamp(int(time.time()) // 60 * 60, UTC)
@@ -55,7 +55,7 @@ def main(cycles: int) -> None:
 
 
 def backfill(folder: Path, begin: datetime, cycles: int) -> None:
-    """Blocks of the load, for a Prometheus that is started in this folder."""
+    """Write blocks of the load for a Prometheus that starts in this folder."""
     text = folder / "load.om"
     write(text, begin, cycles)
     make = (prometheus_binaries().promtool, "tsdb", "create-blocks-from", "openmetrics", text, folder / "data")
@@ -64,7 +64,7 @@ def backfill(folder: Path, begin: datetime, cycles: int) -> None:
 
 
 def configuration(prometheus: str) -> dict[str, Any]:
-    """One autoscaler of the load's pool."""
+    """Return the configuration of one autoscaler of the load's pool."""
     target = {"type": "AverageValue", "averageValue": "500m"}
     query = {"expr": "rate(app_busy_seconds_total[1m])"}
     return {
@@ -84,7 +84,7 @@ def configuration(prometheus: str) -> dict[str, Any]:
 
 
 def replayed(folder: Path, config: Path, begin: datetime, end: datetime) -> dict[str, Any]:
-    """What a replay took, in a process of its own."""
+    """Return what a replay took in a process of its own."""
     took: dict[str, Any] = json.loads(
         run(folder, ["-m", "bench.replay.once", str(config), begin.isoformat(), end.isoformat()])
     )
@@ -92,7 +92,7 @@ def replayed(folder: Path, config: Path, begin: datetime, end: datetime) -> dict
 
 
 def tuned(folder: Path, config: Path, begin: datetime, end: datetime) -> tuple[float, float]:
-    """Minutes that `autoscaler tune` takes, and those of processors."""
+    """Return the minutes that `autoscaler tune` takes, and its CPU minutes."""
     (folder / "state").mkdir()
     State.open(None, folder / "state", Retention()).close()  # a daemon's that has not run yet
     began, before = time.monotonic(), _worked_by_children()
@@ -102,13 +102,13 @@ def tuned(folder: Path, config: Path, begin: datetime, end: datetime) -> tuple[f
 
 
 def _worked_by_children() -> float:
-    """Processor seconds of the processes that have ended, and of theirs."""
+    """Return the CPU seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def run(folder: Path, arguments: Sequence[str]) -> str:
-    """What a program says. It has no state."""
+    """Return the output of a program that has no state."""
     environment = {**os.environ, "STATE_DIRECTORY": str(folder / "state")}
     done = subprocess.run([sys.executable, *arguments], env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout

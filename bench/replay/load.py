@@ -1,4 +1,4 @@
-"""A week of load as Prometheus would have it: days and nights, spikes, and a batch every night."""
+"""A week of load for Prometheus: days and nights, spikes, and a batch every night."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -10,20 +10,20 @@ from typing import Final, TextIO
 PERIOD: Final = timedelta(seconds=15)
 INSTANCES: Final = 20
 NAME: Final = "web"
-"""The autoscaler's."""
+"""The sync period of the autoscaler."""
 CYCLES: Final = 7 * 24 * 3600 // 15
-"""A week's."""
+"""The cycles of a week."""
 _SECONDS: Final = PERIOD.total_seconds()
 _DAY: Final = 24 * 3600
 _SPIKES_A_DAY: Final = 6
 _SPIKE_LEFT: Final = 0.98
-"""Of a spike after each cycle: it is gone after some ten minutes."""
+"""The part of a spike that is left after each cycle: it ends after some ten minutes."""
 _BATCH: Final = (2 * 3600, 4 * 3600)
-"""Of each day, in seconds: while the batch runs."""
+"""The seconds of each day in which the batch runs."""
 
 
 def totals(begin: datetime, count: int, seed: int = 7) -> Iterator[float]:
-    """The work of the whole pool at each cycle, in busy processors: 2 at night, 8 by day, and spikes and the batch."""
+    """Return the pool's load at each cycle, in busy processors: 2 at night, 8 by day, with spikes and the batch."""
     chance, spike = Random(seed), 0.0
     for number in range(count):
         second = (begin.timestamp() + number * _SECONDS) % _DAY
@@ -36,7 +36,7 @@ def totals(begin: datetime, count: int, seed: int = 7) -> Iterator[float]:
 
 
 def write(file: Path, begin: datetime, count: int = CYCLES) -> None:
-    """As OpenMetrics: of each instance a counter of busy seconds, and the size, at each cycle from `begin` on."""
+    """Return OpenMetrics text: each instance's counter of busy seconds, and the size, at each cycle from `begin` on."""
     work = list(totals(begin, count))
     with file.open("w") as out:
         out.write("# TYPE app_busy_seconds counter\n")
@@ -49,7 +49,7 @@ def write(file: Path, begin: datetime, count: int = CYCLES) -> None:
 
 
 def _counter(out: TextIO, number: int, begin: datetime, work: Sequence[float]) -> None:
-    """Each instance has its share, a little more or less than the others."""
+    """Return each instance's share, which differs a little from the others'."""
     share, value = (1 + 0.1 * math.sin(number)) / INSTANCES, 0.0
     for cycle, busy in enumerate(work):
         value += busy * share * _SECONDS

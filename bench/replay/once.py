@@ -1,4 +1,4 @@
-"""One replay in a process of its own, which says what it took: `bench.replay.once CONFIG SINCE UNTIL`."""
+"""Runs one replay in a process of its own and prints what it took: `bench.replay.once CONFIG SINCE UNTIL`."""
 
 import json
 import resource
@@ -18,19 +18,19 @@ from autoscaler.whatif.replay.replay import Candidate
 
 
 class Took(NamedTuple):
-    """What one replay came to."""
+    """The cost of one replay."""
 
     cycles: int
     changes: int
     fetch_seconds: float
     replay_seconds: float
-    """Of one processor, after fetching."""
+    """CPU seconds of one core, after fetching."""
     mebibytes: float
-    """Resident at most, fetching included."""
+    """Highest resident MiB, fetching included."""
 
 
 def once(config: Path, since: datetime, until: datetime) -> Took:
-    """Fetch the past of the configuration's first autoscaler, and lead it through it with its load conserved."""
+    """Fetch the past of the configuration's first autoscaler, and replay it with its load conserved."""
     settings, clock = load(config), SystemClock()
     servers = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
     fetcher = Fetcher(servers, clock)

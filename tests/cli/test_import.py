@@ -206,11 +206,11 @@ def test_each_error_has_its_position_and_remedy(file: Path, old: str, new: str, 
 
 
 @pytest.mark.parametrize("text", ["", "---\n", "kind: Service\n", "- 1\n- 2\n", "just text\n"])
-def test_a_file_without_an_hpa_is_an_error(file: Path, text: str) -> None:
+def test_a_file_without_an_autoscaler_is_an_error(file: Path, text: str) -> None:
     file.write_text(text)
     code, out, err = convert(file)
     assert (code, out) == (1, "")
-    assert "no HorizontalPodAutoscaler was found" in err
+    assert "no autoscaler was found" in err
 
 
 def test_a_missing_file_is_named(file: Path) -> None:

@@ -1,6 +1,7 @@
 """Daemons that share a state on a real PostgreSQL: who serves what, and from when."""
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -99,10 +100,22 @@ def test_what_was_read_before_counts_in_its_own_session_alone(hosts: Hosts) -> N
     """Behind a new one may be another server, to which an old row has come back."""
     _, second = hosts.joined(2)
     hosts.live(int(SECONDS) - 1, second)
-    second.state._database._engine.dispose()
+    second.leases._database._engine.dispose()
     hosts.live(int(SECONDS), second)
     assert second.count() == 4
     hosts.live(1, second)
+    assert second.count() == SHARDS
+
+
+def test_commits_of_shards_at_the_same_time_do_not_delay_a_takeover(hosts: Hosts) -> None:
+    """With the shards' sessions, the leases would read in another one each time."""
+    _, second = hosts.joined(2)
+    for turn in range(int(SECONDS)):
+        hosts.advance(1)
+        with ExitStack() as commits:
+            for _ in range(turn % 3):
+                commits.enter_context(second.state._database.writing())
+            second.turn()
     assert second.count() == SHARDS
 
 
@@ -111,7 +124,7 @@ def test_how_long_a_read_took_does_not_count(hosts: Hosts, monkeypatch: pytest.M
     before the next question.
     """
     _, second = hosts.joined(2)
-    second.state._database._engine.dispose()
+    second.leases._database._engine.dispose()
     slow = dead_members
 
     def dead(connection: Connection, clock: Callable[[], timedelta]) -> Mapping[str, str]:

@@ -24,6 +24,7 @@ unix_socket_dir =
 auth_type = trust
 auth_file = {users}
 pool_mode = {mode}
+default_pool_size = 90
 ignore_startup_parameters = options
 """
 

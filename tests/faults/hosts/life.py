@@ -15,7 +15,7 @@ from autoscaler.record import Record
 from autoscaler.record.times import from_micros, to_micros
 from tests.faults import judge
 from tests.faults.hosts.reconfigured import RECONFIGURED
-from tests.faults.hosts.scenarios import CLOCKS, PROMOTED, SCENARIOS, Takeover
+from tests.faults.hosts.scenarios import CLOCKS, POOLED, PROMOTED, SCENARIOS, Takeover
 from tests.faults.hosts.verdict import Decided, Judged, judge_writes
 from tests.faults.hosts.world import LEASE_SECONDS, World, running_world
 
@@ -54,7 +54,7 @@ class Outcome(msgspec.Struct, kw_only=True):
 
 def live(kind: str, runs: int, folder: Path, seed: int) -> Outcome:
     """So many runs. `folder`: an empty one for its files; `seed`: for loads and victims."""
-    with running_world(folder, seed, _LEASE_SECONDS.get(kind, LEASE_SECONDS)) as world:
+    with running_world(folder, seed, _LEASE_SECONDS.get(kind, LEASE_SECONDS), pooled=kind == POOLED) as world:
         return endure(world, kind, [(kind, number) for number in range(runs)])
 
 

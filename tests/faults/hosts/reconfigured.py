@@ -20,12 +20,12 @@ Change: TypeAlias = Callable[[dict[str, Any]], None]
 
 
 def rename(configuration: dict[str, Any]) -> None:
-    """The connection to AWS has another name."""
+    """The connection to AWS has another name, and targets on Nomad have their namespace written out."""
     adapters = configuration["adapters"]
     adapters[_NAME] = adapters.pop("aws")
     for scaler in configuration["autoscalers"]:
-        if scaler["scaleTargetRef"]["adapter"] == "aws":
-            scaler["scaleTargetRef"]["adapter"] = _NAME
+        ref = scaler["scaleTargetRef"]
+        ref |= {"adapter": _NAME} if ref["adapter"] == "aws" else {"namespace": "default"}
 
 
 def _cut_into_shards(configuration: dict[str, Any]) -> None:

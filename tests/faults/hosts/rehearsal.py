@@ -15,7 +15,7 @@ from tests.faults.hosts.moments import MOMENTS, Moment
 from tests.faults.hosts.planted import found
 from tests.faults.hosts.plants import PLANTS
 from tests.faults.hosts.reconfigured import RECONFIGURED
-from tests.faults.hosts.scenarios import PROMOTED
+from tests.faults.hosts.scenarios import POOLED, PROMOTED
 from tests.faults.hosts.world import LEASE_SECONDS, running_world
 from tests.faults.rehearsal import Extent, Row
 
@@ -37,6 +37,7 @@ SIDE_BY_SIDE: Final = (
         PROMOTED,
         "started at once",
         "shards changed",
+        POOLED,
     ),
 )
 """Two worlds, in each one kind of fault after another: most of their time they wait."""
@@ -61,11 +62,12 @@ def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
             outcomes.append(endure(world, "kill -9 and SIGSTOP", _SHORT))
         yield _of_kind(outcomes[0], None)
     else:
-        for outcome in _side_by_side(folder):
+        for outcome in _side_by_side(folder, extent):
             outcomes.append(outcome)
             yield _of_kind(outcome, 2 * LEASE_SECONDS)
-    yield from _of_all(outcomes)
-    for number, bug in enumerate(_SHORT_PLANTS if extent.short else PLANTS):
+    if outcomes:
+        yield from _of_all(outcomes)
+    for number, bug in enumerate(_SHORT_PLANTS if extent.short else [bug for bug in PLANTS if extent.takes(bug)]):
         home = folder / f"p{number}"
         home.mkdir()
         findings = found(bug, home, _SHORT_LEASE_SECONDS)
@@ -77,17 +79,17 @@ def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
         )
 
 
-def _side_by_side(folder: Path) -> Iterator[Outcome]:
-    """Of each kind, as they come."""
-    worlds = []
+def _side_by_side(folder: Path, extent: Extent) -> Iterator[Outcome]:
+    """Of each kind that is wanted, as they come."""
+    worlds, wanted = [], [[kind for kind in kinds if extent.takes(kind)] for kinds in SIDE_BY_SIDE]
     try:
-        for number, kinds in enumerate(SIDE_BY_SIDE):
+        for number, kinds in enumerate(wanted):
             out = folder / str(number)
             out.mkdir()
             words = [sys.executable, "-m", "tests.faults.hosts", str(out), str(100 * number), str(RUNS), *kinds]
             with (out / "output").open("wb") as output:
                 worlds.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output))
-        due = {folder / str(world) / f"{n}.json" for world, kinds in enumerate(SIDE_BY_SIDE) for n in range(len(kinds))}
+        due = {folder / str(world) / f"{n}.json" for world, kinds in enumerate(wanted) for n in range(len(kinds))}
         while due:
             ended = all(world.poll() is not None for world in worlds)
             for file in sorted(file for file in due if file.exists()):

@@ -64,6 +64,11 @@ def pause(world: World, run: int) -> Takeover | None:
     return _stopped(world, MOMENTS[run % len(MOMENTS)], suspended=False)
 
 
+def pooled(world: World, run: int) -> Takeover | None:
+    """As `kill` and `pause` in turn: a pooler of sessions stands before the database."""
+    return (kill, pause)[run % 2](world, run // 2)
+
+
 def suspend(world: World, run: int) -> Takeover | None:
     """A machine is suspended for three leases in the middle of a write: its CLOCK_MONOTONIC stands still meanwhile."""
     return _stopped(world, _SUSPENDED_AT[run % len(_SUSPENDED_AT)], suspended=True)
@@ -150,6 +155,7 @@ def promote(world: World, run: int) -> Takeover | None:
 
 
 PROMOTED: Final = "standby promoted"
+POOLED: Final = "PgBouncer in between"
 CLOCKS: Final = ("clock 10 min off", "database's clock set")
 SCENARIOS: Final[Mapping[str, Scenario]] = {
     "kill -9": kill,
@@ -162,6 +168,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "database restarted": restart,
     PROMOTED: promote,
     "started at once": twins,
+    POOLED: pooled,
 }
 
 
@@ -210,21 +217,20 @@ def _taken_over(world: World, victim: Host, names: Collection[str], at: int) -> 
     """Once others serve these autoscalers and have decided about them. None: the victim served none."""
     if not names:
         return None
+    targets = {world.target(name) for name in names}
 
-    def others_hold() -> bool:
-        held = world.held()
-        return set(names) <= {name for number, them in held.items() if number != victim.number for name in them}
+    def taken() -> Mapping[str, int]:
+        return _taken(world, victim, targets, at)
 
-    wait_until(others_hold, f"a takeover of what host {victim.number} held")
-    last = max(_taken(world, victim, names, at).values())
+    wait_until(lambda: taken().keys() == targets, f"a takeover of what host {victim.number} held")
+    last = max(taken().values())
     wait_until(lambda: _decided(world, names, last), "decisions by who took over")
     newest = world.audit.newest()
     return Takeover((last - at) / _SECOND, (min(newest[name] for name in names) - at) / _SECOND)
 
 
-def _taken(world: World, victim: Host, names: Collection[str], at: int) -> Mapping[str, int]:
-    """Target of these autoscalers -> when another host took it over first, after then."""
-    targets = {world.target(name) for name in names}
+def _taken(world: World, victim: Host, targets: Collection[str], at: int) -> Mapping[str, int]:
+    """Each of these targets that another host took over after then -> when it did so first."""
     since: dict[str, int] = {}
     for hold in world.audit.holds():
         if hold.at > at and hold.target in targets and world.host_of(hold.holder) != victim.number:

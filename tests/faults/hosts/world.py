@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from sqlalchemy import make_url
 
 from autoscaler.record import Archive, Retention, State
 from tests.daemon.running import external
@@ -32,6 +33,7 @@ from tests.servers.aws.server import REGION
 from tests.servers.exporter import running_exporter
 from tests.servers.faults import running_faults
 from tests.servers.nomad import NomadServer, running_nomad, service
+from tests.servers.pgbouncer import running_pgbouncer
 from tests.servers.prometheus import running_prometheus, static
 from tests.servers.stepped_clock import SteppedClock
 
@@ -204,8 +206,13 @@ def running_world(
     jobs: Sequence[str] = JOBS,
     groups: Sequence[str] = GROUPS,
     hosts: int = HOSTS,
+    *,
+    pooled: bool = False,
 ) -> Iterator[World]:
-    """Everything but the daemons, which it ends, too. Without `jobs` there is no Nomad."""
+    """Everything but the daemons, which it ends, too. Without `jobs` there is no Nomad.
+
+    `pooled`: the daemons reach the database through a PgBouncer whose sessions are its clients'.
+    """
     for name in ("nomad", "prometheus", "schema"):
         (folder / name).mkdir()
     chance = random.Random(seed)
@@ -219,6 +226,7 @@ def running_world(
         audit = Audit(url)
         audit.install()
         stack.callback(audit.close)
+        entrance = _pooler_port(stack, server) if pooled else server.port
         nomad = None
         if jobs:
             nomad = stack.enter_context(running_nomad(folder / "nomad"))
@@ -234,7 +242,7 @@ def running_world(
         for number in range(hosts):
             home = folder / f"host-{number}"
             (home / "state").mkdir(parents=True)
-            database = stack.enter_context(running_database_proxy(server.port))
+            database = stack.enter_context(running_database_proxy(entrance))
             recorders = {"aws": stack.enter_context(running_recorder(number, aws.url, read_aws))}
             if nomad is not None:
                 recorders["nomad"] = stack.enter_context(running_recorder(number, nomad.url, read_nomad))
@@ -255,6 +263,14 @@ def running_world(
 
 def _url(server: Server) -> str:
     return f"{server.address}/postgres"
+
+
+def _pooler_port(stack: ExitStack, server: Server) -> int:
+    folder = server.folder / "pooler"
+    folder.mkdir(mode=0o755)
+    port = make_url(stack.enter_context(running_pgbouncer(_url(server), folder))).port
+    assert port is not None
+    return port
 
 
 def _remove(servers: Sequence[Server]) -> None:
@@ -295,10 +311,10 @@ def _configuration(
         "controller": {"syncPeriod": "1s"},
         "prometheus": {"default": {"url": prometheus}},
         "state": {"url": state},
-        "ha": {
+        "ha": {  # in the proportions of the defaults, 15 s, 10 s and 2 s
             "leaseDuration": f"{lease_seconds * 1000:.0f}ms",
-            "renewDeadline": f"{lease_seconds * 700:.0f}ms",
-            "retryPeriod": f"{lease_seconds * 200:.0f}ms",
+            "renewDeadline": f"{lease_seconds * 1000 * 10 / 15:.0f}ms",
+            "retryPeriod": f"{lease_seconds * 1000 * 2 / 15:.0f}ms",
         },
         "adapters": {name: section for name, section in adapters.items() if name in backends},
         "autoscalers": [
