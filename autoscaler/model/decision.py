@@ -1,6 +1,6 @@
 """What one cycle decided, and why."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -125,6 +125,11 @@ class Decision(Struct, frozen=True):
     def decided_from(self) -> int | None:
         """The size that `desired` is set against: the shadow's where there is one, else the target's."""
         return self.current if self.shadow is None else self.shadow
+
+    @property
+    def drain_ages(self) -> tuple[timedelta, ...]:
+        """How long each drain has been under way."""
+        return tuple([self.now - each.began for each in self.drains if each.ended is None])
 
     @property
     def written(self) -> int | None:

@@ -165,7 +165,7 @@ class RunningShard:
             logger,
             ledger.is_current,
             lambda: 1 if membership is None else membership.members,
-            local=one_host(load(wanted.adapter.section.type)),
+            local=one_host(built.adapter),
         )
         self._observer = self._new_observer()
         shard.assign(self._work())
