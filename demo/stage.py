@@ -166,12 +166,6 @@ class Stage:
     def _write_settings(self) -> None:
         self.config.write_text(yaml.safe_dump(self._settings, sort_keys=False))
 
-    def kill_daemon(self) -> None:
-        """Kill the daemon (SIGKILL). Its workers continue."""
-        daemon = self._processes.pop("daemon")
-        daemon.kill()
-        daemon.wait()
-
     def check_running(self) -> None:
         """Raise StageError with the last output if Prometheus or the daemon has ended."""
         for name, process in self._processes.items():
@@ -195,14 +189,6 @@ class Stage:
         except FileNotFoundError:
             return []
         return sorted(target for group in groups for target in group["targets"])
-
-    def workers(self) -> dict[str, str]:
-        """Return address -> pid of each worker that answers."""
-        found = {}
-        for address in self.addresses():
-            with suppress(requests.ConnectionError):
-                found[address] = requests.get(f"http://{address}/healthz", timeout=5).text.strip()
-        return found
 
     def query(self, expr: str) -> float | None:
         """Return the one value of `expr` in Prometheus; None without a value. Raises StageError."""

@@ -28,6 +28,7 @@ TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
     "nomad": ("tests/adapters/nomad/",),  # the files of the following folders share what their conftest starts
     "aws": ("tests/adapters/aws_asg/",),
     "browser": ("tests/browser/",),
+    "systemd": ("tests/systemd/test_booted.py", "tests/systemd/test_control_socket.py"),
 }
 """A resource that exists once -> the tests that use it."""
 
@@ -40,7 +41,7 @@ LONGEST: Final = (
     "tests/packaging/test_debian_package.py",
     "tests/faults/test_kills.py",
     "tests/faults/hosts/test_hosts.py",
-    "tests/systemd/test_booted.py",
+    "systemd",
     "tests/quickstart/test_nomad.py",
     "tests/quickstart/test_aws.py",
     "tests/quickstart/test_process.py",

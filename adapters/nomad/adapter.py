@@ -2,11 +2,13 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, ClassVar, Final, NamedTuple
 
 from adapters.nomad.client import NomadClient, NomadRefusal, unavailable_if_malformed
+from adapters.nomad.drains import NodeDrains
 from adapters.nomad.jobs import Group, Job, JobKey, job_path
 from adapters.nomad.region import JobView, Region
 from adapters.nomad.settings import NomadSettings, namespace_of, region_of, resolve
@@ -18,6 +20,7 @@ from autoscaler.target import (
     Held,
     Hold,
     HoldReason,
+    NodeDrain,
     Phase,
     Proposed,
     ScaleChange,
@@ -59,7 +62,7 @@ class _Place(NamedTuple):
 class Nomad:
     """One cluster, through one agent at a time.
 
-    It is an `autoscaler.target.AdapterType`, `Announces`, `Closes`, `HasAddresses` and `TriesWrites`.
+    It is an `autoscaler.target.AdapterType`, `Announces`, `Closes`, `DrainsNodes`, `HasAddresses` and `TriesWrites`.
     """
 
     Settings: ClassVar = NomadSettings
@@ -88,6 +91,7 @@ class Nomad:
         self._connection = resolve(context.settings, os.environ)
         self._addresses = Addresses(self._connection.addresses, context.name, context.clock, context.logger)
         self._client = NomadClient(self._connection, self._addresses, context.clock)
+        self._drains = NodeDrains(self._connection, context.name, context.clock, context.logger)
         self._record_dry_run = context.settings.record_dry_run
         self._regions: dict[str | None, Region] = {}
         self._read_from = self._addresses.current
@@ -200,9 +204,21 @@ class Nomad:
             raise refusal.as_target_error() from None
         return "permitted: Nomad recorded a scaling event without a count; the count is unchanged"
 
+    def drain_node(self, instance: str, addresses: Collection[str], deadline: timedelta, call: Call) -> NodeDrain:
+        """Begin or follow the drain of the node of the connection's region that is this instance.
+
+        Any thread may call it, also beside other calls. Raises TargetError.
+        """
+        return self._drains.drain(instance, addresses, deadline, call)
+
+    def try_drain(self, call: Call) -> str:
+        """Find out whether the token may drain nodes. Raises TargetForbidden, or another TargetError."""
+        return self._drains.try_drain(call)
+
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
         self._client.close()
+        self._drains.close()
 
     def _place(self, target: TargetRef) -> _Place:
         job, _, group = target.name.rpartition("/")

@@ -65,10 +65,7 @@ class NomadRefusal(Exception):
     def as_target_error(self) -> TargetError:
         """Return the TargetError of the status alone."""
         if self.status in (401, 403):
-            needed = _capability(self.request)
-            return TargetForbidden(
-                f"{self}; the ACL token needs the capability {needed} in the target's namespace (docs/nomad.md)"
-            )
+            return TargetForbidden(f"{self}; the ACL token needs {_right(self.request)} (docs/nomad.md)")
         if self.status == 404:
             return TargetNotFound(f"{self}; create it, or correct the target's name, namespace or region")
         if "No path to region" in self.text:
@@ -83,11 +80,15 @@ class NomadRefusal(Exception):
         return TargetUnavailable(f"{self}; the next cycle tries again")
 
 
-def _capability(request: str) -> str:
+def _right(request: str) -> str:
     """Return what a token needs for one of this adapter's requests. Source: Nomad's API documentation."""
+    if "/v1/node" in request:
+        return '`node:write`, that is node { policy = "write" }, to drain nodes'
     if request.startswith("POST"):
-        return "scale-job"
-    return "list-jobs" if request.endswith("/v1/jobs") else "read-job"
+        capability = "scale-job"
+    else:
+        capability = "list-jobs" if request.endswith("/v1/jobs") else "read-job"
+    return f"the capability {capability} in the target's namespace"
 
 
 class Page(NamedTuple, Generic[_T]):

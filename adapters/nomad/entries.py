@@ -108,3 +108,43 @@ class LongAllocation(Struct, frozen=True):
     modify_index: int = field(name="ModifyIndex")
     resources: Mapping[str, Any] | None = field(name="AllocatedResources", default=None)
     task_states: Mapping[str, Any] | None = field(name="TaskStates", default=None)
+
+
+class NodeEntry(Struct, frozen=True, gc=False):
+    """An entry of GET /v1/nodes."""
+
+    id: str = field(name="ID")
+
+
+class LastDrain(Struct, frozen=True):
+    """The last drain of a node. Nomad keeps it when the drain has ended."""
+
+    status: str = field(name="Status")
+    meta: Mapping[str, str] | None = field(name="Meta", default=None)
+
+
+class LongNode(Struct, frozen=True):
+    """The answer of GET /v1/node/:id."""
+
+    id: str = field(name="ID")
+    status: str = field(name="Status")
+    eligibility: str = field(name="SchedulingEligibility")
+    http_address: str = field(name="HTTPAddr")
+    """As HOST:PORT."""
+    attributes: Mapping[str, str] = field(name="Attributes")
+    drain: Mapping[str, Any] | None = field(name="DrainStrategy")
+    """The drain under way."""
+    last_drain: LastDrain | None = field(name="LastDrain", default=None)
+
+
+class DesiredTransition(Struct, frozen=True, gc=False):
+    """What Nomad is about to do with an allocation."""
+
+    migrate: bool | None = field(name="Migrate", default=None)
+
+
+class NodeAllocation(Struct, frozen=True, gc=False):
+    """An entry of GET /v1/allocations, for a node."""
+
+    desired_status: str = field(name="DesiredStatus")
+    transition: DesiredTransition = field(name="DesiredTransition")

@@ -1,25 +1,17 @@
 """The fields of a HorizontalPodAutoscaler, as Kubernetes' API accepts them.
 
-Source: Kubernetes API reference, HorizontalPodAutoscaler v2 and v1 autoscaling; for targets pkg/apis/autoscaling/
-validation and pkg/controller/podautoscaler.
+Source: Kubernetes API reference, HorizontalPodAutoscaler v2 and v1 autoscaling; for the names of metrics
+api/validation/path (IsValidPathSegmentName).
 """
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from autoscaler.cli.kubernetes import (
-    ContainerName,
-    MetricName,
-    NamespaceName,
-    ObjectName,
-    ReferredName,
-    ResourceName,
-)
 from autoscaler.config.behavior import Behavior
-from autoscaler.config.fields import LabelKey, LabelValue
+from autoscaler.config.fields import DnsName, LabelKey, LabelValue, Text
 from autoscaler.config.metrics import PodsTarget, ResourceTarget, TotalTarget
 
 
@@ -27,6 +19,16 @@ class _HpaModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
 
 
+def _check_name(name: str) -> str:
+    """Check a segment of a URL's path. Only the refusal of unprintable characters is not from Kubernetes."""
+    if not name.isprintable() or name in (".", "..") or "/" in name or "%" in name:
+        raise ValueError(
+            f"{name[:64]!r} is not a valid name; use printable characters other than `/` and `%`, as in Kubernetes"
+        )
+    return name
+
+
+_Name: TypeAlias = Annotated[Text, AfterValidator(_check_name)]
 _Count: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
 _Positive: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
 _SeriesValue: TypeAlias = Annotated[str, Field(max_length=1024)]
@@ -61,7 +63,7 @@ class Selector(_HpaModel):
 class Identifier(_HpaModel):
     """A metric's name and selector."""
 
-    name: MetricName
+    name: _Name
     selector: Selector | None = None
 
 
@@ -69,21 +71,21 @@ class DescribedObject(_HpaModel):
     """The object that an Object metric describes."""
 
     api_version: str | None = None
-    kind: ReferredName
-    name: ReferredName
+    kind: _Name
+    name: _Name
 
 
 class Resource(_HpaModel):
     """A resource of each pod."""
 
-    name: ResourceName
+    name: LabelKey
     target: ResourceTarget
 
 
 class ContainerResource(Resource):
     """A resource of one container of each pod."""
 
-    container: ContainerName
+    container: DnsName
 
 
 class Pods(_HpaModel):
@@ -130,30 +132,46 @@ class HpaMetric(_HpaModel):
     external: External | None = None
 
     @property
-    def body(self) -> Resource | ContainerResource | Pods | Total | None:
-        """Return the body of its type; None: it is missing."""
-        return {
-            "Resource": self.resource,
-            "ContainerResource": self.container_resource,
-            "Pods": self.pods,
-            "Object": self.object_,
-            "External": self.external,
-        }[self.type]
+    def key(self) -> str:
+        """Return the key of the body of its type."""
+        return self.type[:1].lower() + self.type[1:]
+
+    @property
+    def body(self) -> Resource | Pods | Total:
+        """Return the body of its type."""
+        body: Resource | Pods | Total = getattr(self, _FIELDS[self.type])
+        return body
+
+    @model_validator(mode="after")
+    def _has_body(self) -> Self:
+        if getattr(self, _FIELDS[self.type]) is None:
+            raise ValueError(f"{self.key} is missing; a metric of type {self.type} needs it")
+        return self
+
+
+_FIELDS: Final = {
+    "Resource": "resource",
+    "ContainerResource": "container_resource",
+    "Pods": "pods",
+    "Object": "object_",
+    "External": "external",
+}
+"""Type of a metric -> the field of its body."""
 
 
 class TargetRef(_HpaModel):
     """The object that is scaled."""
 
     api_version: str | None = None
-    kind: ReferredName
-    name: ObjectName
+    kind: _Name
+    name: DnsName
 
 
 class Metadata(BaseModel):
     """The fields that are used; others are ignored."""
 
-    name: ObjectName
-    namespace: NamespaceName = "default"
+    name: DnsName
+    namespace: DnsName = "default"
     labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
     annotations: Any = None
 
@@ -177,40 +195,6 @@ class SpecV2(Spec):
 
     metrics: tuple[HpaMetric, ...] | None = None
     behavior: Behavior | None = None
-
-
-_TYPES: Final = ("Utilization", "Value", "AverageValue")
-_VALUES: Final = ("value", "averageValue", "averageUtilization")
-_PER_INSTANCE: Final = {"averageUtilization": "Utilization", "averageValue": "AverageValue"}
-_OF_ALL: Final = {"value": "Value", "averageValue": "AverageValue"}
-_DECIDING: Final[Mapping[str, Mapping[str, str]]] = {
-    "resource": _PER_INSTANCE,
-    "containerResource": _PER_INSTANCE,
-    "pods": {"averageValue": "AverageValue"},
-    "external": _OF_ALL,
-}
-"""Kind of metric -> the keys of its target that Kubernetes' controller reads, and the type of each."""
-
-
-def target_in_effect(source: str, target: Any) -> Any:
-    """Return a target as Kubernetes' controller uses it, for a metric's source (`pods`, …).
-
-    The API server accepts each of the three types for every metric. The controller reads the type of Object metrics
-    only. For all others it uses the value that belongs to the source, and ignores other values. A target that the API
-    server would refuse, or that the controller could not use, is returned unchanged.
-    """
-    if not isinstance(target, dict) or target.get("type") not in _TYPES:
-        return target
-    given = {key: value for key, value in target.items() if value is not None}
-    if source == "object":
-        deciding = {key: kind for key, kind in _OF_ALL.items() if kind == given["type"]}
-    else:
-        deciding = dict(_DECIDING.get(source, {}))
-    found = [key for key in deciding if key in given]
-    if len(found) != 1:
-        return target
-    others = {key: value for key, value in given.items() if key not in _VALUES and key != "type"}
-    return {"type": deciding[found[0]], found[0]: given[found[0]], **others}
 
 
 SPECS: Final[Mapping[str, type[Spec]]] = {

@@ -13,31 +13,20 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    ValidationError,
     ValidationInfo,
     model_validator,
 )
 from urllib3.util import make_headers
 
-from autoscaler.config.document import YamlDocument
-from autoscaler.config.problems import Problems
-from autoscaler.config.source import read
-from autoscaler.errors import ConfigError, Problem, ServerError
+from autoscaler.config.file_of_model import read_model
+from autoscaler.errors import ServerError
 from autoscaler.target.files import read_secret
 
 
 def load_http_config(path: Path) -> "HttpConfig":
     """Read the file at `path`. Raises ConfigError with every problem."""
-    document = YamlDocument(read(path), str(path))
-    value = {} if document.value is None else document.value
-    if not isinstance(value, dict):
-        raise ConfigError([Problem(str(path), 1, 1, "", "the file is not a mapping; write basic_auth or tls_config")])
-    try:
-        return HttpConfig.model_validate(value, context={"folder": path.absolute().parent})
-    except ValidationError as error:
-        problems = Problems(document)
-        problems.add_validation(error, HttpConfig)
-        raise ConfigError(list(problems)) from None
+    config, _, _ = read_model(path, HttpConfig, "basic_auth or tls_config")
+    return config
 
 
 def _beside_the_file(path: Path, info: ValidationInfo) -> Path:

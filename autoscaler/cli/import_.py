@@ -66,31 +66,16 @@ def _say(lines: Sequence[str]) -> None:
 
 def _written(imported: Sequence[Imported]) -> tuple[Sequence[Imported], Sequence[str], Sequence[str]]:
     """Return those that `check` would accept, their lines, and the problems of the others."""
-    unwritable: Sequence[str] = []
-    try:
-        lines = _lines(imported)
-    except AutoscalerError:
-        imported, unwritable = _writable(imported)
-        lines = _lines(imported)
-    return imported, lines, unwritable
-
-
-def _lines(imported: Sequence[Imported]) -> Sequence[str]:
-    return checked_lines([_HEAD], [each.block for each in imported]) if imported else []
-
-
-def _writable(imported: Sequence[Imported]) -> tuple[Sequence[Imported], Sequence[str]]:
-    """Return those that `check` would accept, and the problems of the others, which bisection finds."""
-    try:
-        _lines(imported)
-    except AutoscalerError as error:
-        if len(imported) == 1:
-            (one,) = imported
-            return [], [f"{one.place}: {one.block.name}: {error}"]
-        middle = len(imported) // 2
-        first, second = _writable(imported[:middle]), _writable(imported[middle:])
-        return [*first[0], *second[0]], [*first[1], *second[1]]
-    return imported, []
+    accepted, unwritable = list[Imported](), []
+    for each in imported:
+        try:
+            checked_lines([], [each.block])
+        except AutoscalerError as error:
+            unwritable.append(f"{each.place}: {each.block.name}: {error}")
+        else:
+            accepted.append(each)
+    lines = checked_lines([_HEAD], [each.block for each in accepted]) if accepted else []
+    return accepted, lines, unwritable
 
 
 def _named(found: Iterable[Imported]) -> tuple[Sequence[Imported], Sequence[str]]:

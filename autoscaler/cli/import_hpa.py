@@ -1,17 +1,20 @@
 """Converts a HorizontalPodAutoscaler to an autoscaler of the configuration."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final
 
 from autoscaler.cli import hpa as fields
-from autoscaler.cli import hpa_v1
 from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
-from autoscaler.cli.hpa import SPECS, HpaMetric, Metadata, Spec, SpecV1, SpecV2, target_in_effect
+from autoscaler.cli.hpa import SPECS, HpaMetric, Metadata, SpecV1
 from autoscaler.cli.imported import Destination, Imported, read_model
 from autoscaler.cli.series import series
-from autoscaler.config.behavior import Behavior
 from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
+
+_DEFAULT_CPU_PERCENT: Final = 80
+"""Kubernetes' default."""
+_ANNOTATIONS: Final = ("autoscaling.alpha.kubernetes.io/metrics", "autoscaling.alpha.kubernetes.io/behavior")
+"""What autoscaling/v1 has no field for. Source: pkg/apis/autoscaling/v1/conversion.go."""
 
 
 def read_hpa(
@@ -24,18 +27,18 @@ def read_hpa(
         known = ", ".join(sorted(SPECS))
         problems.add((*loc, "apiVersion"), f"is not one of {known}; `kubectl get hpa -o yaml` writes autoscaling/v2")
         return ()
-    given = _in_effect(value.get("spec"))
+    given = value.get("spec")
+    given = given if isinstance(given, dict) else {}
     metadata = read_model(Metadata, value.get("metadata"), (*loc, "metadata"), problems)
     spec = read_model(model, given, (*loc, "spec"), problems)
     if metadata is None or spec is None:
         return ()
     if isinstance(spec, SpecV1):
-        wanted = _wanted_by_v1(spec, metadata, (*loc, "metadata", "annotations"), problems)
+        wanted = _metrics_of_v1(spec, metadata, (*loc, "metadata", "annotations"), problems)
     else:
-        wanted = _wanted_by_v2(spec, given, (*loc, "spec", "metrics"), problems)
-    if wanted is None:
+        wanted = given.get("metrics") or [_cpu_metric(None)]
+    if not wanted:
         return ()
-    metrics, behavior = wanted
     name = spec.scale_target_ref.name
     block = AutoscalerBlock(
         metadata.name,
@@ -43,8 +46,8 @@ def read_hpa(
         destination.target(name),
         1 if spec.min_replicas is None else spec.min_replicas,
         spec.max_replicas,
-        [_metric(metric, target, destination.type, name) for metric, target in metrics],
-        behavior,
+        [_metric(each, destination.type, name) for each in wanted],
+        given.get("behavior") or None,
         metadata.labels,
     )
     return [Imported(place, metadata.namespace, block, [*guesses(block, name), *_queries_to_write(block)])]
@@ -67,78 +70,27 @@ def _queries_to_write(block: AutoscalerBlock) -> Sequence[str]:
     return lines
 
 
-_Wanted: TypeAlias = tuple[Sequence[tuple[HpaMetric, Mapping[str, Any]]], Mapping[str, Any] | None]
-"""The metrics, each with its target, and the behavior."""
+def _metrics_of_v1(spec: SpecV1, metadata: Metadata, loc: Loc, problems: Problems) -> Sequence[Mapping[str, Any]]:
+    """Return the only metric that autoscaling/v1 has a field for.
+
+    Returns none if an annotation, which the API server writes, has others; that is added to `problems`.
+    """
+    lost = [key for key in _ANNOTATIONS if isinstance(metadata.annotations, dict) and key in metadata.annotations]
+    for key in lost:
+        problems.add((*loc, key), "autoscaling/v1 has no field for this; use `kubectl get hpa.v2.autoscaling -o yaml`")
+    return [] if lost else [_cpu_metric(spec.target_cpu_utilization_percentage)]
 
 
-def _in_effect(spec: Any) -> dict[str, Any]:
-    """Return a spec with each metric's target as Kubernetes' controller uses it."""
-    given = spec if isinstance(spec, dict) else {}
-    metrics = given.get("metrics")
-    if not isinstance(metrics, list):
-        return given
-    return given | {"metrics": [_metric_in_effect(each) for each in metrics]}
+def _cpu_metric(percent: int | None) -> Mapping[str, Any]:
+    """Return the metric for a `targetCPUUtilizationPercentage`; None: Kubernetes' default."""
+    target = {"type": "Utilization", "averageUtilization": percent or _DEFAULT_CPU_PERCENT}
+    return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
 
-def _metric_in_effect(metric: Any) -> Any:
-    if not isinstance(metric, dict):
-        return metric
-    return {
-        key: each | {"target": target_in_effect(key, each["target"])}
-        if isinstance(each, dict) and "target" in each
-        else each
-        for key, each in metric.items()
-    }
-
-
-def _wanted_by_v2(spec: Spec, given: Mapping[str, Any], loc: Loc, problems: Problems) -> _Wanted | None:
-    metrics = spec.metrics if isinstance(spec, SpecV2) else None
-    raw = given["metrics"] if metrics else [hpa_v1.cpu_metric(None)]
-    found = _with_targets(metrics or [HpaMetric.model_validate(each) for each in raw], raw, loc, problems)
-    return None if found is None else (found, given.get("behavior") or None)
-
-
-def _wanted_by_v1(spec: SpecV1, metadata: Metadata, loc: Loc, problems: Problems) -> _Wanted | None:
-    annotations = metadata.annotations if isinstance(metadata.annotations, dict) else {}
-    kept = {key: annotations.get(key) for key in (hpa_v1.METRICS, hpa_v1.BEHAVIOR)}
-    metrics, behavior, at = list[Any](), None, hpa_v1.METRICS
-    try:
-        if isinstance(text := kept[hpa_v1.METRICS], str):
-            metrics = hpa_v1.metrics_of(text)
-        at = hpa_v1.BEHAVIOR
-        if isinstance(text := kept[hpa_v1.BEHAVIOR], str):
-            behavior = hpa_v1.behavior_of(text)
-    except ValueError as error:
-        problems.add((*loc, at), str(error))
-        return None
-    percent = spec.target_cpu_utilization_percentage
-    if percent is not None or not metrics:
-        metrics.append(hpa_v1.cpu_metric(percent))
-    metrics = [_metric_in_effect(each) for each in metrics]
-    read_metrics = [read_model(HpaMetric, each, (*loc, hpa_v1.METRICS), problems) for each in metrics]
-    if behavior is not None and read_model(Behavior, behavior, (*loc, hpa_v1.BEHAVIOR), problems) is None:
-        return None
-    right = [each for each in read_metrics if each is not None]
-    if len(right) < len(metrics):
-        return None
-    found = _with_targets(right, metrics, (*loc, hpa_v1.METRICS), problems)
-    return None if found is None else (found, behavior)
-
-
-def _with_targets(
-    metrics: Sequence[HpaMetric], raw: Sequence[Mapping[str, Any]], loc: Loc, problems: Problems
-) -> Sequence[tuple[HpaMetric, Mapping[str, Any]]] | None:
-    found = []
-    for index, (metric, source) in enumerate(zip(metrics, raw, strict=True)):
-        key = metric.type[:1].lower() + metric.type[1:]
-        if metric.body is None:
-            problems.add((*loc, index), f"{key} is missing; a metric of type {metric.type} needs it")
-        else:
-            found.append((metric, source[key]["target"]))
-    return found if len(found) == len(metrics) else None
-
-
-def _metric(metric: fields.HpaMetric, target: Mapping[str, Any], kind: str | None, name: str) -> MetricBlock:
+def _metric(given: Mapping[str, Any], kind: str | None, name: str) -> MetricBlock:
+    """Return a metric of a valid manifest, with its target as it is written."""
+    metric = HpaMetric.model_validate(given, by_alias=True, by_name=False)
+    target = {key: value for key, value in given[metric.key]["target"].items() if value is not None}
     body = metric.body
     match body:
         case fields.ContainerResource():
@@ -160,10 +112,10 @@ def _metric(metric: fields.HpaMetric, target: Mapping[str, Any], kind: str | Non
             return MetricBlock(metric.type, shown | _name(body.metric), target, UsualQuery(""), hint)
         case fields.External():
             hint = f"its samples are summed; perhaps {series(body.metric)}"
-            given = body.fallback
-            fallback = None if given is None else given.model_dump(by_alias=True, exclude_none=True)
+            other = body.fallback
+            fallback = None if other is None else other.model_dump(by_alias=True, exclude_none=True)
             return MetricBlock(metric.type, _name(body.metric), target, UsualQuery(""), hint, fallback)
-    raise AssertionError("a metric without its body is a problem of the manifest")
+    raise AssertionError("each type of metric has a body")
 
 
 def _name(metric: fields.Identifier) -> dict[str, Any]:

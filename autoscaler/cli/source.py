@@ -210,12 +210,12 @@ class DocumentSource:
         """Return the newest events; with `merged`, equal ones are counted. Raises UnknownName."""
         from autoscaler.documents.events import EventList  # noqa: PLC0415 - likewise
 
-        path = ("events",) if name is None else ("autoscalers", name, "events")
         return self._read_named(
             name,
             lambda server: server.get(
                 EventList,
-                *path,
+                "events",
+                name=name,
                 since=rfc3339(since),
                 limit=_MOST_EVENTS,
                 merged=None if merged else "false",

@@ -50,7 +50,6 @@ class Metrics:
         self.health = Health(clock, self._limits)
         """The same events for the page and the API."""
         self._adapters: frozenset[str] = frozenset()
-        """Adapter -> when each shard last ended a cycle, since the configuration was loaded."""
         self._sources: frozenset[str] = frozenset()
 
         def counter(name: str, text: str, *labels: str) -> Counter:

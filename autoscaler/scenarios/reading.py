@@ -6,14 +6,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from autoscaler.config import Settings, load
 from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.fields import suggest
+from autoscaler.config.file_of_model import read_model
 from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
-from autoscaler.errors import ConfigError, Problem
+from autoscaler.errors import ConfigError
 from autoscaler.model import Autoscaler, MetricKind, MetricSpec
 from autoscaler.observe.plan import Question, question
 from autoscaler.quantity import format_duration
@@ -36,15 +35,7 @@ def read_tests(path: Path, config: Path | None = None) -> Sequence[Scenario]:
 
     Raises ConfigError with every problem of the first file that has any.
     """
-    document = YamlDocument(read(path), str(path))
-    problems = Problems(document)
-    if not isinstance(document.value, dict):
-        raise ConfigError([Problem(str(path), 1, 1, "", "the file is not a mapping; write the keys config and tests")])
-    try:
-        file = File.model_validate(document.value, context={"folder": path.absolute().parent})
-    except ValidationError as error:
-        problems.add_validation(error, File)
-        raise ConfigError(list(problems)) from None
+    file, document, problems = read_model(path, File, "the keys config and tests")
     at = config or file.config
     if at is None:
         problems.add(("config",), "is missing; name the configuration here, or with --config.file")

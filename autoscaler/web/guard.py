@@ -6,7 +6,7 @@
 - Credentials: as the web configuration requires. Only clients in `web.operators` make changes. An address is no
   proof: a proxy on this machine gives its own address to every client.
 - Request smuggling: a request with an ambiguous end is refused, and its connection closed.
-- Floods: `rate_limit` bounds requests; `logins` bounds wrong passwords.
+- Floods: `logins` bounds wrong passwords.
 
 Sources: OWASP's Cross-Site Request Forgery Prevention Cheat Sheet; the Fetch Metadata and Fetch standards.
 """
@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from autoscaler.bucket import TokenBucket
 from autoscaler.clock import Clock
 from autoscaler.config.settings import WebSettings
 from autoscaler.logger import Logger
@@ -74,7 +73,6 @@ class Guard:
         self._logins = Logins(clock, logger)
         self._config: WebConfig | None = None
         self._credentials: Credentials | None = None
-        self._rate: TokenBucket | None = None
         self.follow(config, web)
 
     def follow(self, config: WebConfig | None, web: WebSettings) -> None:
@@ -82,8 +80,6 @@ class Guard:
         before, now = self._config or _NO_CONFIG, config or _NO_CONFIG
         if now.users != before.users:
             self._credentials = Credentials(now.users, self._clock) if now.users else None
-        if now.rate_limit != before.rate_limit:
-            self._rate = TokenBucket(*now.rate_limit) if now.rate_limit else None
         self._config, self._web = config, web
         self._headers = _SECURITY_HEADERS | dict(now.headers)
 
@@ -104,7 +100,6 @@ class Guard:
 
         headers = Headers(scope=scope)
         try:
-            self._refuse_too_many()
             _refuse_ambiguous(headers)
             self._refuse_rebinding(headers)
             changes = scope["method"] not in _READS
@@ -118,10 +113,6 @@ class Guard:
             await failure(refusal.kind, refusal.message, refusal.headers)(scope, receive, send_guarded)
             return
         await self._app(scope, receive, send_guarded)
-
-    def _refuse_too_many(self) -> None:
-        if self._rate is not None and not self._rate.take(self._clock.monotonic()):
-            raise Refusal(ErrorType.TOO_MANY_REQUESTS, "the rate_limit of --web.config.file is exceeded; wait", RETRY)
 
     def _refuse_rebinding(self, headers: Mapping[str, str]) -> None:
         config = self._config

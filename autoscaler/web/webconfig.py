@@ -9,24 +9,19 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple, Self
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
-    ValidationError,
     ValidationInfo,
     field_validator,
-    model_validator,
 )
 
-from autoscaler.config.document import YamlDocument
-from autoscaler.config.problems import Problems
+from autoscaler.config.file_of_model import read_model
 from autoscaler.config.settings import Settings
-from autoscaler.config.source import read
 from autoscaler.errors import ConfigError, Problem
 
 _VERSIONS: Final = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
@@ -35,8 +30,6 @@ _CLIENT_AUTH: Final = {
     "VerifyClientCertIfGiven": ssl.CERT_OPTIONAL,
     "RequireAndVerifyClientCert": ssl.CERT_REQUIRED,
 }
-_GO_UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_GO_PART: Final = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)"
 _UNSUPPORTED: Final = "is not supported here; remove it"
 
 
@@ -68,13 +61,6 @@ class TlsServer:
         return context
 
 
-class RateLimit(NamedTuple):
-    """The limit of all requests, by a token bucket."""
-
-    burst: int
-    interval_seconds: float
-
-
 @dataclass(frozen=True, slots=True)
 class WebConfig:
     """The settings of the TCP server."""
@@ -87,7 +73,6 @@ class WebConfig:
     """Headers of every response; they replace the server's own."""
     excluded_paths: frozenset[str] = frozenset()
     """Paths that need no credentials."""
-    rate_limit: RateLimit | None = None
 
     @property
     def verifies_clients(self) -> bool:
@@ -97,18 +82,7 @@ class WebConfig:
 
 def load_web_config(path: Path) -> WebConfig:
     """Return the file's settings. Raises ConfigError with every problem, including unreadable certificates."""
-    document = YamlDocument(read(path), str(path))
-    problems = Problems(document)
-    value = {} if document.value is None else document.value
-    if not isinstance(value, dict):
-        raise ConfigError(
-            [Problem(str(path), 1, 1, "", "the file is not a mapping; expected tls_server_config or others")]
-        )
-    try:
-        file = _File.model_validate(value, context={"folder": path.absolute().parent})
-    except ValidationError as error:
-        problems.add_validation(error, _File)
-        raise ConfigError(list(problems)) from None
+    file, _, problems = read_model(path, _File, "tls_server_config or others")
     tls = None if file.tls_server_config is None else file.tls_server_config.server()
     if tls is not None:
         try:
@@ -126,7 +100,6 @@ def load_web_config(path: Path) -> WebConfig:
         users={name: hashed.encode("ascii") for name, hashed in file.basic_auth_users.items()},
         headers={str(name): text for name, text in file.http_server_config.headers.items()},
         excluded_paths=frozenset(file.auth_excluded_paths),
-        rate_limit=file.rate_limit.limit(),
     )
 
 
@@ -244,34 +217,8 @@ class _Http(_Section):
     ] = Field(default_factory=dict)
 
 
-def _seconds(value: object) -> float:
-    """Return the seconds of a Go duration. Source: pkg.go.dev/time#ParseDuration."""
-    if isinstance(value, str) and re.fullmatch(rf"(?:{_GO_PART})+", value):
-        return sum(float(number) * _GO_UNITS[unit] for number, unit in re.findall(_GO_PART, value))
-    if value in (0, "0") and not isinstance(value, bool):
-        return 0.0
-    raise ValueError('expected a duration; write it as in "1s" or "100ms", or 0 for no limit')
-
-
-class _RateLimit(_Section):
-    interval: Annotated[float, BeforeValidator(_seconds)] = 0.0
-    burst: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
-
-    @model_validator(mode="after")
-    def _lets_some_through(self) -> Self:
-        if self.interval and not self.burst:
-            raise ValueError(
-                "a burst of 0 lets no request through; write burst: 1 or more, or interval: 0 for no limit"
-            )
-        return self
-
-    def limit(self) -> RateLimit | None:
-        return RateLimit(self.burst, self.interval) if self.interval else None
-
-
 class _File(_Section):
     tls_server_config: _Tls | None = None
     http_server_config: _Http = _Http()
     basic_auth_users: dict[Annotated[str, Field(min_length=1, pattern="^[^:]*$")], _Hash] = Field(default_factory=dict)
     auth_excluded_paths: list[str] = Field(default_factory=list)
-    rate_limit: _RateLimit = _RateLimit()

@@ -19,8 +19,6 @@ from tests.decisions import cpu, decision
 from tests.documents.lives import open_state
 from tests.replaced import replace
 
-NOTE = "the following is from its state in"
-
 
 def test_the_columns_are_those_of_kubectl(online: ServedScene) -> None:
     """Users of kubectl read them at a glance."""

@@ -9,8 +9,6 @@ from typer.testing import CliRunner
 from autoscaler.cli.app import COMMANDS, Commands, app
 from tests.cli.scene import UNREACHABLE, ServedScene
 
-_ROW = re.compile(r"^  (-\S.*?)(?:  +\S.*)?$")
-
 
 def said(*arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(app, list(arguments), prog_name="autoscaler", env={"COLUMNS": "200"})

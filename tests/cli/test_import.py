@@ -178,7 +178,6 @@ def test_without_metrics_the_default_is_80_percent_cpu(file: Path) -> None:
         ("container: app", "container: App", "containerResource.container: 'App' is not a valid name"),
         ("name: cpu,", "name: 'c p',", "resource.name: 'c p' is not a valid key"),
         ("app.shop/queue: a.b", "'a/b/c': d", "'a/b/c' is not a valid key"),
-        ("namespace: shop", "namespace: shop.x", "metadata.namespace: 'shop.x' is not a valid name"),
         ("name: web,", f"name: {'w' * 254},", "is not a valid name; use at most 253"),
         ("name: web,", "name: 1e3,", "metadata.name: expected a text, found a number; write it in quotes"),
         ("name: web,", "name: null,", "metadata.name: is missing; add it"),

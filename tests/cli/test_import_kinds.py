@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 from autoscaler.cli.app import app
 from tests.cli.test_import import V1, V2, convert
 
-AVERAGE_OF_4 = {"type": "AverageValue", "averageValue": 4}
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
 
 
@@ -73,34 +72,7 @@ def test_yaml_directives_and_document_ends_are_accepted(file: Path, text: str) -
     assert (code, len(sources(out))) == (0, 1), err
 
 
-# targets that Kubernetes accepts
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "used"),
-    [
-        ("pods", {"type": "Value", "averageValue": 3}, {"type": "AverageValue", "averageValue": 3}),
-        ("pods", {"type": "Utilization", "averageValue": 3, "value": 9}, {"type": "AverageValue", "averageValue": 3}),
-        (
-            "resource",
-            {"type": "AverageValue", "averageUtilization": 60},
-            {"type": "Utilization", "averageUtilization": 60},
-        ),
-        ("resource", {"type": "Utilization", "averageValue": "1Gi"}, {"type": "AverageValue", "averageValue": "1Gi"}),
-        (
-            "resource",
-            {"type": "Value", "value": 7, "averageUtilization": 60},
-            {"type": "Utilization", "averageUtilization": 60},
-        ),
-        ("external", {"type": "Value", "averageValue": 3}, {"type": "AverageValue", "averageValue": 3}),
-        ("external", {"type": "Utilization", "value": 3}, {"type": "Value", "value": 3}),
-        ("object", {"type": "Value", "value": 3, "averageValue": 4}, {"type": "Value", "value": 3}),
-        ("object", {"type": "AverageValue", "value": 3, "averageValue": 4}, AVERAGE_OF_4),
-    ],
-)
-def test_a_target_has_the_meaning_that_the_controller_gives_it(file: Path, source: str, target: Any, used: Any) -> None:
-    """Except for Object metrics the controller ignores the type and uses the value that is given."""
-    assert sources(written(file, hpa(metric(source, target))))[0]["target"] == used
+# targets and selectors
 
 
 @pytest.mark.parametrize(
@@ -115,8 +87,8 @@ def test_a_target_has_the_meaning_that_the_controller_gives_it(file: Path, sourc
         ("pods", {"type": "Value", "averageValue": 3, "avarage": 1}, "unknown key"),
     ],
 )
-def test_a_target_that_kubernetes_cannot_use_is_refused(file: Path, source: str, target: Any, told: str) -> None:
-    """If an Object metric's type and value differ, the controller fails in each cycle."""
+def test_a_target_whose_type_and_value_differ_is_refused(file: Path, source: str, target: Any, told: str) -> None:
+    """Kubernetes accepts it, and ignores either the type or the value."""
     file.write_text(yaml.safe_dump(hpa(metric(source, target))))
     code, out, err = convert(file)
     assert (code, out) == (1, "")
@@ -145,6 +117,26 @@ def test_a_selector_that_kubernetes_refuses_is_refused(file: Path, expression: A
     code, _, err = convert(file)
     assert code == 1
     assert told in err
+
+
+# autoscaling/v1
+
+
+@pytest.mark.parametrize("name", ["metrics", "behavior"])
+def test_an_annotation_with_what_autoscaling_v1_has_no_field_for_is_refused(file: Path, name: str) -> None:
+    """The API server writes it. `import` must not lose metrics silently."""
+    key = f"autoscaling.alpha.kubernetes.io/{name}"
+    file.write_text(yaml.safe_dump(hpa(version="autoscaling/v1", annotations={key: "[]"})))
+    code, out, err = convert(file)
+    assert (code, out) == (1, "")
+    assert f"metadata.annotations.'{key}': autoscaling/v1 has no field for this; use `kubectl get hpa.v2" in err
+
+
+def test_annotations_about_the_status_are_ignored(file: Path) -> None:
+    """Every HPA that has run has them: `kubectl get hpa.v1.autoscaling -o yaml`."""
+    noted = {f"autoscaling.alpha.kubernetes.io/{name}": "[]" for name in ("conditions", "current-metrics")}
+    out = written(file, hpa(version="autoscaling/v1", annotations=noted))
+    assert sources(out) == [{"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}]
 
 
 # templates of Helm

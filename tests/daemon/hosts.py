@@ -26,8 +26,8 @@ SHARDS: Final = 12
 _FIRST: Final = {shard_of(TargetRef("fleet", f"s{n}"), SHARDS): n for n in reversed(range(100))}
 NAMES: Final = tuple(f"s{n}" for n in sorted(_FIRST.values()))
 """Autoscalers, each in a shard of its own."""
-QUICK: Final = {"leaseDuration": "6s", "renewDeadline": "4500ms", "retryPeriod": "500ms"}
-"""For tests of a lease's end: a busy machine stands still for seconds."""
+QUICK: Final = {"leaseDuration": "10s", "renewDeadline": "8s", "retryPeriod": "500ms"}
+"""For the daemon whose lease is to end: a busy machine stands still for seconds."""
 SLOW: Final = {"leaseDuration": "10m", "renewDeadline": "9m", "retryPeriod": "500ms"}
 """With these nothing comes of a lease's end while a test runs."""
 

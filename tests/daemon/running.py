@@ -195,7 +195,7 @@ def finished(
         text=True,
         stdin=subprocess.DEVNULL,
         env=variables,
-        timeout=PATIENCE_SECONDS,
+        timeout=3 * PATIENCE_SECONDS,
     )
 
 

@@ -1,27 +1,12 @@
 """Daemons whose configurations name one target differently for a while: one of them scales it."""
 
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
 from tests.daemon.hosts import NAMES, SHARDS, SLOW, Host, Hosts
-from tests.daemon.running import autoscaler, running_daemon, write_config
-from tests.record.postgresql import empty_state, running_postgresql
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[str]:
-    with running_postgresql() as server:
-        yield server
-
-
-@pytest.fixture
-def hosts(postgresql: str, prometheus: str, folder: Path) -> Iterator[Hosts]:
-    with ExitStack() as stack:
-        yield Hosts(empty_state(postgresql), prometheus, folder, stack)
+from tests.daemon.running import autoscaler, write_config
 
 
 def _rename(hosts: Hosts, host: Host, names: Sequence[str]) -> None:
@@ -67,19 +52,3 @@ def _each_is_scaled_by_its_holder(one: Host, two: Host) -> tuple[set[str], set[s
     two.wait_for_decisions(of_two)
     assert (one.decided(since[0]), two.decided(since[1])) == (of_one, of_two)
     return of_one, of_two
-
-
-def test_with_one_daemon_a_renamed_connection_is_served_at_once(folder: Path, prometheus: str) -> None:
-    """Its former shard has ended, and with it what that had claimed."""
-
-    def renamed(to: str) -> Path:
-        section = {to: {"type": "memory", "groups": {"web": {}}}}
-        return write_config(folder, prometheus, [autoscaler("web", "vector(3)", adapter=to)], section)
-
-    with running_daemon(renamed("fleet")) as daemon:
-        daemon.wait_for("decision", target="fleet/web", written=3)
-        renamed("barn")
-        daemon.send(signal.SIGHUP)
-        daemon.wait_for("decision", target="barn/web")
-        assert not daemon.events("autoscaler_failed")
-        assert daemon.stop() == 0

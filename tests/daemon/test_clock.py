@@ -1,19 +1,16 @@
 """The wall clock is set while the daemon runs: no window is over, nobody waits, and what is newest stays newest."""
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.daemon.running import RunningDaemon, autoscaler, finished, running_daemon, write_config
-from tests.record.postgresql import running_postgresql
+from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
 from tests.servers.scripted import Wire, scripted
 from tests.servers.stepped_clock import PROGRAM, SteppedClock
 
@@ -57,22 +54,14 @@ class Scene:
 
     def stands(self, daemon: RunningDaemon) -> None:
         """The pool is held at 5 in the next cycles, and the neighbour follows its load."""
-        count = len(daemon.events("decision", autoscaler="web"))
+        count = len(daemon.events("decision", autoscaler="web", level="info"))
         self.loads["neighbour"] += 1
         daemon.wait_for("decision", autoscaler="neighbour", written=self.loads["neighbour"])
-        daemon.wait_for("decision", autoscaler="web", count=count + 3)
+        daemon.wait_for("decision", autoscaler="web", level="info", count=count + 3)
         assert {
             (line["current"], line["desired"], line["reason"])
-            for line in daemon.events("decision", autoscaler="web")[count:]
+            for line in daemon.events("decision", autoscaler="web", level="info")[count:]
         } == {(5, 5, "ScaleDownStabilized")}
-
-    def read(self, *words: str) -> Any:
-        """What a command says, as JSON, when no daemon runs."""
-        folder = self.config.parent
-        command = [sys.executable, "-m", "autoscaler", *words, f"--config.file={self.config}", "-o", "json"]
-        done = finished(command, folder / "state", {"AUTOSCALER_SERVER": "http://127.0.0.1:9"})
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
 
 
 @pytest.fixture
@@ -98,47 +87,3 @@ def test_a_clock_that_is_set_ends_no_window_and_delays_no_cycle(scene: Scene) ->
             scene.stands(daemon)
         # a busy machine may leave out a few; a schedule that followed the clock would an hour's, or a day's
         assert len(daemon.events("tick_missed")) < 10
-
-
-def test_what_is_newest_stays_newest_after_a_step_back(scene: Scene) -> None:
-    """`get` said 12:02 while `describe` said 13:00."""
-    with scene.daemon() as daemon:
-        begin(scene, daemon)
-        scene.clock.set(-HOUR)
-        daemon.wait_for("clock_stepped")
-        scene.stands(daemon)
-        now = datetime.now(UTC).timestamp() - HOUR
-    (listed,) = [each for each in scene.read("get")["autoscalers"] if each["name"] == "web"]
-    assert listed["lastDecision"] == scene.read("describe", "web")["summary"]["lastDecision"]
-    assert datetime.fromisoformat(listed["lastDecision"]).timestamp() == pytest.approx(now, abs=60)
-
-
-def test_a_clock_that_is_set_while_no_daemon_runs_ends_no_window_either(scene: Scene) -> None:
-    """The machine was not started anew: its other clock tells how long the daemon was away."""
-    with scene.daemon() as daemon:
-        begin(scene, daemon)
-    scene.clock.set(2 * HOUR)
-    with scene.daemon() as daemon:
-        scene.stands(daemon)
-
-
-def test_a_host_on_postgresql_whose_clock_is_set_goes_on(folder: Path) -> None:
-    """Its cycles stood still for as long as the clock was set back: the scheduler goes by the machine's own."""
-    loads = {"web": 1}
-    with running_postgresql() as database, answering(loads) as url:
-        clock = SteppedClock(folder)
-        config = write_config(
-            folder,
-            url,
-            [autoscaler("web", "web", adapter="only")],
-            {"only": {"type": "memory", "groups": {"web": {}}}},
-            state={"url": f"{database}/postgres"},
-        )
-        with running_daemon(config, env=clock.env, program=PROGRAM) as daemon:
-            daemon.wait_for("decision", autoscaler="web")
-            for offset in (-HOUR, HOUR):
-                clock.set(offset)
-                loads["web"] += 1
-                daemon.wait_for("decision", autoscaler="web", written=loads["web"])
-                daemon.wait_for("decision", autoscaler="web", current=loads["web"])
-            assert daemon.stop() == 0

@@ -76,10 +76,10 @@ UNWRITABLE: Final = {
 def test_a_good_target_is_decided_written_and_recorded_in_every_cycle(folder: Path, prometheus: str) -> None:
     """Each odd one says what was wrong, is not written to where it could not be read, and is recorded as well."""
     names = [*UNREADABLE, "good", *UNWRITABLE]
-    scalers = [autoscaler(name, "vector(3)", adapter="third") for name in names]
+    scalers = [autoscaler(name, "vector(3)", adapter="third", syncPeriod="3s") for name in names]
     config = write_config(folder, prometheus, scalers, {"third": {"type": "odd"}})
     with running_daemon(config, env=install(folder, "odd", _CODE, "Odd")) as daemon:
-        daemon.wait_for("decision", autoscaler="good", written=3, count=5)
+        daemon.wait_for("decision", autoscaler="good", written=3, count=3)
         for name, said in UNREADABLE.items():
             line = daemon.wait_for("decision", autoscaler=name, reason="FailedGetScale")
             assert line["message"].startswith(f"third/{name}: {said}")

@@ -44,13 +44,6 @@ def test_an_expression_that_only_the_server_knows_costs_its_own_autoscaler_at_mo
     assert "autoscalers[0].metrics[0].external.query.expr: the offline parser cannot read it" in warned[0]["message"]
 
 
-def test_a_metric_that_failed_is_1(folder: Path) -> None:
-    """A script that calls it must learn of it."""
-    done = run_once(write_config(folder, "http://127.0.0.1:1", [autoscaler("web", "vector(3)")]))
-    assert done.returncode == 1
-    assert decisions(done)[0]["reason"] == "FailedGetExternalMetric"
-
-
 def test_a_write_that_hangs_is_1_and_comes_back(folder: Path, prometheus: str) -> None:
     """A thread that never ends must not keep the process."""
     scalers = [autoscaler("stuck", "vector(3)", adapter="third")]
@@ -77,14 +70,6 @@ def test_a_configuration_that_does_not_load_is_2(folder: Path, prometheus: str, 
     lines = done.stderr.splitlines()
     assert len(lines) >= 2
     assert all(line.startswith(f"{config}:") for line in lines)
-
-
-def test_a_secret_file_that_is_absent_is_2(folder: Path, prometheus: str) -> None:
-    """`check` only warns of it: it may run elsewhere. Here it would fail every query."""
-    sources = {"default": {"url": prometheus, "bearerTokenFile": "absent-token"}}
-    done = run_once(write_config(folder, sources, [autoscaler("web", "vector(3)")]))
-    assert done.returncode == 2
-    assert "absent-token" in done.stderr
 
 
 @pytest.mark.parametrize("argument", ["--unknown", "--log.level=loud"])

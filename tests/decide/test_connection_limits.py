@@ -29,7 +29,6 @@ from tests.decide.build import NOW
 from tests.decide.fleet import UNDER_WAY, Fleet, limits
 from tests.replaced import replace
 
-MINUTE = timedelta(seconds=60)
 GONE = TargetUnavailable("no answer within 5s; the next cycle tries again")
 NAMES = ("a", "b", "c", "d")
 

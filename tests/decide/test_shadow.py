@@ -39,8 +39,6 @@ from tests.decide.shadowing import START_UP, SimulatedTarget
 from tests.replaced import replace
 
 INFLIGHT_10 = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 10_000, "inflight")
-LATENCY_2 = metric(MetricType.OBJECT, TargetType.VALUE, 2_000, "latency")
-WHOLE_2 = metric(MetricType.EXTERNAL, TargetType.VALUE, 2_000, "level")
 
 
 def conditions(made: object) -> dict[str, str]:

@@ -79,7 +79,7 @@ def files(folder: Path) -> set[Path]:
 
 def nothing_is_left(folder: Path) -> None:
     """Wait until no process is left: the writer of the workers' logs ends with the last worker."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while left_behind(folder) and time.monotonic() < end:
         time.sleep(0.1)
     assert left_behind(folder) == []
@@ -106,13 +106,12 @@ def test_a_demo_that_ends_too_early_says_so_and_fails(temporary: Path) -> None:
     assert "did not scale out and back in" in said
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_a_demo_that_is_stopped_leaves_nothing_behind(temporary: Path, number: signal.Signals) -> None:
+def test_a_demo_that_is_stopped_with_ctrl_c_leaves_nothing_behind(temporary: Path) -> None:
     """No worker, no Prometheus and no folder remain."""
     with running(temporary) as process:
         read_until(process, r"1 → [2-8] ")
         assert left_behind(temporary)
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
         said, _ = process.communicate(timeout=60)
         assert process.returncode == 0, said
     nothing_is_left(temporary)

@@ -71,9 +71,7 @@ def outage(folder: Path, healthy_seconds: float = 1) -> Outage:
                 back()
             found.written = {job: _written(daemon, job)[before[job] :] for job in JOBS}
             found.events = {
-                job: [
-                    each["reason"] for each in daemon.get(f"/api/v1/autoscalers/{job}/events").json()["data"]["events"]
-                ]
+                job: [each["reason"] for each in daemon.get(f"/api/v1/events?name={job}").json()["data"]["events"]]
                 for job in JOBS
             }
     return found

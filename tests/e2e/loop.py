@@ -1,10 +1,12 @@
 """Workers of one pool that share a demand between them, and the daemon's configuration for them."""
 
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from tests.servers.ports import port_range
+from tests.daemon.running import mark
+from tests.servers.ports import free_ports
 
 TARGET: Final = 10
 SHARE: Final = "demand / scalar(count(demand))"
@@ -40,21 +42,31 @@ DEMAND: Final = "pathlib.Path(sys.argv[2]).read_bytes()"
 WORKER: Final = worker(DEMAND)
 
 
-def configuration(prometheus: str, folder: Path) -> dict[str, Any]:
-    pool = {
+@cache
+def _ports(folder: Path) -> str:
+    """Return those of all pools of a configuration, however often it is written."""
+    return free_ports()
+
+
+def pool(folder: Path, targets_file: str = "targets.json", **more: Any) -> dict[str, Any]:
+    """Return a pool of the program `worker.py` in the folder."""
+    return {
         "command": [sys.executable, str(folder / "worker.py"), "{port}", str(folder / "demand")],
-        "env": {"DAEMON_TEST": str(folder)},
-        "ports": port_range(),
+        "env": mark(folder),
+        "ports": _ports(folder),
         "readiness": {"path": "/"},
         "gracePeriod": "1s",
-        "targetsFile": str(folder / "targets.json"),
-    }
+        "targetsFile": str(folder / targets_file),
+    } | more
+
+
+def configuration(prometheus: str, folder: Path) -> dict[str, Any]:
     target = {"type": "AverageValue", "averageValue": TARGET}
     metric = {"type": "Pods", "pods": {"metric": {"name": "load"}, "query": {"expr": SHARE}, "target": target}}
     return {
         "controller": {"syncPeriod": "1s"},
         "prometheus": {"default": {"url": prometheus}},
-        "adapters": {"local": {"type": "process", "pools": {"web": pool}}},
+        "adapters": {"local": {"type": "process", "pools": {"web": pool(folder)}}},
         "log": {"decisions": "all"},
         "autoscalers": [
             {

@@ -64,14 +64,12 @@ class Shop:
     def create(self, **more: Any) -> None:
         """A group of one, whose launches pass a hook."""
         self.server.create_launch_template()
-        template = {} if more else {"LaunchTemplate": {"LaunchTemplateName": "worker"}}
         self._cloud.create_auto_scaling_group(
             AutoScalingGroupName="shop",
             MinSize=0,
             MaxSize=10,
             DesiredCapacity=1,
             AvailabilityZones=[f"{REGION}a"],
-            **template,
             **more,
         )
         self._cloud.put_lifecycle_hook(
@@ -133,34 +131,22 @@ def _sizes(daemon: RunningDaemon) -> list[int]:
     return [line["written"] for line in daemon.events("decision") if line["written"] is not None]
 
 
-def test_a_group_under_load_goes_from_one_to_several_and_back(tmp_path: Path) -> None:
-    """Through Pending and a launch hook; samples are joined by the instance's id."""
-    with open_shop(tmp_path) as (shop, daemon):
-        (first,) = shop.workers.running
-        shop.server.world.launch_seconds = 3600  # until Pending was seen
-        replace_text(shop.workers.demand, "35")
-        daemon.wait_for("decision", current=1, desired=4, written=4)
-        daemon.until(lambda: shop.tend(4), "four in service")
-        assert first in shop.workers.running
-        assert {"Pending", "Pending:Wait", "InService"} <= shop.seen
-        daemon.wait_for("decision", current=4, desired=4, written=None, reason="ReadyForNewScale")
-        replace_text(shop.workers.demand, "5")
-        daemon.until(shop.alone, "scale-in")
-        assert daemon.stop() == 0
-        sizes = _sizes(daemon)
-    assert max(sizes) == sizes[0] == 4
-    assert sizes[-1] == 1
+def test_a_weighted_group_under_load_goes_from_one_unit_to_five_and_back(tmp_path: Path) -> None:
+    """A demand of 45 at 10 a unit are 5 units: of instances of 1 and 2, three beside the first, or fewer.
 
-
-def test_a_weighted_group_is_sized_in_capacity_units(tmp_path: Path) -> None:
-    """A demand of 45 at 10 a unit are 5 units: of instances of 1 and 2, three beside the first, or fewer."""
+    The launches go through Pending and a hook. Samples are joined by the instance's id.
+    """
     specification = {"LaunchTemplateSpecification": {"LaunchTemplateName": "worker"}, "Overrides": WEIGHTS}
     with open_shop(tmp_path, MixedInstancesPolicy={"LaunchTemplate": specification}) as (shop, daemon):
+        (first,) = shop.workers.running
+        shop.server.world.launch_seconds = 3600  # until Pending was seen
         replace_text(shop.workers.demand, "45")
         daemon.wait_for("decision", current=1, desired=5, written=5)
         daemon.until(lambda: shop.tend(5), "five units in service")
         running = {one["InstanceId"]: int(one["WeightedCapacity"]) for one in shop.look()["Instances"]}
         assert len(running) < sum(running.values())
+        assert first in running
+        assert {"Pending", "Pending:Wait", "InService"} <= shop.seen
         steady = daemon.wait_for("decision", current=5, desired=5, written=None, reason="ReadyForNewScale")
         assert steady["metrics"][0]["target"] == "10"
         replace_text(shop.workers.demand, "5")

@@ -18,11 +18,10 @@ import yaml
 
 from autoscaler.config import load
 from autoscaler.errors import ConfigError
-from tests.adapters.process.harness import free_ports
 from tests.daemon.running import RunningDaemon, finished, running_daemon, workers
 from tests.e2e.loop import worker
 from tests.servers.exporter import running_exporter
-from tests.servers.ports import free_port
+from tests.servers.ports import free_port, free_ports
 from tests.servers.prometheus import PrometheusServer, file_sd, running_prometheus
 
 pytestmark = pytest.mark.slow

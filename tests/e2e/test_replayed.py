@@ -17,10 +17,10 @@ from autoscaler.whatif.compare.comparison import Comparison, compare
 from autoscaler.whatif.past.past import FindingKind
 from autoscaler.whatif.past.state_past import StatePast
 from autoscaler.whatif.replay.course import AS_IT_WAS
-from tests.daemon.running import RunningDaemon, end_workers, external, finished, mark, running_daemon
-from tests.e2e.loop import SHARE, TARGET, WORKER
+from tests.daemon.running import RunningDaemon, end_workers, external, finished, running_daemon
+from tests.e2e.loop import SHARE, TARGET, WORKER, pool
 from tests.servers.files import replace_text
-from tests.servers.ports import free_port, port_range
+from tests.servers.ports import free_port
 from tests.servers.prometheus import file_sd, running_prometheus
 
 pytestmark = pytest.mark.slow
@@ -31,14 +31,6 @@ NAMES: Final = ("web", "try")
 
 def write(folder: Path, prometheus: str, most: int) -> Path:
     """The configuration; `most`: of the instances of `web`."""
-    pool = {
-        "command": [sys.executable, str(folder / "worker.py"), "{port}", str(folder / "demand")],
-        "env": mark(folder),
-        "ports": port_range(),
-        "readiness": {"path": "/"},
-        "gracePeriod": "1s",
-        "targetsFile": str(folder / "targets.json"),
-    }
     budget = {"instances": 2, "periodSeconds": 2}
     target = {"type": "AverageValue", "averageValue": TARGET}
     share = {"type": "Pods", "pods": {"metric": {"name": "load"}, "query": {"expr": SHARE}, "target": target}}
@@ -47,7 +39,7 @@ def write(folder: Path, prometheus: str, most: int) -> Path:
         "controller": {"syncPeriod": "1s"},
         "prometheus": {"default": {"url": prometheus, "timeout": "1s"}},
         "adapters": {
-            "local": {"type": "process", "pools": {"web": pool}, "removalBudget": budget},
+            "local": {"type": "process", "pools": {"web": pool(folder)}, "removalBudget": budget},
             "elsewhere": {"type": "memory", "groups": {"try": {}}},
         },
         "log": {"decisions": "all"},
@@ -188,7 +180,7 @@ def test_the_dry_run_is_replayed_with_its_shadow(life: Life) -> None:
     with Archive.open_archive(None, life.folder / "state") as archive:
         shadows = [each.decision.shadow for each in archive.records("try")]
         sizes = {each.decision.current for each in archive.records("try")}
-    assert sizes == {1}
+    assert sizes - {None} == {1}  # None: not read in time
     assert max(shadow for shadow in shadows if shadow is not None) == 6
 
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -11,9 +10,8 @@ import pytest
 import yaml
 
 from tests.daemon.running import RunningDaemon, running_daemon, workers
-from tests.e2e.loop import DEMAND, worker
+from tests.e2e.loop import DEMAND, pool, worker
 from tests.servers.files import replace_text
-from tests.servers.ports import port_range
 from tests.servers.prometheus import file_sd, running_prometheus
 
 pytestmark = pytest.mark.slow
@@ -27,18 +25,6 @@ BEGINS_WITH: Final = 2
 
 WORKER: Final = worker(DEMAND, ready_after=1.5)
 """Tells the whole load as soon as it is ready; a load balancer would spread it over those that are."""
-
-
-def pool(folder: Path, name: str) -> dict[str, Any]:
-    return {
-        "command": [sys.executable, str(folder / "worker.py"), "{port}", str(folder / "demand")],
-        "env": {"DAEMON_TEST": str(folder)},
-        "ports": port_range(),
-        "readiness": {"path": "/"},
-        "gracePeriod": "1s",
-        "initialReplicas": BEGINS_WITH,
-        "targetsFile": str(folder / f"{name}.json"),
-    }
 
 
 def autoscaler(name: str, **more: Any) -> dict[str, Any]:
@@ -57,10 +43,11 @@ def autoscaler(name: str, **more: Any) -> dict[str, Any]:
 def write(folder: Path, prometheus: str, **of_dry: Any) -> Path:
     """The configuration; `of_dry`: keys of the autoscaler `dry`."""
     config = folder / "autoscaler.yaml"
+    pools = {name: pool(folder, f"{name}.json", initialReplicas=BEGINS_WITH) for name in POOLS}
     document = {
         "controller": {"syncPeriod": "1s"},
         "prometheus": {"default": {"url": prometheus}},
-        "adapters": {"local": {"type": "process", "pools": {name: pool(folder, name) for name in POOLS}}},
+        "adapters": {"local": {"type": "process", "pools": pools}},
         "log": {"decisions": "all"},
         "autoscalers": [autoscaler("live"), autoscaler("dry", **of_dry)],
     }
@@ -109,7 +96,7 @@ def test_a_dry_run_goes_through_the_sizes_of_the_live_one(tmp_path: Path) -> Non
             finally:
                 for pid in workers(tmp_path):  # they outlive their daemon
                     os.kill(pid, signal.SIGKILL)
-    assert {dry["current"] for _, dry in found} == {BEGINS_WITH}  # nothing was written
+    assert {dry["current"] for _, dry in found} - {None} == {BEGINS_WITH}  # nothing was written; None: not read in time
     sizes = [(live["current"], dry["shadow"]) for live, dry in found if live["current"] is not None]
     near = sum(abs(live - dry) <= 1 for live, dry in sizes)
     assert near / len(sizes) >= 0.95, sizes

@@ -62,7 +62,7 @@ def test_a_query_finds_data(prometheus: PrometheusServer, title: str, expr: str)
     for name, value in VARIABLES.items():
         expr = expr.replace(name, value)
     assert "$" not in expr
-    assert prometheus.wait_for(expr, within_seconds=10), title
+    assert prometheus.wait_for(expr), title
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ def test_the_variables_find_data(prometheus: PrometheusServer) -> None:
         ((selector, label),) = re.findall(r"label_values\((.*), (\w+)\)", query)
         for name, value in VARIABLES.items():
             selector = selector.replace(name, value)
-        assert all(label in series["metric"] for series in prometheus.wait_for(selector, within_seconds=10))
+        assert all(label in series["metric"] for series in prometheus.wait_for(selector))
 
 
 def test_it_can_be_imported_anywhere() -> None:

@@ -383,16 +383,6 @@ def test_who_joins_anew_does_not_count_as_having_loaded_its_configuration_last(h
     assert sorted(followed(first)) == ["a"]
 
 
-def test_any_daemon_shows_what_another_one_decided(hosts: Hosts) -> None:
-    """The page and the API of any daemon show all autoscalers."""
-    first, second = hosts.joined(2)
-    one, other = (first, second) if WEB in first.leases.held else (second, first)
-    ledger = one.ledger()
-    for seconds in (0, 15):
-        keep(ledger, decision(seconds))
-        assert one.state.archive.latest() == other.state.archive.latest() == {"web": decision(seconds)}
-
-
 def test_two_that_are_started_at_once_on_an_empty_database_share_it(postgresql: str, tmp_path: Path) -> None:
     """Both find no tables."""
     url = empty_state(postgresql)

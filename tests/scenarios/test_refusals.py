@@ -126,7 +126,7 @@ def test_two_answers_to_one_query_are_refused(project: Project) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the file is not a mapping"),
+        ("", "tests: is missing; add it"),
         ("- 1", "the file is not a mapping"),
         ("tests: [", "invalid YAML"),
         ("config: autoscaler.yaml\ntests: []", "is empty; give at least one"),

@@ -132,23 +132,6 @@ def published(port: int = 8080) -> dict[str, Any]:
     return {"Ports": [{"Protocol": "tcp", "TargetPort": port, "PublishMode": "host"}]}
 
 
-def serve_metrics(text: str, port: int = 8080) -> list[str]:
-    """Command of a task that serves `text` under /metrics; `$SLOT` in it is the environment's."""
-    script = f"mkdir -p /www && cat >/www/metrics <<END\n{text}\nEND\nexec httpd -f -p {port} -h /www"
-    return ["sh", "-c", script]
-
-
-def swarm_sd(job: str, engine: Engine, **settings: Any) -> dict[str, Any]:
-    """A scrape config that discovers the engine's tasks; samples carry `task_id` and `service`."""
-    relabel = [
-        {"source_labels": ["__meta_dockerswarm_task_id"], "target_label": "task_id"},
-        {"source_labels": ["__meta_dockerswarm_service_name"], "target_label": "service"},
-        {"source_labels": ["__meta_dockerswarm_task_desired_state"], "regex": "running", "action": "keep"},
-    ]
-    discovery = {"host": engine.host, "role": "tasks", "refresh_interval": "1s"}
-    return {"job_name": job, "dockerswarm_sd_configs": [discovery], "relabel_configs": relabel, **settings}
-
-
 def wait_for(happened: Callable[[], Any], what: str, within_seconds: float = 60.0) -> None:
     """Poll until `happened()` is true. Fails the test after `within_seconds`."""
     end = time.monotonic() + within_seconds

@@ -248,10 +248,12 @@ def forwarding_to(server: NomadServer) -> str:
 
 
 @contextmanager
-def running_agent(folder: Path, config: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def running_agent(
+    folder: Path, config: str, environment: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A further agent, beside one of `running_nomad`, as its URL and its process, once it answers.
 
-    `config`: LEADERLESS, or what `forwarding_to` returns.
+    `config`: LEADERLESS, what `forwarding_to` returns, or that of `running_node`. `environment`: further variables.
     """
     ports = {name: free_port() for name in ("http", "rpc", "serf")}
     (folder / "agent.hcl").write_text(_FURTHER.format(folder=folder, **ports) + config)
@@ -260,6 +262,7 @@ def running_agent(folder: Path, config: str) -> Iterator[tuple[str, subprocess.P
         agent = subprocess.Popen(
             [nomad_binary(), "agent", f"-config={folder}/agent.hcl"],
             cwd=folder,
+            env=os.environ | (environment or {}),
             stdout=log,
             stderr=log,
             stdin=subprocess.DEVNULL,

@@ -1,25 +1,68 @@
-"""Free ports on the loopback interface."""
+"""Free ports on the loopback interface, which stay one test process's until it ends.
 
+No other program chooses from their ranges: the kernel's ports of outgoing connections begin at 32768, those of Nomad's
+allocations at 20000. Workers of pytest-xdist, and several runs on one machine, reserve ports by locks on the bytes of
+one file, which end with their process.
+"""
+
+import fcntl
 import os
 import socket
+import tempfile
+from functools import cache
+from pathlib import Path
 from typing import Final
 
-_FIRST: Final = 21_000
-_EACH: Final = 500
+_SINGLE: Final = range(10_000, 15_000)
+_POOLS: Final = range(15_000, 20_000)
+
+_reserved: set[int] = set()
 
 
 def free_port() -> int:
-    """A TCP port on 127.0.0.1 that nothing listens on now. Another process may take it first: start soon."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+    """Return a TCP port that nothing listens on and that no other test is given."""
+    return _reserve(_SINGLE, 1)
 
 
-def port_range() -> str:
-    """Ports for pools of the process adapter, as its `ports` setting. Each worker of pytest-xdist has its own.
+def free_ports(count: int = 100) -> str:
+    """Return a range of as many ports, as in a pool's settings.
 
-    Two pools that begin at one port may both find it free. Then Prometheus scrapes the other pool's worker.
+    No later pool has them, because Prometheus still has samples of the workers of an earlier one.
     """
-    first = _FIRST + _EACH * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    return f"{first}-{first + _EACH - 1}"
+    first = _reserve(_POOLS, count)
+    return f"{first}-{first + count - 1}"
+
+
+def _reserve(ports: range, count: int) -> int:
+    """Return the first of `count` adjacent ports."""
+    for first in ports[::count]:
+        wanted = range(first, first + count)
+        if wanted[-1] in ports and _reserved.isdisjoint(wanted) and _lock(wanted):
+            _reserved.update(wanted)
+            if all(map(_is_free, wanted)):
+                return first
+    raise AssertionError(f"no {count} adjacent ports are free between {ports[0]} and {ports[-1]}")
+
+
+def _lock(ports: range) -> bool:
+    """Return whether this process has them now."""
+    try:
+        fcntl.lockf(_locks(), fcntl.LOCK_EX | fcntl.LOCK_NB, len(ports), ports[0])
+    except OSError:
+        return False
+    return True
+
+
+@cache
+def _locks() -> int:
+    """Return the descriptor of the file of locks. To close it would end them."""
+    return os.open(Path(tempfile.gettempdir()) / f"ports-of-tests-{os.getuid()}", os.O_CREAT | os.O_RDWR, 0o600)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True

@@ -114,23 +114,6 @@ def test_a_suspended_terminate_ends_at_the_resumption(cloud: Any) -> None:
     assert len(_states(cloud)) == 1
 
 
-def test_the_protected_stay_whatever_is_desired(cloud: Any) -> None:
-    _create(cloud, 2, NewInstancesProtectedFromScaleIn=True)
-    cloud.set_desired_capacity(AutoScalingGroupName="web", DesiredCapacity=0)
-    ids = _ids(cloud)
-    assert len(ids) == 2
-    cloud.set_instance_protection(AutoScalingGroupName="web", InstanceIds=ids, ProtectedFromScaleIn=False)
-    assert _ids(cloud) == []
-
-
-def test_a_cooldown_is_honored_when_asked_to(server: AwsServer, cloud: Any) -> None:
-    _create(cloud, 1, DefaultCooldown=300)
-    with pytest.raises(ClientError, match="ScalingActivityInProgress"):
-        cloud.set_desired_capacity(AutoScalingGroupName="web", DesiredCapacity=2, HonorCooldown=True)
-    server.world.advance(300)
-    cloud.set_desired_capacity(AutoScalingGroupName="web", DesiredCapacity=2, HonorCooldown=True)
-
-
 def test_sizes_outside_the_limits_are_refused(cloud: Any) -> None:
     _create(cloud, 2, least=2, most=3)
     with pytest.raises(ClientError, match="above max value 3"):
@@ -173,17 +156,3 @@ def test_one_instance_refresh_at_a_time(server: AwsServer, cloud: Any) -> None:
     cloud.cancel_instance_refresh(AutoScalingGroupName="web")
     found = cloud.describe_instance_refreshes(AutoScalingGroupName="web")["InstanceRefreshes"]
     assert [one["Status"] for one in found] == ["Cancelled", "Successful"]
-
-
-def test_more_than_fifty_names_need_max_records(cloud: Any) -> None:
-    names = [f"group-{number}" for number in range(51)]
-    with pytest.raises(ClientError, match="ValidationError"):
-        cloud.describe_auto_scaling_groups(AutoScalingGroupNames=names)
-    assert cloud.describe_auto_scaling_groups(AutoScalingGroupNames=names, MaxRecords=100)["AutoScalingGroups"] == []
-
-
-def test_throttling_is_an_error_as_aws_writes_it(server: AwsServer, cloud: Any) -> None:
-    server.refuse("Describe", "Throttling", "Rate exceeded")
-    ours: Any = server.client("autoscaling", key="ours")
-    with pytest.raises(ClientError, match="Rate exceeded"):
-        ours.describe_auto_scaling_groups()

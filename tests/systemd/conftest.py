@@ -10,7 +10,7 @@ from tests.systemd.machine import Machine, booted
 CREDENTIAL = "[Service]\nLoadCredential=token:/etc/hostname\n"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def booted_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     package = debian_package(tmp_path_factory)
     with booted(tmp_path_factory.mktemp("machine")) as machine:

@@ -24,12 +24,6 @@ def look(machine: Machine, path: str = FOLDER) -> str:
     return machine.run("stat", "--format=%U %G %a %F", path).stdout
 
 
-def test_it_is_there_after_the_installation(booted_machine: Machine) -> None:
-    """Before the service has ever run: its operators can be named at once."""
-    assert booted_machine.run("getent", "group", "autoscaler-operators").returncode == 0
-    assert look(booted_machine) == AS_IT_IS
-
-
 def test_it_is_made_at_boot(machine: Machine) -> None:
     """/run is empty then. The command is that of systemd-tmpfiles-setup.service."""
     machine.checked("rm", "-rf", PARENT)

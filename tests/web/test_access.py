@@ -253,21 +253,6 @@ def test_different_pairs_of_name_and_password_are_remembered_apart(monkeypatch: 
     assert known.remembered(basic(b"a\0b:c")) is None
 
 
-def test_rate_limit_applies_to_all_requests_together(daemon: Daemon, config: Path) -> None:
-    """A reload changes it."""
-    config.write_text("rate_limit: {interval: 1m, burst: 3}\n")
-    with serving(daemon, config) as served:
-        assert [served.get("/-/healthy").status_code for _ in range(5)] == [200, 200, 200, 429, 429]
-        answer = served.get("/metrics")
-        assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
-        assert answer.json()["errorType"] == "too_many_requests"
-        daemon.clock.seconds += 60
-        assert [served.get("/-/healthy").status_code for _ in range(2)] == [200, 429]
-        config.write_text("")
-        served.server.follow(load_web_config(config), served.daemon.web)
-        assert served.get("/-/healthy").status_code == 200
-
-
 def test_users_stay_logged_in_when_a_reload_does_not_change_them(
     daemon: Daemon, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,7 +41,7 @@ def test_a_server_with_a_certificate_answers_over_tls_only(daemon: Daemon, confi
         assert served.get("/-/healthy", verify=str(authority.ca)).status_code == 200
         plain = served.server.url.replace("https:", "http:")
         with pytest.raises(requests.ConnectionError):
-            served.session.get(f"{plain}/-/healthy", timeout=5)
+            served.session.get(f"{plain}/-/healthy", timeout=30)
 
 
 @pytest.mark.parametrize("optional", [False, True], ids=["no client certificates", "an optional one"])
@@ -111,7 +111,7 @@ def test_a_client_below_min_version_is_refused(daemon: Daemon, config: Path, aut
         old.maximum_version = ssl.TLSVersion.TLSv1_2
         place = urlsplit(served.server.url)
         with (
-            socket.create_connection((place.hostname or "", place.port or 0), timeout=5) as plain,
+            socket.create_connection((place.hostname or "", place.port or 0), timeout=30) as plain,
             pytest.raises(ssl.SSLError),
         ):
             old.wrap_socket(plain, server_hostname="127.0.0.1")
@@ -130,7 +130,7 @@ def test_a_reload_loads_a_renewed_certificate(
         (tmp_path / "server.key").write_bytes(pair.key.read_bytes())
         served.server.follow(load_web_config(config), served.daemon.web)
         with requests.Session() as fresh:
-            assert fresh.get(f"{served.server.url}/-/healthy", verify=str(renewed.ca), timeout=5).status_code == 200
+            assert fresh.get(f"{served.server.url}/-/healthy", verify=str(renewed.ca), timeout=30).status_code == 200
 
 
 def test_an_operator_s_certificate_may_be_issued_later(config: Path, authority: Authority) -> None:

@@ -37,23 +37,6 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     assert config.tls.cert_file == tmp_path / "server.pem"
 
 
-@pytest.mark.parametrize(
-    ("text", "limit"),
-    [
-        ("{interval: 1s, burst: 20}", (20, 1.0)),
-        ("{interval: 1m1.5s, burst: 1}", (1, 61.5)),
-        ("{interval: 250ms, burst: 1}", (1, 0.25)),
-        ("{interval: 0, burst: 20}", None),
-        ("{interval: 0s, burst: 20}", None),
-        ("{burst: 20}", None),
-        ("{}", None),
-    ],
-)
-def test_the_rate_limit_is_read(tmp_path: Path, text: str, limit: tuple[int, float] | None) -> None:
-    """Durations are Go's. An interval of 0 means no limit."""
-    assert load_web_config(written(tmp_path, f"rate_limit: {text}")).rate_limit == limit
-
-
 def test_headers_may_be_set(tmp_path: Path) -> None:
     file = written(tmp_path, "http_server_config: {http2: false, headers: {X-Frame-Options: sameorigin}}")
     assert load_web_config(file).headers == {"X-Frame-Options": "sameorigin"}
@@ -79,9 +62,6 @@ def test_headers_may_be_set(tmp_path: Path) -> None:
         ("http_server_config: {http2: true}", "http_server_config.http2"),
         ("http_server_config: {headers: {X-Own: a}}", "X-Own"),
         ('http_server_config: {headers: {X-Frame-Options: "a\\nb"}}', "X-Frame-Options"),
-        ("rate_limit: {interval: 1s}", "rate_limit: a burst of 0 lets no request through; write burst: 1 or more"),
-        ("rate_limit: {interval: 5, burst: 1}", "rate_limit.interval: expected a duration; write it as in"),
-        ("rate_limit: {interval: 1s, burst: -1}", "rate_limit.burst: "),
         ("basic_auth_users: {ann: [x]}", "expected a text, found a list"),
         ("- a", "the file is not a mapping"),
         ("a: [", "web.yaml:"),

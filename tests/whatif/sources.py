@@ -9,7 +9,7 @@ from autoscaler.errors import MetricError
 from autoscaler.moment import Moment
 from autoscaler.observe.plan import Question
 from autoscaler.observe.ranges import Grid, RangeResult, RangeSeries, Run
-from autoscaler.observe.result import Point, QueryResult, ResultType
+from autoscaler.observe.result import QueryResult
 
 STEP = timedelta(seconds=15)
 LOAD = Question("default", "load")
@@ -44,17 +44,11 @@ def numbered(grid: Grid) -> RangeResult:
 
 @dataclass
 class FakePrometheus:
-    """Implements `fetching.Server`. `answer` may raise MetricError; `live` is the time that an instant query takes."""
+    """Implements `fetching.Server`. `answer` may raise MetricError."""
 
     clock: FakeClock
     answer: Callable[[Grid], RangeResult] = numbered
-    series: int = 1
-    live: Callable[[], float] = lambda: 0.0
     asked: list[Grid] = field(default_factory=list)
-
-    def query(self, expr: str, at: datetime, deadline: float) -> QueryResult:
-        self.clock.seconds += self.live()
-        return QueryResult(ResultType.VECTOR, (Point({}, float(self.series)),))
 
     def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult:
         self.asked.append(grid)

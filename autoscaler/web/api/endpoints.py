@@ -22,7 +22,6 @@ from autoscaler.logger import Logger
 from autoscaler.web.api.answers import ErrorType
 from autoscaler.web.api.parameters import (
     DEFAULT_HISTORY,
-    AllEventParameters,
     EventParameters,
     ExplainParameters,
     HistoryParameters,
@@ -79,7 +78,7 @@ class Endpoint:
         """Return the errors that the endpoint may answer."""
         found = [ErrorType.BAD_DATA, ErrorType.UNAUTHORIZED, ErrorType.FORBIDDEN]
         several = self.body is not None and issubclass(self.body, ManyBody)
-        if "{name}" in self.path or self.query is AllEventParameters or several:
+        if "{name}" in self.path or self.query is EventParameters or several:
             found.append(ErrorType.NOT_FOUND)
         if self.body is not None:
             found += [ErrorType.CONFLICT, ErrorType.UNSUPPORTED]
@@ -138,15 +137,6 @@ class Api:
                 ShadowParameters,
             ),
             Endpoint(
-                "GET",
-                f"{one}/events",
-                "listAutoscalerEvents",
-                "Events of one autoscaler, counted.",
-                EventList,
-                self._events_of_one,
-                EventParameters,
-            ),
-            Endpoint(
                 "POST",
                 f"{one}/pause",
                 "pauseAutoscaler",
@@ -191,7 +181,7 @@ class Api:
                 self._resume_many,
                 body=ResumeManyBody,
             ),
-            Endpoint("GET", "/events", "listEvents", "Events, counted.", EventList, self._events, AllEventParameters),
+            Endpoint("GET", "/events", "listEvents", "Events, counted.", EventList, self._events, EventParameters),
             Endpoint(
                 "GET",
                 "/status/daemon",
@@ -236,14 +226,8 @@ class Api:
         since = query.since or until - _DAY
         return self._sources.documents().shadow(request.name, since, until)
 
-    def _events_of_one(self, request: EndpointRequest) -> Document:
-        query: EventParameters = request.query
-        return self._sources.documents().events(
-            request.name, query.since, query.offset, query.limit, merged=query.merged
-        )
-
     def _events(self, request: EndpointRequest) -> Document:
-        query: AllEventParameters = request.query
+        query: EventParameters = request.query
         return self._sources.documents().events(query.name, query.since, query.offset, query.limit, merged=query.merged)
 
     def _pause(self, request: EndpointRequest) -> Document:

@@ -36,7 +36,6 @@ _TIME_SCHEMA: Final = {"type": "string", "format": "date-time"}
 _UNIX_SCHEMA: Final = {"type": "number", "minimum": 0, "maximum": 9_999_999_999}
 Time: TypeAlias = Annotated[datetime, BeforeValidator(_time), WithJsonSchema({"anyOf": [_TIME_SCHEMA, _UNIX_SCHEMA]})]
 """A time in a URL."""
-BodyTime: TypeAlias = Annotated[datetime, BeforeValidator(_time), WithJsonSchema(_TIME_SCHEMA)]
 Plain: TypeAlias = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f\x7f]*$")]
 """One line of text."""
 
@@ -126,8 +125,10 @@ class ShadowParameters(Parameters):
 
 
 class EventParameters(Parameters):
-    """Parameters of one autoscaler's events."""
+    """Parameters of the events."""
 
+    name: Annotated[str, Field(max_length=253)] | None = None
+    """Only events of this autoscaler."""
     since: Time | None = None
     """Default: the oldest event."""
     limit: Annotated[int, Field(ge=1, le=10_000)] = 1_000
@@ -136,13 +137,6 @@ class EventParameters(Parameters):
     """Newest events to skip."""
     merged: bool = True
     """true: equal events are one with a count; false: each is listed."""
-
-
-class AllEventParameters(EventParameters):
-    """Parameters of all autoscalers' events."""
-
-    name: Annotated[str, Field(max_length=253)] | None = None
-    """Only events of this autoscaler."""
 
 
 class ChangeBody(Parameters):
@@ -156,15 +150,10 @@ class TemporaryChangeBody(ChangeBody):
 
     span: Span | None = Field(default=None, alias="for", examples=["2h", "1d12h"])
     """The duration, such as `2h` or `1h30m`. Default: until it is removed."""
-    until: BodyTime | None = None
-    """The end. With `for` too, the earlier one applies."""
 
     def end(self, now: datetime) -> datetime | None:
         """Return when it expires; None: never."""
-        ends = [] if self.until is None else [self.until]
-        if self.span is not None:
-            ends.append(now + parse_duration(self.span))
-        return min(ends, default=None)
+        return None if self.span is None else now + parse_duration(self.span)
 
 
 class PauseBody(TemporaryChangeBody):

@@ -20,7 +20,6 @@ from autoscaler.web.api.parameters import (
     PauseManyBody,
     ResumeBody,
     ResumeManyBody,
-    TemporaryChangeBody,
 )
 from autoscaler.web.sources import Sources
 
@@ -38,7 +37,7 @@ class SteeringChanges:
         """Write no size in a direction. Replaces an earlier pause."""
         self._configured(name)
         now = self._sources.clock.now()
-        pause = Pause(body.direction, by, body.reason, now, _end(body, now))
+        pause = Pause(body.direction, by, body.reason, now, body.end(now))
         kept = self._change(name, lambda before: replace(before.at(now), pause=pause), _always(paused(pause)), now)
         self._logger.info("paused", autoscaler=name, **_told(pause))
         return kept
@@ -47,7 +46,7 @@ class SteeringChanges:
         """Pause several autoscalers in one transaction."""
         names, which = self._chosen(body)
         now = self._sources.clock.now()
-        pause = Pause(body.direction, by, body.reason, now, _end(body, now))
+        pause = Pause(body.direction, by, body.reason, now, body.end(now))
         self._change_all(names, lambda before: replace(before.at(now), pause=pause), _always(paused(pause)), now)
         self._logger.info("paused", autoscalers=len(names), which=which, names=names, **_told(pause))
         document = PauseDocument.of(pause)
@@ -57,7 +56,7 @@ class SteeringChanges:
         """Set temporary bounds. Replaces an earlier override."""
         now = self._sources.clock.now()
         _check_bounds(self._configured(name), body)
-        override = Override(body.minimum, body.maximum, by, body.reason, now, _end(body, now))
+        override = Override(body.minimum, body.maximum, by, body.reason, now, body.end(now))
         event = _always(overridden(override))
         kept = self._change(name, lambda before: replace(before.at(now), override=override), event, now)
         self._logger.info(
@@ -166,13 +165,6 @@ def _told(pause: Pause) -> dict[str, str | None]:
         "reason": pause.reason,
         "until": _text(pause.until),
     }
-
-
-def _end(body: TemporaryChangeBody, now: datetime) -> datetime | None:
-    end = body.end(now)
-    if end is not None and end <= now:
-        raise RequestError(ErrorType.CONFLICT, f"the end, {end.isoformat()}, is in the past; give a later time")
-    return end
 
 
 def _check_bounds(scaler: Autoscaler, body: OverrideBody) -> None:

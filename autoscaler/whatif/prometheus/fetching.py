@@ -13,8 +13,6 @@ from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult
 from autoscaler.observe.result import QueryResult
-from autoscaler.record.binary import Binary, pack, unpack
-from autoscaler.whatif.prometheus.pace import Pace
 
 LARGEST: Final = 2048
 """Steps of a block. Prometheus allows 11,000 points per series, and a smaller query delays live queries less."""
@@ -23,6 +21,8 @@ _MOST_TRIES: Final = 6
 """Of a smallest block, if the server has answered before."""
 _TRIES_BEFORE_HALVING: Final = 2
 _FIRST_PAUSE_SECONDS: Final = 2.0
+_LONGEST_REST_SECONDS: Final = 10.0
+"""After an answer, the server rests for as long as it took, at most this long."""
 _MOST_REFUSALS: Final = 16
 """Of one question, after which refused blocks are no longer halved."""
 _LONG: Final = 3600.0
@@ -33,34 +33,28 @@ Progress: TypeAlias = Callable[[float], object]
 
 
 class Server(Protocol):
-    """A Prometheus; `observe.Prometheus` implements it. Both methods raise MetricError."""
-
-    def query(self, expr: str, at: datetime, deadline: float) -> QueryResult:
-        """An instant query."""
+    """A Prometheus; `observe.Prometheus` implements it."""
 
     def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult:
-        """A range query."""
+        """A range query. Raises MetricError."""
 
 
 class Block(NamedTuple):
     """The answer to one question over a part of the time."""
 
     steps: int
-    answer: bytes | MetricError
-    """Packed, because a past has many of them; or the refusal."""
+    answer: RangeResult | MetricError
+    """The answer, or the refusal."""
 
     def results(self) -> Iterator[QueryResult | MetricError]:
         """The answer at each step."""
         if isinstance(self.answer, MetricError):
             return iter([self.answer] * self.steps)
-        return _ANSWER.load(unpack(self.answer)).results(self.steps)
-
-
-_ANSWER: Final = Binary[RangeResult](RangeResult)
+        return self.answer.results(self.steps)
 
 
 class Recording(NamedTuple):
-    """The answers to one question, of which one block at a time is unpacked."""
+    """The answers to one question."""
 
     blocks: Sequence[Block]
     """In order of time."""
@@ -87,7 +81,8 @@ class Fetcher:
         self._servers, self._clock = servers, clock
         self._progress, self._sleep = progress, sleep
         self._done = self._total = 0
-        self._paces: dict[str, Pace] = {}
+        self._rests: dict[str, float] = {}
+        """Seconds before the next query to each server that has answered."""
         self._most_steps: dict[Question, int] = {}
         """Of one query, where a larger one was refused because of its size."""
         self._refusals: dict[Question, int] = {}
@@ -121,7 +116,7 @@ class Fetcher:
             return
         self._done += part.count
         self._progress(self._done / self._total)
-        yield Block(part.count, answer if isinstance(answer, MetricError) else pack(_ANSWER.dump(answer)))
+        yield Block(part.count, answer)
 
     def _in_halves(self, question: Question, part: Grid) -> Iterator[Block]:
         half = part.count // 2
@@ -140,36 +135,27 @@ class Fetcher:
 
         A server that has answered before may be overloaded, so it is asked again, and then for less.
         """
-        server, pace = self._servers[question.prometheus], self._pace(question)
-        pause = _FIRST_PAUSE_SECONDS
-        tries = 1 if not pace.answered else _MOST_TRIES if part.count <= SMALLEST else _TRIES_BEFORE_HALVING
+        name, pause = question.prometheus, _FIRST_PAUSE_SECONDS
+        has_answered = name in self._rests
+        tries = 1 if not has_answered else _MOST_TRIES if part.count <= SMALLEST else _TRIES_BEFORE_HALVING
         while True:
-            pace.wait()
+            self._sleep(self._rests.get(name, 0.0))
             began = self._clock.monotonic()
             try:
-                answer = server.range(question.expr, part, began + _LONG)
+                answer = self._servers[name].range(question.expr, part, began + _LONG)
             except MetricError as error:
                 if outcome_of(error) not in (Outcome.FAILED, Outcome.LATE):
                     return error
                 tries -= 1
-                if tries == 0 and pace.answered and part.count > SMALLEST:
+                if tries == 0 and has_answered and part.count > SMALLEST:
                     return QueryError(error, Outcome.TOO_LARGE)
                 if tries == 0:
                     raise PastError(str(error)) from None
             else:
-                pace.took(self._clock.monotonic() - began)
+                self._rests[name] = min(self._clock.monotonic() - began, _LONGEST_REST_SECONDS)
                 return answer
             self._sleep(pause)
             pause *= 2
-
-    def _pace(self, question: Question) -> Pace:
-        """That of the question's server. Its first question is the live query, which the daemon sends in each cycle."""
-        server, clock = self._servers[question.prometheus], self._clock
-
-        def send_live_query() -> None:
-            server.query(question.expr, clock.now(), clock.monotonic() + _LONG)
-
-        return self._paces.setdefault(question.prometheus, Pace(send_live_query, clock, self._sleep))
 
 
 def parts(span: Grid) -> Sequence[Grid]:

@@ -35,7 +35,7 @@ _NO_REQUESTS: Final[Mapping[str, Milli]] = MappingProxyType({})
 
 
 class PrometheusPast:
-    """Implements `Past`. Everything is fetched at first; then one block of each answer is unpacked at a time."""
+    """Implements `Past`. Everything is fetched at first."""
 
     def __init__(
         self,

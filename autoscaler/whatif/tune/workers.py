@@ -1,8 +1,8 @@
 """Processes that evaluate combinations over one past, so that all cores are used. Each holds the past once."""
 
 import ctypes
+import gc
 import os
-import pickle
 import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -17,12 +17,8 @@ from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.tune.search import Point, Score
 from autoscaler.whatif.tune.tuning import Evaluation, Evaluator, Setup
 
-_BLOCK: Final = 256
-"""Cycles that are pickled together."""
-_MOST_BYTES: Final = 128 * 2**20
-"""Of a pickled past."""
-_GROWTH: Final = 6
-"""How many times more memory a past takes in a process, at most."""
+_MOST_BYTES: Final = 2**30
+"""Of this process with the past."""
 _NICENESS: Final = 10
 """Below a daemon on the same machine."""
 _PR_SET_PDEATHSIG: Final = 1
@@ -32,20 +28,22 @@ _T = TypeVar("_T")
 
 
 class Workers:
-    """Takes a past, one cycle after another; `begin` then starts the processes that evaluate."""
+    """Takes a past, one cycle after another; `begin` then prepares the processes that evaluate.
+
+    They are forked at the first evaluation, so that the past is in their memory. This process must have no other
+    threads then.
+    """
 
     def __init__(self, count: int, room: int | None = None, most_bytes: int = _MOST_BYTES) -> None:
-        """At most `count` processes; fewer if the past would take more than `room` bytes in all of them together.
+        """At most `count` processes; fewer if they could take more than `room` bytes together.
 
         None: half of the memory that the machine has available.
         """
         self.count = count
         """The number of processes, after `begin`."""
-        self._room: Final = available_memory() // 2 if room is None else room
+        self._room: Final = room
         self._most_bytes: Final = most_bytes
-        self._block: list[Cycle] = []
-        self._past: Final = list[bytes]()
-        self._bytes = 0
+        self._past: Final = list[Cycle]()
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Self:
@@ -57,16 +55,16 @@ class Workers:
 
     def add(self, cycle: Cycle) -> None:
         """Take the next cycle. Raises AutoscalerError if the past is too large."""
-        self._block.append(cycle)
-        if len(self._block) == _BLOCK:
-            self._pickle()
+        self._past.append(cycle)
+        if resident_memory() > self._most_bytes:
+            raise AutoscalerError("the history is too large to be searched at once; shorten it with --since")
 
     def begin(self, setup: Setup) -> None:
-        """Start the processes; the past is complete."""
-        self._pickle()
-        self.count = max(1, min(self.count, self._room // (self._bytes * _GROWTH)))
-        os.environ["PYTHONSAFEPATH"] = "1"  # so that the processes import nothing from the working directory
-        self._pool = ProcessPoolExecutor(self.count, get_context("spawn"), _begin, (setup, self._past))
+        """Prepare the processes; the past is complete."""
+        room = available_memory() // 2 if self._room is None else self._room
+        self.count = max(1, min(self.count, room // resident_memory()))
+        evaluator = Evaluator(setup, self._past)
+        self._pool = ProcessPoolExecutor(self.count, get_context("fork"), _begin, (evaluator,))
 
     def scores(self, points: Sequence[Point]) -> Iterator[Score]:
         """Evaluate combinations over the part that is searched; the scores in order, as they become known."""
@@ -87,13 +85,6 @@ class Workers:
                 "--processes"
             ) from None
 
-    def _pickle(self) -> None:
-        self._past.append(pickle.dumps(self._block, pickle.HIGHEST_PROTOCOL))
-        self._bytes += len(self._past[-1])
-        self._block = []
-        if self._bytes > self._most_bytes:
-            raise AutoscalerError("the history is too large to be searched at once; shorten it with --since")
-
 
 def available_memory() -> int:
     """Bytes that the machine can give to processes."""
@@ -103,17 +94,22 @@ def available_memory() -> int:
     return int(found[1]) * 1024
 
 
+def resident_memory() -> int:
+    """Bytes that this process has in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 _EVALUATOR: Final = list[Evaluator]()
 """In a worker process: its evaluator."""
 
 
-def _begin(setup: Setup, past: Sequence[bytes]) -> None:
+def _begin(evaluator: Evaluator) -> None:
     """Runs first in a worker process."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # so that it ends when its parent is killed
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # so that Ctrl-C ends it without a traceback
     os.nice(_NICENESS)
-    cycles = [cycle for block in past for cycle in pickle.loads(block)]  # noqa: S301 - the parent process wrote it
-    _EVALUATOR.append(Evaluator(setup, cycles))
+    gc.freeze()  # the collector would copy the parent's memory
+    _EVALUATOR[:] = [evaluator]
 
 
 def _score(point: Point) -> Score:

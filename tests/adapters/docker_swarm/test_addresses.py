@@ -172,15 +172,6 @@ def test_a_missing_socket_is_no_engine(tmp_path: Path, engine: Engine) -> None:
     assert changes(logger) == [(f"unix://{tmp_path}/none.sock", engine.host)]
 
 
-def test_the_message_names_every_address_that_failed(tmp_path: Path) -> None:
-    """An operator sees which hosts to look at."""
-    addresses = [url(free_port()) for _ in range(2)]
-    swarm, _ = connected(tmp_path, *addresses)
-    with pytest.raises(TargetUnavailable) as caught:
-        swarm.observe([ref("web")], call())
-    assert all(address in str(caught.value) for address in addresses)
-
-
 def test_a_check_names_the_address_that_does_not_answer(tmp_path: Path, engine: Engine) -> None:
     """Also the spare, which no cycle uses."""
     dead = url(free_port())

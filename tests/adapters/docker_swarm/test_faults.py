@@ -222,7 +222,7 @@ def test_a_slow_server_is_unavailable_by_the_deadline(front: Faults, swarm: Dock
     front.faults.insert(0, Fault(listing, delay_seconds=30))
     began = time.monotonic()
     error = failing(swarm, 0.5)
-    assert 0.4 < time.monotonic() - began < 5
+    assert 0.4 < time.monotonic() - began < 20
     assert "no answer within the cycle's deadline" in str(error)
 
 

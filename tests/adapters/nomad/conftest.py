@@ -18,7 +18,7 @@ from tests.servers.faults import Faults, running_faults
 from tests.servers.nomad import NomadServer, running_nomad
 
 
-@pytest.fixture(scope="package")  # ends with this package: an agent with a thousand jobs is never idle
+@pytest.fixture(scope="package")  # ends with this package: an agent with many jobs is never idle
 def nomad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NomadServer]:
     """A real agent without TLS and ACL."""
     with running_nomad(tmp_path_factory.mktemp("nomad")) as server:

@@ -1,19 +1,14 @@
 """A connection with two addresses, in front of real agents of one cluster."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Conflict, TargetState, Unchanged, Written
-from autoscaler.target.contract import AdapterContract, Harness
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
-from tests.adapters.nomad.test_contract import NomadHarness, prepare
 from tests.servers.faults import Fault, Faults
 from tests.servers.nomad import LEADERLESS, NomadServer, forwarding_to, running_agent, service
-from tests.servers.ports import free_port
-from tests.servers.scripted import full_backlog
 
 pytestmark = pytest.mark.slow
 
@@ -141,55 +136,5 @@ def test_a_write_that_arrives_after_its_repeat_is_a_conflict(
     two_again.adapter.close()
 
 
-def test_the_message_names_every_address_that_failed(connect: Connect) -> None:
-    """An operator sees which hosts to look at."""
-    urls = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
-    live = connect(addresses=urls)
-    found = live.look("any/work")
-    assert isinstance(found, TargetUnavailable)
-    assert all(url in str(found) for url in urls)
-
-
-def test_an_agent_whose_host_is_off_costs_no_cycle(connect: Connect, nomad: NomadServer) -> None:
-    """Its connection is not answered; half of the time stays for the other address."""
-    nomad.register(service("off"))
-    with full_backlog() as (host, port):
-        live = connect(addresses=[f"http://{host}:{port}", nomad.url])
-        target = live.ref("off/work")
-        assert isinstance(live.adapter.observe([target], live.call(6))[target], TargetState)
-
-
-def test_a_check_names_the_address_that_does_not_answer(connect: Connect, nomad: NomadServer) -> None:
-    """Also the spare, which no cycle uses."""
-    dead = f"http://127.0.0.1:{free_port()}"
-    live = connect(addresses=[nomad.url, dead])
-    failing = live.adapter.failing_addresses(live.call())
-    assert failing.keys() == {dead}
-    assert "Connection refused" in failing[dead]
-
-
 def _version(nomad: NomadServer, job: str) -> int:
     return int(nomad.ask("GET", f"/v1/job/{job}")["Version"])
-
-
-class SecondAddressHarness(NomadHarness):
-    """The first address refuses connections."""
-
-    def place(self, address: str) -> dict[str, object]:
-        return {"addresses": [f"http://127.0.0.1:{free_port()}", address]}
-
-
-@pytest.fixture(scope="module")
-def prepared(nomad: NomadServer) -> NomadServer:
-    prepare(nomad)
-    return nomad
-
-
-class TestNomadAtItsSecondAddress(AdapterContract):
-    """Every promise holds while the first address is down."""
-
-    @pytest.fixture
-    def harness(self, prepared: NomadServer, tmp_path: Path, connect: Connect) -> Iterator[Harness]:
-        harness = SecondAddressHarness(prepared, tmp_path / "state", {})
-        yield harness
-        harness.close()

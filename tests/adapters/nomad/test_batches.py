@@ -28,17 +28,17 @@ def _sizes(connection: LiveAdapter, targets: list[TargetRef]) -> list[int]:
     return [state.replicas for state in states if not isinstance(state, TargetError)]
 
 
-def test_a_thousand_quiet_groups_cost_at_most_five_requests(
+def test_a_hundred_quiet_groups_cost_at_most_five_requests(
     proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
-    """The number of requests must not grow with the number of groups; a changed job costs one more."""
-    jobs = [service(f"quiet-{number}", Constraints=_NOWHERE) for number in range(1000)]
+    """The number of requests does not depend on the number of groups; a changed job costs one more."""
+    jobs = [service(f"quiet-{number}", Constraints=_NOWHERE) for number in range(100)]
     for job in jobs:
         nomad.register(job)
     targets = [proxied.ref(f"{job['ID']}/work") for job in jobs]
-    nomad.wait(lambda: not _failed(proxied, targets), "first look at every job", within_seconds=240)
+    nomad.wait(lambda: not _failed(proxied, targets), "first look at every job")
     proxy.requests.clear()
-    assert _sizes(proxied, targets) == [1] * 1000
+    assert _sizes(proxied, targets) == [1] * 100
     assert proxy.count() <= 5, proxy.requests
     proxy.requests.clear()
     nomad.scale("quiet-7", "work", 2)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import pytest
 
 from autoscaler.errors import TargetForbidden, TargetUnavailable
 from autoscaler.model import TargetState, Written
+from autoscaler.target import NodeDrain
 from autoscaler.target.contract import AdapterContract
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
 from tests.adapters.nomad.test_contract import NomadHarness, prepare
@@ -19,10 +21,10 @@ pytestmark = pytest.mark.slow
 DOCUMENT: Final = Path(__file__).parents[3] / "docs" / "nomad.md"
 
 
-def documented_policy() -> str:
-    """The HCL of docs/nomad.md."""
-    (policy,) = re.findall(r"```hcl\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
-    return str(policy)
+def documented_policy(*, drains: bool = False) -> str:
+    """The HCL of docs/nomad.md. `drains`: with the part that only drains need."""
+    scaling, further = re.findall(r"```hcl\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    return f"{scaling}{further}" if drains else str(scaling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,34 @@ def test_the_least_policy_has_nothing_to_spare(connect: Connect, secured: Secure
     if isinstance(refused, TargetState):
         refused = connection.scale("safe/work", refused, refused.replicas + 1)
     assert isinstance(refused, TargetForbidden)
+
+
+def test_the_policy_for_scaling_may_not_drain(connect: Connect, secured: Secured, least: Path) -> None:
+    """The message names the right that drains need."""
+    connection = connect(**secured.settings(least))
+    with pytest.raises(TargetForbidden, match=r"node:write.*docs/nomad\.md"):
+        connection.adapter.drain_node("i-0a", {"10.0.0.1"}, timedelta(minutes=1), connection.call())
+    with pytest.raises(TargetForbidden, match=r"node:write.*docs/nomad\.md"):
+        connection.adapter.try_drain(connection.call())
+
+
+def test_reading_nodes_is_not_enough_for_a_drain(connect: Connect, secured: Secured) -> None:
+    """A drain's first requests only read, so the test of its right is a write."""
+    token = secured.token("node-read", documented_policy(drains=True).replace('"write"', '"read"'))
+    connection = connect(**secured.settings(token))
+    assert connection.adapter.drain_node("i-0a", {"10.0.0.1"}, timedelta(minutes=1), connection.call()) is (
+        NodeDrain.NO_NODE
+    )
+    with pytest.raises(TargetForbidden, match="node:write"):
+        connection.adapter.try_drain(connection.call())
+
+
+def test_the_right_to_drain_is_tested_without_a_drain(connect: Connect, secured: Secured) -> None:
+    """Under the documented policy. Nomad checks the right before it looks for the node, of which there is none."""
+    before = secured.server.ask("GET", "/v1/nodes")
+    connection = connect(**secured.settings(secured.token("drains", documented_policy(drains=True))))
+    assert connection.adapter.try_drain(connection.call()).startswith("permitted")
+    assert secured.server.ask("GET", "/v1/nodes") == before
 
 
 def test_a_rotated_token_is_taken_up(connect: Connect, secured: Secured, least: Path) -> None:

@@ -1,8 +1,6 @@
 """Pools of real processes. The fixture that builds the harness ends them."""
 
-import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -113,19 +111,3 @@ def _end(worker: Worker) -> None:
 
 def wait_for_end(identity: Identity) -> None:
     poll(lambda: not runs(identity), f"process {identity.pid} to end")
-
-
-def free_ports(count: int) -> str:
-    """Return a range of this many free ports, as in the configuration."""
-    for first in range(21000 + os.getpid() % 1000 * 20, 60000, count):
-        probes = [socket.socket() for _ in range(count)]
-        try:
-            for offset, probe in enumerate(probes):
-                probe.bind(("", first + offset))
-        except OSError:
-            continue
-        finally:
-            for probe in probes:
-                probe.close()
-        return f"{first}-{first + count - 1}"
-    raise AssertionError("no range of free ports")

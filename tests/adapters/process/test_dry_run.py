@@ -9,7 +9,8 @@ from adapters.process.records import StateFile
 from autoscaler.errors import TargetRefused
 from autoscaler.model import TargetRef, TargetState
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import ProcessHarness, free_ports, poll, wait_for_end
+from tests.adapters.process.harness import ProcessHarness, poll, wait_for_end
+from tests.servers.ports import free_ports
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,8 @@ from adapters.process.spawn import free_port
 from autoscaler.errors import TargetRefused
 from autoscaler.model import Held
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import free_ports, poll
+from tests.adapters.process.harness import poll
+from tests.servers.ports import free_ports
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,8 @@ import pytest
 from adapters.process.probe import probe
 from autoscaler.model import Instance
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import HTTP_WORKER, ProcessHarness, free_ports, poll
+from tests.adapters.process.harness import HTTP_WORKER, ProcessHarness, poll
+from tests.servers.ports import free_ports
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,8 @@ import pytest
 from adapters.process import targets_file
 from autoscaler.model import TargetRef, TargetState
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import free_ports, poll
+from tests.adapters.process.harness import poll
+from tests.servers.ports import free_ports
 
 pytestmark = pytest.mark.slow
 

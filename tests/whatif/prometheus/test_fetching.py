@@ -84,14 +84,6 @@ def test_a_server_is_asked_half_of_the_time_at_most() -> None:
     assert sum(server.clock.slept) >= len(server.asked) - 1
 
 
-def test_range_queries_wait_while_live_queries_are_slow() -> None:
-    """The daemon depends on the same server."""
-    seconds = iter([0.01] * 4 + [5.0] * 3)
-    server = FakePrometheus(FakeClock(), live=lambda: next(seconds, 0.01))
-    fetched(server, span(1_000_064, LARGEST * 3))
-    assert {1.0, 2.0, 4.0} <= set(server.clock.slept)
-
-
 def test_progress_is_shown_to_the_end() -> None:
     shown: list[float] = []
     server = FakePrometheus(FakeClock())

@@ -88,14 +88,6 @@ def ended(pid: int) -> str | None:
     return state if state == "Z" else None
 
 
-def test_a_module_in_the_working_directory_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another user may be able to write there."""
-    (tmp_path / "signal.py").write_text("raise SystemExit('from here')")
-    monkeypatch.chdir(tmp_path)
-    with Workers(1) as workers:
-        assert len(begun(workers)) == 1
-
-
 def test_a_killed_process_is_an_error_that_says_what_to_do() -> None:
     """The kernel kills it when memory runs out."""
     with Workers(1) as workers:

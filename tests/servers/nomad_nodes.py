@@ -1,0 +1,154 @@
+"""Further nodes of a real Nomad, each of which reports that it is an instance of EC2.
+
+Nomad's fingerprinter `env_aws` reads EC2's instance metadata service, at the address that AWS' client libraries take
+from AWS_EC2_METADATA_SERVICE_ENDPOINT. An imitation of the few paths that it reads makes a node an instance.
+"""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any, Final
+
+import requests
+
+from tests.servers.nomad import NomadServer, running_agent
+from tests.servers.required import require
+from tests.servers.web import serving
+
+POOL: Final = "fleet"
+"""Their node pool, which the agent of `running_nomad` is not in: the jobs of this pool run on these nodes alone."""
+FAST_HEARTBEATS: Final = """
+server {
+  heartbeat_grace   = "4s"
+  min_heartbeat_ttl = "1s"
+}
+"""
+"""Configuration of a server that finds a killed node down after some five seconds."""
+_CLIENT: Final = """
+name = "{name}"
+client {{
+  enabled           = true
+  servers           = ["127.0.0.1:{rpc}"]
+  network_interface = "lo"
+  node_pool         = "{pool}"
+  options = {{ "fingerprint.denylist" = "env_gce,env_azure,env_digitalocean" }}
+}}
+plugin "raw_exec" {{
+  config {{
+    enabled = true
+  }}
+}}
+"""
+_NO_BUNDLE: Final = {"AWS_CA_BUNDLE": ""}
+"""With a developer's own bundle of authorities the fingerprinter fails, and with it the agent."""
+_OVER: Final = ("complete", "failed", "lost")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A client agent that runs jobs."""
+
+    server: NomadServer
+    id: str
+    instance: str
+    address: str
+    """As EC2 tells it, and the node's attribute `unique.network.ip-address`."""
+    agent: subprocess.Popen[bytes]
+
+    def read(self) -> dict[str, Any]:
+        """The node as Nomad's API returns it."""
+        found: dict[str, Any] = self.server.ask("GET", f"/v1/node/{self.id}")
+        return found
+
+    def drain(self, seconds: float | None, *, mark_eligible: bool = False, **spec: Any) -> None:
+        """Drain the node as `nomad node drain -enable -m` does; with None, end the drain as with `-disable`."""
+        drain = None if seconds is None else {"Deadline": int(seconds * 10**9), **spec}
+        meta = None if seconds is None else {"message": "an operator's"}
+        body = {"DrainSpec": drain, "MarkEligible": mark_eligible, "Meta": meta}
+        self.server.ask("POST", f"/v1/node/{self.id}/drain", body)
+
+    def allocations(self) -> list[dict[str, Any]]:
+        """Those on this node that have not ended."""
+        found = self.server.ask("GET", f"/v1/node/{self.id}/allocations")
+        return [one for one in found if one["ClientStatus"] not in _OVER]
+
+    def running(self, job: str) -> list[str]:
+        """Ids of the job's allocations on this node that have not ended."""
+        return [one["ID"] for one in self.allocations() if one["JobID"] == job]
+
+
+@contextmanager
+def running_node(server: NomadServer, folder: Path, instance: str, address: str) -> Iterator[Node]:
+    """A node of the server's cluster in POOL, once it is ready; named as the folder, which is made.
+
+    Its agent's address is 127.0.0.1; `address` is what the node reports as the instance's private address. At the end
+    its tasks are killed with it. Skips the test without root, which Nomad needs to run tasks outside of its dev mode.
+    """
+    if os.geteuid() != 0:
+        require("a Nomad client that runs tasks needs root")
+    folder.mkdir()
+    config = _CLIENT.format(name=folder.name, rpc=server.rpc_port, pool=POOL)
+    values = {"ami-id": "ami-1", "instance-id": instance, "local-ipv4": address}
+    with (
+        _nothing_left(folder),
+        _metadata(values) as metadata,
+        running_agent(folder, config, {"AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata, **_NO_BUNDLE}) as (url, agent),
+    ):
+        identity = requests.get(f"{url}/v1/agent/self", timeout=30).json()["stats"]["client"]["node_id"]
+        node = Node(server, identity, instance, address, agent)
+        server.wait(lambda: _ready(node), "ready node")
+        yield node
+
+
+def _ready(node: Node) -> bool:
+    return any(one["ID"] == node.id and one["Status"] == "ready" for one in node.server.ask("GET", "/v1/nodes"))
+
+
+@contextmanager
+def _nothing_left(folder: Path) -> Iterator[None]:
+    """End what outlives a client agent that is killed: its tasks, their executors, and mounts of their folders."""
+    try:
+        yield
+    finally:
+        marks = (f"NOMAD_ALLOC_DIR={folder}/".encode(), f'{{"LogFile":"{folder}/'.encode())
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it ended meanwhile, or is another user's
+                told = (process / "environ").read_bytes() + b"\0" + (process / "cmdline").read_bytes()
+                if any(one.startswith(marks) for one in told.split(b"\0")):
+                    os.kill(int(process.name), signal.SIGKILL)
+        mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+        for mount in mounts:
+            if mount.startswith(f"{folder}/"):
+                subprocess.run(["umount", "--lazy", mount], check=True)
+
+
+@contextmanager
+def _metadata(values: Mapping[str, str]) -> Iterator[str]:
+    """The instance metadata service of one instance, version 2: a session's token, then its values by their path."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            self._answer(200, "token", {"X-Aws-Ec2-Metadata-Token-Ttl-Seconds": "21600"})
+
+        def do_GET(self) -> None:
+            value = values.get(self.path.removeprefix("/latest/meta-data/"))
+            self._answer(404 if value is None else 200, value or "", {})
+
+        def _answer(self, status: int, body: str, headers: Mapping[str, str]) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing: pytest shows what matters."""
+
+    with serving(Handler) as url:
+        yield url
