@@ -14,6 +14,8 @@ from autoscaler.target import DrainsNodes, drain_keys
 ACTIONS: Final = tuple(model.DrainAction)
 LONGEST: Final = timedelta(hours=48)
 """No Auto Scaling group waits longer. Source: User Guide, "Amazon EC2 Auto Scaling lifecycle hooks"."""
+_SHARE: Final = 4 / 5
+"""Of the timeout: a node's deadline. What Nomad stops at it still has its `kill_timeout`."""
 _URL: Final = re.compile(r"https?://\{address\}(:[0-9]{1,5})?(/[!-~]*)?")
 _MARK: Final = re.compile(r"\{[^{}]*\}")
 _MARKS: Final = frozenset({"{address}", "{instance}"})
@@ -63,7 +65,7 @@ class NomadDrain(Section):
     adapter: Annotated[AdapterName, AfterValidator(_drains_nodes)]
     """The name of the Nomad connection in `adapters`."""
     deadline: PositiveDuration | None = None
-    """After which Nomad stops the allocations that are left. Default: the drain's timeout."""
+    """After which Nomad stops the allocations that are left. Default: four fifths of the drain's timeout."""
 
 
 class HttpDrain(Section):
@@ -115,10 +117,11 @@ class Drain(Section):
     def spec(self) -> model.DrainRule:
         """Return the frozen rule."""
         nomad, http = self.nomad, self.http
+        deadline = _SHARE * self.timeout if nomad is None or nomad.deadline is None else nomad.deadline
         return model.DrainRule(
             timeout=self.timeout,
             hook=self.hook,
-            nomad=None if nomad is None else model.NodeDrainRule(nomad.adapter, nomad.deadline or self.timeout),
+            nomad=None if nomad is None else model.NodeDrainRule(nomad.adapter, deadline),
             http=None if http is None else model.HttpDrainRule(http.url, http.until),
             command=self.command or (),
         )

@@ -6,6 +6,5 @@ hands over what its memory has under way; actions are idempotent, and a drain's 
 """
 
 from autoscaler.drain.drainer import MOST_DRAINS, Drainer
-from autoscaler.drain.nodes import Nodes
 
-__all__ = ["MOST_DRAINS", "Drainer", "Nodes"]
+__all__ = ["MOST_DRAINS", "Drainer"]

@@ -8,7 +8,6 @@ from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.drain.job import PAUSES, Job, Tools
-from autoscaler.drain.nodes import Nodes
 from autoscaler.logger import Logger
 from autoscaler.model import (
     Autoscaler,
@@ -54,7 +53,7 @@ class Drainer:
         self._tools: Tools | None = None
         """None: the adapter has no instances that wait."""
         if isinstance(adapter, Drains):
-            self._tools = Tools(adapter, Nodes(nodes, clock), clock, logger, is_current, members, local, pauses)
+            self._tools = Tools(adapter, nodes, clock, logger, is_current, members, local, pauses)
         self._jobs: Mapping[TargetRef, Mapping[str, Job]] = {}
         """Replaced as a whole."""
         self._closed = False

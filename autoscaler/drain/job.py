@@ -12,9 +12,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from autoscaler.clock import Clock
-from autoscaler.drain import command, http
+from autoscaler.drain import command, http, nodes
 from autoscaler.drain.attempt import Attempt, Circumstances
-from autoscaler.drain.nodes import Nodes
 from autoscaler.errors import TargetError, named
 from autoscaler.logger import Logger
 from autoscaler.model import AwaitingDrain, Call, DrainAction, DrainOutcome, DrainReport, DrainRule, TargetRef
@@ -37,7 +36,8 @@ class Tools:
     """What all drains of a shard use."""
 
     adapter: Drains
-    nodes: Nodes
+    nodes: Mapping[str, object]
+    """The adapters whose back ends have nodes, by connection."""
     clock: Clock
     logger: Logger
     is_current: Callable[[], bool]
@@ -113,7 +113,7 @@ class Job:
         now = Circumstances(self.waiting, self._call(), self.until - tools.clock.monotonic(), self._goes_on)
         try:
             if rule.nomad is not None:
-                return tools.nodes.drain(rule.nomad, now)
+                return nodes.drain(tools.nodes, rule.nomad, now)
             if rule.http is not None:
                 return http.ask(rule.http, now, local=tools.local)
             return command.run(rule.command, now)

@@ -282,5 +282,6 @@ class DrainsNodes(Protocol):
 
         Its cloud instance id equals `instance`, and its address is in `addresses`. After `deadline` the back end ends
         what is left on the node. Idempotent: called every few seconds until DONE or NO_NODE. A drain that another
-        client began is followed, never shortened. Raises TargetError.
+        client began is followed, never shortened. Several threads call it at a time, one for each instance. Raises
+        TargetError.
         """

@@ -42,7 +42,7 @@ def problems(drain: str, adapter: str = "fleet") -> Sequence[str]:
 
 
 def test_a_drain_has_one_action() -> None:
-    """The timeout is 15 minutes, and a node's deadline the drain's timeout, unless the file says otherwise."""
+    """The timeout is 15 minutes, and a node's deadline four fifths of it, unless the file says otherwise."""
     quarter = timedelta(minutes=15)
     assert rule("{http: {url: 'http://{address}:80/drain'}}") == DrainRule(
         quarter, http=HttpDrainRule("http://{address}:80/drain", 200)
@@ -52,7 +52,7 @@ def test_a_drain_has_one_action() -> None:
     )
     nomad = rule("{nomad: {adapter: nomad}}")
     assert nomad is not None
-    assert nomad.nomad == NodeDrainRule("nomad", quarter)
+    assert nomad.nomad == NodeDrainRule("nomad", timedelta(minutes=12))
     command = rule("{command: [/bin/drain, -v]}", "local")
     assert command is not None
     assert (command.action, command.command) == (DrainAction.COMMAND, ("/bin/drain", "-v"))

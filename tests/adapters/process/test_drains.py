@@ -10,7 +10,8 @@ from adapters.process.procfs import runs
 from autoscaler.model import AwaitingDrain, TargetState, Written
 from autoscaler.target import Drains
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import ProcessHarness, free_ports, poll, wait_for_end
+from tests.adapters.process.harness import ProcessHarness, poll, wait_for_end
+from tests.servers.ports import free_ports
 
 pytestmark = pytest.mark.slow
 
