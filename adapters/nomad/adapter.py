@@ -91,7 +91,7 @@ class Nomad:
         self._connection = resolve(context.settings, os.environ)
         self._addresses = Addresses(self._connection.addresses, context.name, context.clock, context.logger)
         self._client = NomadClient(self._connection, self._addresses, context.clock)
-        self._drains = NodeDrains(self._connection, context.name, context.clock, context.logger)
+        self._drains = NodeDrains(self._client, self._connection.region, context.name, context.logger)
         self._record_dry_run = context.settings.record_dry_run
         self._regions: dict[str | None, Region] = {}
         self._read_from = self._addresses.current
@@ -205,20 +205,16 @@ class Nomad:
         return "permitted: Nomad recorded a scaling event without a count; the count is unchanged"
 
     def drain_node(self, instance: str, addresses: Collection[str], deadline: timedelta, call: Call) -> NodeDrain:
-        """Begin or follow the drain of the node of the connection's region that is this instance.
-
-        Any thread may call it, also beside other calls. Raises TargetError.
-        """
-        return self._drains.drain(instance, addresses, deadline, call)
+        """Begin or follow the drain of the region's node that is this instance. Raises TargetError."""
+        return self._addresses.observe(lambda: self._drains.drain(instance, addresses, deadline, call), call)
 
     def try_drain(self, call: Call) -> str:
         """Find out whether the token may drain nodes. Raises TargetForbidden, or another TargetError."""
-        return self._drains.try_drain(call)
+        return self._addresses.run(lambda: self._drains.try_drain(call), call)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connection."""
         self._client.close()
-        self._drains.close()
 
     def _place(self, target: TargetRef) -> _Place:
         job, _, group = target.name.rpartition("/")

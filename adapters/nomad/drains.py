@@ -5,18 +5,15 @@ compare-and-set for a drain: a drain that another client begins between the last
 deadline.
 """
 
-import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from ipaddress import ip_address
-from typing import Final, TypeVar
+from typing import Final
 
 from adapters.nomad.client import NomadClient, NomadRefusal
 from adapters.nomad.entries import LongNode, NodeAllocation, NodeEntry
-from adapters.nomad.settings import AgentAccess
-from autoscaler.target import Call, Clock, Logger, NodeDrain, TargetUnavailable
-from autoscaler.target.http.addresses import Addresses
+from autoscaler.target import Call, Logger, NodeDrain, TargetUnavailable
 
 _INSTANCE_ID: Final = "unique.platform.aws.instance-id"
 _ADDRESS: Final = "unique.network.ip-address"
@@ -26,60 +23,35 @@ _ALIVE: Final = 'ClientStatus == "running" or ClientStatus == "pending" or Clien
 _NO_SUCH_NODE: Final = "00000000-0000-0000-0000-000000000000"
 """No node has this id: Nomad's ids are random UUIDs."""
 _MICROSECOND: Final = timedelta(microseconds=1)
-_T = TypeVar("_T")
 
 
 class NodeDrains:
-    """Drains by one connection, over an HTTP session of their own. Any thread may call any method at any time."""
+    """Drains by one connection, in its region."""
 
-    def __init__(self, access: AgentAccess, connection: str, clock: Clock, logger: Logger) -> None:
+    def __init__(self, client: NomadClient, region: str | None, connection: str, logger: Logger) -> None:
         """`connection`: its name in the log."""
-        self._addresses = Addresses(access.addresses, connection, clock, logger)
-        self._client = NomadClient(access, self._addresses, clock)
-        self._region = {"region": access.region}
+        self._client = client
+        self._region = {"region": region}
         self._connection = connection
-        self._clock = clock
         self._logger = logger
-        self._turn = threading.Lock()
         self._told: set[tuple[str, str]] = set()
         """Event and instance of each warning, which is logged once."""
 
     def drain(self, instance: str, addresses: Collection[str], deadline: timedelta, call: Call) -> NodeDrain:
         """Begin or follow the drain of a node, as `DrainsNodes.drain_node` says."""
-        return self._asked(lambda: self._drain(instance, addresses, deadline, call), call)
+        with _as_target_error():
+            return self._drain(instance, addresses, deadline, call)
 
     def try_drain(self, call: Call) -> str:
         """Ask Nomad to end the drain of a node that cannot exist: Nomad checks the token's rights first.
 
         Returns in words what Nomad answered. Raises TargetError.
         """
-        found = self._asked(lambda: self._write(_NO_SUCH_NODE, {"DrainSpec": None}, call), call)
+        with _as_target_error():
+            found = self._write(_NO_SUCH_NODE, {"DrainSpec": None}, call)
         if found:
             raise TargetUnavailable(f"Nomad found a node {_NO_SUCH_NODE}; is this address an agent's?")
         return "permitted: Nomad looked for a node that does not exist, to end its drain; no node is changed"
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._client.close()
-
-    def _asked(self, work: Callable[[], _T], call: Call) -> _T:
-        """Return what `work` returns; one thread at a time uses the session. Raises TargetError."""
-        with self._taking_turns(call):
-            try:
-                return self._addresses.observe(work, call)
-            except NomadRefusal as refusal:
-                raise refusal.as_target_error() from None
-
-    @contextmanager
-    def _taking_turns(self, call: Call) -> Iterator[None]:
-        if not self._turn.acquire(timeout=max(0.0, call.seconds_left(self._clock.monotonic()))):
-            raise TargetUnavailable(
-                f"{self._connection}: requests for the drains of other nodes took all of the time; it is tried again"
-            )
-        try:
-            yield
-        finally:
-            self._turn.release()
 
     def _drain(self, instance: str, addresses: Collection[str], deadline: timedelta, call: Call) -> NodeDrain:
         nodes = [one for one in self._nodes_of(instance, call) if _is_at(one, addresses)]
@@ -155,6 +127,14 @@ class NodeDrains:
         if (event, instance) not in self._told:
             self._told.add((event, instance))
             self._logger.warning(event, connection=self._connection, instance=instance, **keys)
+
+
+@contextmanager
+def _as_target_error() -> Iterator[None]:
+    try:
+        yield
+    except NomadRefusal as refusal:
+        raise refusal.as_target_error() from None
 
 
 def _no_node(refusal: NomadRefusal) -> bool:

@@ -93,7 +93,7 @@ class Commands(TyperGroup):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options and the overview, without importing a command."""
-        write_parameters(self.get_params(ctx), formatter)
+        write_parameters(self.get_params(ctx), ctx, formatter)
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 

@@ -1,7 +1,6 @@
 """Help texts that show what to type, in the documentation's words."""
 
 from collections.abc import Iterator
-from enum import Enum
 from typing import Any
 
 import typer
@@ -26,13 +25,13 @@ class Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and options."""
-        write_parameters(self.get_params(ctx), formatter)
+        write_parameters(self.get_params(ctx), ctx, formatter)
 
 
-def write_parameters(parameters: Any, formatter: Any) -> None:
+def write_parameters(parameters: Any, ctx: Any, formatter: Any) -> None:
     """Write the sections `Arguments` and `Options`, unless they are empty."""
     arguments = [(_usage(each), each.help or "") for each in _arguments(parameters)]
-    options = [(_names(each), _meaning(each)) for each in parameters if each.param_type_name == "option"]
+    options = [each.get_help_record(ctx) for each in parameters if each.param_type_name == "option"]
     for title, rows in (("Arguments", arguments), ("Options", options)):
         if rows:
             with formatter.section(title):
@@ -47,31 +46,3 @@ def _usage(argument: Any) -> str:
     """Return `NAME`, `[NAME]` or `FILE...`."""
     name = str(argument.metavar)
     return (name if argument.required else f"[{name}]") + ("" if argument.nargs == 1 else "...")
-
-
-def _names(option: Any) -> str:
-    """Return `-o, --output FORMAT`."""
-    names = ", ".join(option.opts)
-    return names if option.is_flag or option.metavar is None else f"{names} {option.metavar}"
-
-
-def _meaning(option: Any) -> str:
-    """Return the help, with the default."""
-    extra = []
-    if option.required:
-        extra.append("required")
-    if option.envvar:
-        extra.append(f"environment: {option.envvar}")
-    if default := _default(option):
-        extra.append(f"default: {default}")
-    return f"{option.help or ''}  [{'; '.join(extra)}]" if extra else option.help or ""
-
-
-def _default(option: Any) -> str:
-    """Return the default as text; empty: it is not shown."""
-    if isinstance(option.show_default, str):
-        return option.show_default
-    value = option.default
-    if value is None or isinstance(value, bool) or not option.show_default:
-        return ""
-    return str(value.value if isinstance(value, Enum) else value)

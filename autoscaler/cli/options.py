@@ -105,6 +105,15 @@ PastSize: TypeAlias = Annotated[
         "Default: autoscaler_current_replicas of this autoscaler.",
     ),
 ]
+StartUp: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--start-up",
+        metavar="DURATION",
+        help="How long an instance takes to be ready, until one was observed. "
+        "Default: controller.startUpSeconds of the configuration.",
+    ),
+]
 Termination: TypeAlias = Annotated[
     str | None,
     typer.Option(

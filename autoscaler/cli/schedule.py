@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from autoscaler.cli.options import OutputForm
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import unknown
 from autoscaler.config import load
@@ -31,7 +32,7 @@ def schedule(
     until: Annotated[
         str, typer.Option("--until", metavar="TIME", help="The end, or the time from the start, as in 30d.")
     ] = "7d",
-    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
+    output: OutputForm = Form.TEXT,
     config_file: Annotated[Path, typer.Option("--config.file", metavar="FILE", help="The configuration.")] = Path(
         "/etc/autoscaler/autoscaler.yaml"
     ),

@@ -16,15 +16,13 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from autoscaler.documents.base import Document
-from autoscaler.documents.state_documents import NoDecision, UnknownAutoscaler
-from autoscaler.errors import StateError, named
 from autoscaler.logger import Logger
 from autoscaler.metrics import CONTENT_TYPE, exposition
-from autoscaler.web.api.answers import JSON, ErrorType, RequestError, failure, success
+from autoscaler.web.api.answers import JSON, ErrorType, RequestError, TooBusy, failure, refusal_of, success
 from autoscaler.web.api.endpoints import PREFIX, Api, Endpoint, EndpointRequest
 from autoscaler.web.api.openapi import openapi
 from autoscaler.web.sources import Sources
-from autoscaler.web.work import RETRY, SharedWork, TooBusy, Work
+from autoscaler.web.work import SharedWork, Work
 
 _MOST_BODY_BYTES: Final = 64 * 1024
 _MOST_PARAMETERS: Final = 32
@@ -91,7 +89,7 @@ class _Web:
         try:
             problems = await self._reloads.run(self._sources.reload)
         except TooBusy as error:
-            return PlainTextResponse(f"{error}\n", 503, RETRY)
+            return PlainTextResponse(f"{error}\n", 503, error.headers)
         self._logger.info("reload_requested", by=request.scope["user"])
         if problems:
             return PlainTextResponse("".join(f"{problem}\n" for problem in problems), 500)
@@ -102,7 +100,7 @@ class _Web:
         try:
             body = await self._exposition.run()
         except TooBusy as error:
-            return PlainTextResponse(f"{error}\n", 503, RETRY)
+            return PlainTextResponse(f"{error}\n", 503, error.headers)
         return Response(body, headers={"Content-Type": CONTENT_TYPE})
 
     def endpoint(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
@@ -116,22 +114,10 @@ class _Web:
                     body=None if endpoint.body is None else await _body(endpoint.body, request),
                     user=request.scope["user"] or "",
                 )
-                document = await self._work.run(partial(_answer, endpoint, given))
-            except RequestError as error:
-                return failure(error.kind, str(error))
-            except TooBusy as error:
-                return failure(ErrorType.UNAVAILABLE, str(error), RETRY)
-            except (UnknownAutoscaler, NoDecision) as error:
-                return failure(ErrorType.NOT_FOUND, str(error))
-            except StateError as error:
-                return failure(ErrorType.UNAVAILABLE, str(error))
-            except Exception as error:  # noqa: BLE001 - a bug fails its own request only, and is logged
-                self._logger.error("request_failed", path=request.url.path[:200], error=named(error))  # noqa: TRY400 - see `named`
-                return failure(
-                    ErrorType.INTERNAL,
-                    "the request failed because of a bug; see the daemon's log, and please report it",
-                )
-            return document
+                return await self._work.run(partial(_answer, endpoint, given))
+            except Exception as error:  # noqa: BLE001 - see `refusal_of`
+                refusal = refusal_of(error, request.url.path, self._logger)
+                return failure(refusal.kind, str(refusal), refusal.headers)
 
         return handle
 

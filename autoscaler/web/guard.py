@@ -25,11 +25,10 @@ from autoscaler.clock import Clock
 from autoscaler.config.settings import WebSettings
 from autoscaler.logger import Logger
 from autoscaler.web.addresses import client_of
-from autoscaler.web.api.answers import ErrorType, failure
+from autoscaler.web.api.answers import RETRY, ErrorType, RequestError, failure
 from autoscaler.web.credentials import Credentials
 from autoscaler.web.logins import LoginRefused, Logins
 from autoscaler.web.webconfig import WebConfig
-from autoscaler.web.work import RETRY
 
 _READS: Final = ("GET", "HEAD", "OPTIONS")
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
@@ -47,14 +46,6 @@ _SECURITY_HEADERS: Final = {
 _INSTEAD: Final = "on the daemon's machine, `autoscaler pause`, `resume` and `override` use its control socket"
 _NO_CONFIG: Final = WebConfig(Path())
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="autoscaler", charset="UTF-8"'}
-
-
-class Refusal(Exception):
-    """Raised to answer a request with an error before it is handled."""
-
-    def __init__(self, kind: ErrorType, message: str, headers: Mapping[str, str] | None = None) -> None:
-        self.kind, self.message, self.headers = kind, message, headers
-        super().__init__(message)
 
 
 class Guard:
@@ -109,8 +100,8 @@ class Guard:
             scope["change_refused"] = self._change_refused(user)
             if changes:
                 _refuse_change(scope["change_refused"])
-        except Refusal as refusal:
-            await failure(refusal.kind, refusal.message, refusal.headers)(scope, receive, send_guarded)
+        except RequestError as refusal:
+            await failure(refusal.kind, str(refusal), refusal.headers)(scope, receive, send_guarded)
             return
         await self._app(scope, receive, send_guarded)
 
@@ -121,7 +112,7 @@ class Guard:
         given = headers.get("host")
         if given is None or self._is_ours(_host_of(given)):
             return
-        raise Refusal(
+        raise RequestError(
             ErrorType.FORBIDDEN,
             f"the Host header names {given[:100]!r}, which is not a known name of this machine; use its address, or "
             "add the name to web.allowedHosts",
@@ -150,9 +141,9 @@ class Guard:
                 user = await self._logins.user(credentials, given, client_of(scope["client"][0]))
             except LoginRefused as refused:
                 kind = ErrorType.TOO_MANY_REQUESTS if refused.guessing else ErrorType.UNAVAILABLE
-                raise Refusal(kind, f"{refused}; try again in a second", RETRY) from None
+                raise RequestError(kind, f"{refused}; try again in a second", RETRY) from None
         if user is None:
-            raise Refusal(ErrorType.UNAUTHORIZED, "name or password is missing or wrong; log in", _CHALLENGE)
+            raise RequestError(ErrorType.UNAUTHORIZED, "name or password is missing or wrong; log in", _CHALLENGE)
         return user
 
     def _change_refused(self, user: str | None) -> str:
@@ -168,25 +159,27 @@ def _refuse_ambiguous(headers: Mapping[str, str]) -> None:
     """Refuse a request whose end two servers could see differently: request smuggling (RFC 9112, 6.1)."""
     if "content-length" in headers and "transfer-encoding" in headers:
         message = "both Content-Length and Transfer-Encoding are given; send one of them"
-        raise Refusal(ErrorType.BAD_DATA, message, {"Connection": "close"})
+        raise RequestError(ErrorType.BAD_DATA, message, {"Connection": "close"})
 
 
 def _refuse_change(why: str) -> None:
     if why:
-        raise Refusal(ErrorType.FORBIDDEN, why)
+        raise RequestError(ErrorType.FORBIDDEN, why)
 
 
 def _refuse_other_sites(headers: Mapping[str, str], scheme: str) -> None:
     site, origin = headers.get("sec-fetch-site", "none"), headers.get("origin")
     if site not in ("none", "same-origin"):
-        raise Refusal(ErrorType.FORBIDDEN, f"a page of another site sent the request (Sec-Fetch-Site: {site[:40]})")
+        raise RequestError(
+            ErrorType.FORBIDDEN, f"a page of another site sent the request (Sec-Fetch-Site: {site[:40]})"
+        )
     ours = f"{scheme}://{headers.get('host', '')}".lower()
     # Behind a proxy that terminates TLS, the origin is https. No page can forge "same-origin".
     if origin is not None and origin.lower() != ours and site != "same-origin":
-        raise Refusal(ErrorType.FORBIDDEN, f"a page of another origin sent the request (Origin: {origin[:100]})")
+        raise RequestError(ErrorType.FORBIDDEN, f"a page of another origin sent the request (Origin: {origin[:100]})")
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in _FORMS:
-        raise Refusal(ErrorType.UNSUPPORTED, f"the body is of the type {kind}; send application/json")
+        raise RequestError(ErrorType.UNSUPPORTED, f"the body is of the type {kind}; send application/json")
 
 
 def _host_of(header: str) -> str:

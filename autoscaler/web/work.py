@@ -8,19 +8,13 @@ from typing import Final, Generic, TypeVar
 
 import anyio
 
+from autoscaler.web.api.answers import TooBusy
+
 _T = TypeVar("_T")
 _THREADS: Final = 2
 """Threads that read the state and make documents. More would take processor time from the shards."""
 _MOST_WAITING: Final = 32
 """Requests that may wait for a thread."""
-RETRY: Final = {"Retry-After": "1"}
-
-
-class TooBusy(Exception):
-    """The queue is full: answer 503 with `RETRY`."""
-
-    def __init__(self) -> None:
-        super().__init__("too many requests wait for an answer already; try again in a second")
 
 
 class Work:

@@ -26,7 +26,7 @@ def test_help_has_metavars_in_capitals_and_no_python_types(words: tuple[str, ...
     """A newcomer reads `FILE`, as in the documentation, not list[Path]."""
     code, text = said(*words, "--help")
     assert code == 0
-    assert not re.search(r"list\[|<|\{|\[\[|None|Path\b|<=|range", text)
+    assert not re.search(r"list\[|<(?!=)|\{|\[\[|None|Path\b|range", text)
     for title, rows in sections(text):
         for row in rows:
             if title == "Arguments":
@@ -54,10 +54,8 @@ def test_the_usage_line_marks_optional_and_repeated_arguments() -> None:
 def test_defaults_are_shown() -> None:
     text = " ".join(said("history", "--help")[1].split())
     assert "[default: 1h]" in text
-    assert "[default: now]" in text
-    assert (
-        "Default: its control socket, then for reading http://127.0.0.1:9797. [environment: AUTOSCALER_SERVER]" in text
-    )
+    assert "[default: (now)]" in text
+    assert "Default: its control socket, then for reading http://127.0.0.1:9797. [env var: AUTOSCALER_SERVER]" in text
 
 
 @pytest.mark.parametrize(("typed", "near"), [("gett", "get"), ("desribe", "describe"), ("evnts", "events")])

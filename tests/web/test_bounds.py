@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from autoscaler.bucket import TokenBucket
+from autoscaler.web.api.answers import TooBusy
 from autoscaler.web.descriptors import most_connections
 from autoscaler.web.refusals import Refusals
-from autoscaler.web.work import SharedWork, TooBusy, Work
+from autoscaler.web.work import SharedWork, Work
 from tests.documents.lives import StoppedClock
 from tests.web.serving import Logged
 

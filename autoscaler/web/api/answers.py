@@ -9,9 +9,12 @@ from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
 from autoscaler.documents.base import Document
-from autoscaler.errors import AutoscalerError
+from autoscaler.documents.state_documents import NoDecision, UnknownAutoscaler
+from autoscaler.errors import AutoscalerError, StateError, named
+from autoscaler.logger import Logger
 
 JSON: Final = "application/json"
+RETRY: Final = {"Retry-After": "1"}
 _Data = TypeVar("_Data", bound=Document)
 
 
@@ -30,7 +33,7 @@ class ErrorType(StrEnum):
     """The request contradicts the configuration."""
     UNSUPPORTED = "unsupported_media_type"
     TOO_MANY_REQUESTS = "too_many_requests"
-    """The rate limit or the limit of wrong passwords is exceeded."""
+    """The limit of wrong passwords is exceeded."""
     INTERNAL = "internal"
     UNAVAILABLE = "unavailable"
     """The state cannot be read or written now, or too many requests wait."""
@@ -71,9 +74,33 @@ class Failure(Document):
 class RequestError(AutoscalerError):
     """Raised to refuse a request with this answer."""
 
-    def __init__(self, kind: ErrorType, message: str) -> None:
-        self.kind = kind
+    def __init__(self, kind: ErrorType, message: str, headers: Mapping[str, str] | None = None) -> None:
+        self.kind, self.headers = kind, headers
         super().__init__(message)
+
+
+class TooBusy(RequestError):
+    """Too many requests wait for an answer."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            ErrorType.UNAVAILABLE, "too many requests wait for an answer already; try again in a second", RETRY
+        )
+
+
+def refusal_of(error: Exception, path: str, logger: Logger) -> RequestError:
+    """Return how a request at `path` that failed is answered. A bug fails its own request only, and is logged."""
+    match error:
+        case RequestError():
+            return error
+        case UnknownAutoscaler() | NoDecision():
+            return RequestError(ErrorType.NOT_FOUND, str(error))
+        case StateError():
+            return RequestError(ErrorType.UNAVAILABLE, str(error))
+    logger.error("request_failed", path=path[:200], error=named(error))
+    return RequestError(
+        ErrorType.INTERNAL, "the request failed because of a bug; see the daemon's log, and please report it"
+    )
 
 
 def success(document: Document) -> Response:

@@ -17,17 +17,17 @@ from starlette.routing import BaseRoute, Route
 
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.holders import Holders
-from autoscaler.documents.state_documents import NoDecision, StateDocuments, UnknownAutoscaler
+from autoscaler.documents.state_documents import NoDecision, StateDocuments
 from autoscaler.documents.summary import Summary, summary
-from autoscaler.errors import StateError, named
+from autoscaler.errors import StateError
 from autoscaler.logger import Logger
 from autoscaler.record import Cut
 from autoscaler.times import last_time
+from autoscaler.web.api.answers import STATUS, RequestError, refusal_of
 from autoscaler.web.page import drawing
 from autoscaler.web.page.environment import environment
 from autoscaler.web.page.listing import ListQuery, Order, entries, listing
 from autoscaler.web.sources import Sources
-from autoscaler.web.work import RETRY, TooBusy
 
 _HERE: Final = Path(__file__).parent
 RANGES: Final = {
@@ -96,19 +96,9 @@ class _Page:
         async def handle(request: Request) -> Response:
             now = self._sources.clock.now()
             try:
-                text = await self._work.run(partial(make, request, now))
-            except TooBusy as error:
-                return self._failed(str(error), now, 503, RETRY)
-            except UnknownAutoscaler as error:
-                return self._failed(str(error), now, 404)
-            except StateError as error:
-                return self._failed(str(error), now, 503)
-            except Exception as error:  # noqa: BLE001 - a bug fails its own request only, and is logged
-                self._logger.error("request_failed", path=request.url.path[:200], error=named(error))  # noqa: TRY400 - see `named`
-                return self._failed(
-                    "The request failed because of a bug; see the daemon's log, and please report it.", now, 500
-                )
-            return HTMLResponse(text)
+                return HTMLResponse(await self._work.run(partial(make, request, now)))
+            except Exception as error:  # noqa: BLE001 - see `refusal_of`
+                return self._failed(refusal_of(error, request.url.path, self._logger), now)
 
         return handle
 
@@ -177,8 +167,10 @@ class _Page:
         """Return what the state has deleted because it had grown too large."""
         return self._sources.state.archive.cuts()
 
-    def _failed(self, message: str, now: datetime, status: int, headers: Mapping[str, str] | None = None) -> Response:
-        return HTMLResponse(self._render("failed.html", now, message=message), status, headers)
+    def _failed(self, refusal: RequestError, now: datetime) -> Response:
+        return HTMLResponse(
+            self._render("failed.html", now, message=str(refusal)), STATUS[refusal.kind], refusal.headers
+        )
 
     def _render(self, template: str, now: datetime, **values: Any) -> str:
         return self._templates.get_template(template).render(now=now, status=self._sources.status(), **values)

@@ -7,7 +7,7 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from autoscaler.cli.options import TIME_FORMS, HttpConfigFile, ServerUrl, StateConfigFile, moment
+from autoscaler.cli.options import HttpConfigFile, OutputForm, ServerUrl, Since, StateConfigFile, moment
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document, show_error
 from autoscaler.cli.running import running
 from autoscaler.cli.source import Where, state_place, unknown
@@ -40,15 +40,13 @@ def diff(
         Path | None,
         typer.Option("--against", metavar="FILE", help="The configuration before. Default: the one that runs."),
     ] = None,
-    since: Annotated[
-        str, typer.Option("--since", metavar="TIME", help=f"Replay what happened since then: {TIME_FORMS}.")
-    ] = "24h",
+    since: Since = "24h",
     no_replay: Annotated[bool, typer.Option("--no-replay", help="Show only what changes; replay nothing.")] = False,
     exit_code: Annotated[
         bool,
         typer.Option("--exit-code", help="Exit 1 if something changes, 0 if nothing does, 2 if the comparison fails."),
     ] = False,
-    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
+    output: OutputForm = Form.TEXT,
     server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
     config_file: StateConfigFile = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import TIME_FORMS, Name, StateConfigFile, span
+from autoscaler.cli.options import Name, Since, StateConfigFile, Until, span
 from autoscaler.cli.output import exit_on_error
 from autoscaler.cli.source import state_place, unknown
 from autoscaler.record import Archive
@@ -25,12 +25,8 @@ def export(
     output_file: Annotated[
         Path, typer.Option("--output-file", metavar="FILE", help="The new file; usually NAME.jsonl.gz.")
     ],
-    since: Annotated[
-        str, typer.Option("--since", metavar="TIME", help=f"Write what happened since then: {TIME_FORMS}.")
-    ] = "1h",
-    until: Annotated[
-        str, typer.Option("--until", metavar="TIME", help="Write until then; in the same forms.", show_default="now")
-    ] = "0",
+    since: Since = "1h",
+    until: Until = "0",
     anonymize: Annotated[
         bool,
         typer.Option("--anonymize", help="Replace names, addresses, queries, label values and messages by other ones."),

@@ -10,8 +10,10 @@ import typer
 
 from autoscaler.cli.options import (
     TIME_FORMS,
+    OutputForm,
     PastSize,
     PastSource,
+    StartUp,
     StateConfigFile,
     Termination,
     duration,
@@ -76,15 +78,7 @@ def replay(
             "recorded: each cycle is decided at the recorded size.",
         ),
     ] = Load.CONSERVED,
-    start_up: Annotated[
-        str | None,
-        typer.Option(
-            "--start-up",
-            metavar="DURATION",
-            help="How long an instance takes to be ready, until one was observed. "
-            "Default: controller.startUpSeconds of the configuration.",
-        ),
-    ] = None,
+    start_up: StartUp = None,
     termination: Termination = None,
     prometheus: PastSource = None,
     size: PastSize = None,
@@ -100,7 +94,7 @@ def replay(
         Path | None,
         typer.Option("--against", metavar="FILE", help="Another configuration, to compare the first one with."),
     ] = None,
-    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
+    output: OutputForm = Form.TEXT,
     html: Annotated[
         Path | None,
         typer.Option(

@@ -12,7 +12,18 @@ from typing import Annotated, Final
 import typer
 
 from autoscaler.cli.entry import entry_lines
-from autoscaler.cli.options import TIME_FORMS, Name, PastSize, PastSource, Termination, duration, span
+from autoscaler.cli.options import (
+    Name,
+    OutputForm,
+    PastSize,
+    PastSource,
+    Since,
+    StartUp,
+    Termination,
+    Until,
+    duration,
+    span,
+)
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DEFAULT_CONFIG, state_place, unknown
 from autoscaler.whatif.commands.pasts import Sources, opened, past_of
@@ -43,13 +54,8 @@ def tune(
             "--config.file", metavar="FILE", help="The configuration to start from; it says where the state is."
         ),
     ] = DEFAULT_CONFIG,
-    since: Annotated[
-        str, typer.Option("--since", metavar="TIME", help=f"Search the history since then: {TIME_FORMS}.")
-    ] = "2d",
-    until: Annotated[
-        str,
-        typer.Option("--until", metavar="TIME", help="The history until then; in the same forms.", show_default="now"),
-    ] = "0",
+    since: Since = "2d",
+    until: Until = "0",
     unserved: Annotated[
         str | None,
         typer.Option(
@@ -67,15 +73,7 @@ def tune(
         typer.Option("--candidates", metavar="N", min=1, max=100_000, help="How many combinations are tried at most."),
     ] = 200,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="The same seed tries the same.")] = 0,
-    start_up: Annotated[
-        str | None,
-        typer.Option(
-            "--start-up",
-            metavar="DURATION",
-            help="How long an instance takes to be ready, until one was observed. "
-            "Default: the configuration's controller.startUpSeconds.",
-        ),
-    ] = None,
+    start_up: StartUp = None,
     termination: Termination = None,
     processes: Annotated[
         int,
@@ -90,7 +88,7 @@ def tune(
     ] = _CORES,
     prometheus: PastSource = None,
     size: PastSize = None,
-    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
+    output: OutputForm = Form.TEXT,
 ) -> None:
     """Search targets, stabilization windows, tolerances and policies for the least instance-hours, and print the YAML.
 

@@ -136,7 +136,7 @@ def test_an_unknown_autoscaler_is_answered_with_an_error_page(site: Served) -> N
 
     assert answer.status_code == 404
     assert answer.headers["Content-Type"].startswith("text/html")
-    assert "no autoscaler &#39;nosuch&#39; is configured or remembered" in answer.text
+    assert "No autoscaler &#39;nosuch&#39; is configured or remembered" in answer.text
 
 
 @pytest.mark.parametrize(
