@@ -69,7 +69,7 @@ class DrainedGroup:
     def adapters(self) -> dict[str, Any]:
         return {"fleet": {"type": "aws-asg", "region": REGION, "endpointUrl": self.server.url}}
 
-    def configure(self, maximum: int, folder: Path | None = None, **drain: Any) -> Path:
+    def configure(self, maximum: int, **drain: Any) -> Path:
         """The daemon's configuration with this maxReplicas; without `drain` the one above."""
-        scaler = autoscaler("web", "vector(9)", adapter="fleet", maxReplicas=maximum, drain=self.drain(**drain))
-        return write_config(folder or self.folder, NOWHERE, [scaler], self.adapters)
+        more = {"maxReplicas": maximum, "syncPeriod": "4s", "drain": self.drain(**drain)}  # boto3 may be slow to load
+        return write_config(self.folder, NOWHERE, [autoscaler("web", "vector(9)", "fleet", **more)], self.adapters)

@@ -24,6 +24,9 @@ def check(answer: Any) -> TargetState:
     return StateCheck()(WEB, answer)
 
 
+TEXT: Any = "10.0.0.1"
+NUMBER: Any = 60
+"""Of types that the contract does not have."""
 WRONG: dict[str, tuple[Any, str]] = {
     "nothing": (None, "the answer is None, expected a TargetState or a TargetError"),
     "another type": ("up", "the answer is 'up', expected a TargetState"),
@@ -53,8 +56,14 @@ WRONG: dict[str, tuple[Any, str]] = {
         replace(STATE, awaiting_drain=(AwaitingDrain("i-1\n"),)),
         "awaiting_drain[0].instance is 'i-1\\n', expected a printable text",
     ),
-    "its addresses": (replace(STATE, awaiting_drain=(AwaitingDrain("i-1", "10.0.0.1"),)), "awaiting_drain[0].addresse"),
-    "its heartbeat": (replace(STATE, awaiting_drain=(AwaitingDrain("i-1", (), 60),)), "awaiting_drain[0].heartbeat is"),
+    "its addresses": (
+        replace(STATE, awaiting_drain=(AwaitingDrain("i-1", TEXT),)),
+        "awaiting_drain[0].addresse",
+    ),
+    "its heartbeat": (
+        replace(STATE, awaiting_drain=(AwaitingDrain("i-1", (), NUMBER),)),
+        "awaiting_drain[0].heartbeat is",
+    ),
     "too many warnings": (replace(STATE, warnings=("",) * 101), "warnings is of the type tuple of 101"),
 }
 
