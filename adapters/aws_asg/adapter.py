@@ -107,6 +107,11 @@ class AwsAsg:
         """Record a heartbeat of that action."""
         self._hooks.extend(target.name, instance, call)
 
+    def examine(self, target: TargetRef) -> str | None:
+        """Return why the group is not scaled in, as far as the last observation knows: its drain lacks a hook."""
+        hold = self._hooks.hold(target.name)
+        return None if hold is None else hold.message
+
     def try_write(self, target: TargetRef, call: Call) -> str:
         """Ask for a size above MaxSize, which AWS refuses for its value only if it would permit another."""
         group = self._scaling.look(target.name, call)

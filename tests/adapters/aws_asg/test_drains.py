@@ -34,6 +34,7 @@ def states(cloud: Cloud) -> list[str]:
 def test_what_waits_is_told_whoever_ended_it(cloud: Cloud, connection: LiveAdapter) -> None:
     """Another client sets the size; the instance waits with its private address and its hook's heartbeat."""
     assert connection.state("web").awaiting_drain == ()
+    assert connection.adapter.examine(WEB) is None
     cloud.set("web", 1)
     state = connection.state("web")
     (one,) = [each for each in state.instances if each.deleting]
@@ -75,6 +76,7 @@ def test_a_group_without_a_hook_is_not_scaled_in(cloud: Cloud, connection: LiveA
     assert state.hold.scale_in is not None
     assert state.hold.scale_in.reason == "DrainHookMissing"
     assert "it has no lifecycle hook of autoscaling:EC2_INSTANCE_TERMINATING" in state.hold.scale_in.message
+    assert connection.adapter.examine(WEB) == state.hold.scale_in.message
     held = connection.scale("web", state, 1)
     assert isinstance(held, Held)
     assert held.hold == state.hold.scale_in
