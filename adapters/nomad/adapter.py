@@ -153,7 +153,7 @@ class Nomad:
         with unavailable_if_malformed(f'a new count of job "{place.job.id}"'):
             index = int(written["JobModifyIndex"])
             self._superseded[place.region, place.job, str(job.modify_index)] = str(index)
-            region.registrations.set_by_us(place.job, index)
+            region.registrations.set_by_us(place.job, place.group, index)
         self._announced.pop(target, None)
         return Written(change.size)
 
@@ -293,7 +293,7 @@ def _made(place: _Place, view: JobView) -> TargetState:
         hold=_hold(place, view),
         revision=str(view.job.modify_index),
         warnings=tuple(_warnings(place, group, view)),
-        deployment=view.registration.sure(place.group),
+        deployment=view.registration.of_group.get(place.group),
         reset_by=view.registration.reset_by(place.group, group.count),
     )
 

@@ -239,8 +239,11 @@ def _write(file: Path, text: str) -> None:
 
 
 def _functions_of(place: str) -> Sequence[FunctionType]:
-    """Return the imported functions of a folder or a file. Several lambdas may share a name and a line."""
-    functions = [each for each in gc.get_objects() if isinstance(each, FunctionType) and each.__name__ != "<lambda>"]
+    """Return the imported functions of a folder or a file. Several lambdas may share a name and a line.
+
+    Tests make objects that raise errors when `isinstance` asks for their class.
+    """
+    functions = [each for each in gc.get_objects() if type(each) is FunctionType and each.__name__ != "<lambda>"]
     return [each for each in functions if each.__code__.co_filename.startswith(place)]
 
 
