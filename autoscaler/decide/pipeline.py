@@ -282,7 +282,7 @@ class _Draft:
         self.error = str(error)
         self._warn(Reason.FAILED_GET_SCALE, self.error)
         self.conditions.set(_ABLE, False, Reason.FAILED_GET_SCALE, self.error)
-        self.braking = brake(self.scaler, None, self.history, self.now)
+        self.braking = brake(self.scaler, None, self.history, self.now, reset=self.recovery.resets)
         return self._decision(None, None, self.history.status)
 
     def bounds_conflict(self, current: int, bounds: Bounds) -> Decision:
