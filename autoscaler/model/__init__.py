@@ -25,7 +25,7 @@ from autoscaler.model.decision import Decision, Event, EventType, Outcome, Propo
 from autoscaler.model.deployment import DeploymentMemory, SizeReset
 from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import FallbackState, MetricFailure, MetricOutcome
-from autoscaler.model.observation import InstanceReading, Observation, Observed, Reading, Sample, ValueReading
+from autoscaler.model.observation import Failure, InstanceReading, Observation, Observed, Reading, Sample, ValueReading
 from autoscaler.model.reason import CONNECTION_LIMITS, Reason
 from autoscaler.model.schedule import CivilTime, OpenEntry, ScheduleEntry
 from autoscaler.model.shadow import Backlog, Shadow, Starting
@@ -103,6 +103,7 @@ __all__ = [
     "Direction",
     "Event",
     "EventType",
+    "Failure",
     "Fallback",
     "FallbackState",
     "Held",

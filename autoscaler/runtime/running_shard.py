@@ -46,12 +46,11 @@ class Ports:
     """None: no other daemon shares the state."""
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
-        """Claim what the shard scales and load its memory, then observe."""
+        """Claim what the shard scales and read its memory, then observe."""
         call = self._with_members(call)
         if call.moment is not None:
             self.ledger.follow_clock(call.moment)
         self.ledger.claim()
-        self.ledger.load()
         known = self.ledger.sightings({scaler.target for scaler in scalers})
         return self.observer.observe(scalers, call, known, self._civil_ahead(scalers))
 
@@ -194,7 +193,7 @@ class RunningShard:
             connections,
             self._clock,
             self._logger,
-            self._metrics,
+            self._metrics.queried,
             queries=self.queries,
             gates=self._gates,
             connect=self._connect,
