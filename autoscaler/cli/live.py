@@ -159,8 +159,11 @@ def _build(name: str, settings: Settings, spare: Path, clock: Clock, logger: Log
     if not os.access(folder, os.R_OK | os.X_OK):
         folder = spare / name
         folder.mkdir()
+    of_this = [scaler for scaler in settings.autoscalers if scaler.target.adapter == name]
+    drains = {scaler.target: scaler.drain.hook for scaler in of_this if scaler.drain is not None}
     try:
-        return load(section.type)(AdapterContext(name, section.settings, clock, logger, folder, dry_run=True))
+        context = AdapterContext(name, section.settings, clock, logger, folder, dry_run=True, drains=drains)
+        return load(section.type)(context)
     except AdapterError as error:
         return _Unbuilt(str(error))
     except Exception as error:  # noqa: BLE001 - foreign code

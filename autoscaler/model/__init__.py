@@ -23,6 +23,15 @@ from autoscaler.model.brake import (
 from autoscaler.model.condition import Condition, ConditionType
 from autoscaler.model.decision import Decision, Event, EventType, Outcome, Proposed, Step
 from autoscaler.model.deployment import DeploymentMemory, SizeReset
+from autoscaler.model.drain import (
+    Drain,
+    DrainAction,
+    DrainOutcome,
+    DrainReport,
+    DrainRule,
+    HttpDrainRule,
+    NodeDrainRule,
+)
 from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import FallbackState, MetricFailure, MetricOutcome
 from autoscaler.model.observation import Failure, InstanceReading, Observation, Observed, Reading, Sample, ValueReading
@@ -57,6 +66,7 @@ from autoscaler.model.spec import (
 from autoscaler.model.steering import Direction, Override, Pause, Steering
 from autoscaler.model.target import (
     MAX_SIZE,
+    AwaitingDrain,
     Call,
     Conflict,
     Deployment,
@@ -85,6 +95,7 @@ __all__ = [
     "WITHOUT_LIMITS",
     "ActiveBrake",
     "Autoscaler",
+    "AwaitingDrain",
     "Backlog",
     "Behavior",
     "Brake",
@@ -101,6 +112,11 @@ __all__ = [
     "Deployment",
     "DeploymentMemory",
     "Direction",
+    "Drain",
+    "DrainAction",
+    "DrainOutcome",
+    "DrainReport",
+    "DrainRule",
     "Event",
     "EventType",
     "Failure",
@@ -110,6 +126,7 @@ __all__ = [
     "History",
     "Hold",
     "HoldReason",
+    "HttpDrainRule",
     "Instance",
     "InstanceLoss",
     "InstanceReading",
@@ -122,6 +139,7 @@ __all__ = [
     "MetricSpec",
     "MetricTarget",
     "MetricType",
+    "NodeDrainRule",
     "Observation",
     "Observed",
     "OpenEntry",

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 
 from autoscaler.errors import TargetError
+from autoscaler.model.drain import DrainReport
 from autoscaler.model.schedule import CivilTime
 from autoscaler.model.sighting import Sightings
 from autoscaler.model.target import TargetRef, TargetState
@@ -67,6 +68,8 @@ class Observation(Struct, frozen=True):
     fallbacks: tuple[Reading | Failure | None, ...] = ()
     """One for each metric: what its fallback's query reads, None where it has none. Empty: no metric has one."""
     civil: CivilTime = CivilTime()
+    drains: tuple[DrainReport, ...] = ()
+    """Of the drains of its target that this daemon has under way or has ended."""
 
 
 class Observed(Struct, frozen=True):

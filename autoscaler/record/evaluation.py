@@ -20,6 +20,8 @@ from autoscaler.model import (
     Conflict,
     Decision,
     DeploymentMemory,
+    Drain,
+    DrainReport,
     Event,
     Failure,
     Held,
@@ -82,6 +84,7 @@ class _Readings(msgspec.Struct, array_like=True):
     fallbacks: tuple[_Samples | None, ...]
     """Readings of the fallbacks' queries; their values follow those of the metrics."""
     civil: CivilTime = CivilTime()
+    drains: tuple[DrainReport, ...] = ()
 
 
 class _Values(msgspec.Struct, array_like=True):
@@ -108,6 +111,7 @@ class RareChanges(msgspec.Struct, array_like=True):
     shadow: int | None
     schedules: tuple[OpenEntry, ...] = ()
     deployments: DeploymentMemory | None = None
+    drains: tuple[Drain, ...] = ()
 
 
 _rare_values: Final = attrgetter(*RareChanges.__struct_fields__)
@@ -169,7 +173,13 @@ def other_columns(observation: Observation, decision: Decision) -> Columns:
         values += [each[1] for each in asked if each is not None]
     return (
         _READINGS.dump(
-            _Readings(tuple([samples for samples, _ in readings]), observation.victims, fallbacks, observation.civil)
+            _Readings(
+                tuple([samples for samples, _ in readings]),
+                observation.victims,
+                fallbacks,
+                observation.civil,
+                observation.drains,
+            )
         ),
         _VALUES.dump(tuple(values)),
         *decision_columns(decision),
@@ -214,7 +224,7 @@ def observation_from(columns: Columns, at: int) -> Observation:
     found = [_joined(samples, each, now) for samples, each in parts]
     own, others = found[: len(readings.samples)], iter(found[len(readings.samples) :])
     fallbacks = [None if samples is None else next(others) for samples in readings.fallbacks]
-    return Observation(state, tuple(own), readings.victims, tuple(fallbacks), readings.civil)
+    return Observation(state, tuple(own), readings.victims, tuple(fallbacks), readings.civil, readings.drains)
 
 
 def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> Decision:

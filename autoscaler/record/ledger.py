@@ -167,6 +167,11 @@ class Ledger:
         added = self._claims.committed(kept)
         self._read_anew(frozenset(key for key in self._followed or () if key[0] in added))
 
+    @property
+    def unheld(self) -> Collection[str]:
+        """The autoscalers that another shard has claimed."""
+        return self._claims.unheld.keys()
+
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """Return each autoscaler's history, empty if there was no decision yet. Raises StateError.
 

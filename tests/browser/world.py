@@ -190,6 +190,9 @@ class Shard:
     ) -> Mapping[str, Exception]:
         return self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
 
+    def drain(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
+        """Nothing leaves."""
+
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         """These back ends keep no record of decisions."""
 

@@ -16,6 +16,7 @@ from autoscaler.model import (
     ConnectionLimits,
     Decision,
     Direction,
+    DrainRule,
     LossBrake,
     Override,
     Pause,
@@ -101,6 +102,7 @@ def everything() -> Shown:
     """Return a registry in which every metric has a series, and each counter has counted."""
     shown = Shown("web", "api", "batch")
     web = scaler("web", labels=(("team", "shop"),), brakes=Brakes(loss=LossBrake()))
+    web = replace(web, drain=DrainRule(command=("/bin/true",)))
     shown.configure(web, scaler("api"), scaler("batch", dry_run=True), limits=LIMITS)
     watch_shards(shown.registry, FakeShards())
     watch_queries(shown.registry, lambda: [HEAVY])

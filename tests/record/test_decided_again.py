@@ -14,10 +14,14 @@ from autoscaler.decide import conclude, decide, remember
 from autoscaler.errors import StateError, TargetNotFound, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
+    AwaitingDrain,
     Behavior,
     Conflict,
     Decision,
     Direction,
+    DrainOutcome,
+    DrainReport,
+    DrainRule,
     Failure,
     Held,
     History,
@@ -213,7 +217,15 @@ class Fleet:
         ]
         hold = Hold(scale_in=HoldReason("Refresh", "under way")) if chance.random() < 0.05 else Hold()
         state = TargetState(size, size, instances, Limits(0, 25), hold, revision=str(chance.randrange(3)))
-        return Observation(state, tuple(readings), victims=tuple(samples)[:2])
+        leaving = tuple([AwaitingDrain(f"{one.name}-9{number}") for number in range(3) if chance.random() < 0.5])
+        outcomes = (None, DrainOutcome.DONE, DrainOutcome.TIMED_OUT)
+        reports = [
+            DrainReport(each.instance, chance.choice(["", "busy"]), chance.choice(outcomes), chance.random() < 0.5)
+            for each in leaving
+        ]
+        return Observation(
+            replace(state, awaiting_drain=leaving), tuple(readings), tuple(samples)[:2], drains=tuple(reports)
+        )
 
 
 def _configured(name: str) -> Autoscaler:
@@ -221,7 +233,8 @@ def _configured(name: str) -> Autoscaler:
     queue = MetricSpec(MetricType.EXTERNAL, "queue", MetricTarget(TargetType.AVERAGE_VALUE, 15_000), Query("queue"))
     target = TargetRef(FLEET, f"{name}-asg")
     period = LONG if name == "d" else SHORT
-    return Autoscaler(name, target, 1, 20, (cpu, queue), _rules(30) if name in "ab" else None, sync_period=period)
+    behavior, drain = (_rules(30), DrainRule(command=("/bin/true",))) if name in "ab" else (None, None)
+    return Autoscaler(name, target, 1, 20, (cpu, queue), behavior, sync_period=period, drain=drain)
 
 
 def _rules(window: int) -> Behavior:

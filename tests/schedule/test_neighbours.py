@@ -234,6 +234,9 @@ class Shard:
     ) -> Mapping[str, Exception]:
         return self.ledger.record({each.name: each for each in scalers}, observed, decisions)
 
+    def drain(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
+        """Nothing leaves."""
+
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         self.actuator.announce(decisions, call)
 
