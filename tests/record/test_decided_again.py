@@ -387,15 +387,6 @@ def test_one_that_changes_its_period_while_its_page_is_packed(opener: Opener) ->
     assert ledger.recall([scaler("web", "web")])["web"] == fleet.histories["web"]
 
 
-@pytest.mark.usefixtures("short_blocks")
-def test_a_span_holds_no_more_and_no_less_than_was_asked_for(opener: Opener) -> None:
-    fleet = Plain(opener.ledger())
-    for cycle in range(12):
-        fleet.cycle(15 * cycle, {"web": SHORT})
-    for first in range(12):
-        check(opener.archive(), "web", fleet.made["web"][first:], since=at(15 * first))
-
-
 def test_a_pause_that_ended_by_itself_ends_again(sqlite_opener: Opener) -> None:
     """What was asked for is part of what was remembered, also in the cycle after its end."""
     state = sqlite_opener.state()
