@@ -51,6 +51,11 @@ class Braking(NamedTuple):
     """What the next cycle needs; None without brakes."""
     events: tuple[Event, ...] = ()
 
+    @property
+    def stop_growth(self) -> bool:
+        """Whether one of them keeps the size from growing."""
+        return any(holds(self.active, out=True))
+
 
 class _LossMemory(NamedTuple):
     """What the brake `loss` remembers, as in BrakeMemory."""

@@ -60,6 +60,10 @@ class Reason(StrEnum):
     OUTSIDE_CHANGE = "OutsideChange"
     """Somebody else set the size."""
 
+    # of the condition AbleToScale alone
+    SIZE_UNCONFIRMED = "SizeUnconfirmed"
+    """Ours: the next cycle tells whether a deployment reset the size."""
+
     # of events alone
     OVERRIDDEN = "Overridden"
     """An operator set other bounds."""
@@ -75,6 +79,9 @@ class Reason(StrEnum):
     """It has returned."""
     RECOVERY_ENDED = "RecoveryEnded"
     """It has not, and is left."""
+    DRAIN_BEGAN = "DrainBegan"
+    DRAIN_ENDED = "DrainEnded"
+    """The drain of an instance that leaves."""
     METRIC_FALLBACK_STARTED = "MetricFallbackStarted"
     METRIC_FALLBACK_ENDED = "MetricFallbackEnded"
     SUCCESSFUL_RESCALE = "SuccessfulRescale"

@@ -124,6 +124,22 @@ class Deployment:
     """How to deploy without setting the size: an imperative sentence without a full stop."""
     rollback: bool = False
     """Whether it returned to an earlier specification. The size of that one is then wanted."""
+    earlier: tuple[tuple[str, int], ...] = ()
+    """Id and size before of the deployments just before it, the newest first; empty: the size was scaled before it."""
+    certain: bool = True
+    """False: it may have been another client's scaling, as the next observation tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitingDrain:
+    """An instance on its way out that its back end keeps until it is let go. It is among the instances, `deleting`."""
+
+    instance: str
+    """Its name."""
+    addresses: tuple[str, ...] = ()
+    """Where its drain reaches it, the first for HTTP: its private addresses; of a worker on this machine HOST:PORT."""
+    heartbeat: timedelta | None = None
+    """How long the back end waits after the last `extend`; None: without a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +173,8 @@ class TargetState:
 
     An autoscaler's `warm_up` goes before it.
     """
+    awaiting_drain: tuple[AwaitingDrain, ...] = ()
+    """Instances that leave and wait to be drained. Only of the targets in the context's `drains`."""
 
     @property
     def ready(self) -> int | None:

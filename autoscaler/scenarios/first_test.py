@@ -12,9 +12,10 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from autoscaler.errors import AutoscalerError, MetricError, TargetError
+from autoscaler.errors import AutoscalerError, TargetError
 from autoscaler.foresee.outlook import lookback
 from autoscaler.model import (
+    Failure,
     Hold,
     Instance,
     InstanceReading,
@@ -134,7 +135,7 @@ class _Writer:
         if record.observation is None or place >= len(record.observation.readings):
             return None
         reading = record.observation.readings[place]
-        if isinstance(reading, MetricError):
+        if isinstance(reading, Failure):
             return None
         if not isinstance(reading, InstanceReading):
             return sum_of(reading.values) / 1000
@@ -199,8 +200,9 @@ class _Writer:
         """Whether a deployment set the size of this cycle. An adapter may say so in the next one."""
         for record in self._records[place : place + 2]:
             state = _state(record)
-            if isinstance(state, TargetState) and state.deployment is not None and state.deployment.before == before:
-                return not state.deployment.rollback
+            deployed = state.deployment if isinstance(state, TargetState) else None
+            if deployed is not None and deployed.certain and deployed.before == before:
+                return not deployed.rollback
         return False
 
     def _during(self, what: str, cycles: Sequence[bool]) -> Iterator[str]:

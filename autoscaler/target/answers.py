@@ -13,6 +13,7 @@ from typing import Final, Never, TypeAlias
 from autoscaler.errors import TargetError, bare
 from autoscaler.model import (
     MAX_SIZE,
+    AwaitingDrain,
     Conflict,
     Deployment,
     Held,
@@ -91,6 +92,7 @@ class StateCheck:
             _deployment(answer.deployment),
             _text("reset_by", answer.reset_by),
             _duration("warm_up", answer.warm_up),
+            _awaiting(answer.awaiting_drain),
         )
 
     def follow(self, targets: Collection[TargetRef]) -> None:
@@ -259,14 +261,41 @@ def _deployment(deployment: object) -> Deployment | None:
         return None
     if type(deployment) is not Deployment:
         _refuse("deployment", deployment, "a Deployment or None")
-    if type(deployment.rollback) is not bool:
-        _refuse("deployment.rollback", deployment.rollback, "true or false")
+    for name, flag in (("rollback", deployment.rollback), ("certain", deployment.certain)):
+        if type(flag) is not bool:
+            _refuse(f"deployment.{name}", flag, "true or false")
+    earlier = deployment.earlier
+    if type(earlier) is not tuple or any(type(each) is not tuple or len(each) != 2 for each in earlier):
+        _refuse("deployment.earlier", earlier, "a tuple of pairs of an id and a size")
     return Deployment(
-        _text("deployment.id", deployment.id),
-        _whole("deployment.before", deployment.before, MAX_SIZE),
+        *_deployed(deployment.id, deployment.before),
         _text("deployment.remedy", deployment.remedy),
         deployment.rollback,
+        tuple([_deployed(*each) for each in earlier]),
+        deployment.certain,
     )
+
+
+def _deployed(identity: object, before: object) -> tuple[str, int]:
+    return _text("deployment.id", identity), _whole("deployment.before", before, MAX_SIZE)
+
+
+def _awaiting(found: object) -> tuple[AwaitingDrain, ...]:
+    if type(found) is not tuple or len(found) > MOST_INSTANCES:
+        _refuse("awaiting_drain", found, f"a tuple of at most {MOST_INSTANCES} AwaitingDrains")
+    return tuple([_awaiting_one(place, one) for place, one in enumerate(found)])
+
+
+def _awaiting_one(place: int, one: object) -> AwaitingDrain:
+    field = f"awaiting_drain[{place}]"
+    if type(one) is not AwaitingDrain:
+        _refuse(field, one, "an AwaitingDrain")
+    if type(one.instance) is not str or not one.instance or plain(one.instance) != one.instance:
+        _refuse(f"{field}.instance", one.instance, "a printable text of at most 1 KiB")
+    if type(one.addresses) is not tuple or len(one.addresses) > MOST_OF_AN_INSTANCE:
+        _refuse(f"{field}.addresses", one.addresses, f"a tuple of at most {MOST_OF_AN_INSTANCE} texts")
+    heartbeat = None if one.heartbeat is None else _duration(f"{field}.heartbeat", one.heartbeat)
+    return AwaitingDrain(one.instance, tuple([_text(f"{field}.addresses", each) for each in one.addresses]), heartbeat)
 
 
 def _text(field: str, value: object) -> str:
