@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from autoscaler.decide import decide, remember
 from autoscaler.decide.scaling_rules import Bounds, limit
 from autoscaler.decide.stabilization import down_window, up_window
-from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
     Behavior,
     Decision,
     Direction,
+    Failure,
     History,
     InstanceReading,
     Observation,
@@ -157,7 +157,7 @@ def _later(observed: Observation, ahead: timedelta) -> Observation:
     )
 
 
-_ReadingT = TypeVar("_ReadingT", bound=Reading | MetricError | None)
+_ReadingT = TypeVar("_ReadingT", bound=Reading | Failure | None)
 
 
 def _refreshed(reading: _ReadingT, ahead: timedelta) -> _ReadingT:

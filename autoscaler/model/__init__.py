@@ -34,7 +34,7 @@ from autoscaler.model.drain import (
 )
 from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import FallbackState, MetricFailure, MetricOutcome
-from autoscaler.model.observation import InstanceReading, Observation, Observed, Reading, Sample, ValueReading
+from autoscaler.model.observation import Failure, InstanceReading, Observation, Observed, Reading, Sample, ValueReading
 from autoscaler.model.reason import CONNECTION_LIMITS, Reason
 from autoscaler.model.schedule import CivilTime, OpenEntry, ScheduleEntry
 from autoscaler.model.shadow import Backlog, Shadow, Starting
@@ -119,6 +119,7 @@ __all__ = [
     "DrainRule",
     "Event",
     "EventType",
+    "Failure",
     "Fallback",
     "FallbackState",
     "Held",

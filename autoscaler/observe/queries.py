@@ -19,9 +19,10 @@ from autoscaler.observe.planner import (
     Why,
     alone,
 )
-from autoscaler.observe.source_queries import CANARIES
 from autoscaler.observe.split_answers import SplitBatch, Splittable, split, splittable
 
+CANARIES: Final = 2
+"""Most canaries in a cycle."""
 _BATCHES: Final = 4
 """Batches kept. A shard has one for each sync period."""
 SWITCHED_OFF: Final = "mergeQueries is false"

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from autoscaler.errors import AutoscalerError, MetricError, TargetError, error_class, error_of
+from autoscaler.errors import AutoscalerError, TargetError, error_class, error_of
 from autoscaler.model import (
     ActiveBrake,
     BrakeMemory,
@@ -23,6 +23,7 @@ from autoscaler.model import (
     Drain,
     DrainReport,
     Event,
+    Failure,
     Held,
     HoldReason,
     InstanceReading,
@@ -259,9 +260,9 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
     )
 
 
-def _split(reading: Reading | MetricError, now: datetime) -> tuple[_Samples, _Values]:
-    if isinstance(reading, MetricError):
-        return _Samples(FAILED, error=str(reading)), _Values()
+def _split(reading: Reading | Failure, now: datetime) -> tuple[_Samples, _Values]:
+    if isinstance(reading, Failure):
+        return _Samples(FAILED, error=reading.message), _Values()
     if isinstance(reading, ValueReading):
         return _Samples(VALUES), _Values(reading.values)
     samples = reading.samples.values()
@@ -284,9 +285,9 @@ def _split(reading: Reading | MetricError, now: datetime) -> tuple[_Samples, _Va
     )
 
 
-def _joined(samples: _Samples, values: _Values, now: datetime) -> Reading | MetricError:
+def _joined(samples: _Samples, values: _Values, now: datetime) -> Reading | Failure:
     if samples.kind == FAILED:
-        return MetricError(samples.error)
+        return Failure(samples.error)
     if samples.kind == VALUES:
         return ValueReading(values.values)
     count = len(samples.names)

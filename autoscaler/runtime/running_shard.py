@@ -51,12 +51,11 @@ class Ports:
     """None: no instance is drained."""
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
-        """Claim what the shard scales and load its memory, then observe."""
+        """Claim what the shard scales and read its memory, then observe."""
         call = self._with_members(call)
         if call.moment is not None:
             self.ledger.follow_clock(call.moment)
         self.ledger.claim()
-        self.ledger.load()
         known = self.ledger.sightings({scaler.target for scaler in scalers})
         observed = self.observer.observe(scalers, call, known, self._civil_ahead(scalers))
         return self._with_reports(scalers, observed)
@@ -229,7 +228,7 @@ class RunningShard:
             connections,
             self._clock,
             self._logger,
-            self._metrics,
+            self._metrics.queried,
             queries=self.queries,
             gates=self._gates,
             connect=self._connect,

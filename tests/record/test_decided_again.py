@@ -11,7 +11,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.errors import MetricError, StateError, TargetNotFound, TargetUnavailable
+from autoscaler.errors import StateError, TargetNotFound, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -19,6 +19,7 @@ from autoscaler.model import (
     Decision,
     Direction,
     DrainRule,
+    Failure,
     Held,
     History,
     Hold,
@@ -190,7 +191,7 @@ class Fleet:
 
     def observe(self, one: Autoscaler) -> Observation:
         if self.random.random() < 0.05:
-            return Observation(TargetUnavailable("throttled"), (MetricError("not asked"),) * len(one.metrics))
+            return Observation(TargetUnavailable("throttled"), (Failure("not asked"),) * len(one.metrics))
         size, chance = self.sizes[one.name], self.random
         instances = tuple(
             Instance(
@@ -207,9 +208,9 @@ class Fleet:
             for each in instances
             if chance.random() < 0.95
         }
-        readings: list[Reading | MetricError] = [
+        readings: list[Reading | Failure] = [
             InstanceReading(samples, dict.fromkeys(samples, 4_000)),
-            MetricError("no data") if chance.random() < 0.1 else ValueReading((chance.randrange(200_000),)),
+            Failure("no data") if chance.random() < 0.1 else ValueReading((chance.randrange(200_000),)),
         ]
         hold = Hold(scale_in=HoldReason("Refresh", "under way")) if chance.random() < 0.05 else Hold()
         state = TargetState(size, size, instances, Limits(0, 25), hold, revision=str(chance.randrange(3)))
@@ -312,7 +313,7 @@ class Plain:
         """These autoscalers, each with its sync period."""
         batch = [replace(scaler(name, name), sync_period=period) for name, period in scalers.items()]
         histories = self.ledger.recall(batch)
-        seen = {one.name: Observation(TargetState(5, 5, ()), (MetricError(f"at {seconds}"),)) for one in batch}
+        seen = {one.name: Observation(TargetState(5, 5, ()), (Failure(f"at {seconds}"),)) for one in batch}
         made = [decide(one, seen[one.name], histories[one.name], at(seconds)) for one in batch]
         self.ledger.record({one.name: one for one in batch}, Observed(seen), made)
         self.ledger._context.housekeeper.tidy(at(seconds))
