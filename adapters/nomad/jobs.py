@@ -42,6 +42,7 @@ class Job:
     """Counts the changes of the specification from 0."""
     submitted: int
     """SubmitTime in nanoseconds: when the version was registered, or its count set. An automatic revert keeps it."""
+    stopped: bool
     groups: Mapping[str, Group]
     obstacle: str | None
     """Why no group of the job can be scaled; None: they can."""
@@ -54,6 +55,7 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
         modify_index=_whole(raw["JobModifyIndex"]),
         version=_whole(raw["Version"]),
         submitted=_whole(raw["SubmitTime"]),
+        stopped=bool(raw["Stop"]),
         groups={group["Name"]: _parse_group(group) for group in raw["TaskGroups"] or ()},
         obstacle=_obstacle(raw),
     )

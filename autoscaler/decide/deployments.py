@@ -18,6 +18,7 @@ from autoscaler.model import (
     Event,
     EventType,
     History,
+    HoldReason,
     Reason,
     SizeReset,
     Steering,
@@ -33,6 +34,8 @@ class Recovery(NamedTuple):
     events: tuple[Event, ...] = ()
     goal: int = 0
     """The proposal beside those of the metrics; 0: there is none."""
+    hold: HoldReason | None = None
+    """Why nothing is written in this cycle. A write would hide who set the size."""
 
     @property
     def resets(self) -> bool:
@@ -54,7 +57,7 @@ class Recovery(NamedTuple):
         scale-out now.
         """
         memory = self.memory
-        if memory is None or memory.reset is None:
+        if memory is None or memory.reset is None or memory.uncertain is not None:  # the size may be another client's
             return self
         reset, window = memory.reset, down_window(scaler)
         goal = min(reset.goal, bounds.maximum)
@@ -78,32 +81,39 @@ def follow_deployments(
 ) -> Recovery:
     """Return what is known of the target's deployments. `recovers`: a size that one resets is to return."""
     known, found = history.deployments, state.deployment
-    new = None if found is None or (known is not None and found.id == known.id) else found
-    declared = None if known is None else known.size
-    reset = None if known is None else known.reset
+    if known is None and found is None:
+        return Recovery()
+    known = known or DeploymentMemory("", None)
+    new = None if found is None or found.id == known.id else found
+    certain = new if new is not None and new.certain else None
+    reset, size = known.reset, state.replicas
     events: tuple[Event, ...] = ()
     if reset is not None:
-        reason = _reason_to_end(reset, declared, new, state, history, now) if recovers else "recoverSize is off"
+        reason = _reason_to_end(reset, known.size, certain, state, history, now) if recovers else "recoverSize is off"
         if reason:
             message = f"{reason}; the size does not return to {reset.goal}"
             events, reset = (Event(EventType.NORMAL, Reason.RECOVERY_ENDED, message),), None
-        else:
-            reset = replace(reset, size=state.replicas)
+        elif new is certain:
+            reset = replace(reset, size=size)
     if new is None:
-        return Recovery(None if known is None else replace(known, reset=reset), events)
-    if history.at is not None and recovers and _resets(new, state.replicas, declared):
-        goal = min(new.before, _highest_recommendation(scaler, history, now, new.before))
+        return Recovery(replace(known, reset=reset, uncertain=None), events)
+    before = _size_before(new, known.id)
+    goal = _goal(scaler, history, new, before, now)
+    resets = recovers and goal > size and _resets(new, before, size, known.size)
+    if certain is None:
+        message = f"the size is {size} after {before}, and the next cycle tells whether a deployment has reset it"
+        hold = HoldReason(Reason.SIZE_UNCONFIRMED, message) if resets or reset is not None else None
+        return Recovery(replace(known, reset=reset, uncertain=(new.id, goal)), events, hold=hold)
+    if resets:
         if reset is not None:  # a second deployment finds the size that the first one set
             reset = replace(reset, goal=max(goal, reset.goal))
-        elif goal > state.replicas:
-            size = state.replicas
-            reset = SizeReset(now, new.before, size, goal, size, history.steering, new.remedy)
+        else:
+            reset = SizeReset(now, before, size, goal, size, history.steering, new.remedy)
             message = f"{_what(reset)}; it returns to {goal} as soon as nothing holds it. To prevent this, {new.remedy}"
             events = (*events, Event(EventType.WARNING, Reason.SIZE_RESET, message))
-    if _sets(new, state.replicas):
-        declared = state.replicas
-    remedy = new.remedy if new.before != state.replicas else ""
-    return Recovery(DeploymentMemory(new.id, declared, remedy, reset), events)
+    changed = size != before
+    declared = size if changed and not new.rollback else known.size  # one that changes no size may have kept it
+    return Recovery(DeploymentMemory(new.id, declared, new.remedy if changed else "", reset), events)
 
 
 def with_own_size(memory: DeploymentMemory | None, size: int) -> DeploymentMemory | None:
@@ -113,14 +123,32 @@ def with_own_size(memory: DeploymentMemory | None, size: int) -> DeploymentMemor
     return replace(memory, reset=replace(memory.reset, size=size))
 
 
-def _sets(deployment: Deployment, size: int) -> bool:
-    """Return whether the deployment names a size. One that leaves the size as it was may have kept it."""
-    return not deployment.rollback and size != deployment.before
+def _size_before(new: Deployment, known: str) -> int:
+    """Return the size before the first deployment after the known one. Several may fall between two cycles."""
+    before = new.before
+    for identity, size in new.earlier:
+        if identity == known:
+            break
+        before = size
+    return before
 
 
-def _resets(deployment: Deployment, size: int, declared: int | None) -> bool:
+def _goal(scaler: Autoscaler, history: History, new: Deployment, before: int, now: datetime) -> int:
+    """Return the size to return to, as of the deployment's first sight; 0: none, as in the first cycle of all.
+
+    Later recommendations already measure the small size.
+    """
+    if history.at is None:
+        return 0
+    sight = None if history.deployments is None else history.deployments.uncertain
+    if sight is not None and sight[0] in (new.id, *[identity for identity, _ in new.earlier]):
+        return sight[1]
+    return min(before, _highest_recommendation(scaler, history, now, before))
+
+
+def _resets(new: Deployment, before: int, size: int, declared: int | None) -> bool:
     """Return whether a deployment lowered the size to what deployments always set. A size of 0 switches scaling off."""
-    return not deployment.rollback and 0 < size < deployment.before and declared in (None, size)
+    return not new.rollback and 0 < size < before and declared in (None, size)
 
 
 def _reason_to_end(
@@ -146,7 +174,7 @@ def _reason_to_end(
 
 def _same(before: Steering, after: Steering, now: datetime) -> bool:
     """Return whether operators have asked for nothing since. What ends by itself is no request."""
-    return after == before or after.at(now) == before.at(now)
+    return after.at(now) == before.at(now)
 
 
 def _highest_recommendation(scaler: Autoscaler, history: History, now: datetime, default: int) -> int:

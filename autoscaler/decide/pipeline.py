@@ -104,7 +104,7 @@ def _decide(
     if current > bounds.maximum and not bounds.maximum_scheduled:
         return draft.finish(observed, state, bounds.maximum, f"the size is above {bounds.maximum_of}", braked=False)
     goal = draft.recover(state, bounds)
-    if current < bounds.minimum and not goal:
+    if current < bounds.minimum and (not goal or draft.braking.stop_growth):  # no brake stops the way to a minimum
         return draft.finish(observed, state, bounds.minimum, f"the size is below {bounds.minimum_of}", braked=False)
     winner = draft.measure(observed, state)
     proposal = None if winner is None else winner.proposal
@@ -279,7 +279,7 @@ class _Draft:
         self.error = str(error)
         self._warn(Reason.FAILED_GET_SCALE, self.error)
         self.conditions.set(_ABLE, False, Reason.FAILED_GET_SCALE, self.error)
-        self.braking = brake(self.scaler, None, self.history, self.now)
+        self.braking = brake(self.scaler, None, self.history, self.now, reset=self.recovery.resets)
         return self._decision(None, None, self.history.status)
 
     def bounds_conflict(self, current: int, bounds: Bounds) -> Decision:
@@ -343,7 +343,7 @@ class _Draft:
     def _holds(self, state: TargetState, *, out: bool, braked: bool) -> list[HoldReason]:
         """Return everything that prevents this change. The first entry gives the condition's reason."""
         target = state.hold.scale_out if out else state.hold.scale_in
-        held = [each for each in (paused_hold(self.steering.pause, out=out), target) if each is not None]
+        held = list(filter(None, (paused_hold(self.steering.pause, out=out), target, self.recovery.hold)))
         return [*held, *holds(self.braking.active, out=out)] if braked else held
 
     def _warn(self, reason: str, message: str) -> None:

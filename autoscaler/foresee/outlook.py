@@ -31,7 +31,7 @@ from autoscaler.model import (
 
 _MOST_CYCLES: Final = 1_000
 """That are tried out, at most."""
-_ANY_SIZE: Final = Bounds(0, 2**31 - 1, "", "")
+_ANY_SIZE: Final = Bounds(0, 2**31 - 1, "", "", minimum_scheduled=False, maximum_scheduled=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,3 +36,5 @@ class DeploymentMemory(Struct, frozen=True, gc=False):
     """How to deploy without setting the size; empty: the last deployment did not set it."""
     reset: SizeReset | None = None
     """While the size returns."""
+    uncertain: tuple[str, int] | None = None
+    """A deployment that is not certain yet, and the goal at its first sight (0: the autoscaler's first cycle)."""

@@ -60,6 +60,10 @@ class Reason(StrEnum):
     OUTSIDE_CHANGE = "OutsideChange"
     """Somebody else set the size."""
 
+    # of the condition AbleToScale alone
+    SIZE_UNCONFIRMED = "SizeUnconfirmed"
+    """Ours: the next cycle tells whether a deployment reset the size."""
+
     # of events alone
     OVERRIDDEN = "Overridden"
     """An operator set other bounds."""

@@ -124,6 +124,10 @@ class Deployment:
     """How to deploy without setting the size: an imperative sentence without a full stop."""
     rollback: bool = False
     """Whether it returned to an earlier specification. The size of that one is then wanted."""
+    earlier: tuple[tuple[str, int], ...] = ()
+    """Id and size before of the deployments just before it, the newest first; empty: the size was scaled before it."""
+    certain: bool = True
+    """False: it may have been another client's scaling, as the next observation tells."""
 
 
 @dataclass(frozen=True, slots=True)

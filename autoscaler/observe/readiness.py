@@ -40,7 +40,10 @@ def normalise(known: Sightings | None, instances: Sequence[Instance], now: datet
             sighting = Sighting(sighting.first_seen, ready, now, before)
         seen[instance.name] = sighting
         transition = instance.ready_transition or sighting.ready_since
-        filled = (ready, transition, instance.started_at or sighting.first_seen, sighting.first_ready)
+        first_ready = sighting.first_ready
+        if first_ready is None and ready and transition > sighting.ready_since:  # by a clock that is ahead
+            first_ready = sighting.ready_since
+        filled = (ready, transition, instance.started_at or sighting.first_seen, first_ready)
         if filled == (instance.ready, instance.ready_transition, instance.started_at, instance.first_ready):
             complete.append(instance)  # the usual case; copying thousands of instances takes time
         else:

@@ -200,8 +200,9 @@ class _Writer:
         """Whether a deployment set the size of this cycle. An adapter may say so in the next one."""
         for record in self._records[place : place + 2]:
             state = _state(record)
-            if isinstance(state, TargetState) and state.deployment is not None and state.deployment.before == before:
-                return not state.deployment.rollback
+            deployed = state.deployment if isinstance(state, TargetState) else None
+            if deployed is not None and deployed.certain and deployed.before == before:
+                return not deployed.rollback
         return False
 
     def _during(self, what: str, cycles: Sequence[bool]) -> Iterator[str]:

@@ -261,14 +261,23 @@ def _deployment(deployment: object) -> Deployment | None:
         return None
     if type(deployment) is not Deployment:
         _refuse("deployment", deployment, "a Deployment or None")
-    if type(deployment.rollback) is not bool:
-        _refuse("deployment.rollback", deployment.rollback, "true or false")
+    for name, flag in (("rollback", deployment.rollback), ("certain", deployment.certain)):
+        if type(flag) is not bool:
+            _refuse(f"deployment.{name}", flag, "true or false")
+    earlier = deployment.earlier
+    if type(earlier) is not tuple or any(type(each) is not tuple or len(each) != 2 for each in earlier):
+        _refuse("deployment.earlier", earlier, "a tuple of pairs of an id and a size")
     return Deployment(
-        _text("deployment.id", deployment.id),
-        _whole("deployment.before", deployment.before, MAX_SIZE),
+        *_deployed(deployment.id, deployment.before),
         _text("deployment.remedy", deployment.remedy),
         deployment.rollback,
+        tuple([_deployed(*each) for each in earlier]),
+        deployment.certain,
     )
+
+
+def _deployed(identity: object, before: object) -> tuple[str, int]:
+    return _text("deployment.id", identity), _whole("deployment.before", before, MAX_SIZE)
 
 
 def _awaiting(found: object) -> tuple[AwaitingDrain, ...]:

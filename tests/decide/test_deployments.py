@@ -1,6 +1,8 @@
 """Deployments that reset the size: the return to the size before, and what ends it."""
 
+import dataclasses
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -23,6 +25,7 @@ from autoscaler.model import (
     Pause,
     Reason,
     Steering,
+    UnfulfilledBrake,
     Written,
 )
 from tests.decide.braking import BrakedAutoscaler, active, braked, workers
@@ -46,11 +49,18 @@ class Deployed(BrakedAutoscaler):
         for _ in range(2):
             self.runs(40)
 
-    def deploy(self, size: int = 1, *, rollback: bool = False) -> None:
-        """Deploy with a specification that says `size`."""
+    def deploy(self, size: int = 1, *, rollback: bool = False, certain: bool = True) -> None:
+        """Deploy with a specification that says `size`. Without a cycle between them, deployments follow each other."""
+        last = self.deployment
+        earlier = () if last is None or last.certain else ((last.id, last.before), *last.earlier)
         self.number += 1
-        self.deployment = Deployment(str(self.number), self.size, REMEDY, rollback)
+        self.deployment = Deployment(str(self.number), self.size, REMEDY, rollback, earlier, certain)
         self.size = size
+
+    def becomes_certain(self) -> None:
+        """The back end tells that it was a deployment, and no scaling."""
+        assert self.deployment is not None
+        self.deployment = dataclasses.replace(self.deployment, certain=True)
 
     def scale(self, size: int) -> None:
         """Set the size as another client does."""
@@ -233,3 +243,112 @@ def test_a_lost_answer_does_not_end_it() -> None:
     one.runs(1, DEPLOYING)
     one.scale(one.dies_while_writing(1))
     assert event_reasons(one.runs(1)) == [Reason.SIZE_RECOVERED]
+
+
+def test_several_deployments_between_two_cycles_are_one_reset() -> None:
+    """The daemon is upgraded, or a deployment is repeated at once, while nobody looks."""
+    one = Deployed()
+    one.deploy(certain=False)
+    one.deploy(certain=False)
+    one.becomes_certain()
+    assert one.runs(2).written == 40
+    one.runs(40)
+    one.deploy(certain=False)
+    one.runs(1)
+    one.deploy(certain=False)
+    one.runs(1)
+    one.becomes_certain()
+    assert one.runs(1).written == 40
+
+
+def test_a_deployment_that_was_seen_is_no_part_of_the_next_reset() -> None:
+    """An operator ended the return, so the small size is what the next deployment finds."""
+    one = Deployed()
+    one.deploy()
+    one.runs(1, DEPLOYING)
+    one.history = replace(one.history, steering=Steering(pause=Pause(Direction.OUT, "ada", "", one.now, None)))
+    one.runs(1)
+    assert one.deployment is not None
+    one.deployment = Deployment("later", 1, REMEDY, earlier=((one.deployment.id, 40),))
+    made = one.runs(1)
+    assert (made.desired, event_reasons(made)) == (1, [])
+
+
+@pytest.mark.parametrize("window", [timedelta(0), FIVE_MINUTES])
+def test_the_goal_is_that_of_the_first_sight(window: timedelta) -> None:
+    """Until the back end tells who set the size, cycles measure the single instance that is left."""
+    one = Deployed()
+    one.edit(behavior=Behavior(scale_down=replace(DEFAULT_SCALE_DOWN, stabilization_window=window)))
+    one.deploy(certain=False)
+    one.runs(1, DEPLOYING)
+    one.becomes_certain()
+    assert one.runs(1, DEPLOYING).desired == 40
+
+
+def test_a_size_that_may_be_another_clients_is_not_overwritten() -> None:
+    """The record of a scaling is a later write than the size."""
+    one = Deployed()
+    one.deploy()
+    one.runs(1, DEPLOYING)
+    one.deploy(5, certain=False)
+    assert one.runs(5).written is None
+    one.scale(5)
+    made = one.runs(5)
+    assert (made.change, event_reasons(made)) == (None, [Reason.RECOVERY_ENDED])
+
+
+def test_a_second_deployment_in_mid_return_does_not_lower_the_goal() -> None:
+    """A maxTotal left room for 20, which the second deployment takes for the size before."""
+    one = Deployed()
+    one.deploy()
+    one.runs(1, DEPLOYING)
+    one.step(value(15_000), after=60, target=replace(state(1), deployment=one.deployment), outcome=Written(20))
+    one.size = 20
+    one.deploy(certain=False)
+    assert event_reasons(one.runs(1, DEPLOYING)) == []
+    one.becomes_certain()
+    assert one.runs(1).written == 40
+
+
+def test_a_deployment_of_before_the_first_cycle_is_left_when_it_is_told() -> None:
+    one = Deployed()
+    fresh = BrakedAutoscaler(one.autoscaler, 1)
+    first = replace(state(1), deployment=Deployment("1", 40, REMEDY, certain=False))
+    assert fresh.step(value(15_000 * 4), target=first, outcome=Conflict("busy")).desired == 4
+    told = replace(state(1), deployment=Deployment("1", 40, REMEDY))
+    assert event_reasons(fresh.step(value(15_000), after=60, target=told)) == []
+
+
+def test_no_brake_stops_the_way_to_a_minimum() -> None:
+    """A brake prevents what metrics ask for, and no way back into the bounds."""
+    brakes = Brakes(unfulfilled=UnfulfilledBrake())
+    one = Deployed(brakes)
+    one.edit(min_replicas=20)
+    one.deploy(10)
+    target = replace(state(10, workers(2, pending=8)), status_replicas=2, deployment=one.deployment)
+    held = replace(target, hold=DEPLOYING)
+    for _ in range(12):
+        made = one.step(value(15_000 * 40), after=60, target=held)
+    assert active(made) == [Brake.UNFULFILLED]
+    made = one.step(value(15_000 * 40), after=60, target=target)
+    assert made.written == 20
+
+
+def test_until_it_is_told_nothing_is_written() -> None:
+    """A size of the daemon's own would hide the deployment. A target without a hold accepts one at once."""
+    one = Deployed()
+    one.deploy(certain=False)
+    made = one.runs(2)
+    able = condition(made, ConditionType.ABLE_TO_SCALE)
+    assert (made.change, able.status, able.reason) == (None, False, Reason.SIZE_UNCONFIRMED)
+    assert "the size is 1 after 40" in able.message
+    one.becomes_certain()
+    assert one.runs(2).written == 40
+
+
+@pytest.mark.parametrize("options", [{"recover_size": False}, {}], ids=["off", "larger"])
+def test_what_is_no_reset_is_not_waited_for(options: dict[str, Any]) -> None:
+    """A size that grew, or whose return is not wanted, holds nothing."""
+    one = Deployed(**options)
+    one.deploy(20 if options else 41, certain=False)
+    assert one.runs(50).written is not None

@@ -83,6 +83,11 @@ def test_the_first_of_equal_proposals_is_named() -> None:
     assert decision.change.reason == "external metric queue above target"
 
 
+def test_missing_instances_are_assumed_idle_when_the_others_say_scale_out() -> None:
+    """221m over 2 instances is 110m, within the tolerance of 100m. One thousandth more would not be."""
+    assert proposals(first_decision(scaler(PODS_100M), state(2), samples([221]))) == [2]
+
+
 def test_missing_instances_are_assumed_busy_when_the_others_say_scale_in() -> None:
     """Two of four report 30 % against 60. With the other two at 100 % the size stays."""
     reading = samples({"i-0": 300, "i-1": 300})

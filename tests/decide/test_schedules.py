@@ -35,6 +35,7 @@ from autoscaler.model import (
     Written,
 )
 from tests.decide.build import NOW, QUEUE_15, metric, samples, scaler, state, value
+from tests.decide.outage import condition
 from tests.replaced import replace
 
 INFLIGHT = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 10_000, "inflight")
@@ -125,6 +126,15 @@ def test_a_minimum_is_reached_at_once_and_says_why() -> None:
     assert made.change is not None
     assert (made.change.size, made.change.reason) == (10, "the size is below the minimum of schedule office")
     assert [each.name for each in made.schedules] == ["office"]
+
+
+def test_the_first_of_two_schedules_with_the_same_bound_is_named() -> None:
+    """The order is the file's, so the message stays the same from cycle to cycle."""
+    low = decided(scheduled(entry(minimum=10), entry("sale", 10)), 4)
+    assert low.change is not None
+    assert low.change.reason == "the size is below the minimum of schedule office"
+    high = decided(scheduled(entry(maximum=4), entry("sale", maximum=4)), 4)
+    assert condition(high, ConditionType.SCALING_LIMITED).message.endswith("the maximum of schedule office is 4")
 
 
 def test_a_minimum_softens_its_own_end() -> None:

@@ -3,9 +3,11 @@
 `python -m tests.e2e.deployment docs/images/deployment.svg` draws it.
 """
 
+import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,10 +40,11 @@ class Outage:
     """Job -> the reasons of its autoscaler's events since."""
 
 
-def outage(folder: Path, healthy_seconds: float = 1) -> Outage:
+def outage(folder: Path, healthy_seconds: float = 1, *, killed: bool = False) -> Outage:
     """Scale two jobs to SIZE, deploy both with their files' count of 1, and wait until both are back.
 
-    `healthy_seconds`: how long a deployment waits for each batch of allocations.
+    `healthy_seconds`: how long a deployment waits for each batch of allocations. `killed`: the daemon is killed before,
+    and both jobs are deployed twice until another one runs.
     """
     (folder / "nomad").mkdir()
     found = Outage()
@@ -53,12 +56,18 @@ def outage(folder: Path, healthy_seconds: float = 1) -> Outage:
         prometheus.wait_for(f"count({_RUNNING}) == {len(JOBS)}")
         config = folder / "autoscaler.yaml"
         config.write_text(yaml.safe_dump(_configuration(prometheus.url, nomad.url)))
-        with running_daemon(config) as daemon:
+        with ExitStack() as daemons:
+            daemon = daemons.enter_context(running_daemon(config))
             daemon.until(lambda: _at_rest(nomad), "growth to the size that the load needs", 180)
             time.sleep(1)  # a cycle at that size, so that it is what the daemon remembers
             before = {job: len(_written(daemon, job)) for job in JOBS}
+            if killed:
+                daemon.stop(signal.SIGKILL)
             began = time.monotonic()
             _register(nomad, "exec sleep 3601", healthy_seconds)
+            if killed:
+                _register(nomad, "exec sleep 3602", healthy_seconds)
+                daemon, before = daemons.enter_context(running_daemon(config)), dict.fromkeys(JOBS, 0)
 
             def back() -> bool:
                 at = time.monotonic() - began
@@ -145,37 +154,45 @@ def main(file: Path) -> None:
 
 def drawn(found: Outage) -> str:
     """Return the sizes over time, as SVG."""
-    width, height, left, top = 640, 200, 40, 30
+    width, height, left, top = 640, 180, 40, 34
     last = max(sizes[-1][0] for sizes in found.sizes.values())
 
-    def at(seconds: float, size: float) -> str:
-        return f"{left + seconds / last * (width - left - 10):.1f},{top + (1 - size / SIZE) * height:.1f}"
+    def x(seconds: float) -> float:
+        return left + seconds / last * (width - left - 10)
+
+    def y(size: float) -> float:
+        return top + (1 - size / SIZE) * height
 
     def line(sizes: Sequence[tuple[float, int]]) -> str:
-        points = [at(0, SIZE)]
-        for (_, before), (seconds, size) in zip([(0.0, SIZE), *sizes], sizes, strict=False):
-            if size != before:
-                points += [at(seconds, before), at(seconds, size)]
-        return " ".join([*points, at(last, sizes[-1][1])])
+        corners = [(0.0, SIZE)]
+        for seconds, size in sizes:
+            if size != corners[-1][1]:
+                corners += [(seconds, corners[-1][1]), (seconds, size)]
+        return " ".join(f"{x(seconds):.1f},{y(size):.1f}" for seconds, size in [*corners, (last, corners[-1][1])])
 
-    ticks = "".join(
-        f'<text x="{at(second, 0).split(",")[0]}" y="{top + height + 18}" text-anchor="middle">{second} s</text>'
-        for second in range(0, int(last) + 1, 20)
+    rows = "".join(
+        f'<path d="M{left} {y(size):.1f}H{width - 10}" stroke="{"#38464c" if size == 0 else "#d8dee0"}"/>'
+        f'<text x="{left - 8}" y="{y(size) + 4:.1f}" text-anchor="end">{size}</text>'
+        for size in (0, 1, SIZE // 2, SIZE)
     )
-    sizes = "".join(
-        f'<text x="{left - 8}" y="{float(at(0, size).split(",")[1]) + 4}" text-anchor="end">{size}</text>'
-        for size in (1, SIZE // 2, SIZE)
+    ticks = "".join(
+        f'<text x="{x(second):.1f}" y="{top + height + 18}" text-anchor="middle">{second} s</text>'
+        for second in range(0, int(last) + 1, 10)
     )
     lines = "".join(
         f'<polyline points="{line(found.sizes[job])}" fill="none" stroke="{colour}" stroke-width="2.5"{dash}/>'
-        for job, colour, dash in ((RESET, "#b3452c", ' stroke-dasharray="6 4"'), (KEPT, "#0b6e75", ""))
+        f'<path d="M{place} 14h30" stroke="{colour}" stroke-width="2.5"{dash}/>'
+        f'<text x="{place + 38}" y="18">{words}</text>'
+        for job, colour, dash, place, words in (
+            (RESET, "#b3452c", ' stroke-dasharray="6 4"', 260, "recoverSize: false"),
+            (KEPT, "#0b6e75", "", left, "recoverSize: true (default)"),
+        )
     )
     title = "The size of a Nomad group after a deployment whose file says 1"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height + 60}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top + height + 28}" role="img" '
         f'font-family="sans-serif" font-size="12" fill="#38464c"><title>{title}</title>'
-        f'<rect width="100%" height="100%" fill="#ffffff"/>{lines}{ticks}{sizes}'
-        f'<text x="{left}" y="18">solid: recoverSize; dashed: without it</text></svg>\n'
+        f'<rect width="100%" height="100%" fill="#ffffff"/>{rows}{ticks}{lines}</svg>\n'
     )
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.model import Phase, TargetRef, TargetState, later
+from autoscaler.model import Phase, Sightings, TargetRef, TargetState, later
 from autoscaler.observe.readiness import Normaliser, normalise
 from tests.observe.build import NOW, ago, instance
 
@@ -56,6 +56,15 @@ def test_the_first_readiness_outlasts_a_moment_without() -> None:
         known = found.sightings
     (seen,) = found.instances
     assert (seen.ready_transition, seen.first_ready) == (NOW + timedelta(seconds=90), LATER)
+
+
+@pytest.mark.parametrize("known", [None, {}])
+def test_a_back_end_whose_clock_is_ahead_delays_no_warm_up(known: Sightings | None) -> None:
+    """An instance was ready at the latest when the daemon first saw that it was."""
+    ahead = instance("a", started_at=ago(5), ready_transition=NOW + timedelta(hours=1))
+    seen = normalise(known, [ahead], NOW)
+    for found in (seen, normalise(seen.sightings, [ahead], LATER)):
+        assert found.instances[0].first_ready == NOW
 
 
 def test_instances_of_a_new_target_were_ready_before() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from autoscaler.model import Deployment, TargetState, Written
 from tests.adapters.nomad.conftest import LiveAdapter
+from tests.servers.faults import Faults
 from tests.servers.nomad import NomadServer, deployed, service
 
 pytestmark = pytest.mark.slow
@@ -15,7 +16,9 @@ pytestmark = pytest.mark.slow
 def judged(direct: LiveAdapter, job: str) -> TargetState:
     """The state in the second cycle after a change: the scaling event of a change is a later write."""
     direct.state(f"{job}/work")
-    return direct.state(f"{job}/work")
+    state = direct.state(f"{job}/work")
+    assert state.deployment is None or state.deployment.certain
+    return state
 
 
 def scaled(direct: LiveAdapter, nomad: NomadServer, job: str, **further: Any) -> None:
@@ -111,21 +114,96 @@ def test_canaries_that_wait_for_somebody_are_said_so(direct: LiveAdapter, nomad:
     nomad.register(service("canary", Update=update))
     nomad.wait(lambda: not nomad.deploying("canary"), "end of the deployment")
     nomad.register(service("canary", command="exec sleep 3601", Update=update))
-    state = direct.wait_for("canary/work", lambda seen: seen.hold.scale_out is not None, "to be held")
+
+    def waits(seen: TargetState) -> bool:
+        return seen.hold.scale_out is not None and seen.hold.scale_out.reason == "AwaitingPromotion"
+
+    state = direct.wait_for("canary/work", waits, "to wait for a promotion")
     assert state.hold.scale_out is not None
-    assert state.hold.scale_out.reason == "AwaitingPromotion"
     assert "nomad deployment promote" in state.hold.scale_out.message
     nomad.purge("canary")
 
 
-def test_an_old_registration_costs_nothing(direct: LiveAdapter, nomad: NomadServer) -> None:
+def test_an_old_registration_costs_nothing(
+    direct: LiveAdapter, proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
+) -> None:
     """A daemon that starts beside a thousand jobs must not read the history of each."""
     scaled(direct, nomad, "old")
     nomad.register(service("old", command="exec sleep 3601"))
-    call = direct.call()
+    call = proxied.call()
     later = type(call)(call.now.fromtimestamp(time.time() + 3700, call.now.tzinfo), call.deadline)
-    target = direct.ref("old/work")
+    target = proxied.ref("old/work")
+    for _ in range(2):
+        state = proxied.adapter.observe([target], later)[target]
+    assert proxy.count("/job/old") == 1
+    assert isinstance(state, TargetState)
+    assert state.deployment is None
+
+
+def test_two_registrations_between_two_cycles_are_both_told(direct: LiveAdapter, nomad: NomadServer) -> None:
+    """The second one finds the count that the first one set, so that alone it would look harmless."""
+    scaled(direct, nomad, "twice")
+    nomad.register(service("twice", command="exec sleep 3601"))
+    nomad.register(service("twice", command="exec sleep 3602"))
+    found = deployment(judged(direct, "twice"))
+    assert (found.before, [size for _, size in found.earlier]) == (1, [3])
+
+
+def test_a_write_to_one_group_does_not_hide_the_registration_from_another(
+    direct: LiveAdapter, nomad: NomadServer
+) -> None:
+    """A job without deployments accepts a count in the cycle that first sees the registration."""
+    other = {"Name": "other", "Count": 1}
+    job = service("both")
+    job["TaskGroups"].append({**job["TaskGroups"][0], **other})
+    nomad.register(job)
+    for group in ("work", "other"):
+        nomad.scale("both", group, 3)
+    judged(direct, "both")
+    nomad.register({**job, "Meta": {"release": "2"}})
+    state = direct.state("both/work")
+    assert deployment(state).certain is False
+    assert direct.scale("both/work", state, 5) == Written(5)
+    for _ in range(2):
+        found = deployment(direct.state("both/other"))
+        assert (found.before, found.certain) == (3, True)
+        assert direct.state("both/work").deployment is None
+    assert direct.scale("both/work", direct.state("both/work"), 6) == Written(6)
+    assert deployment(direct.state("both/other")).id == found.id
+
+
+def test_a_job_that_was_stopped_has_no_size_before(direct: LiveAdapter, nomad: NomadServer) -> None:
+    """It ran none, however long ago, and whoever starts it again says how many."""
+    scaled(direct, nomad, "stopped")
+    nomad.ask("DELETE", "/v1/job/stopped")
+    direct.look("stopped/work")
+    nomad.register(service("stopped", command="exec sleep 3601"))
+    state = judged(direct, "stopped")
+    assert (state.replicas, state.deployment) == (1, None)
+
+
+def test_a_file_registered_once_more_after_many_scalings_is_no_rollback(
+    direct: LiveAdapter, nomad: NomadServer
+) -> None:
+    """Nomad keeps six versions, so the file's own registration is gone, and one of the scalings had its count."""
+    scaled(direct, nomad, "often")
+    for size in (4, 5, 6, 1, 2, 3):
+        nomad.scale("often", "work", size)
+    nomad.register(service("often"))
+    found = deployment(judged(direct, "often"))
+    assert (found.before, found.rollback) == (3, False)
+
+
+def test_an_automatic_revert_to_an_old_version_is_a_rollback(direct: LiveAdapter, nomad: NomadServer) -> None:
+    """It keeps the time of that version, which looks too old to matter."""
+    scaled(direct, nomad, "reverts")
+    nomad.register(service("reverts", command="exec sleep 3601"))
+    judged(direct, "reverts")
+    nomad.ask("POST", "/v1/job/reverts/revert", {"JobID": "reverts", "JobVersion": 0})
+    call = direct.call()
+    later = type(call)(call.now.fromtimestamp(time.time() + 7200, call.now.tzinfo), call.deadline)
+    target = direct.ref("reverts/work")
     for _ in range(2):
         state = direct.adapter.observe([target], later)[target]
     assert isinstance(state, TargetState)
-    assert state.deployment is None
+    assert deployment(state).rollback

@@ -24,6 +24,8 @@ from tests.observe.planner.build import ask, each, merged, only, plan, reason
         ("a{g=$} / on(g) sum(b{g=$})", "only one side of `/` has g"),
         ("a{g=$} / on(h) b{h=$}", "the sides of `/` differ in different labels"),
         ("a{g=$} * on(i) group_left(g) b{g=$}", "the grouping of `*` takes over a label in which they differ"),
+        ("a{g=$} + fill_left(0) b{g=$}", "fill modifiers are not known here"),
+        ("a{g=$} + fill_right(0) b{g=$}", "fill modifiers are not known here"),
         ("histogram_quantile(0.9, a{le=$})", "histogram_quantile() looks at all values of le, in which they differ"),
         ('label_replace(a{g=$}, "g", "x", "i", "(.*)")', "label_replace() sets g, in which they differ"),
         ('label_replace(sum(a{g=$}), "h", "x", "g", "(.*)")', "label_replace() reads a label that is not there"),
