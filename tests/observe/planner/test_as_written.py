@@ -86,5 +86,5 @@ def test_a_query_that_would_be_too_long_is_asked_as_written() -> None:
 
 
 def test_two_queries_that_would_be_too_long_together_are_asked_as_written() -> None:
-    queries = plan(each("a{g=$}", "x", "y"), Limits(text_bytes=5)).queries
+    queries = plan(each("a{g=$}", "x", "y"), Limits(text_bytes=5))
     assert [query.reason for query in queries] == ["merged, it would be too long"] * 2
