@@ -50,6 +50,9 @@ class Ports(Protocol):
         writes.
         """
 
+    def drain(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
+        """Let the drains that these recorded decisions have under way begin or go on, outside of the cycle."""
+
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         """Report decisions without a write to back ends that record decisions. Nothing depends on it."""
 
@@ -96,6 +99,7 @@ def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Batch:
     concluded = each(intended, lambda made: conclude(made, outcomes.get(made.name)), broken)
     broken |= ports.record(scalers, observed, concluded)
     recorded = without(concluded, broken)
+    ports.drain(scalers, observed, recorded)
     ports.announce(recorded, call)
     unrecorded = {name: outcomes[name] for name in broken if name in outcomes}
     return Batch(recorded, broken, unrecorded, limited.removals_left, limited.total, observed.seconds)

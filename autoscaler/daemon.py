@@ -68,7 +68,7 @@ class Daemon:
 
         Raises ConfigError, AdapterError, StateError, ListenError and Stopping.
         """
-        memory.return_freed()
+        memory.use_one_arena()
         self._options = options
         self._logger = logger
         self._ready = False

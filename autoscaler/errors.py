@@ -13,8 +13,8 @@ from autoscaler.text import plain
 
 _E = TypeVar("_E", bound=BaseException)
 _R = TypeVar("_R", bound="AutoscalerError")
-_MOST_BYTES: Final = 2048
-"""The limit of an error that contains a text of a server, which is cut before."""
+LONGEST_MESSAGE: Final = 2048
+"""Bytes of an error's message. A server's text in it is cut before."""
 
 
 class AutoscalerError(Exception):
@@ -34,7 +34,7 @@ class MetricError(AutoscalerError):
 
     def __init__(self, message: object = "") -> None:
         """`message` becomes one printable, bounded line."""
-        super().__init__(plain(str(message), _MOST_BYTES))
+        super().__init__(plain(str(message), LONGEST_MESSAGE))
 
 
 class TargetError(AutoscalerError):
@@ -42,7 +42,7 @@ class TargetError(AutoscalerError):
 
     def __init__(self, message: object = "") -> None:
         """`message`, which may be an adapter's, becomes one printable, bounded line."""
-        super().__init__(plain(str(message), _MOST_BYTES))
+        super().__init__(plain(str(message), LONGEST_MESSAGE))
 
 
 class TargetUnavailable(TargetError):

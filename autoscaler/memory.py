@@ -1,39 +1,32 @@
-"""Settings of the allocator and the garbage collector that keep memory and pauses small."""
+"""Keeps the memory and the pauses of the daemon small: the free pages of glibc, and the cyclic collector."""
 
 import ctypes
 import gc
 from typing import Final
 
-_BLOCK: Final = 2**20
-"""Bytes. Larger blocks are mapped separately, and at most this much is kept at the end of an arena."""
 _COLLECTOR: Final = (10_000, 10, 100)
 """Thresholds of the collector's three generations.
 
 With the defaults, a cycle of 10,000 autoscalers triggers several full collections and frees almost nothing.
 """
-_M_TRIM_THRESHOLD: Final = -1
-_M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
 """As in malloc.h."""
 
 
-def return_freed() -> None:
-    """Make glibc return large blocks as soon as they are freed, and use one arena for all threads.
+def use_one_arena() -> None:
+    """Make all threads use one arena of glibc, because `trim` does not free the end of any other arena.
 
-    By default it raises both thresholds up to 64 MiB with the blocks that it frees, and keeps as much in each arena, 16
-    of them on two processors. No effect with other C libraries.
+    Otherwise a large answer keeps up to 64 MiB in the arena of its thread. No effect with other C libraries.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, 1)
-        mallopt(_M_MMAP_THRESHOLD, _BLOCK)
-        mallopt(_M_TRIM_THRESHOLD, _BLOCK)
 
 
 def trim() -> None:
-    """Make glibc return free pages between used ones too: 80 MiB after a cycle of 10,000 autoscalers.
+    """Make glibc return its free pages to the system: 100 MiB after a cycle of 10,000 autoscalers.
 
-    It takes some milliseconds, during which other threads run.
+    It takes some milliseconds, during which other threads run. No effect with other C libraries.
     """
     malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if malloc_trim is not None:

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -23,6 +24,24 @@ settings.load_profile("no deadline")
 # third of the unit tests' CPU time.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+@pytest.fixture(scope="session")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real Prometheus. It scrapes nothing: a query such as vector(3) says its own value."""
+    from tests.servers.prometheus import running_prometheus  # not for those who need no server
+
+    with running_prometheus(tmp_path_factory.mktemp("prometheus")) as server:
+        yield server.url
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The address of a real PostgreSQL, without a database."""
+    from tests.record.postgresql import running_postgresql
+
+    with running_postgresql() as server:
+        yield server
 
 
 @pytest.hookimpl(trylast=True)  # after the marks that other conftests set

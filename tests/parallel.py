@@ -20,7 +20,7 @@ TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
     "docker": (  # one engine for each machine: another would wait for its end
         "tests/adapters/docker_swarm/",
         "tests/e2e/test_docker_swarm.py",
-        "tests/cli/test_check_live.py",
+        "tests/cli/test_write_test.py",
         "tests/packaging/test_image.py",
         "tests/quickstart/test_docker_swarm.py",
     ),
@@ -41,6 +41,8 @@ LONGEST: Final = (
     "tests/packaging/test_debian_package.py",
     "tests/faults/test_kills.py",
     "tests/faults/hosts/test_hosts.py",
+    "tests/hostile/test_bad_days.py",
+    "tests/hostile/test_fuzz.py",
     "systemd",
     "tests/quickstart/test_nomad.py",
     "tests/quickstart/test_aws.py",
@@ -48,8 +50,6 @@ LONGEST: Final = (
     "tests/web/test_openapi.py",
     "tests/e2e/test_aws_asg.py",
     "tests/packaging/test_install.py",
-    "tests/packaging/test_wheel.py",
-    "tests/daemon/test_failures.py",
 )
 """The units that take longest, the longest first. Otherwise one of them would run alone at the end."""
 

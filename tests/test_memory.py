@@ -8,7 +8,7 @@ import pytest
 PROGRAM = """
 import threading
 from pathlib import Path
-from autoscaler.memory import return_freed
+from autoscaler.memory import trim, use_one_arena
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
@@ -18,11 +18,13 @@ def work():
     [bytearray(b"x") * 10_000 for _ in range(4000)]
 
 if {asked}:
-    return_freed()
+    use_one_arena()
 before = resident()
 thread = threading.Thread(target=work)
 thread.start()
 thread.join()
+if {asked}:
+    trim()
 print(resident() - before)
 """
 
@@ -61,12 +63,11 @@ def test_the_collector_skips_earlier_objects() -> None:
 
 BETWEEN = """
 from pathlib import Path
-from autoscaler.memory import return_freed, trim
+from autoscaler.memory import trim
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
-return_freed()
 blocks = [bytearray(b"x") * 10_000 for _ in range(4000)]
 last = bytearray(b"x") * 10_000
 del blocks

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 from adapters.aws_asg import groups, permission
 from adapters.aws_asg.breaker import Breaker
 from adapters.aws_asg.ec2 import Ec2Instances
+from adapters.aws_asg.hooks import Hooks
 from adapters.aws_asg.lifecycle import LIFECYCLE, LifecycleStage, stage_of
 from adapters.aws_asg.other_autoscalers import OtherAutoscalers
 from adapters.aws_asg.raw import Raw, unavailable_if_malformed
@@ -40,6 +41,7 @@ class AwsAsg:
 
     Settings: ClassVar = AwsSettings
     target_keys: ClassVar[frozenset[str]] = frozenset({"victims"})
+    drain_keys: ClassVar[frozenset[str]] = frozenset({"hook", "nomad", "http", "command"})
     concurrent_writes: ClassVar[int] = 8
     """Concurrent writes of one connection. A write takes two or three sequential requests; eight writes use the
     account's request budget even where each request takes a second."""
@@ -65,9 +67,10 @@ class AwsAsg:
         self._ec2 = Ec2Instances(self._api)
         self._refreshes = Refreshes(self._api, settings.on_instance_refresh)
         self._breaker = Breaker(self._api, settings.circuit_breaker, context.clock)
+        self._hooks = Hooks(self._api, {target.name: hook for target, hook in context.drains.items()}, context.clock)
         self._other_autoscalers = OtherAutoscalers(self._api, context.clock)
         self._scaling = Scaling(
-            self._api, self._writes, self._ec2, self._refreshes, self._breaker, settings, context.logger
+            self._api, self._writes, self._ec2, self._refreshes, self._breaker, self._hooks, settings, context.logger
         )
         self._logged_states: set[str] = set()
         self._logged: dict[str, str] = {}
@@ -96,9 +99,23 @@ class AwsAsg:
             self._recall_writes()
         return self._scaling.scale(target.name, change, call)
 
+    def release(self, target: TargetRef, instance: str, call: Call) -> None:
+        """Complete the lifecycle action on which the instance waits, with CONTINUE."""
+        self._hooks.release(target.name, instance, call)
+
+    def extend(self, target: TargetRef, instance: str, call: Call) -> None:
+        """Record a heartbeat of that action."""
+        self._hooks.extend(target.name, instance, call)
+
+    def examine(self, target: TargetRef) -> str | None:
+        """Return why the group is not scaled in, as far as the last observation knows: its drain lacks a hook."""
+        hold = self._hooks.hold(target.name)
+        return None if hold is None else hold.message
+
     def try_write(self, target: TargetRef, call: Call) -> str:
         """Ask for a size above MaxSize, which AWS refuses for its value only if it would permit another."""
-        return permission.try_write(self._api, self._refreshes, self._scaling.look(target.name, call), call)
+        group = self._scaling.look(target.name, call)
+        return permission.try_write(self._api, self._refreshes, self._hooks, group, call)
 
     def close(self) -> None:
         """Close idle connections."""
@@ -181,6 +198,8 @@ class AwsAsg:
             lambda part: self._breaker.read_activities(complete, seen.keys() - complete, part),
             call,
         )
+        leaving = {name for name, state in seen.items() if any(one.deleting for one in state.instances)}
+        self._try_to_read("lifecycle hooks", lambda part: self._hooks.read(seen.keys(), leaving, part), call)
         self._try_to_read("instance refreshes", lambda part: self._refreshes.read_again(seen.keys(), part), call)
         self._try_to_read("scaling policies", self._other_autoscalers.read_next_pages, call)
 
@@ -202,7 +221,8 @@ class AwsAsg:
         scale_out = state.hold.scale_out or refresh.scale_out or self._breaker.hold(name)
         return replace(
             state,
-            hold=Hold(scale_out, state.hold.scale_in or refresh.scale_in),
+            hold=Hold(scale_out, state.hold.scale_in or self._hooks.hold(name) or refresh.scale_in),
+            awaiting_drain=self._hooks.waiting(group, self._ec2),
             warnings=self._other_autoscalers.warnings(name, groups.suspended_processes(group)),
         )
 

@@ -26,6 +26,8 @@ class Ec2Instance:
     launched: datetime | None = None
     identities: frozenset[str] = frozenset()
     """Its addresses and names, without its id."""
+    private_addresses: tuple[str, ...] = ()
+    """Its private IPv4 addresses, the primary one first."""
     requests: Mapping[str, Milli] = field(default_factory=dict)
     """`cpu`: its virtual processors."""
 
@@ -105,13 +107,20 @@ def _machine(one: Raw) -> Ec2Instance:
     return Ec2Instance(
         launched.astimezone(UTC) if launched is not None else None,
         frozenset(name for name in _names(one) if name),
+        tuple(dict.fromkeys(name for name in _private(one) if name)),
         {"cpu": vcpus * 1000} if vcpus else {},
     )
 
 
+def _private(one: Raw) -> Iterator[str | None]:
+    yield one.get("PrivateIpAddress")
+    for interface in one.get("NetworkInterfaces") or ():
+        yield from (address.get("PrivateIpAddress") for address in interface.get("PrivateIpAddresses") or ())
+
+
 def _names(one: Raw) -> Iterator[str | None]:
-    yield from (one.get(key) for key in ("PrivateIpAddress", "PrivateDnsName", "PublicIpAddress", "PublicDnsName"))
+    yield from _private(one)
+    yield from (one.get(key) for key in ("PrivateDnsName", "PublicIpAddress", "PublicDnsName"))
     yield (one.get("PrivateDnsName") or "").partition(".")[0]  # the host name on the machine
     for interface in one.get("NetworkInterfaces") or ():
         yield from (address.get("Ipv6Address") for address in interface.get("Ipv6Addresses") or ())
-        yield from (address.get("PrivateIpAddress") for address in interface.get("PrivateIpAddresses") or ())

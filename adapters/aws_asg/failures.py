@@ -67,6 +67,8 @@ _NO_CREDENTIALS: Final = (
     RefreshWithMFAUnsupportedError,
     SSOError,
 )
+_NOT_FOUND: Final = ("not found", "No active Lifecycle Action")
+"""Parts of the messages for a group, an instance and a lifecycle action that do not exist."""
 _NEVER_SENT: Final = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
 _DETAIL_LENGTH: Final = 300
 
@@ -115,7 +117,7 @@ def _answered(where: str, error: ClientError, *, write: bool) -> TargetError:
         if write and code != "ResourceContention":  # this code says that another change is in progress instead
             return OutcomeUnknown(f"{where}: {detail}; whether the size was set is unknown until the next cycle")
         return Busy(message)
-    if code == "ValidationError" and "not found" in detail:
+    if code == "ValidationError" and any(words in detail for words in _NOT_FOUND):
         return TargetNotFound(message)
     if write and code in ("ValidationError", "InvalidParameterValue"):
         return TargetRefused(message)

@@ -3,17 +3,20 @@
 A size above the group's MaxSize is answered with AccessDenied without the permission and with a ValidationError with
 it. AWS tests permissions in the same way (Application Auto Scaling User Guide, "Permissions validation": "attempting to
 create a DB instance with invalid parameters"), and refuses such a size ("New SetDesiredCapacity value 3 is above max
-value 2", kubernetes/autoscaler#943). This adapter has not been tested on AWS itself.
+value 2", kubernetes/autoscaler#943). So it is with lifecycle actions, for an instance that does not exist. This adapter
+has not been tested on AWS itself.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapters.aws_asg.errors import OutcomeUnknown
+from adapters.aws_asg.hooks import ACTIONS, Hooks
 from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.refreshes import Refreshes
-from autoscaler.target import Call, TargetForbidden, TargetRefused, TargetUnavailable
+from autoscaler.target import Call, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
 
 if TYPE_CHECKING:
     from adapters.aws_asg.api import AwsApi
@@ -25,9 +28,10 @@ _LISTS: Final = ("describe_policies", "describe_scaling_activities", "describe_s
 _UNTESTED: Final = (
     "not tested: autoscaling:TerminateInstanceInAutoScalingGroup, which an autoscaler with `victims` needs"
 )
+_NO_INSTANCE: Final = "i-00000000000000000"
 
 
-def try_write(api: "AwsApi", refreshes: Refreshes, group: Raw, call: Call) -> str:
+def try_write(api: "AwsApi", refreshes: Refreshes, hooks: Hooks, group: Raw, call: Call) -> str:
     """Return AWS's answer in words. Raises TargetForbidden, which names every missing permission, or TargetError."""
     with unavailable_if_malformed("describe_auto_scaling_groups"):
         name, size = group["AutoScalingGroupName"], group["MaxSize"] + _ABOVE_MAX
@@ -36,7 +40,10 @@ def try_write(api: "AwsApi", refreshes: Refreshes, group: Raw, call: Call) -> st
         *[partial(api.ask, "autoscaling", operation, call, one) for operation in _LISTS],
         partial(refreshes.before_write, name, call, out=False),
         partial(_set_above_max, api, name, size, call),
+        partial(hooks.before_scale_in, name, call),
     ]
+    if hooks.serves(name):
+        asked += [partial(_act_on_no_instance, api, operation, name, call) for operation in ACTIONS]
     missing = []
     for ask in asked:
         try:
@@ -46,6 +53,13 @@ def try_write(api: "AwsApi", refreshes: Refreshes, group: Raw, call: Call) -> st
     if missing:
         raise TargetForbidden("; ".join(missing))
     return f"permitted: AWS refused the size {size} only because it is above MaxSize; {_UNTESTED}"
+
+
+def _act_on_no_instance(api: "AwsApi", operation: str, name: str, call: Call) -> None:
+    """Return if AWS refuses it because no such instance waits. Raises TargetError."""
+    wanted = {"AutoScalingGroupName": name, "LifecycleHookName": "autoscaler-check", "InstanceId": _NO_INSTANCE}
+    with suppress(TargetNotFound, TargetRefused):
+        api.ask("autoscaling", operation, call, {**wanted, **ACTIONS[operation]}, write=True)
 
 
 def _set_above_max(api: "AwsApi", name: str, size: int, call: Call) -> None:

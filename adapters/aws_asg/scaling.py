@@ -10,6 +10,7 @@ from adapters.aws_asg import groups
 from adapters.aws_asg.breaker import Breaker
 from adapters.aws_asg.ec2 import Ec2Instances
 from adapters.aws_asg.errors import InProgress, OutcomeUnknown
+from adapters.aws_asg.hooks import Hooks
 from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.refreshes import Refreshes
 from adapters.aws_asg.settings import AwsSettings
@@ -44,6 +45,7 @@ class Scaling:
     ec2: Ec2Instances
     refreshes: Refreshes
     breaker: Breaker
+    hooks: Hooks
     settings: AwsSettings
     logger: Logger
 
@@ -72,7 +74,7 @@ class Scaling:
                 held = held or groups.all_protected(group, current, self.ec2)
                 change = replace(change, size=max(change.size, min(current, groups.protected(group, self.ec2))))
         held = held or self.refreshes.before_write(name, call, out=out)
-        held = held or (self.breaker.hold(name) if out else None)
+        held = held or (self.breaker.hold(name) if out else self.hooks.before_scale_in(name, call))
         if held is not None:
             return Held(held)
         if change.victims and not out:

@@ -1,6 +1,7 @@
 """The adapter for the task groups of a Nomad cluster. A target is `job/group`; its size is the group's count."""
 
 import os
+import threading
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +31,7 @@ from autoscaler.target import (
     TargetNotScalable,
     TargetRef,
     TargetState,
+    TargetUnavailable,
     Unchanged,
     Written,
     nothing_written,
@@ -92,6 +94,7 @@ class Nomad:
         self._addresses = Addresses(self._connection.addresses, context.name, context.clock, context.logger)
         self._client = NomadClient(self._connection, self._addresses, context.clock)
         self._drains = NodeDrains(self._client, self._connection.region, context.name, context.logger)
+        self._draining = threading.Lock()
         self._record_dry_run = context.settings.record_dry_run
         self._regions: dict[str | None, Region] = {}
         self._read_from = self._addresses.current
@@ -205,8 +208,16 @@ class Nomad:
         return "permitted: Nomad recorded a scaling event without a count; the count is unchanged"
 
     def drain_node(self, instance: str, addresses: Collection[str], deadline: timedelta, call: Call) -> NodeDrain:
-        """Begin or follow the drain of the region's node that is this instance. Raises TargetError."""
-        return self._addresses.observe(lambda: self._drains.drain(instance, addresses, deadline, call), call)
+        """Begin or follow the drain of the region's node that is this instance. Raises TargetError.
+
+        Several threads may call it, on an adapter that does nothing else; they use its session one after another.
+        """
+        if not self._draining.acquire(timeout=max(0.0, call.seconds_left(self._client.monotonic()))):
+            raise TargetUnavailable("requests for the drains of other nodes took all of the time; it is tried again")
+        try:
+            return self._addresses.observe(lambda: self._drains.drain(instance, addresses, deadline, call), call)
+        finally:
+            self._draining.release()
 
     def try_drain(self, call: Call) -> str:
         """Find out whether the token may drain nodes. Raises TargetForbidden, or another TargetError."""

@@ -13,6 +13,7 @@ from adapters.process.upkeep import Upkeep
 from autoscaler.target import (
     AdapterContext,
     AdapterError,
+    AwaitingDrain,
     Call,
     Conflict,
     Held,
@@ -39,6 +40,7 @@ class Process:
 
     Settings: ClassVar = ProcessSettings
     target_keys: ClassVar[frozenset[str]] = frozenset()
+    drain_keys: ClassVar[frozenset[str]] = frozenset({"http", "command"})
     one_host: ClassVar = True
     without_requests: ClassVar = True
     one_shard: ClassVar = True  # it keeps every pool of its section at its size
@@ -101,6 +103,15 @@ class Process:
             self._keeper.commit(target.name, pool.resized(change.size, change.id, change.victims))
             return Written(change.size)
 
+    def release(self, target: TargetRef, instance: str, call: Call) -> None:
+        """Save durably that the worker is drained; the keeper then ends it. Raises TargetError."""
+        with self._keeper.pools(call) as pools:
+            self._require_pool(target)
+            self._keeper.commit(target.name, pools[target.name].released(instance))
+
+    def extend(self, target: TargetRef, instance: str, call: Call) -> None:
+        """Nothing: a worker waits without a limit."""
+
     def examine(self, target: TargetRef) -> str | None:
         """Return why the command cannot be started here or the targets file cannot be written, or None."""
         pool = self._settings.pools.get(target.name)
@@ -150,8 +161,13 @@ class Process:
             limits=_limits(settings),
             hold=hold,
             revision=str(pool.revision),
+            awaiting_drain=tuple(map(_awaiting, upkeep.awaiting_drain(pool))),
             warnings=tuple(filter(None, (exhausted, upkeep.problem(), *self._keeper.problems(target.name)))),
         )
+
+
+def _awaiting(worker: Worker) -> AwaitingDrain:
+    return AwaitingDrain(worker.name, () if worker.port is None else (f"127.0.0.1:{worker.port}",))
 
 
 def _instance(worker: Worker) -> Instance:

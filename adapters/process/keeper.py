@@ -40,8 +40,10 @@ class Keeper:
         self._file = StateFile(context.state_dir)
         self._logs = log_folder(context.state_dir)
         self._log_writer = logs.LogWriterProcess(self._logs)
+        drains = {target.name for target in context.drains}
         self._upkeep = {
-            name: Upkeep(name, pool, self._logs, self._clock, self._logger) for name, pool in self._settings.items()
+            name: Upkeep(name, pool, self._logs, self._clock, self._logger, drains=name in drains)
+            for name, pool in self._settings.items()
         }
         dry = {target.name for target in context.dry_targets}
         self._watched = frozenset(name for name in self._settings if self._dry_run or name in dry)

@@ -38,6 +38,8 @@ class Worker:
     identity: Identity | None = None
     """None: about to be started. After a crash, the token shows whether it runs."""
     stopping: bool = False
+    released: bool = False
+    """Whether its drain has ended, in a pool that drains: it may be sent SIGTERM."""
     ready: bool | None = None
     ready_since: datetime | None = None
 
@@ -72,6 +74,11 @@ class Pool:
     def stopped(self, names: frozenset[str]) -> "Pool":
         """Return the pool with these workers marked to stop."""
         return replace(self, workers=tuple(replace(w, stopping=w.stopping or w.name in names) for w in self.workers))
+
+    def released(self, name: str) -> "Pool":
+        """Return the pool without the wait of this worker for its drain."""
+        workers = tuple(replace(w, released=w.released or (w.stopping and w.name == name)) for w in self.workers)
+        return replace(self, workers=workers)
 
 
 @dataclass(slots=True)

@@ -1,6 +1,5 @@
 """Starts a worker with its port, environment, session and log."""
 
-import os
 import socket
 import subprocess
 from collections.abc import Collection
@@ -10,9 +9,7 @@ from adapters.process.logs import pipe
 from adapters.process.procfs import TOKEN_VARIABLE, Identity, identify
 from adapters.process.records import Worker
 from adapters.process.settings import PORT_MARK, PoolSettings
-
-INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR")
-"""The variables that a worker inherits. The daemon's other variables may be tokens and systemd's sockets."""
+from autoscaler.target.environment import inherited
 
 
 def free_port(ports: range, taken: Collection[int], begin: int) -> int | None:
@@ -31,7 +28,7 @@ def free_port(ports: range, taken: Collection[int], begin: int) -> int | None:
 def start(worker: Worker, pool: PoolSettings, log: Path) -> Identity:
     """Start the worker in its own session and return its identity. Raises OSError when it cannot be started."""
     command = [_with_port(word, worker.port) for word in pool.command]
-    environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    environment = inherited()
     if worker.port is not None:
         environment["PORT"] = str(worker.port)
     environment |= {name: _with_port(value, worker.port) for name, value in pool.env.items()}

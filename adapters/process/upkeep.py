@@ -38,8 +38,12 @@ def present(worker: Worker) -> Worker | None:
 class Upkeep:
     """The upkeep of one configured pool. A restart may lose its attributes without harm."""
 
-    def __init__(self, name: str, settings: PoolSettings, logs: Path, clock: Clock, logger: Logger) -> None:
+    def __init__(
+        self, name: str, settings: PoolSettings, logs: Path, clock: Clock, logger: Logger, *, drains: bool = False
+    ) -> None:
+        """`drains`: a worker that stops is sent no signal before its drain has ended."""
         self.settings = settings
+        self._drains = drains
         self.no_free_port = False
         """True when the last attempt to start a worker found no free port."""
         self.backoff = Backoff()
@@ -68,11 +72,18 @@ class Upkeep:
             self._failed_probes.pop(worker.name, None)
         return replace(pool, workers=tuple(left))
 
+    def awaiting_drain(self, pool: Pool) -> tuple[Worker, ...]:
+        """Return the workers that stop and wait for their drain. One whose process has ended has nothing to drain."""
+        if not self._drains:
+            return ()
+        stopping = [worker for worker in pool.workers if worker.stopping and not worker.released]
+        return tuple(worker for worker in stopping if worker.identity is not None and procfs.runs(worker.identity))
+
     def stop(self, pool: Pool) -> None:
-        """Send SIGTERM once to each stopping worker, and SIGKILL when its grace period is over."""
-        now = self._clock.monotonic()
+        """Send SIGTERM once to each stopping worker that is drained, and SIGKILL when its grace period is over."""
+        now, waiting = self._clock.monotonic(), self.awaiting_drain(pool)
         for worker in pool.workers:
-            if not worker.stopping:
+            if not worker.stopping or worker in waiting:
                 continue
             if worker.name not in self._kill_at:
                 self._kill_at[worker.name] = now + self.settings.grace_period.total_seconds()

@@ -11,10 +11,11 @@ from autoscaler.decide.proposals import propose
 from autoscaler.documents import notation
 from autoscaler.documents.metric import current_decimal, metric, target_decimal
 from autoscaler.documents.verdict import headline
-from autoscaler.errors import MetricError, TargetError
+from autoscaler.errors import TargetError
 from autoscaler.model import (
     Autoscaler,
     Decision,
+    Failure,
     History,
     Instance,
     InstanceReading,
@@ -91,7 +92,7 @@ def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Fin
         yield Finding("warning", warning)
 
 
-def _fallbacks(scaler: Autoscaler, seen: Observation) -> Iterator[tuple[MetricSpec, Reading | MetricError]]:
+def _fallbacks(scaler: Autoscaler, seen: Observation) -> Iterator[tuple[MetricSpec, Reading | Failure]]:
     """Yield the metrics whose fallback has a query, and its reading."""
     for spec, reading in zip(scaler.metrics, seen.fallbacks, strict=False):  # empty: none has a query
         if reading is not None:
@@ -119,17 +120,17 @@ def _kind(instance: Instance) -> str:
     return "ready" if instance.ready else "not ready"
 
 
-def _unjoined(metric: MetricSpec, reading: Reading | MetricError) -> Finding:
+def _unjoined(metric: MetricSpec, reading: Reading | Failure) -> Finding:
     """A metric of a target that could not be read."""
     if isinstance(reading, InstanceReading):
         return Finding(metric.name, f"{count(_strangers(reading), 'sample')}, with no instance to join them to")
-    if isinstance(reading, MetricError):
+    if isinstance(reading, Failure):
         return Finding(metric.name, str(reading), wrong=True)
     return Finding(metric.name, _values(reading))
 
 
-def _metric(reading: Reading | MetricError, outcome: MetricOutcome, state: TargetState) -> Finding:
-    if isinstance(reading, MetricError):
+def _metric(reading: Reading | Failure, outcome: MetricOutcome, state: TargetState) -> Finding:
+    if isinstance(reading, Failure):
         return Finding(outcome.name, str(reading), wrong=True)
     if isinstance(reading, InstanceReading) and not reading.samples and reading.unmatched and outcome.error:
         return Finding(outcome.name, outcome.error, wrong=state.replicas > 0)  # it says which did not join with what

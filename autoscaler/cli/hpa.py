@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from autoscaler.config.behavior import Behavior
 from autoscaler.config.fields import DnsName, LabelKey, LabelValue, Text
-from autoscaler.config.metrics import PodsTarget, ResourceTarget, TotalTarget
+from autoscaler.config.metrics import Metric, PodsTarget, ResourceTarget, TotalTarget
 
 
 class _HpaModel(BaseModel):
@@ -139,24 +139,14 @@ class HpaMetric(_HpaModel):
     @property
     def body(self) -> Resource | Pods | Total:
         """Return the body of its type."""
-        body: Resource | Pods | Total = getattr(self, _FIELDS[self.type])
+        body: Resource | Pods | Total = getattr(self, Metric.bodies[self.type])
         return body
 
     @model_validator(mode="after")
     def _has_body(self) -> Self:
-        if getattr(self, _FIELDS[self.type]) is None:
+        if getattr(self, Metric.bodies[self.type]) is None:
             raise ValueError(f"{self.key} is missing; a metric of type {self.type} needs it")
         return self
-
-
-_FIELDS: Final = {
-    "Resource": "resource",
-    "ContainerResource": "container_resource",
-    "Pods": "pods",
-    "Object": "object_",
-    "External": "external",
-}
-"""Type of a metric -> the field of its body."""
 
 
 class TargetRef(_HpaModel):

@@ -19,10 +19,11 @@ from autoscaler.cli.findings import Finding, Findings, findings_of
 from autoscaler.cli.source import daemons_folder
 from autoscaler.clock import Clock
 from autoscaler.config import Settings
-from autoscaler.errors import AdapterError, MetricError, TargetUnavailable, bug, named
+from autoscaler.errors import AdapterError, TargetUnavailable, bug, named
 from autoscaler.logger import Logger
 from autoscaler.model import (
     Call,
+    Failure,
     MetricSpec,
     MetricType,
     Observation,
@@ -35,7 +36,7 @@ from autoscaler.model import (
 from autoscaler.observe import Connection, Observer
 from autoscaler.observe.answers import Results
 from autoscaler.observe.causes import Causes
-from autoscaler.observe.failure import NoSample
+from autoscaler.observe.failure import QueryFailure, Unsampled, no_sample
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import alone
 from autoscaler.observe.prometheus import Prometheus
@@ -70,7 +71,7 @@ def examine(
             name: Connection(name, adapter, clock, logger, settings.adapters[name].type)
             for name, adapter in adapters.items()
         }
-        observer = Observer(settings.prometheus, connections, clock, logger, tally)
+        observer = Observer(settings.prometheus, connections, clock, logger, tally.queried)
         known = {scaler.target: _LongSince() for scaler in settings.autoscalers}
         try:
             call = Call(now, clock.monotonic() + seconds)
@@ -97,19 +98,19 @@ def examine(
 
 
 class _Tally:
-    """Counts the queries to each Prometheus (`observe.QueryMeter`)."""
+    """Counts the queries to each Prometheus."""
 
     def __init__(self) -> None:
         self.answered: dict[str, list[float]] = {}
         """Source -> the duration of each query, in seconds."""
-        self.failed: dict[str, list[MetricError]] = {}
+        self.failed: dict[str, list[QueryFailure]] = {}
 
-    def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
+    def queried(self, prometheus: str, seconds: float, failure: QueryFailure | None) -> None:
         """Count one query."""
-        if error is None:
+        if failure is None:
             self.answered.setdefault(prometheus, []).append(seconds)
         else:
-            self.failed.setdefault(prometheus, []).append(error)
+            self.failed.setdefault(prometheus, []).append(failure)
 
 
 class _LongSince(dict[str, Sighting]):
@@ -158,8 +159,11 @@ def _build(name: str, settings: Settings, spare: Path, clock: Clock, logger: Log
     if not os.access(folder, os.R_OK | os.X_OK):
         folder = spare / name
         folder.mkdir()
+    of_this = [scaler for scaler in settings.autoscalers if scaler.target.adapter == name]
+    drains = {scaler.target: scaler.drain.hook for scaler in of_this if scaler.drain is not None}
     try:
-        return load(section.type)(AdapterContext(name, section.settings, clock, logger, folder, dry_run=True))
+        context = AdapterContext(name, section.settings, clock, logger, folder, dry_run=True, drains=drains)
+        return load(section.type)(context)
     except AdapterError as error:
         return _Unbuilt(str(error))
     except Exception as error:  # noqa: BLE001 - foreign code
@@ -178,8 +182,8 @@ def _unknown(settings: Settings, tally: _Tally, clock: Clock) -> Sequence[Findin
     return [_settled(path, question.prometheus, answers[question]) for path, question in asked]
 
 
-def _settled(path: str, prometheus: str, answer: QueryResult | MetricError) -> Finding:
-    if isinstance(answer, MetricError):
+def _settled(path: str, prometheus: str, answer: QueryResult | QueryFailure) -> Finding:
+    if isinstance(answer, QueryFailure):
         return Finding(path, str(answer), wrong=True)
     if answer.type not in (ResultType.VECTOR, ResultType.SCALAR):
         return Finding(path, f"prometheus {prometheus!r} answers with a {answer.type}, not one value each", wrong=True)
@@ -197,8 +201,10 @@ def _ask(questions: Sequence[Question], settings: Settings, tally: _Tally, clock
     names = dict.fromkeys(question.prometheus for question in questions)
     sources = {name: Prometheus(name, settings.prometheus[name], clock) for name in names}
     call = Call(clock.now(), clock.monotonic() + _CYCLE_SECONDS)
-    answers: dict[Question, QueryResult | MetricError] = {}
-    run_queries([alone(question) for question in dict.fromkeys(questions)], sources, call, clock, tally, answers.update)
+    answers: dict[Question, QueryResult | QueryFailure] = {}
+    run_queries(
+        [alone(question) for question in dict.fromkeys(questions)], sources, call, clock, tally.queried, answers.update
+    )
     for source in sources.values():
         source.close()
     return answers
@@ -225,17 +231,18 @@ def _with_causes(
     return explained
 
 
-def _explained(metric: MetricSpec, reading: Reading | MetricError, causes: Causes) -> Reading | MetricError:
-    if not isinstance(reading, NoSample):
+def _explained(metric: MetricSpec, reading: Reading | Failure, causes: Causes) -> Reading | Failure:
+    if not isinstance(reading, Unsampled):
         return reading
+    what = no_sample(reading.query)
     try:
         cause = causes.of(reading.query)
     except Exception as error:  # noqa: BLE001 - an unforeseen answer must not discard the other findings
-        return MetricError(f"{reading.what}; the search for the cause failed: {bug(error)}")
+        return Failure(f"{what}; the search for the cause failed: {bug(error)}")
     if cause is None:
-        return MetricError(f"{reading.what}; query its parts in Prometheus, one by one")
+        return Failure(f"{what}; query its parts in Prometheus, one by one")
     zero = cause.may_be_zero and metric.type in (MetricType.OBJECT, MetricType.EXTERNAL)
-    return MetricError(f"{reading.what}: {cause.text}{_ZERO if zero else ''}")
+    return Failure(f"{what}: {cause.text}{_ZERO if zero else ''}")
 
 
 def _sources(settings: Settings, tally: _Tally) -> Iterator[Finding]:

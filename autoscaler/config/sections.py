@@ -9,6 +9,7 @@ from autoscaler import model
 from autoscaler.config.behavior import Behavior
 from autoscaler.config.brakes import Brakes
 from autoscaler.config.controller import Controller
+from autoscaler.config.drain import Drain
 from autoscaler.config.fields import (
     AdapterName,
     Count,
@@ -105,6 +106,8 @@ class Autoscaler(Section):
     """false: a size that a deployment reset (Nomad, Docker Swarm) stays until the metrics change it."""
     warm_up: Duration | None = None
     """How long after an instance was first ready its samples do not count. Default: the Auto Scaling group's own."""
+    drain: Drain | None = None
+    """What happens to an instance that leaves before its back end ends it. Default: nothing."""
 
     @field_validator("max_replicas")
     @classmethod
@@ -113,6 +116,16 @@ class Autoscaler(Section):
         if maximum < minimum:
             raise ValueError(f"{maximum} is below minReplicas {minimum}; raise it, or lower minReplicas")
         return maximum
+
+    @field_validator("drain")
+    @classmethod
+    def _drainable(cls, drain: Drain | None, info: ValidationInfo) -> Drain | None:
+        ref = info.data.get("scale_target_ref")
+        kind = None if ref is None else scope_of(info)["adapters"].get(ref.adapter)
+        problem = None if drain is None or ref is None or kind is None else drain.problem(ref.adapter, kind)
+        if problem is not None:
+            raise ValueError(problem)
+        return drain
 
     def spec(
         self, controller: Controller, options: model.ControllerOptions, shared: Shared, schedules: Schedules
@@ -135,6 +148,7 @@ class Autoscaler(Section):
             warm_up=self.warm_up,
             schedules=tuple([entry for _, entry in entries_of(self.schedules, schedules)]),
             recover_size=self.recover_size,
+            drain=None if self.drain is None else self.drain.spec(),
         )
 
 

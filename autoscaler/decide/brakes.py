@@ -73,15 +73,13 @@ class _SizeMemory(NamedTuple):
     outside: OutsideChange | None = None
 
 
-def brake(
-    scaler: Autoscaler, state: TargetState | None, history: History, now: datetime, *, reset: bool = False
-) -> Braking:
+def brake(scaler: Autoscaler, state: TargetState | None, history: History, now: datetime, *, reset: bool) -> Braking:
     """Return the brakes that are on. `state` is None if the target could not be read; then only time passes.
 
     `reset`: a deployment has reset the size, so that it may grow.
     """
     rules = scaler.brakes
-    off = rules is NO_BRAKES or rules == NO_BRAKES
+    off = rules == NO_BRAKES
     if off and history.brakes is None:
         return Braking()
     before = history.brakes or _NOTHING
@@ -136,9 +134,9 @@ def _loss_memory(rule: LossBrake, before: BrakeMemory, state: TargetState | None
     if state is None:
         return _LossMemory(before.running, before.heaviest, loss)
     running, heaviest = min(_running(state), state.replicas), _heaviest(state)
-    # Instances beyond the size are expected to leave, however long that takes. So are those that the target itself
-    # replaces.
-    of = 0 if before.running is None or state.hold.scale_in is not None else min(before.running, state.replicas)
+    if before.running is None or state.hold.scale_in is not None:  # the target itself replaces instances
+        return _LossMemory(running, heaviest, loss)
+    of = min(before.running, state.replicas)  # the rest is expected to leave, however long that takes
     lost = of - running
     if lost >= FEWEST * max(before.heaviest, heaviest) and 100 * lost >= rule.percent * of:
         loss = InstanceLoss(now, lost, of)

@@ -118,9 +118,9 @@ def _within_budget(
     for made in decisions:
         change = _to_write(made, standing)
         if change is not None and change.direction is Direction.IN:
-            known = history[made.name].unfinished
-            before = 0 if known is None else counted.get((made.name, known.at), 0)
-            free = already_counted(change.decided_from, known, before)
+            known, free = history[made.name].unfinished, 0
+            if known is not None:
+                free = already_counted(change.decided_from, known, counted.get((made.name, known.at), 0))
             changes.append(
                 _LimitedChange(made, SizeRequest(made.name, max(change.size, change.decided_from - free), change.size))
             )

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 from autoscaler.decide.backlog import as_backlog
 from autoscaler.decide.instances import ready_units
 from autoscaler.decide.proposals import groups_of, propose
-from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
+    Failure,
     Instance,
     InstanceReading,
     MetricKind,
@@ -55,7 +55,7 @@ def observation_of_shadow(
             zip(scaler.metrics, observed.readings, outcomes, strict=True)
         )
     ]
-    fallbacks = list[Reading | MetricError | None]()
+    fallbacks = list[Reading | Failure | None]()
     for metric, asked in zip(scaler.metrics, observed.fallbacks, strict=False):
         fallbacks.append(None if asked is None else view.conserved(metric, asked, None))
     seen = replace(state, replicas=shadow.size, status_replicas=shadow.size, instances=instances)
@@ -73,23 +73,23 @@ class _View(NamedTuple):
     now: datetime
 
     def reading(
-        self, position: int, metric: MetricSpec, reading: Reading | MetricError, outcome: MetricOutcome
-    ) -> Reading | MetricError:
+        self, position: int, metric: MetricSpec, reading: Reading | Failure, outcome: MetricOutcome
+    ) -> Reading | Failure:
         """Return what the shadow reads for a metric."""
         if metric.kind is MetricKind.BACKLOG and isinstance(reading, ValueReading):
             return as_backlog(self.scaler, position, reading, self.shadow.backlogs)
         return self.conserved(metric, reading, outcome)
 
     def conserved(
-        self, metric: MetricSpec, reading: Reading | MetricError, outcome: MetricOutcome | None
-    ) -> Reading | MetricError:
+        self, metric: MetricSpec, reading: Reading | Failure, outcome: MetricOutcome | None
+    ) -> Reading | Failure:
         """Return the reading with the same load on the shadow's ready instances. Errors of the target stay errors."""
-        if isinstance(reading, MetricError):
+        if isinstance(reading, Failure):
             return reading
         if outcome is None:
             outcome = propose(self.scaler, metric, reading, self.state, self.now)
         if outcome.error is not None:
-            return MetricError(outcome.error)
+            return Failure(outcome.error)
         if isinstance(reading, InstanceReading):
             return self._spread(metric, reading)
         if metric.target.type is TargetType.AVERAGE_VALUE:

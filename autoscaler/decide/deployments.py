@@ -174,7 +174,7 @@ def _reason_to_end(
 
 def _same(before: Steering, after: Steering, now: datetime) -> bool:
     """Return whether operators have asked for nothing since. What ends by itself is no request."""
-    return after == before or after.at(now) == before.at(now)
+    return after.at(now) == before.at(now)
 
 
 def _highest_recommendation(scaler: Autoscaler, history: History, now: datetime, default: int) -> int:

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from autoscaler.decide.proposals import WAKING_METRICS, describe, propose
-from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
     Event,
     EventType,
+    Failure,
     Fallback,
     FallbackState,
     InstanceReading,
@@ -79,7 +79,7 @@ def failing_by_readings(
         if _is_idle(each.metric, observed):
             continue
         reading = observed.readings[each.position] if observed.readings else None
-        if isinstance(reading, MetricError):
+        if isinstance(reading, Failure):
             state = FallbackState.WAITING if each.known is None else each.known.fallback
             found.append(each.failure(now, state))
         elif each.known is not None and (reading is None or _has_no_samples(reading)):
@@ -136,7 +136,7 @@ def _proposed(
     else:
         reading = observed.fallbacks[tracked.position] if observed.fallbacks else None
         if reading is None:
-            reading = MetricError("the daemon did not run its query")
+            reading = Failure("the daemon did not run its query")
         asked = propose(scaler, tracked.metric, reading, state, now)
         if asked.proposal is None:
             return replace(failed, error=f"{failed.error}; the query of its fallback failed too: {asked.error}")

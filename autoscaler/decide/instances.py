@@ -52,7 +52,7 @@ def group(
     `warm_up`: `warm_up_of` the target.
     """
     values: dict[str, int] = {}
-    ready = uncounted = 0
+    ready = 0
     not_ready: list[Instance] = []
     missing: list[Instance] = []
     warming: list[Instance] = []
@@ -72,9 +72,7 @@ def group(
         else:
             ready += instance.weight
             values[instance.name] = sample.value
-            continue
-        uncounted += sample is not None
-    if len(values) + uncounted < len(samples):  # HPA counts samples of pods that it does not know
+    if len(values) != len(samples):  # HPA counts samples of pods that it does not know
         known = {instance.name for instance in instances}
         values |= {name: sample.value for name, sample in samples.items() if name not in known}
     return Groups(values, ready, not_ready, missing, warming, ignored)

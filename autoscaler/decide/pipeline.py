@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from autoscaler.decide.brakes import Braking, brake, holds
 from autoscaler.decide.conditions import MESSAGES, Conditions
 from autoscaler.decide.deployments import Recovery, follow_deployments
+from autoscaler.decide.drains import with_drains
 from autoscaler.decide.fallback import condition_of, events_of, failing_by_readings, has_fallback, with_fallbacks
 from autoscaler.decide.proposals import FAILURE_REASONS, can_wake, describe, name_of, propose, reason_of
 from autoscaler.decide.remember import arrived, with_events
@@ -54,7 +55,7 @@ def decide(scaler: Autoscaler, observed: Observation, history: History, now: dat
         if scaler.dry_run and scaler.options.shadow:
             return _decide_in_shadow(scaler, observed, history, now)
         history = without_shadow(history)
-    return _decide(scaler, observed, history, now)
+    return with_drains(scaler, observed, history, _decide(scaler, observed, history, now))
 
 
 def _decide_in_shadow(scaler: Autoscaler, observed: Observation, history: History, now: datetime) -> Decision:
@@ -222,23 +223,19 @@ class _Draft:
             self.metrics, self.failing = with_fallbacks(
                 scaler, observed, state, self.metrics, self.history.failing, self.now
             )
+        failed = [outcome for outcome in self.metrics if outcome.error is not None]
+        for outcome in failed:
+            self._warn(FAILURE_REASONS[outcome.type], f"{describe(outcome)}: {outcome.error}")
         winner: MetricOutcome | None = None
-        first_failed: MetricOutcome | None = None
         without_proposal: MetricOutcome | None = None  # the first failed metric without an active fallback
-        failed = 0
         for outcome in self.metrics:
-            if outcome.error is not None:
-                failed += 1
-                first_failed = first_failed or outcome
-                self._warn(FAILURE_REASONS[outcome.type], f"{describe(outcome)}: {outcome.error}")
             if outcome.proposal is None:
                 without_proposal = without_proposal or outcome
             elif winner is None or winner.proposal is None or outcome.proposal > winner.proposal:
                 winner = outcome
-        if first_failed is not None:
-            self.error = (
-                f"{failed} of {len(self.metrics)} metrics failed, first {describe(first_failed)}: {first_failed.error}"
-            )
+        if failed:
+            first = failed[0]
+            self.error = f"{len(failed)} of {len(self.metrics)} metrics failed, first {describe(first)}: {first.error}"
             if without_proposal is not None and (
                 winner is None or winner.proposal is None or winner.proposal < state.replicas
             ):
@@ -282,7 +279,7 @@ class _Draft:
         self.error = str(error)
         self._warn(Reason.FAILED_GET_SCALE, self.error)
         self.conditions.set(_ABLE, False, Reason.FAILED_GET_SCALE, self.error)
-        self.braking = brake(self.scaler, None, self.history, self.now)
+        self.braking = brake(self.scaler, None, self.history, self.now, reset=self.recovery.resets)
         return self._decision(None, None, self.history.status)
 
     def bounds_conflict(self, current: int, bounds: Bounds) -> Decision:

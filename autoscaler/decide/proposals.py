@@ -10,6 +10,7 @@ from autoscaler.decide.replica_calculator import Tolerances
 from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
+    Failure,
     Instance,
     InstanceReading,
     MetricOutcome,
@@ -94,11 +95,11 @@ def is_cpu(metric: MetricSpec) -> bool:
 
 
 def propose(
-    scaler: Autoscaler, metric: MetricSpec, reading: Reading | MetricError, state: TargetState, now: datetime
+    scaler: Autoscaler, metric: MetricSpec, reading: Reading | Failure, state: TargetState, now: datetime
 ) -> MetricOutcome:
     """Return what one metric proposes, or why it failed. Never raises MetricError."""
-    if isinstance(reading, MetricError):  # raising it would create a reference cycle of error and frame
-        return _failed(metric, reading, str(reading))
+    if isinstance(reading, Failure):
+        return _failed(metric, reading, reading.message)
     try:
         if isinstance(reading, InstanceReading):
             return _per_instance(scaler, metric, reading, state, now)
@@ -107,7 +108,7 @@ def propose(
         return _failed(metric, reading, str(error))
 
 
-def _failed(metric: MetricSpec, reading: Reading | MetricError, error: str) -> MetricOutcome:
+def _failed(metric: MetricSpec, reading: Reading | Failure, error: str) -> MetricOutcome:
     if not isinstance(reading, InstanceReading):
         return MetricOutcome(metric.name, metric.type, metric.target, error=error)
     unmatched = reading.unmatched if reading.samples else ()  # without samples, the error already names them

@@ -47,6 +47,7 @@ def remember(scaler: Autoscaler, history: History, decision: Decision) -> Histor
         brakes=decision.brake_memory,
         shadow=decision.shadow_memory,
         deployments=decision.deployments,
+        drains=decision.drains,
     )
 
 

@@ -32,9 +32,9 @@ class Bounds(NamedTuple):
     minimum_of: str
     """What sets the minimum, for messages."""
     maximum_of: str
-    minimum_scheduled: bool = False
+    minimum_scheduled: bool
     """Whether a schedule's minimum is in force, which counts as a recommendation."""
-    maximum_scheduled: bool = False
+    maximum_scheduled: bool
     """Whether a schedule's maximum is in force, to which the size falls through `behavior`."""
 
     def as_proposal(self, desired: int) -> Step:

@@ -32,7 +32,6 @@ from autoscaler.documents.steering import SteeringDocument
 from autoscaler.documents.summary import conditions
 from autoscaler.documents.verdict import direction as direction_of
 from autoscaler.documents.verdict import winner
-from autoscaler.errors import MetricError
 from autoscaler.foresee import outlook
 from autoscaler.foresee.shadow import in_place_of_target
 from autoscaler.foresee.thresholds import Thresholds, thresholds
@@ -41,6 +40,7 @@ from autoscaler.model import (
     Autoscaler,
     Decision,
     Direction,
+    Failure,
     History,
     InstanceReading,
     MetricOutcome,
@@ -259,7 +259,7 @@ def _metrics(
     last: Mapping[MetricKey, LastValue],
 ) -> tuple[ExplainedMetric, ...]:
     outcomes, followed = record.decision.metrics, winner(record.decision)
-    readings: Sequence[Reading | MetricError | None] = [None] * len(outcomes)
+    readings: Sequence[Reading | Failure | None] = [None] * len(outcomes)
     limits: Sequence[Thresholds | None] = [None] * len(outcomes)
     if case is not None and record.observation is not None and outcomes:
         readings, limits = record.observation.readings, case.thresholds
@@ -287,7 +287,7 @@ def _unmatched(outcome: MetricOutcome) -> tuple[str, ...]:
 
 def _metric(
     outcome: MetricOutcome,
-    reading: Reading | MetricError | None,
+    reading: Reading | Failure | None,
     limits: Thresholds | None,
     query: QueryDocument,
     last: LastValue | None,
@@ -313,7 +313,7 @@ def _metric(
     )
 
 
-def _read(reading: Reading | MetricError | None) -> int | None:
+def _read(reading: Reading | Failure | None) -> int | None:
     match reading:
         case None:
             return None
@@ -321,7 +321,7 @@ def _read(reading: Reading | MetricError | None) -> int | None:
             return len(reading.samples)
         case ValueReading():
             return len(reading.values)
-        case MetricError():
+        case Failure():
             return 0
 
 

@@ -1,6 +1,6 @@
 """A target's instances, with their readiness and samples."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -8,6 +8,7 @@ from autoscaler.decide.instances import is_warming, warm_up_of
 from autoscaler.documents.base import Document, Seconds
 from autoscaler.documents.metric import decimal, number
 from autoscaler.model import (
+    DrainAction,
     Instance,
     InstanceReading,
     MetricSpec,
@@ -35,6 +36,15 @@ class InstanceValue(Document):
     """The value divided by the metric's target; null without a value."""
 
 
+class DrainDocument(Document):
+    """The drain of an instance that leaves, under way."""
+
+    action: DrainAction
+    began: datetime
+    detail: str
+    """How the action went so far; may be empty."""
+
+
 class InstanceDocument(Document):
     """One worker, task, allocation or machine."""
 
@@ -49,6 +59,8 @@ class InstanceDocument(Document):
     started_at: datetime | None
     detail: str
     """The back end's text about its phase; may be empty."""
+    drain: DrainDocument | None = None
+    """null: it has none, or it has ended."""
     values: tuple[InstanceValue, ...]
     """A value for each metric that is read per instance."""
 
@@ -79,8 +91,9 @@ def instances(record: "Record") -> InstanceList | None:
         if isinstance(reading, InstanceReading)
     ]
     warm_up = warm_up_of(record.scaler, observed.target)
+    drains = {each.instance: DrainDocument.of(each) for each in record.decision.drains if each.ended is None}
     found = [
-        _instance(each, readings, warming=bool(warm_up) and is_warming(each, warm_up, record.decision.now))
+        _instance(each, readings, drains, warming=bool(warm_up) and is_warming(each, warm_up, record.decision.now))
         for each in observed.target.instances
     ]
     return InstanceList(
@@ -93,13 +106,18 @@ def instances(record: "Record") -> InstanceList | None:
 
 
 def _instance(
-    instance: Instance, readings: Iterable[tuple[MetricSpec, InstanceReading]], *, warming: bool
+    instance: Instance,
+    readings: Iterable[tuple[MetricSpec, InstanceReading]],
+    drains: Mapping[str, DrainDocument],
+    *,
+    warming: bool,
 ) -> InstanceDocument:
     runs = instance.phase is Phase.RUNNING and not instance.deleting
     return InstanceDocument.of(
         instance,
         ready=runs and instance.ready is not False,
         warming=runs and warming,
+        drain=drains.get(instance.name),
         values=tuple([_value(instance.name, metric, reading) for metric, reading in readings]),
     )
 

@@ -12,6 +12,7 @@ from autoscaler.documents.brakes import BrakeDocument, configured
 from autoscaler.documents.links import query_address
 from autoscaler.model import (
     Autoscaler,
+    DrainRule,
     Fallback,
     MetricKind,
     MetricSpec,
@@ -22,7 +23,7 @@ from autoscaler.model import (
     SelectPolicy,
     TargetType,
 )
-from autoscaler.quantity import format_quantity
+from autoscaler.quantity import format_duration, format_quantity
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without the configuration's loader
     from autoscaler.config.settings import PrometheusSource
@@ -116,6 +117,8 @@ class SpecDocument(Document):
     """null: HPA's algorithm without behavior."""
     options: OptionsDocument
     brakes: tuple[BrakeDocument, ...] = ()
+    drain: str | None = None
+    """What happens to an instance that leaves, such as `by command, for at most 15m`; null: nothing."""
 
 
 def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = MappingProxyType({})) -> SpecDocument:
@@ -136,6 +139,7 @@ def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = Mapping
             start_up_seconds=options.start_up,
         ),
         brakes=configured(scaler.brakes),
+        drain=None if scaler.drain is None else _drain(scaler.drain),
     )
 
 
@@ -147,6 +151,11 @@ def _behavior(scaler: Autoscaler) -> BehaviorDocument | None:
         scale_up=_rules(behavior.scale_up, up_window(scaler), default),
         scale_down=_rules(behavior.scale_down, down_window(scaler), default),
     )
+
+
+def _drain(rule: DrainRule) -> str:
+    hook = "" if rule.hook is None else f" on the hook {rule.hook}"
+    return f"by {rule.action}{hook}, for at most {format_duration(rule.timeout)}"
 
 
 def _rules(rules: ScalingRules, window: timedelta, default_tolerance: float) -> RulesDocument:

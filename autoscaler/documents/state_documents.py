@@ -14,11 +14,11 @@ from autoscaler.documents.holders import Holders
 from autoscaler.documents.hosts import HostList, host_list
 from autoscaler.documents.last_value import last_values
 from autoscaler.documents.shadow import ShadowDocument, shadow_document
-from autoscaler.documents.summary import AutoscalerList, Summary, summaries, summary
+from autoscaler.documents.summary import AutoscalerList, Summary, summaries
 from autoscaler.errors import AutoscalerError
 from autoscaler.foresee.shadow_comparison import comparison
 from autoscaler.labels import Selector
-from autoscaler.model import Autoscaler, Steering
+from autoscaler.model import Autoscaler
 from autoscaler.record import Archive
 
 if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no configuration's loader for it
@@ -86,19 +86,11 @@ class StateDocuments:
         known = recorded.scaler if scaler is None and recorded is not None else scaler
         if known is None:
             raise self._unknown(name)
-        decision = recorded.decision if recorded else None
-        steering = self._archive.steering().get(name, Steering()).at(now)
-        configured = self._scalers is None or scaler is not None
+        archive, latest = self._archive, {} if recorded is None else {name: recorded.decision}
+        steering, seen, holders = archive.steering(), archive.first_seen(), Holders(archive.served([name]))
+        (found,) = summaries([name], self._scalers, latest, steering, now, seen, holders.of)
         return detail(
-            summary(
-                name,
-                scaler,
-                decision,
-                steering,
-                configured=configured,
-                first_seen=self._archive.first_seen().get(name),
-                held=Holders(self._archive.served([name])).of(name, scaler),
-            ),
+            found,
             known,
             recorded,
             self._archive.events(name, now - DETAIL_EVENTS),

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from autoscaler.decide import decide, remember
 from autoscaler.decide.scaling_rules import Bounds, limit
 from autoscaler.decide.stabilization import down_window, up_window
-from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
     Behavior,
     Decision,
     Direction,
+    Failure,
     History,
     InstanceReading,
     Observation,
@@ -31,7 +31,7 @@ from autoscaler.model import (
 
 _MOST_CYCLES: Final = 1_000
 """That are tried out, at most."""
-_ANY_SIZE: Final = Bounds(0, 2**31 - 1, "", "")
+_ANY_SIZE: Final = Bounds(0, 2**31 - 1, "", "", minimum_scheduled=False, maximum_scheduled=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _later(observed: Observation, ahead: timedelta) -> Observation:
     )
 
 
-_ReadingT = TypeVar("_ReadingT", bound=Reading | MetricError | None)
+_ReadingT = TypeVar("_ReadingT", bound=Reading | Failure | None)
 
 
 def _refreshed(reading: _ReadingT, ahead: timedelta) -> _ReadingT:

@@ -7,9 +7,9 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from autoscaler.decide.proposals import propose
-from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
+    Failure,
     InstanceReading,
     MetricOutcome,
     MetricSpec,
@@ -41,7 +41,7 @@ class Thresholds:
 def thresholds(
     scaler: Autoscaler,
     spec: MetricSpec,
-    reading: Reading | MetricError,
+    reading: Reading | Failure,
     outcome: MetricOutcome,
     state: TargetState,
     now: datetime,
@@ -51,7 +51,7 @@ def thresholds(
     The latter is so while the instances that exist are not as many as the size says: then HPA's arithmetic can ask
     for less at a high value, or for more at a low one.
     """
-    if outcome.failed or isinstance(reading, MetricError) or not _settled(spec, outcome, state):
+    if outcome.failed or isinstance(reading, Failure) or not _settled(spec, outcome, state):
         return None
     with_total = _totals(reading, outcome)
     if with_total is None:

@@ -11,20 +11,12 @@ from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
 from autoscaler.documents.level import Level
 from autoscaler.documents.status import AskedAloneStatus, ConnectionStatus, DaemonStatus, ReloadStatus, SourceStatus
-from autoscaler.errors import (
-    MetricError,
-    TargetDeferred,
-    TargetError,
-    TargetForbidden,
-    TargetNotWritten,
-    TargetUnavailable,
-    bug,
-)
+from autoscaler.errors import TargetDeferred, TargetError, TargetForbidden, TargetNotWritten, TargetUnavailable, bug
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.metrics.watch import ShardCounts
 from autoscaler.model import ConnectionLimits, ShardName
 from autoscaler.observe import AskedAlone
-from autoscaler.observe.failure import NoAnswer, QueryError
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.planner import Why
 from autoscaler.target.answers import checked_error
 from autoscaler.text import plain
@@ -92,13 +84,14 @@ class Health:
         first = next(iter(problems), None)
         self._reload = ReloadStatus(at=self._clock.now(), successful=False, problem=first, problems=len(problems))
 
-    def queried(self, source: str, error: MetricError | None) -> None:
-        """Note a query. An error of the query itself counts as an answer."""
+    def queried(self, source: str, failure: QueryFailure | None) -> None:
+        """Note a query. A failure of the query itself counts as an answer."""
         now = self._clock.now()
-        answered = error is None or (isinstance(error, QueryError) and not isinstance(error, NoAnswer))
         with self._lock:
             known = self._sources.get(source, _NOTHING)
-            self._sources[source] = known.succeeded(now) if answered else known.failed(now, str(error))
+            self._sources[source] = (
+                known.succeeded(now) if failure is None or failure.answered else known.failed(now, failure.message)
+            )
 
     def called(self, connection: str, targets: int, errors: Collection[BaseException]) -> None:
         """Note a call for this many targets. An error of a single target counts as an answer."""

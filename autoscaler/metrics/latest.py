@@ -2,8 +2,10 @@
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Final
 
 from prometheus_client import Metric
@@ -12,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from autoscaler.isolation import each
 from autoscaler.metrics.words import Action, action_of
-from autoscaler.model import Autoscaler, Decision, MetricOutcome, MetricTarget, TargetType
+from autoscaler.model import Autoscaler, Decision, DrainOutcome, MetricOutcome, MetricTarget, TargetType
 
 _METRIC: Final = ("autoscaler", "metric", "metric_type", "target_type")
 _MOVES: Final = (Action.SCALE_UP, Action.SCALE_DOWN)
@@ -32,6 +34,8 @@ class _Known:
     """Direction of the last written size; NONE: none since the start."""
     turns: int = 0
     """Written sizes in the opposite direction of the previous one."""
+    drained: Mapping[DrainOutcome, int] = field(default_factory=dict)
+    """Drains that ended."""
 
 
 class Latest(Collector):
@@ -51,6 +55,7 @@ class Latest(Collector):
                 if had is not None and had.scaler.target == now.scaler.target:
                     now.decision, now.succeeded, now.rescales = had.decision, had.succeeded, had.rescales
                     now.last_move, now.turns = had.last_move, had.turns
+                    now.drained = had.drained
 
     def decided(self, decisions: Sequence[Decision]) -> None:
         """Keep the latest decisions of configured autoscalers."""
@@ -68,6 +73,8 @@ class Latest(Collector):
                 if action in _MOVES:
                     known.turns += known.last_move not in (Action.NONE, action)
                     known.last_move = action
+                ended = Counter(each.outcome for each in made.drains if each.outcome and each.ended == made.now)
+                known.drained = Counter(known.drained) + ended
 
     def describe(self) -> Sequence[Metric]:
         """Return nothing, so that the registration does not collect."""
@@ -77,7 +84,8 @@ class Latest(Collector):
         """Yield every series."""
         with self._lock:
             known = [
-                (each.scaler, each.decision, each.succeeded, each.rescales, each.turns) for each in self._known.values()
+                (each.scaler, each.decision, each.succeeded, each.rescales, each.turns, each.drained)
+                for each in self._known.values()
             ]
         decisions = [decision for _, decision, *_ in known if decision is not None]
         configured = _gauge("autoscalers", "Autoscalers that this daemon serves.")
@@ -107,7 +115,11 @@ class Latest(Collector):
             "brake_active", "1 while a configured brake is on, else 0.",
             *("autoscaler", "brake"),
         )  # fmt: skip
-        for scaler, decision, success, counts, turns in known:
+        drains = _gauge("drains", "Instances whose drain is under way.", "autoscaler")
+        oldest = _gauge("drain_oldest_seconds", "Age of the oldest drain under way; 0 without one.", "autoscaler")
+        timeout = _gauge("drain_timeout_seconds", "When an instance is let go, drained or not.", "autoscaler")
+        drained = CounterMetricFamily("autoscaler_drains_ended", "Ended drains.", labels=("autoscaler", "outcome"))
+        for scaler, decision, success, counts, turns, ended in known:
             name = scaler.name
             mine = {"autoscaler": name}
             info.add_metric((name, scaler.target.adapter, scaler.target.name, str(scaler.dry_run).lower()), 1)
@@ -121,7 +133,15 @@ class Latest(Collector):
             on = () if decision is None else [each.brake for each in decision.brakes]
             for brake in scaler.brakes.configured:
                 braked.add_metric((name, brake), brake in on)
+            if scaler.drain is not None:
+                ages = [] if decision is None else decision.drain_ages
+                drains.add_metric((name,), len(ages))
+                oldest.add_metric((name,), max(ages, default=timedelta(0)).total_seconds())
+                timeout.add_metric((name,), scaler.drain.timeout.total_seconds())
+                for outcome in DrainOutcome:
+                    drained.add_metric((name, outcome), ended.get(outcome, 0))
         yield from (configured, info, labels, period, succeeded, rescales, turned, braked)
+        yield from (drains, oldest, timeout, drained)
         latest = _LatestFamilies()
         each(decisions, latest.add, {})  # an error of one autoscaler does not affect the others' series
         yield from latest.families

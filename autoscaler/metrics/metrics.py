@@ -11,7 +11,6 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from autoscaler.clock import Clock
 from autoscaler.cycle import Batch
-from autoscaler.errors import MetricError
 from autoscaler.isolation import each, without
 from autoscaler.metrics.health import Health
 from autoscaler.metrics.latest import Latest
@@ -27,6 +26,7 @@ from autoscaler.metrics.words import (
     outcome_of,
 )
 from autoscaler.model import Autoscaler, ConnectionLimits, Decision, MetricType
+from autoscaler.observe.failure import QueryFailure
 
 _BUCKETS: Final = tuple(0.001 * 2**power for power in range(16))
 """1 ms to 33 s: the HPA controller's own, and one more, since a cycle may take 30 s."""
@@ -172,13 +172,13 @@ class Metrics:
             self._writes.labels(word).inc(count)
         self._latest.decided(without(cycle.decisions, odd))
 
-    def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
-        """Count a query to this source (`observe.QueryMeter`)."""
+    def queried(self, prometheus: str, seconds: float, failure: QueryFailure | None) -> None:
+        """Count a query to this source (`observe.run_queries.Queried`)."""
         if prometheus not in self._sources:
             return
-        self.health.queried(prometheus, error)
+        self.health.queried(prometheus, failure)
         self._query_seconds.labels(prometheus).observe(seconds)
-        if error is not None:
+        if failure is not None:
             self._query_failures.labels(prometheus).inc()
 
     def called(

@@ -23,9 +23,18 @@ from autoscaler.model.brake import (
 from autoscaler.model.condition import Condition, ConditionType
 from autoscaler.model.decision import Decision, Event, EventType, Outcome, Proposed, Step
 from autoscaler.model.deployment import DeploymentMemory, SizeReset
+from autoscaler.model.drain import (
+    Drain,
+    DrainAction,
+    DrainOutcome,
+    DrainReport,
+    DrainRule,
+    HttpDrainRule,
+    NodeDrainRule,
+)
 from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import FallbackState, MetricFailure, MetricOutcome
-from autoscaler.model.observation import InstanceReading, Observation, Observed, Reading, Sample, ValueReading
+from autoscaler.model.observation import Failure, InstanceReading, Observation, Observed, Reading, Sample, ValueReading
 from autoscaler.model.reason import CONNECTION_LIMITS, Reason
 from autoscaler.model.schedule import CivilTime, OpenEntry, ScheduleEntry
 from autoscaler.model.shadow import Backlog, Shadow, Starting
@@ -57,6 +66,7 @@ from autoscaler.model.spec import (
 from autoscaler.model.steering import Direction, Override, Pause, Steering
 from autoscaler.model.target import (
     MAX_SIZE,
+    AwaitingDrain,
     Call,
     Conflict,
     Deployment,
@@ -85,6 +95,7 @@ __all__ = [
     "WITHOUT_LIMITS",
     "ActiveBrake",
     "Autoscaler",
+    "AwaitingDrain",
     "Backlog",
     "Behavior",
     "Brake",
@@ -101,14 +112,21 @@ __all__ = [
     "Deployment",
     "DeploymentMemory",
     "Direction",
+    "Drain",
+    "DrainAction",
+    "DrainOutcome",
+    "DrainReport",
+    "DrainRule",
     "Event",
     "EventType",
+    "Failure",
     "Fallback",
     "FallbackState",
     "Held",
     "History",
     "Hold",
     "HoldReason",
+    "HttpDrainRule",
     "Instance",
     "InstanceLoss",
     "InstanceReading",
@@ -121,6 +139,7 @@ __all__ = [
     "MetricSpec",
     "MetricTarget",
     "MetricType",
+    "NodeDrainRule",
     "Observation",
     "Observed",
     "OpenEntry",

@@ -1,6 +1,6 @@
 """What one cycle decided, and why."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -10,6 +10,7 @@ from autoscaler.errors import TargetError
 from autoscaler.model.brake import ActiveBrake, BrakeMemory
 from autoscaler.model.condition import Condition
 from autoscaler.model.deployment import DeploymentMemory
+from autoscaler.model.drain import Drain
 from autoscaler.model.history import Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import MetricFailure, MetricOutcome
 from autoscaler.model.schedule import OpenEntry
@@ -112,6 +113,8 @@ class Decision(Struct, frozen=True):
     """The entries of schedules that were open and counted."""
     deployments: DeploymentMemory | None = None
     """To remember; None: no deployment has set the size."""
+    drains: tuple[Drain, ...] = ()
+    """To remember: of the instances that wait to be let go, and of those just gone."""
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -122,6 +125,11 @@ class Decision(Struct, frozen=True):
     def decided_from(self) -> int | None:
         """The size that `desired` is set against: the shadow's where there is one, else the target's."""
         return self.current if self.shadow is None else self.shadow
+
+    @property
+    def drain_ages(self) -> tuple[timedelta, ...]:
+        """How long each drain has been under way."""
+        return tuple([self.now - each.began for each in self.drains if each.ended is None])
 
     @property
     def written(self) -> int | None:

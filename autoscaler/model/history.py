@@ -7,6 +7,7 @@ from msgspec import Struct
 from autoscaler.model.brake import BrakeMemory
 from autoscaler.model.condition import Condition
 from autoscaler.model.deployment import DeploymentMemory
+from autoscaler.model.drain import Drain
 from autoscaler.model.metric import MetricFailure, MetricOutcome
 from autoscaler.model.shadow import Shadow
 from autoscaler.model.steering import Steering
@@ -74,3 +75,5 @@ class History(Struct, frozen=True, gc=False):
     """Of a dry run that has one; conditions and scale events are then the shadow's."""
     deployments: DeploymentMemory | None = None
     """None: no deployment has set the size."""
+    drains: tuple[Drain, ...] = ()
+    """Of instances that wait to be let go."""

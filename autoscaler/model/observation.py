@@ -6,7 +6,8 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from autoscaler.errors import MetricError, TargetError
+from autoscaler.errors import TargetError
+from autoscaler.model.drain import DrainReport
 from autoscaler.model.schedule import CivilTime
 from autoscaler.model.sighting import Sightings
 from autoscaler.model.target import TargetRef, TargetState
@@ -43,6 +44,16 @@ class ValueReading(Struct, frozen=True, gc=False):
     values: tuple[Milli, ...]
 
 
+class Failure(Struct, frozen=True, gc=False):
+    """Why a metric has no value in this cycle."""
+
+    message: str
+    """One printable line."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
 Reading: TypeAlias = InstanceReading | ValueReading
 
 
@@ -50,13 +61,15 @@ class Observation(Struct, frozen=True):
     """Everything one decision is made from, apart from what is remembered."""
 
     target: TargetState | TargetError
-    readings: tuple[Reading | MetricError, ...]
+    readings: tuple[Reading | Failure, ...]
     """One for each of the autoscaler's metrics, in their order."""
     victims: tuple[str, ...] = ()
     """Instances to remove first when scaling in, best victim first; empty: the back end chooses."""
-    fallbacks: tuple[Reading | MetricError | None, ...] = ()
+    fallbacks: tuple[Reading | Failure | None, ...] = ()
     """One for each metric: what its fallback's query reads, None where it has none. Empty: no metric has one."""
     civil: CivilTime = CivilTime()
+    drains: tuple[DrainReport, ...] = ()
+    """Of the drains of its target that this daemon has under way or has ended."""
 
 
 class Observed(Struct, frozen=True):

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from autoscaler.model.brake import NO_BRAKES, Brakes
+from autoscaler.model.drain import DrainRule
 from autoscaler.model.schedule import ScheduleEntry
 from autoscaler.model.target import TargetRef
 from autoscaler.quantity import Milli
@@ -241,6 +242,8 @@ class Autoscaler:
     """Whether a size that a deployment reset returns to what it was."""
     warm_up: timedelta | None = None
     """How long after an instance was first ready its samples do not count. None: the target's own."""
+    drain: DrainRule | None = None
+    """None: instances that leave are not drained."""
 
     @property
     def queries(self) -> Iterator[Query]:

@@ -131,6 +131,18 @@ class Deployment:
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitingDrain:
+    """An instance on its way out that its back end keeps until it is let go. It is among the instances, `deleting`."""
+
+    instance: str
+    """Its name."""
+    addresses: tuple[str, ...] = ()
+    """Where its drain reaches it, the first for HTTP: its private addresses; of a worker on this machine HOST:PORT."""
+    heartbeat: timedelta | None = None
+    """How long the back end waits after the last `extend`; None: without a limit."""
+
+
+@dataclass(frozen=True, slots=True)
 class TargetState:
     """One target as the back end reports it in this cycle."""
 
@@ -161,6 +173,8 @@ class TargetState:
 
     An autoscaler's `warm_up` goes before it.
     """
+    awaiting_drain: tuple[AwaitingDrain, ...] = ()
+    """Instances that leave and wait to be drained. Only of the targets in the context's `drains`."""
 
     @property
     def ready(self) -> int | None:

@@ -4,7 +4,6 @@ from autoscaler.observe.gate import Gates
 from autoscaler.observe.observer import Observer
 from autoscaler.observe.prometheus import Connect, Prometheus
 from autoscaler.observe.queries import AskedAlone, Queries
-from autoscaler.observe.run_queries import QueryMeter
 from autoscaler.observe.targets import Connection
 
-__all__ = ["AskedAlone", "Connect", "Connection", "Gates", "Observer", "Prometheus", "Queries", "QueryMeter"]
+__all__ = ["AskedAlone", "Connect", "Connection", "Gates", "Observer", "Prometheus", "Queries"]

@@ -6,10 +6,11 @@ from typing import Final, TypeAlias
 
 from autoscaler.errors import MetricError
 from autoscaler.model import Query
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question, age_question, question
 from autoscaler.observe.result import Point, QueryResult
 
-Results: TypeAlias = Mapping[Question, QueryResult | MetricError]
+Results: TypeAlias = Mapping[Question, QueryResult | QueryFailure]
 """The results of a cycle's questions."""
 Series: TypeAlias = frozenset[tuple[str, str]]
 """A series as `timestamp()` returns it: all labels except the name."""
@@ -26,10 +27,10 @@ class Answers:
         self._times: dict[Question, Mapping[Series, float | None]] = {}
 
     def result(self, asked: Question) -> QueryResult:
-        """Return the whole answer. Raises a new MetricError each time, because several autoscalers may share it."""
+        """Return the whole answer. Raises MetricError."""
         found = self._results[asked]
-        if isinstance(found, MetricError):
-            raise MetricError(str(found))
+        if isinstance(found, QueryFailure):
+            raise MetricError(found)
         return found
 
     def points(self, query: Query) -> Sequence[Point]:

@@ -16,7 +16,7 @@ import msgspec
 
 from autoscaler.clock import Clock
 from autoscaler.errors import MetricError, QuantityError
-from autoscaler.model import Query
+from autoscaler.model import Failure, Query
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.selectors import NAME, Matcher, Selector, selectors, written
 from autoscaler.quantity import format_duration, parse_duration
@@ -82,7 +82,7 @@ class Causes:
         self._sources, self._now, self._deadline, self._clock = sources, now, deadline, clock
         self._requests_left = most_requests
         self._known: dict[object, object] = {}
-        """Request -> response, or the MetricError that it raised."""
+        """Request -> response, or the Failure."""
         self._label_values: dict[tuple[str, str, str], Sequence[str]] = {}
 
     def of(self, query: Query) -> Cause | None:
@@ -152,10 +152,10 @@ class Causes:
             try:
                 self._known[question] = ask()
             except MetricError as error:
-                self._known[question] = error
+                self._known[question] = Failure(str(error))
         known = self._known[question]
-        if isinstance(known, MetricError):
-            raise MetricError(str(known))
+        if isinstance(known, Failure):
+            raise MetricError(known)
         return known  # type: ignore[return-value]  # the same question has an answer of the same type
 
 

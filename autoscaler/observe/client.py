@@ -15,10 +15,10 @@ from requests import Response
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Compression, PrometheusSource
 from autoscaler.config.settings import Tls as TlsSettings
-from autoscaler.errors import MetricError
+from autoscaler.errors import LONGEST_MESSAGE, MetricError
 from autoscaler.observe.answer import MORE_ROOM, NotAnAnswer, parse_answer
 from autoscaler.observe.credentials import Credentials, without_login
-from autoscaler.observe.failure import NoAnswer, QueryError, with_context
+from autoscaler.observe.failure import QueryError, QueryFailure
 from autoscaler.observe.freshness import ServerTime, check_fresh, date_of
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult, parse_range
@@ -52,10 +52,10 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         self.server_time: ServerTime | None = None
         """The server's time at its last answer; None: no answer said it."""
 
-    def instant_query(self, expr: str, at: datetime, seconds: float) -> QueryResult | MetricError:
-        """Return the answer to `expr` at the time `at`, within `seconds`, or the error.
+    def instant_query(self, expr: str, at: datetime, seconds: float) -> QueryResult | QueryFailure:
+        """Return the answer to `expr` at the time `at`, within `seconds`, or the failure.
 
-        Errors are returned because a traceback would keep the whole answer in memory. The configuration's params never
+        The configuration's params never
         replace the query's own parameters. Long queries are sent by POST.
         """
         time, largest = f"{at.timestamp():.3f}", self._source.max_answer
@@ -66,7 +66,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
             lambda body, status: parse_answer(body, status, float(time), largest),
         )
 
-    def range_query(self, expr: str, grid: Grid, seconds: float) -> RangeResult | MetricError:
+    def range_query(self, expr: str, grid: Grid, seconds: float) -> RangeResult | QueryFailure:
         """Return the answers at every time of a grid. The server also gets the time limit.
 
         `nocache` stops VictoriaMetrics from moving the times to those in its cache.
@@ -84,7 +84,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
 
     def _query(
         self, path: str, question: Mapping[str, str], seconds: float, parse: Callable[[bytes, int], _T]
-    ) -> _T | MetricError:
+    ) -> _T | QueryFailure:
         form = {**self._source.params, **question}
         long = len(urlencode(form)) > _LONGEST_URL_QUERY
         asked = self._clock.now()
@@ -100,14 +100,12 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
                 self.server_time = ServerTime(date, self._clock.monotonic())
             result = _read(response, parse)
             check_fresh(response.headers, asked, self._clock.now())
-        except HttpError as error:
-            return _metric_error(error)
-        except MetricError as error:
-            return with_context(error)
+        except (HttpError, MetricError) as error:
+            return _failure(error)
         return result
 
-    def get(self, path: str, form: Mapping[str, str], kind: type[_T], seconds: float) -> _T | MetricError:
-        """Return what the API has at `path` below /api/v1, decoded as `kind`, or the error."""
+    def get(self, path: str, form: Mapping[str, str], kind: type[_T], seconds: float) -> _T | QueryFailure:
+        """Return what the API has at `path` below /api/v1, decoded as `kind`, or the failure."""
         try:
             response = self._session.request(
                 "GET",
@@ -117,12 +115,10 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
                 params={**self._source.params, **form},
             )
             if response.status_code != _OK:
-                return MetricError(f"answered HTTP {response.status_code} to /api/v1/{path}")
+                return QueryFailure(f"answered HTTP {response.status_code} to /api/v1/{path}")
             return decoded(response.content, kind, self._source.max_answer)
-        except HttpError as error:
-            return _metric_error(error)
-        except MetricError as error:
-            return with_context(error)
+        except (HttpError, MetricError) as error:
+            return _failure(error)
 
 
 def compressed(source: PrometheusSource) -> bool:
@@ -132,15 +128,21 @@ def compressed(source: PrometheusSource) -> bool:
     return not on_this_machine(source.url)
 
 
-def _metric_error(error: HttpError) -> MetricError:
+def _failure(error: HttpError | MetricError) -> QueryFailure:
+    """Return an error as a value, because its traceback keeps the whole answer in memory."""
+    text = plain(str(error), LONGEST_MESSAGE)
     match error:
+        case QueryError():
+            return QueryFailure(text, outcome=error.outcome, answered=True)
+        case MetricError():
+            return QueryFailure(text)
         case Late():
-            return NoAnswer(error)
+            return QueryFailure(text, outcome=Outcome.LATE)
         case TooLarge():
-            return QueryError(f"{error}; {MORE_ROOM}", Outcome.TOO_LARGE)
+            return QueryFailure(f"{text}; {MORE_ROOM}", outcome=Outcome.TOO_LARGE, answered=True)
         case Unreachable():
-            return MetricError(f"cannot be asked: {error}; start it, or correct its url")
-    return MetricError(f"cannot be asked: {error}")
+            return QueryFailure(f"cannot be asked: {text}; start it, or correct its url")
+    return QueryFailure(f"cannot be asked: {text}")
 
 
 def _read(response: Response, parse: Callable[[bytes, int], _T]) -> _T:

@@ -1,50 +1,48 @@
-"""Errors of queries without an answer or without a sample."""
+"""Queries without an answer or without a sample."""
 
 from autoscaler.errors import MetricError
-from autoscaler.model import Query
+from autoscaler.model import Failure, Query
 from autoscaler.observe.planner import Outcome
 
 
+class QueryFailure(Failure, frozen=True, gc=False):
+    """Why a query has no answer. Made once, where the failure is seen."""
+
+    outcome: Outcome = Outcome.FAILED
+    """For a search for the cause; FAILED: neither the query's text nor its data is the cause."""
+    answered: bool = False
+    """Whether the server answered, or its answer was too large: the server works."""
+
+    @property
+    def late(self) -> bool:
+        """Whether no answer came within the query's time limit."""
+        return self.outcome is Outcome.LATE and not self.answered
+
+
+class Unsampled(Failure, frozen=True, gc=False):
+    """A query was answered without a sample for its user. The cause is unknown."""
+
+    query: Query
+
+
 class QueryError(MetricError):
-    """A query failed, and its text or its data may be the cause."""
+    """Raised for an answer that is an error: the query's text or its data may be the cause."""
 
     def __init__(self, message: object, outcome: Outcome) -> None:
-        """`outcome`: the result for a search for the cause."""
         super().__init__(message)
         self.outcome = outcome
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Support pickling, for worker processes."""
-        return type(self), (str(self), self.outcome)
-
-
-class NoAnswer(QueryError):
-    """No answer came within the query's time limit. The cause may be the query or the source."""
-
-    def __init__(self, message: object, outcome: Outcome = Outcome.LATE) -> None:
-        """`outcome`: as for QueryError."""
-        super().__init__(message, outcome)
-
 
 class NoSample(MetricError):
-    """A query was answered without a sample for its user. The cause is unknown."""
+    """Raised in place of an Unsampled."""
 
-    def __init__(self, what: str, remedy: str, query: Query) -> None:
-        """`what` is missing, and `remedy` says what the user can do."""
-        super().__init__(f"{what}; {remedy}")
-        self.what, self.remedy, self.query = what, remedy, query
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Support pickling."""
-        return NoSample, (self.what, self.remedy, self.query)
+    def __init__(self, query: Query, remedy: str) -> None:
+        """`remedy` says what the user can do."""
+        super().__init__(f"{no_sample(query)}; {remedy}")
+        self.query = query
 
 
-def outcome_of(error: MetricError) -> Outcome:
-    """Return an error's outcome for a search: FAILED if the error does not concern the query."""
-    return error.outcome if isinstance(error, QueryError) else Outcome.FAILED
-
-
-def with_context(error: MetricError, before: str = "", after: str = "") -> MetricError:
-    """Return the same error with text before and after it, and without the frames of its traceback."""
-    message = f"{before}{error}{after}"
-    return type(error)(message, error.outcome) if isinstance(error, QueryError) else MetricError(message)
+def no_sample(query: Query) -> str:
+    """Return that this query's answer has no sample, as a part of a sentence."""
+    match = "".join(f' with {name}="{value}"' for name, value in query.match)
+    return f"the query returned no sample{match}"

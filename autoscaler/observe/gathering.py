@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
-from autoscaler.errors import MetricError
 from autoscaler.model import Autoscaler
 from autoscaler.observe.answers import Answers, Results
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question, questions_of
 from autoscaler.observe.planner import PlannedQuery
 from autoscaler.observe.result import QueryResult
@@ -26,7 +26,7 @@ class Gathering:
         """Number of samples of each answered question."""
         self._scalers = scalers
         self._complete = complete
-        self._results: dict[Question, QueryResult | MetricError] = {}
+        self._results: dict[Question, QueryResult | QueryFailure] = {}
         self._answers = Answers(self._results)
         self._asked = [questions_of(scaler) for scaler in scalers]
         self._missing = [len(asked) for asked in self._asked]

@@ -3,21 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from msgspec import structs
-
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
-from autoscaler.errors import LateError, MetricError, TargetError, TargetUnavailable, bug
+from autoscaler.errors import LateError, TargetUnavailable, bug
 from autoscaler.logger import Logger
 from autoscaler.model import (
     Autoscaler,
     Call,
     CivilTime,
-    Instance,
     Observation,
     Observed,
     Sightings,
@@ -30,13 +27,12 @@ from autoscaler.observe.gate import Gates
 from autoscaler.observe.gathering import Gathering
 from autoscaler.observe.observation import observation
 from autoscaler.observe.plan import Question, questions_of
-from autoscaler.observe.planner import Plan, alone
+from autoscaler.observe.planner import PlannedQuery, alone
 from autoscaler.observe.prometheus import Connect, Prometheus
 from autoscaler.observe.queries import Queries
-from autoscaler.observe.run_queries import NoMeter, QueryMeter, run_queries
+from autoscaler.observe.run_queries import Queried, run_queries
 from autoscaler.observe.split_answers import SplitBatch
 from autoscaler.observe.targets import Connection, States
-from autoscaler.observe.victims import rank
 
 _SHARE: Final = 2 / 3
 """Share of the cycle's time for observing, so that a hanging Prometheus leaves other autoscalers time to scale."""
@@ -58,13 +54,14 @@ class Observer:
         connections: Mapping[str, Connection],
         clock: Clock,
         logger: Logger,
-        meter: QueryMeter | None = None,
+        queried: Queried = lambda *_: None,
         queries: Queries | None = None,
         gates: Gates | None = None,
         connect: Connect = Prometheus,
     ) -> None:
-        """`connections`: the adapters by name. `queries`: what the shard knows of its queries. `gates`: shared by the
-        daemon. All three outlive the observer, with their running calls.
+        """`connections`: the adapters by name. `queried`: called for each query. `queries`: what the shard knows of
+        its queries. `gates`: shared by the daemon. These two and the connections outlive the observer, with their
+        running calls.
 
         `connect`: makes the client of each source.
         """
@@ -75,7 +72,7 @@ class Observer:
         self._connections = connections
         self._clock = clock
         self._logger = logger
-        self._meter = meter or NoMeter()
+        self._queried = queried
 
     def observe(
         self,
@@ -98,14 +95,20 @@ class Observer:
         observations: dict[str, Observation] = {}
 
         def complete(scaler: Autoscaler, answers: Answers) -> None:
-            made = self._observation(scaler, states()[0][scaler.target], answers, call)
-            observations[scaler.name] = structs.replace(made, civil=self._civil(scaler, civil_ahead))
+            observations[scaler.name] = observation(
+                scaler,
+                states()[0][scaler.target],
+                answers,
+                call.now,
+                self._civil(scaler, civil_ahead),
+                partial(self._unranked, scaler),
+            )
 
         batch = self._split(scalers)
         gathering = Gathering(batch.scalers, complete)
         plan = self._plan(gathering.questions, batch)
-        ordered = self._queries.in_order(gathering.in_order(plan.queries))
-        asked = run_queries(ordered, self._sources, call, self._clock, self._meter, gathering.settle, self._queries)
+        ordered = self._queries.in_order(gathering.in_order(plan))
+        asked = run_queries(ordered, self._sources, call, self._clock, self._queried, gathering.settle, self._queries)
         gathering.complete()
         self._or_else(
             lambda: None,
@@ -130,10 +133,10 @@ class Observer:
             lambda: self._queries.prepare(scalers, self._settings),
         )
 
-    def _plan(self, wanted: Sequence[Question], batch: SplitBatch) -> Plan:
+    def _plan(self, wanted: Sequence[Question], batch: SplitBatch) -> Sequence[PlannedQuery]:
         """Merge queries. A query that cannot be merged is asked as written."""
         return self._or_else(
-            lambda: Plan(tuple([alone(question) for question in wanted])),
+            lambda: [alone(question) for question in wanted],
             "queries_not_merged",
             lambda: self._queries.plan(wanted, batch, self._settings),
         )
@@ -169,13 +172,6 @@ class Observer:
                 changed[target] = seen
         return complete, changed
 
-    def _observation(
-        self, scaler: Autoscaler, state: TargetState | TargetError, answers: Answers, call: Call
-    ) -> Observation:
-        return observation(
-            scaler, state, answers, call.now, lambda instances: self._victims(scaler, instances, answers, call)
-        )
-
     def _civil(self, scaler: Autoscaler, ahead: timedelta) -> CivilTime:
         if not scaler.schedules:
             return CivilTime()
@@ -183,16 +179,5 @@ class Observer:
         sources = [self._sources[name] for name in {each.prometheus for each in questions_of(scaler)}]
         return CivilTime(ahead, doubted=any(source.differs(civil) for source in sources))
 
-    def _victims(
-        self, scaler: Autoscaler, instances: Sequence[Instance], answers: Answers, call: Call
-    ) -> tuple[str, ...]:
-        if scaler.victims is None:
-            return ()
-        try:
-            return rank(scaler.victims, instances, answers, call.now)
-        except MetricError as error:
-            reason = str(error)
-        except Exception as error:  # noqa: BLE001 - as for readings
-            reason = bug(error)
+    def _unranked(self, scaler: Autoscaler, reason: str) -> None:
         self._logger.warning("victims_not_ranked", autoscaler=scaler.name, error=reason)
-        return ()  # the back end chooses

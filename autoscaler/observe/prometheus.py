@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
+from msgspec.structs import replace
+
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.client import PrometheusClient
 from autoscaler.observe.credentials import without_login
-from autoscaler.observe.failure import NoAnswer, QueryError, with_context
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.freshness import ServerTime
 from autoscaler.observe.gate import Gate
 from autoscaler.observe.ranges import Grid, RangeResult
@@ -22,8 +24,8 @@ _T = TypeVar("_T")
 class Exchange(NamedTuple, Generic[_T]):
     """A query's result, sent or not."""
 
-    answer: _T | MetricError
-    """An error's message names the source."""
+    answer: _T | QueryFailure
+    """A failure's message names the source."""
     seconds: float
     """Time that the source took, without waiting for a turn."""
 
@@ -68,24 +70,23 @@ class Prometheus:
         """Return the complete answer to an instant query, evaluated at `at`.
 
         Gives up after the source's timeout, or at `deadline` (seconds on the clock's monotonic()), including the wait
-        for a turn. Raises MetricError that names the source and the failure, a QueryError if the query may be the
-        cause. Partial data is an error.
+        for a turn. Raises MetricError that names the source and the failure. Partial data is an error.
         """
         return _raised(self.exchange(expr, at, deadline, self.timeout_seconds).answer)
 
     def exchange(
         self, expr: str, at: datetime, deadline: float, seconds: float, *, heavy: bool = False
     ) -> Exchange[QueryResult]:
-        """Run a query with its own time limit, and return errors as values.
+        """Run a query with its own time limit, and return a failure as a value.
 
         A `heavy` query runs when no other query waits.
         """
         return self._named(lambda client, left: client.instant_query(expr, at, left), deadline, seconds, heavy=heavy)
 
-    def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult:
-        """Return the complete answer to a range query, within the same limits. Raises as `query` does."""
+    def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult | QueryFailure:
+        """Return the complete answer to a range query, within the same limits, or the failure."""
         ask = self._named(lambda client, left: client.range_query(expr, grid, left), deadline, self.timeout_seconds)
-        return _raised(ask.answer)
+        return ask.answer
 
     def get(self, path: str, form: Mapping[str, str], kind: type[_T], deadline: float) -> _T:
         """Return what the API has at `path` below /api/v1, decoded as `kind`. Raises MetricError."""
@@ -94,41 +95,40 @@ class Prometheus:
 
     def _named(
         self,
-        ask: Callable[[PrometheusClient, float], _T | MetricError],
+        ask: Callable[[PrometheusClient, float], _T | QueryFailure],
         deadline: float,
         seconds: float,
         *,
         heavy: bool = False,
     ) -> Exchange[_T]:
         answer, took = self._exchange(ask, deadline, seconds, heavy=heavy)
-        if isinstance(answer, MetricError):
-            # such an error often means a wrong address
-            address = "" if isinstance(answer, QueryError) and not isinstance(answer, NoAnswer) else f" ({self.url})"
-            answer = with_context(answer, f"prometheus {self._name!r} ", address)
+        if isinstance(answer, QueryFailure):
+            address = "" if answer.answered else f" ({self.url})"  # which is often wrong
+            answer = replace(answer, message=f"prometheus {self._name!r} {answer.message}{address}")
         return Exchange(answer, took)
 
     def _exchange(
         self,
-        ask: Callable[[PrometheusClient, float], _T | MetricError],
+        ask: Callable[[PrometheusClient, float], _T | QueryFailure],
         deadline: float,
         seconds: float,
         *,
         heavy: bool,
     ) -> Exchange[_T]:
         if not self._gate.enter(deadline - self._clock.monotonic(), heavy=heavy):
-            return Exchange(MetricError(f"was not asked: {self._gate.limit} earlier queries are still under way"), 0.0)
+            return Exchange(QueryFailure(f"was not asked: {self._gate.limit} earlier queries are still under way"), 0.0)
         try:
             return self._asked(ask, deadline, seconds)
         finally:
             self._gate.leave(heavy=heavy)
 
     def _asked(
-        self, ask: Callable[[PrometheusClient, float], _T | MetricError], deadline: float, seconds: float
+        self, ask: Callable[[PrometheusClient, float], _T | QueryFailure], deadline: float, seconds: float
     ) -> Exchange[_T]:
         began = self._clock.monotonic()
         seconds = min(deadline - began, seconds)
         if seconds <= 0:
-            return Exchange(MetricError("was not asked: the cycle's time is over"), 0.0)
+            return Exchange(QueryFailure("was not asked: the cycle's time is over"), 0.0)
         client = self._client()
         try:
             return Exchange(ask(client, seconds), self._clock.monotonic() - began)
@@ -152,7 +152,7 @@ Connect: TypeAlias = Callable[[str, PrometheusSource, Clock, Gate], Prometheus]
 """Makes the client of a source, from its name, its settings, the clock and the gate."""
 
 
-def _raised(answer: _T | MetricError) -> _T:
-    if isinstance(answer, MetricError):
-        raise answer
+def _raised(answer: _T | QueryFailure) -> _T:
+    if isinstance(answer, QueryFailure):
+        raise MetricError(answer)
     return answer

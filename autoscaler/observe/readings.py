@@ -6,11 +6,21 @@ from typing import Final, NamedTuple
 
 from autoscaler.config.kept_labels import names_no_instance
 from autoscaler.decide.instances import NOT_SCRAPED_YET, are_new
-from autoscaler.errors import MetricError, bare, named
-from autoscaler.model import Instance, InstanceReading, MetricSpec, MetricType, Query, Reading, Sample, ValueReading
+from autoscaler.errors import MetricError, named
+from autoscaler.model import (
+    Failure,
+    Instance,
+    InstanceReading,
+    MetricSpec,
+    MetricType,
+    Query,
+    Reading,
+    Sample,
+    ValueReading,
+)
 from autoscaler.observe.answer import FARTHEST_SECONDS
 from autoscaler.observe.answers import Answers, Series, series
-from autoscaler.observe.failure import NoSample
+from autoscaler.observe.failure import NoSample, Unsampled
 from autoscaler.observe.join import join, of_container
 from autoscaler.observe.plan import question
 from autoscaler.observe.result import Point, ResultType, milli
@@ -39,16 +49,18 @@ class InstanceSamples(NamedTuple):
     dropped: tuple[str, ...]
 
 
-def read(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, now: datetime) -> Reading | MetricError:
-    """Return the metric's reading at `now`, or its error."""
+def read(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, now: datetime) -> Reading | Failure:
+    """Return the metric's reading at `now`, or why it has none."""
     try:
         if metric.type in (MetricType.OBJECT, MetricType.EXTERNAL):
             return _values(metric, answers, now)
         return _per_instance(metric, instances, answers, now)
+    except NoSample as error:
+        return Unsampled(str(error), error.query)
     except MetricError as error:
-        return bare(error)
+        return Failure(str(error))
     except Exception as error:  # noqa: BLE001 - an unforeseen answer must not affect other autoscalers
-        return MetricError(f"could not be read: {named(error)}; this is a bug, please report it")
+        return Failure(f"could not be read: {named(error)}; this is a bug, please report it")
 
 
 def _values(metric: MetricSpec, answers: Answers, now: datetime) -> ValueReading:
@@ -141,8 +153,7 @@ def _points(query: Query, answers: Answers, wanted: Sequence[ResultType], remedy
         raise MetricError(f"the query returned a {answer.type}: {_REMEDY[answer.type]}")
     points = answers.points(query)
     if not points:
-        match = "".join(f' with {name}="{value}"' for name, value in query.match)
-        raise NoSample(f"the query returned no sample{match}", remedy, query)
+        raise NoSample(query, remedy)
     return points
 
 

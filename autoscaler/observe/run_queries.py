@@ -1,17 +1,19 @@
 """Runs all queries of a cycle, a few at a time for each Prometheus, until the deadline."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from queue import Empty, Full, Queue, SimpleQueue
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from autoscaler.clock import Clock
-from autoscaler.errors import MetricError, bug
+from autoscaler.errors import bug
 from autoscaler.model import Call
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.planner import Asked, PlannedQuery
 from autoscaler.observe.prometheus import Prometheus
-from autoscaler.observe.source_queries import Job, JobResult, QueryHistory, Settle, SourceQueries
+from autoscaler.observe.queries import Queries
+from autoscaler.observe.source_queries import Job, JobResult, Settle, SourceQueries
 from autoscaler.threads import NoThread, spawn
 
 _SHARE: Final = 3 / 4
@@ -24,35 +26,8 @@ _LATE: Final = "did not answer before the cycle's deadline"
 _NO_THREAD: Final = "was not asked: no thread could be started; raise the limit of tasks (TasksMax) of the daemon"
 
 
-class QueryMeter(Protocol):
-    """Counts the results of queries. Called from one thread of each cycle."""
-
-    def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
-        """Record one query to a source: how long it took, and whether it failed."""
-
-
-class NoMeter:
-    """Counts nothing."""
-
-    def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
-        """Do nothing."""
-
-
-class NoHistory:
-    """The history of a shard without earlier cycles."""
-
-    def why(self, query: PlannedQuery) -> None:
-        """Return None."""
-
-    def doubts(self, prometheus: str) -> bool:  # noqa: ARG002 - the protocol's signature
-        """Return False."""
-        return False
-
-    def canary(self, query: PlannedQuery, number: int) -> PlannedQuery | None:
-        """Return the query for one member."""
-        return query.narrowed([sorted(query.members)[number]]) if len(query.members) > 1 else None
-
-
+Queried: TypeAlias = Callable[[str, float, QueryFailure | None], object]
+"""Called on the thread of the cycle for each query: its source, the seconds that it took, and its failure."""
 _Line: TypeAlias = SimpleQueue[Job | None]
 """Jobs waiting for one Prometheus. None ends the queue."""
 
@@ -62,23 +37,23 @@ def run_queries(
     sources: Mapping[str, Prometheus],
     call: Call,
     clock: Clock,
-    meter: QueryMeter,
+    queried: Queried,
     settle: Settle,
-    known: QueryHistory | None = None,
+    known: Queries | None = None,
 ) -> Asked:
     """Run the queries, settle every question on this thread with its answer or error, and return by the deadline.
 
     If a merged query fails because of some members, the others are still answered in this cycle, if time and budget
     allow.
     """
-    began = clock.monotonic()
+    began, known = clock.monotonic(), known or Queries()
     left, groups = max(call.deadline - began, _LEAST), dict[str, list[PlannedQuery]]()
     for query in queries:
         groups.setdefault(query.prometheus, []).append(query)
     asking, lines = dict[str, SourceQueries](), dict[str, _Line]()
     for name, group in groups.items():
         most = min(sources[name].timeout_seconds, left)
-        asking[name] = SourceQueries(group, known or NoHistory(), min(most, _SHARE * left), most, settle)
+        asking[name] = SourceQueries(group, known, min(most, _SHARE * left), most, settle)
         lines[name] = SimpleQueue()
     wanted = [name for name, group in groups.items() for _ in range(min(len(group), sources[name].concurrency))]
     arrived: Queue[tuple[JobResult, float]] = Queue(
@@ -94,16 +69,16 @@ def run_queries(
             if name in workers:
                 _send(each, lines[name])
             else:
-                _end(each, meter, 0.0, _NO_THREAD)
+                _end(each, queried, 0.0, _NO_THREAD)
         while any(each.has_pending for each in asking.values()):
             came, seconds = arrived.get(timeout=max(call.deadline - clock.monotonic(), 0))
             name = came.job.query.prometheus
-            meter.queried(name, seconds, asking[name].take(came))
+            queried(name, seconds, asking[name].take(came))
             del came  # frees a possibly large answer before waiting for the next
             _send(asking[name], lines[name])
     except Empty:
         for each in asking.values():
-            _end(each, meter, clock.monotonic() - began, _LATE)
+            _end(each, queried, clock.monotonic() - began, _LATE)
     finally:
         for name in workers:
             lines[name].put(None)
@@ -119,9 +94,9 @@ def _send(asking: SourceQueries, line: _Line) -> None:
         line.put(job)
 
 
-def _end(asking: SourceQueries, meter: QueryMeter, seconds: float, why: str) -> None:
+def _end(asking: SourceQueries, queried: Queried, seconds: float, why: str) -> None:
     for query, error in asking.end(why):
-        meter.queried(query.prometheus, seconds, error)
+        queried(query.prometheus, seconds, error)
 
 
 def _work(source: Prometheus, line: _Line, arrived: "Queue[tuple[JobResult, float]]", call: Call, clock: Clock) -> None:
@@ -138,5 +113,7 @@ def _came(source: Prometheus, job: Job, call: Call) -> JobResult:
     try:
         done = source.exchange(job.query.expr, call.now, call.deadline, job.seconds, heavy=job.heavy)
     except BaseException as error:  # noqa: BLE001 - a bug must not fail the other autoscalers' cycle
-        return JobResult(job, MetricError(f"prometheus {job.query.prometheus!r} could not be asked: {bug(error)}"), 0.0)
+        return JobResult(
+            job, QueryFailure(f"prometheus {job.query.prometheus!r} could not be asked: {bug(error)}"), 0.0
+        )
     return JobResult(job, done.answer, done.seconds)

@@ -12,11 +12,13 @@ before everything else, because late queries may fill this cycle too.
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from autoscaler.errors import MetricError, bug
 from autoscaler.observe.answers import Results
-from autoscaler.observe.failure import NoAnswer, QueryError, outcome_of
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import (
     BUDGET,
@@ -30,28 +32,13 @@ from autoscaler.observe.planner import (
     bisect,
     split,
 )
+from autoscaler.observe.queries import CANARIES, Queries
 from autoscaler.observe.result import QueryResult
 
 _PROBE_SHARE: Final = 1 / 10
 """Share of a query's time for each query of a search for a heavy member: eight in a row find one of 250."""
-CANARIES: Final = 2
-"""Most canaries in a cycle."""
-
 Settle: TypeAlias = Callable[[Results], object]
 """Called once with each question's answer, as soon as it is known."""
-
-
-class QueryHistory(Protocol):
-    """What earlier cycles showed about queries."""
-
-    def why(self, query: PlannedQuery) -> Why | None:
-        """Return why a query's members are asked separately, or None if they are not."""
-
-    def canary(self, query: PlannedQuery, number: int) -> PlannedQuery | None:
-        """Return a small part of the query, different for each number and cycle, or None if it has no parts."""
-
-    def doubts(self, prometheus: str) -> bool:
-        """Return whether a source failed in the last cycle and answered nothing quickly."""
 
 
 class Job(NamedTuple):
@@ -70,7 +57,7 @@ class JobResult(NamedTuple):
     """The result of a job."""
 
     job: Job
-    answer: QueryResult | MetricError
+    answer: QueryResult | QueryFailure
     seconds: float
     """Time that the source took."""
 
@@ -79,14 +66,14 @@ class _Failed(NamedTuple):
     """A query to be searched for the members at fault."""
 
     query: PlannedQuery
-    error: MetricError | None
+    error: QueryFailure | None
     """None if it failed in an earlier cycle and was not sent in this one."""
 
 
 @dataclass(slots=True)
 class _Search:
     state: Bisection
-    error: MetricError | None
+    error: QueryFailure | None
     """The error of the last query that failed."""
     costly: bool
     share: float = 0.0
@@ -99,7 +86,7 @@ class SourceQueries:
     def __init__(
         self,
         queries: Sequence[PlannedQuery],
-        known: QueryHistory,
+        known: Queries,
         seconds: float,
         most: float,
         settle: Settle,
@@ -160,29 +147,28 @@ class SourceQueries:
             self._pending += 1
             yield self._heavy.popleft()
 
-    def take(self, came: JobResult) -> MetricError | None:
+    def take(self, came: JobResult) -> QueryFailure | None:
         """Record the result of one job and return its error."""
         job, answer = came.job, _parts(came.job.query, came.answer)
         self._pending -= 1
-        share, error = came.seconds / self._seconds, answer if isinstance(answer, MetricError) else None
-        outcome = Outcome.ANSWERED if error is None else outcome_of(error)
-        if isinstance(error, NoAnswer) and came.seconds < job.seconds / 2:
-            outcome, share = Outcome.FAILED, 0.0  # the cycle ended before the query's own time limit
+        share, error = came.seconds / self._seconds, answer if isinstance(answer, QueryFailure) else None
+        if error is not None and error.late and came.seconds < job.seconds / 2:
+            error, share = replace(error, outcome=Outcome.FAILED), 0.0  # the cycle ended before the query's time limit
         if error is None and share <= HEAVY_SHARE:
             self.responsive = True
         if job.canary:
             if self._canary_pending:  # otherwise it is the first canary
                 self._accept_canary(job.query, answer)
             return error
-        if not isinstance(answer, MetricError):
+        if not isinstance(answer, QueryFailure):
             self._settle(answer)
         if job.search is not None:
-            self._record_search_result(job.search, outcome, error, share)
+            self._record_search_result(job.search, error, share)
         else:
-            self._finish_planned(job, outcome, error, share)
+            self._finish_planned(job, error, share)
         return error
 
-    def end(self, why: str) -> Iterator[tuple[PlannedQuery, MetricError]]:
+    def end(self, why: str) -> Iterator[tuple[PlannedQuery, QueryFailure]]:
         """End all queries without an answer, for this reason.
 
         Yields the unanswered planned queries, each with its error.
@@ -195,8 +181,8 @@ class SourceQueries:
                 search.state = search.state.stopped()
                 self._close_search(search)
         for query in list(self._open.values()):
-            late = MetricError(f"prometheus {query.prometheus!r} {why}")
-            self._close_planned(query, Outcome.FAILED, late, 0.0)
+            late = QueryFailure(f"prometheus {query.prometheus!r} {why}")
+            self._close_planned(query, late, 0.0)
             yield query, late
 
     def searched(self) -> Iterator[Searched]:
@@ -204,21 +190,21 @@ class SourceQueries:
         for each in self._searches:
             yield Searched(each.state, each.costly, each.share, each.said)
 
-    def _finish_planned(self, job: Job, outcome: Outcome, error: MetricError | None, share: float) -> None:
+    def _finish_planned(self, job: Job, error: QueryFailure | None, share: float) -> None:
         """Record the result of a planned query."""
-        query = job.query
+        query, outcome = job.query, _outcome(error)
         if outcome is Outcome.REFUSED and len(query.members) > 1:
             del self._open[id(query)]
             self._begin_search(_Search(bisect(query), error, costly=False))
         elif outcome.costly and not job.heavy and self._known.canary(query, 0) is not None:
             self._failed.append(_Failed(query, error))
         else:
-            self._close_planned(query, outcome, error, share)
+            self._close_planned(query, error, share)
 
-    def _close_planned(self, query: PlannedQuery, outcome: Outcome, error: MetricError | None, share: float) -> None:
+    def _close_planned(self, query: PlannedQuery, error: QueryFailure | None, share: float) -> None:
         """Close a planned query."""
         del self._open[id(query)]
-        self.sent.append(Sent(query, outcome, share, str(error or "")))
+        self.sent.append(Sent(query, _outcome(error), share, str(error or "")))
         if error is not None:
             self._fail(query, error)
 
@@ -250,13 +236,13 @@ class SourceQueries:
             del self._open[id(query)]
             self._begin_search(_Search(Bisection((), self._budget, lost=(query,)), error, costly=True))
         else:
-            self._close_planned(query, outcome_of(error), error, 1.0)
+            self._close_planned(query, error, 1.0)
 
-    def _accept_canary(self, canary: PlannedQuery, answer: Mapping[Question, QueryResult] | MetricError) -> None:
+    def _accept_canary(self, canary: PlannedQuery, answer: Mapping[Question, QueryResult] | QueryFailure) -> None:
         """Use the canary's answer for its members, and continue the merged query without them."""
         self._canary_pending = False
         query, error = self._failed[0]
-        if isinstance(answer, MetricError) or len(query.members) == 1:
+        if isinstance(answer, QueryFailure) or len(query.members) == 1:
             return
         self._settle(answer)
         rest = query.narrowed([key for key in query.members if key not in canary.members])
@@ -268,18 +254,18 @@ class SourceQueries:
         self._searches.append(search)
         self._continue_search(len(self._searches) - 1)
 
-    def _record_search_result(self, number: int, outcome: Outcome, error: MetricError | None, share: float) -> None:
+    def _record_search_result(self, number: int, error: QueryFailure | None, share: float) -> None:
         """Record the result of a search's query."""
         search = self._searches[number]
         query = search.state.next
-        search.state = search.state.after(outcome)
+        search.state = search.state.after(_outcome(error))
         if error is None:
             search.share += share
         else:
             search.error = error
-            search.costly |= outcome.costly
+            search.costly |= error.outcome.costly
             if query in search.state.culprits:
-                self._blame(search, query, outcome, error)
+                self._blame(search, query, error)
         self._continue_search(number)
 
     def _continue_search(self, number: int) -> None:
@@ -296,37 +282,39 @@ class SourceQueries:
 
     def _close_search(self, search: _Search) -> None:
         """Close a search. Its unanswered members have no answer in this cycle."""
-        error = search.error or MetricError("the query was not sent: the cycle's time is over")
+        error = search.error or QueryFailure("the query was not sent: the cycle's time is over")
         for query in search.state.culprits:
             if next(query.questions) not in search.said:
-                self._blame(search, query, outcome_of(error), error)
+                self._blame(search, query, error)
         for query in search.state.lost:
-            self._fail(query, _merged_with_a_culprit(error))
+            merged = "it was merged with other queries, and the failing one was not found in time"
+            self._fail(query, replace(error, message=f"{error}; {merged}"))
 
-    def _blame(self, search: _Search, query: PlannedQuery, outcome: Outcome, error: MetricError) -> None:
-        if isinstance(error, NoAnswer):
-            error = MetricError(f"{error}; it delays queries merged with it, so it runs alone from the next cycle on")
-        search.said.update(dict.fromkeys(query.questions, (outcome, str(error))))
+    def _blame(self, search: _Search, query: PlannedQuery, error: QueryFailure) -> None:
+        if error.late:
+            alone = "it delays queries merged with it, so it runs alone from the next cycle on"
+            error = replace(error, message=f"{error}; {alone}")
+        search.said.update(dict.fromkeys(query.questions, (error.outcome, error.message)))
         self._fail(query, error)
 
-    def _fail(self, query: PlannedQuery, error: MetricError) -> None:
+    def _fail(self, query: PlannedQuery, error: QueryFailure) -> None:
         self._settle(dict.fromkeys(query.questions, error))
 
 
-def _parts(query: PlannedQuery, answer: QueryResult | MetricError) -> Mapping[Question, QueryResult] | MetricError:
+def _outcome(error: QueryFailure | None) -> Outcome:
+    return Outcome.ANSWERED if error is None else error.outcome
+
+
+def _parts(query: PlannedQuery, answer: QueryResult | QueryFailure) -> Mapping[Question, QueryResult] | QueryFailure:
     """Split an answer by question.
 
     No expression can cause an answer that does not fit its query. It is the source's error, and begins no search.
     """
-    if isinstance(answer, MetricError):
+    if isinstance(answer, QueryFailure):
         return answer
     try:
         return split(query, answer).answers
     except MetricError as error:
-        return MetricError(f"prometheus {query.prometheus!r}: {error}")
+        return QueryFailure(f"prometheus {query.prometheus!r}: {error}")
     except Exception as error:  # noqa: BLE001 - a bug in splitting must not fail the cycle
-        return QueryError(f"prometheus {query.prometheus!r}: {bug(error)}", Outcome.REFUSED)
-
-
-def _merged_with_a_culprit(error: MetricError) -> MetricError:
-    return MetricError(f"{error}; it was merged with other queries, and the failing one was not found in time")
+        return QueryFailure(f"prometheus {query.prometheus!r}: {bug(error)}", outcome=Outcome.REFUSED, answered=True)

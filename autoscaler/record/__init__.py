@@ -7,7 +7,7 @@ from autoscaler.record.housekeeping import Retention
 from autoscaler.record.leases import LeaseOptions, Leases
 from autoscaler.record.ledger import Ledger
 from autoscaler.record.members import Followed, Member, Ownership
-from autoscaler.record.outline import SeriesRow
+from autoscaler.record.series import SeriesRow
 from autoscaler.record.state import State
 from autoscaler.record.steering import SteeringEvent
 from autoscaler.record.values import Cut, EventRow, Record, SizePoint, StateSize

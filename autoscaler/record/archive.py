@@ -1,28 +1,26 @@
 """Reads what was decided, when and why, for the command line, the page and the metrics."""
 
 from collections.abc import Collection, Container, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from heapq import merge
 from pathlib import Path
 from typing import Final, Self
 
-from sqlalchemy import URL, Connection, Engine, func, select, text
+from sqlalchemy import Connection, func, select, text
 
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, Decision, Steering
-from autoscaler.record import database as databases
 from autoscaler.record import schema, versions
 from autoscaler.record.binary import readable
+from autoscaler.record.database import Readers, locate, place
 from autoscaler.record.entries import Key, Newest, newest_decisions, newest_numbers
 from autoscaler.record.events import EventPage, event_page
 from autoscaler.record.leases import Leases
 from autoscaler.record.members import Ownership, read_ownership, read_served
-from autoscaler.record.outline import SeriesRow
 from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, last_specifications, recorded
 from autoscaler.record.rows import runs
-from autoscaler.record.series import unpack_points
+from autoscaler.record.series import SeriesRow, unpack_points
 from autoscaler.record.sizes import recent_sizes
 from autoscaler.record.steering import read_steering
 from autoscaler.record.times import from_micros, to_micros
@@ -33,15 +31,11 @@ _LATEST: Final = 2**62
 
 
 class Archive:
-    """Reads the state on connections of its own, so that readers and shards never wait for each other.
-
-    Any number of threads can use it at once. Every method raises StateError.
-    """
+    """Any number of threads can use it at once. Every method raises StateError."""
 
     def __init__(
         self,
-        url: URL,
-        engine: Engine,
+        readers: Readers,
         published: MutableMapping[Key, Newest] | None = None,
         leases: Leases | None = None,
     ) -> None:
@@ -49,8 +43,7 @@ class Archive:
 
         `leases`: set on PostgreSQL, where other daemons commit, too.
         """
-        self._url = url
-        self._engine = engine
+        self._readers = readers
         self._published = published
         self._leases = leases
         self._complete = False
@@ -61,19 +54,18 @@ class Archive:
     @classmethod
     def open_archive(cls, url: str | None, state_dir: Path) -> "Archive":
         """Open the state for reading, with or without a running daemon. Raises StateError."""
-        where = databases.locate(url, state_dir)
-        engine = databases.connect(where, read_only=True)
+        readers = Readers(locate(url, state_dir))
         try:
-            with databases.state_errors(where), engine.begin() as connection:
-                versions.require_state(connection, databases.place(where))
+            with readers.begin() as connection:
+                versions.require_state(connection, place(readers.url))
         except StateError:
-            engine.dispose()
+            readers.close()
             raise
-        return cls(where, engine)
+        return cls(readers)
 
     def close(self) -> None:
         """Close every connection."""
-        self._engine.dispose()
+        self._readers.close()
 
     def __enter__(self) -> Self:
         return self
@@ -102,7 +94,7 @@ class Archive:
 
     def knows(self, name: str) -> bool:
         """Return whether the state holds a decision of this autoscaler."""
-        with self._reading() as connection, readable(name):
+        with self._readers.begin() as connection, readable(name):
             return bool(recorded(connection, name))
 
     def record_at(self, name: str, at: datetime | None = None) -> Record | None:
@@ -111,7 +103,7 @@ class Archive:
         In force is the last committed decision made at or before the time. None if there is none.
         """
         until = _LATEST if at is None else to_micros(at)
-        with self._reading() as connection, readable(name):
+        with self._readers.begin() as connection, readable(name):
             found = [record for owner in recorded(connection, name) if (record := owner.record_at(until)) is not None]
         if at is None:
             return found[-1] if found else None
@@ -125,13 +117,13 @@ class Archive:
         """
         first = _EARLIEST if since is None else to_micros(since)
         last = _LATEST if until is None else to_micros(until)
-        with self._reading() as connection, readable(name):
+        with self._readers.begin() as connection, readable(name):
             parts = [(owner, owner.parts(first, last)) for owner in recorded(connection, name)]
         for owner, numbers in parts:
             for part in numbers:
                 rows = part
                 if isinstance(rows, int):
-                    with self._reading() as connection, readable(name):
+                    with self._readers.begin() as connection, readable(name):
                         rows = owner.block(connection, rows)
                 with readable(name):
                     for record in owner.records(rows):
@@ -140,7 +132,7 @@ class Archive:
 
     def detail_since(self, name: str) -> datetime | None:
         """Return the time of the oldest cycle that is recorded whole; None if there is none."""
-        with self._reading() as connection, readable(name):
+        with self._readers.begin() as connection, readable(name):
             begins = [owner.begin() for owner in recorded(connection, name)]
         known = [begin for begin in begins if begin is not None]
         return from_micros(min(known)) if known else None
@@ -163,14 +155,14 @@ class Archive:
         `merged`: equal events are one row with a count. Otherwise each event is a row.
         """
         begin = None if since is None else to_micros(since)
-        with self._reading() as connection:
+        with self._readers.begin() as connection:
             return event_page(connection, name, begin, offset, limit, merged=merged)
 
     def series(self, name: str, since: datetime | None = None, until: datetime | None = None) -> Sequence[SeriesRow]:
         """Return a chart's row for each decision from `since` to `until`, both included, in the order of commits."""
         first = _EARLIEST if since is None else to_micros(since)
         last = _LATEST if until is None else to_micros(until)
-        with self._reading() as connection, readable(name):
+        with self._readers.begin() as connection, readable(name):
             rows = [row for owner in recorded(connection, name) for row in _points(connection, owner, first, last)]
         return [row for row in rows if first <= row.at <= last]
 
@@ -179,32 +171,32 @@ class Archive:
 
         In order, at most the newest forty of each, in one query for all names.
         """
-        with self._reading() as connection:
+        with self._readers.begin() as connection:
             return recent_sizes(connection, names, to_micros(since))
 
     def specifications(self) -> Mapping[str, Autoscaler | StateError]:
         """Return, by autoscaler name, the specification of its last decision, or the error if that is damaged."""
-        with self._reading() as connection:
+        with self._readers.begin() as connection:
             return last_specifications(connection)
 
     def first_seen(self) -> Mapping[str, datetime]:
         """Return the time of the first decision, by autoscaler name."""
         owner = schema.autoscaler
         query = select(owner.c.name, func.min(owner.c.first_at).label("first")).group_by(owner.c.name)
-        with self._reading() as connection:
+        with self._readers.begin() as connection:
             return {row.name: from_micros(row.first) for row in connection.execute(query)}
 
     def steering(self) -> Mapping[str, Steering]:
         """Return pauses and overrides by autoscaler name, expired ones included, damaged ones left out."""
-        with self._reading() as connection:
+        with self._readers.begin() as connection:
             found = read_steering(connection)
         return {name: asked for name, asked in found.items() if isinstance(asked, Steering)}
 
     def ownership(self) -> Ownership | None:
         """Return which daemons share the state and what each serves; None on SQLite, which has one daemon."""
-        if self._url.get_backend_name() == "sqlite":
+        if self._readers.url.get_backend_name() == "sqlite":
             return None
-        with self._reading() as connection:
+        with self._readers.begin() as connection:
             return read_ownership(connection)
 
     def served(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]] | None:
@@ -212,29 +204,29 @@ class Archive:
 
         None on SQLite.
         """
-        if self._url.get_backend_name() == "sqlite":
+        if self._readers.url.get_backend_name() == "sqlite":
             return None
-        with self._reading() as connection:
+        with self._readers.begin() as connection:
             return read_served(connection, names)
 
     def cuts(self) -> Sequence[Cut]:
         """Return what was deleted because of `state.maxSize`."""
-        with self._reading() as connection:
+        with self._readers.begin() as connection:
             return _cuts(connection)
 
     def size(self) -> StateSize:
         """Return the bytes on disk, and what was deleted because of `state.maxSize`."""
-        with self._reading() as connection:
+        with self._readers.begin() as connection:
             cuts = _cuts(connection)
             if connection.dialect.name == "postgresql":
                 return StateSize(_postgresql_bytes(connection), cuts)
-        database = Path(str(self._url.database))
+        database = Path(str(self._readers.url.database))
         files = [Path(f"{database}{suffix}") for suffix in ("", "-wal")]
         return StateSize(sum(file.stat().st_size for file in files if file.exists()), cuts)
 
     def _newest_of_all(self, published: MutableMapping[Key, Newest]) -> Mapping[Key, Newest]:
         """Return the newest decision of every daemon. A known decision is read again only if the state has a newer."""
-        with self._reading() as connection:
+        with self._readers.begin() as connection:
             numbers = newest_numbers(connection)
         others = {key: newest for key, newest in self._of_others.items() if numbers.get(key) == newest.number}
         for key, newest in list(published.items()):
@@ -246,13 +238,8 @@ class Archive:
 
     def _read_newest(self, known: Container[Key]) -> Mapping[Key, Newest]:
         """Return the newest decision of each autoscaler and target that is not in `known`. Skips damaged ones."""
-        with self._reading() as connection:
+        with self._readers.begin() as connection:
             return newest_decisions(connection, without=known)
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with databases.state_errors(self._url), self._engine.begin() as connection:
-            yield connection
 
 
 def _cuts(connection: Connection) -> Sequence[Cut]:

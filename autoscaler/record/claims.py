@@ -16,7 +16,6 @@ from autoscaler.record.entries import target_from, target_text
 from autoscaler.record.ledger_context import LedgerContext
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.shards import columns_of, fence_off
-from autoscaler.record.sighting_cache import Reading
 
 Claim: TypeAlias = tuple[str, str]
 """Kind (`schema.NAME` or `schema.TARGET`) and key of what is claimed."""
@@ -64,11 +63,11 @@ class Claims:
         if self._wanted or self._mine:
             self._mine = None
 
-    def look(self, reading: Reading) -> None:
+    def look(self) -> None:
         """Read the shard's claims if they are not known. Raises StateError."""
         if self._mine is None:
             own = and_(*[_TABLE.c[key] == value for key, value in self._owner().items()])
-            with reading() as connection:
+            with self._context.readers.begin() as connection:
                 self._mine = frozenset((row.kind, row.key) for row in connection.execute(select(_TABLE).where(own)))
             self.unheld = {}
 

@@ -241,6 +241,28 @@ class Database:
         self._engine.dispose()
 
 
+class Readers:
+    """Reads the state on connections of its own, so that readers and writers never wait for each other.
+
+    Any number of threads can use it at once.
+    """
+
+    def __init__(self, url: URL) -> None:
+        """Connects at first use. Raises StateError."""
+        self.url: Final = url
+        self._engine = connect(url, read_only=True)
+
+    @contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """Begin a transaction. Raises StateError."""
+        with state_errors(self.url), self._engine.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+
 @contextmanager
 def opened(url: URL, *, named: URL | None = None, read_only: bool = False) -> Iterator[Connection]:
     """Open one connection. `named`: the state's address in messages, if not `url`. Raises StateError."""

@@ -358,6 +358,7 @@ def _entry(row: Any, moment: Moment, database: int | None) -> Entry:
             brakes=latest.brake_memory,
             shadow=latest.shadow_memory,
             deployments=latest.deployments,
+            drains=latest.drains,
         )
     return Entry(
         id=row.id,

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from autoscaler.errors import AutoscalerError, MetricError, TargetError, error_class, error_of
+from autoscaler.errors import AutoscalerError, TargetError, error_class, error_of
 from autoscaler.model import (
     ActiveBrake,
     BrakeMemory,
@@ -20,7 +20,10 @@ from autoscaler.model import (
     Conflict,
     Decision,
     DeploymentMemory,
+    Drain,
+    DrainReport,
     Event,
+    Failure,
     Held,
     HoldReason,
     InstanceReading,
@@ -81,6 +84,7 @@ class _Readings(msgspec.Struct, array_like=True):
     fallbacks: tuple[_Samples | None, ...]
     """Readings of the fallbacks' queries; their values follow those of the metrics."""
     civil: CivilTime = CivilTime()
+    drains: tuple[DrainReport, ...] = ()
 
 
 class _Values(msgspec.Struct, array_like=True):
@@ -107,6 +111,7 @@ class RareChanges(msgspec.Struct, array_like=True):
     shadow: int | None
     schedules: tuple[OpenEntry, ...] = ()
     deployments: DeploymentMemory | None = None
+    drains: tuple[Drain, ...] = ()
 
 
 _rare_values: Final = attrgetter(*RareChanges.__struct_fields__)
@@ -168,7 +173,13 @@ def other_columns(observation: Observation, decision: Decision) -> Columns:
         values += [each[1] for each in asked if each is not None]
     return (
         _READINGS.dump(
-            _Readings(tuple([samples for samples, _ in readings]), observation.victims, fallbacks, observation.civil)
+            _Readings(
+                tuple([samples for samples, _ in readings]),
+                observation.victims,
+                fallbacks,
+                observation.civil,
+                observation.drains,
+            )
         ),
         _VALUES.dump(tuple(values)),
         *decision_columns(decision),
@@ -213,7 +224,7 @@ def observation_from(columns: Columns, at: int) -> Observation:
     found = [_joined(samples, each, now) for samples, each in parts]
     own, others = found[: len(readings.samples)], iter(found[len(readings.samples) :])
     fallbacks = [None if samples is None else next(others) for samples in readings.fallbacks]
-    return Observation(state, tuple(own), readings.victims, tuple(fallbacks), readings.civil)
+    return Observation(state, tuple(own), readings.victims, tuple(fallbacks), readings.civil, readings.drains)
 
 
 def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> Decision:
@@ -249,9 +260,9 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
     )
 
 
-def _split(reading: Reading | MetricError, now: datetime) -> tuple[_Samples, _Values]:
-    if isinstance(reading, MetricError):
-        return _Samples(FAILED, error=str(reading)), _Values()
+def _split(reading: Reading | Failure, now: datetime) -> tuple[_Samples, _Values]:
+    if isinstance(reading, Failure):
+        return _Samples(FAILED, error=reading.message), _Values()
     if isinstance(reading, ValueReading):
         return _Samples(VALUES), _Values(reading.values)
     samples = reading.samples.values()
@@ -274,9 +285,9 @@ def _split(reading: Reading | MetricError, now: datetime) -> tuple[_Samples, _Va
     )
 
 
-def _joined(samples: _Samples, values: _Values, now: datetime) -> Reading | MetricError:
+def _joined(samples: _Samples, values: _Values, now: datetime) -> Reading | Failure:
     if samples.kind == FAILED:
-        return MetricError(samples.error)
+        return Failure(samples.error)
     if samples.kind == VALUES:
         return ValueReading(values.values)
     count = len(samples.names)

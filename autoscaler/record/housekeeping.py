@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, Table, bindparam, delete, func, select, text, union_all
+from sqlalchemy import Connection, Table, bindparam, delete, func, select, text, union_all
 
 from autoscaler.model import LONGEST_PERIOD, Autoscaler
 from autoscaler.record import schema
-from autoscaler.record.database import Database, state_errors
+from autoscaler.record.database import Database, Readers
 from autoscaler.record.entries import Key, Newest
 from autoscaler.record.locks import Lock, is_free
 from autoscaler.record.max_size import cut, delete_unused_texts
@@ -46,7 +46,7 @@ class Housekeeper:
     Each step is a transaction. On PostgreSQL one daemon at a time does them.
     """
 
-    def __init__(self, database: Database, readers: Engine, retention: Retention, latest: dict[Key, Newest]) -> None:
+    def __init__(self, database: Database, readers: Readers, retention: Retention, latest: dict[Key, Newest]) -> None:
         """`latest`: the decisions that readers are shown; those of deleted autoscalers are removed."""
         self.retention = retention
         self.configured: Mapping[Key, Autoscaler] = {}
@@ -79,10 +79,10 @@ class Housekeeper:
 
     def _pack(self, now: int) -> None:
         """Replace full segments by blocks. Their pages no longer change, so packing needs no lock."""
-        with self._reading() as connection:
+        with self._readers.begin() as connection:
             segments = full_segments(connection, now)
         for segment in segments:
-            with self._reading() as connection:
+            with self._readers.begin() as connection:
                 packed = pack(connection, segment)
             with self._step() as connection:
                 if connection is None:
@@ -105,11 +105,6 @@ class Housekeeper:
             with self._step() as connection:
                 if connection is not None:
                     delete_some(connection)
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with state_errors(self._database.url), self._readers.begin() as connection:
-            yield connection
 
     @contextmanager
     def _step(self) -> Iterator[Connection | None]:

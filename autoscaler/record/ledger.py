@@ -41,7 +41,6 @@ from autoscaler.record import schema
 from autoscaler.record.ages import UNKNOWN, read_database_time, time_columns
 from autoscaler.record.binary import Binary
 from autoscaler.record.claims import Claims
-from autoscaler.record.database import state_errors
 from autoscaler.record.entries import (
     SIGHTINGS,
     Entry,
@@ -143,7 +142,7 @@ class Ledger:
 
     def database_time(self) -> datetime | None:
         """Return PostgreSQL's clock; None on SQLite. Raises StateError."""
-        with self._reading() as connection:
+        with self._context.readers.begin() as connection:
             micros = read_database_time(connection)
         return None if micros is None else from_micros(micros)
 
@@ -154,7 +153,7 @@ class Ledger:
         """
         if self._in_doubt:
             self._claims.doubt()
-        self._claims.look(self._reading)
+        self._claims.look()
         if self._claims.complete:
             return
         try:
@@ -168,19 +167,17 @@ class Ledger:
         added = self._claims.committed(kept)
         self._read_anew(frozenset(key for key in self._followed or () if key[0] in added))
 
-    def load(self) -> None:
-        """Read the memories that are not known. Raises StateError.
-
-        Called when a cycle begins, because a row's age is computed from that moment when the row is read.
-        """
-        self._loaded()
+    @property
+    def unheld(self) -> Collection[str]:
+        """The autoscalers that another shard has claimed."""
+        return self._claims.unheld.keys()
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """Return each autoscaler's history, empty if there was no decision yet. Raises StateError.
 
         Access to a damaged history raises its own StateError, because the autoscaler must not scale without it.
         """
-        with self._reading() as connection:
+        with self._context.readers.begin() as connection:
             steering = self._context.steering.current(connection)
         entries = self._loaded()
         histories, unheld = Histories(), self._claims.unheld
@@ -200,7 +197,11 @@ class Ledger:
         return histories
 
     def sightings(self, targets: Collection[TargetRef]) -> Mapping[TargetRef, Sightings]:
-        """Return when the instances of these targets were seen. Skips targets never seen. Raises StateError."""
+        """Return when the instances of these targets were seen. Skips targets never seen. Raises StateError.
+
+        Reads the memories that are not known. So a cycle calls this first, because it is the cycle's beginning from
+        which a row's age is computed.
+        """
         self._loaded()
         return self._sightings.of(targets, self._moment)
 
@@ -211,7 +212,7 @@ class Ledger:
         """
         if self._limits.limits == WITHOUT_LIMITS.limits:
             return WITHOUT_LIMITS
-        with self._reading() as connection:
+        with self._context.readers.begin() as connection:
             return self._limits.standing(connection, self._moment.at(now), busy)
 
     def intend(
@@ -293,7 +294,7 @@ class Ledger:
         """
         table, unheld = schema.adapter_memory, self._claims.unheld
         others = {target for name, target in self._followed or () if name in unheld}
-        with self._reading() as connection:
+        with self._context.readers.begin() as connection:
             rows = connection.execute(select(table).where(table.c.connection == self.connection)).all()
         of_shard = [row for row in rows if shard_of(target_from(row.target), self.name.of).number == self.name.number]
         mine = [row for row in of_shard if row.target not in others]
@@ -341,16 +342,11 @@ class Ledger:
         self._entries = {key: entry for key, entry in self._entries.items() if key in stay}
         self._sightings.keep({target for _, target in stay})
 
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with state_errors(self._context.database.url), self._context.readers.begin() as connection:
-            yield connection
-
     def _loaded(self) -> dict[Key, Entry]:
         known, unread = self._entries, self._unread
         if not self._in_doubt and not unread:
             return known
-        with self._reading() as connection:
+        with self._context.readers.begin() as connection:
             if self._in_doubt or unread is None:
                 entries, self._damaged = load_entries(
                     connection, self.connection, self._moment, self._followed, held=known

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from typing import NoReturn
 
-from sqlalchemy import Engine
-
 from autoscaler.errors import StateError
 from autoscaler.model import History, ShardName
-from autoscaler.record.database import Database
+from autoscaler.record.database import Database, Readers
 from autoscaler.record.entries import Key, Newest
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.leases import Leases
@@ -19,7 +17,7 @@ class LedgerContext:
     """What all ledgers of a process use."""
 
     database: Database
-    readers: Engine
+    readers: Readers
     steering: SteeringCache
     housekeeper: Housekeeper
     newest: dict[ShardName, int]

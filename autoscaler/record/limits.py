@@ -2,14 +2,18 @@
 
 A ledger reads how far the limits are used before a cycle's decisions are cut to what is left, and reads it again in the
 commit of the intents. One commit of the connection at a time does that. A decision that no longer fits is not written.
+
+A removal is committed with its intent, before the write, so that it counts towards the `removalBudget` even if the
+daemon dies in between. What was not written is given back with the outcome. A write without an answer stays counted.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from autoscaler.decide import apply_limits
+from autoscaler.decide.removals import Counted, count, settle
 from autoscaler.errors import StateError
 from autoscaler.model import (
     CONNECTION_LIMITS,
@@ -17,15 +21,29 @@ from autoscaler.model import (
     ConnectionLimits,
     Decision,
     History,
+    Removal,
+    RemovalBudget,
     Standing,
     TargetRef,
 )
 from autoscaler.moment import Moment
+from autoscaler.record import schema
+from autoscaler.record.ages import booted_by, kept_age, read_database_time, time_columns
 from autoscaler.record.entries import Entry, Key
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.locks import Lock, wait_for
-from autoscaler.record.removals import IntendedRemoval, intend_removals, read_removals, settle_removals
-from autoscaler.record.totals import Totals, read_totals
+from autoscaler.record.times import from_micros
+
+_TABLE: Final = schema.removal
+
+
+class _IntendedRemoval(NamedTuple):
+    """A scale-in that is counted and has no outcome yet."""
+
+    counted: Counted
+    seq: int
+    earlier: int
+    """The `seq` of the unfinished removal that this one includes; its own if there is none."""
 
 
 class Limits:
@@ -38,17 +56,16 @@ class Limits:
         self.limits = ConnectionLimits()
         self.scalers: Mapping[Key, Autoscaler] = {}
         """The ledger's autoscalers."""
-        self._intended: Mapping[int, IntendedRemoval] = {}
+        self._intended: Mapping[int, _IntendedRemoval] = {}
         """The removals of the current cycle, by autoscaler id."""
 
     def standing(self, connection: Connection, moment: Moment, busy: frozenset[TargetRef]) -> Standing:
         """Return how far the limits are used at this moment."""
-        budget, totals = self.limits.removal_budget, Totals({}, 0)
-        removals = () if budget is None else read_removals(connection, self._name, budget, moment)
-        if self.limits.max_total is not None:
-            known = {**self._housekeeper.configured, **self.scalers}
-            totals = read_totals(connection, self._name, self.scalers, known)
-        return Standing(self._name, self.limits, removals, totals.sizes, totals.others, busy)
+        budget = self.limits.removal_budget
+        removals = () if budget is None else _read_removals(connection, self._name, budget, moment)
+        sizes = {} if self.limits.max_total is None else self._sizes(connection)
+        own = {key[0]: sizes.pop(key) for key in self.scalers if key in sizes}
+        return Standing(self._name, self.limits, removals, own, sum(sizes.values()), busy)
 
     def begin(self) -> None:
         """Begin a cycle. Removals that an earlier cycle did not record stay counted."""
@@ -82,12 +99,45 @@ class Limits:
         }
         if self.limits.removal_budget is not None:
             kept = [(entry, made) for entry, made in pairs if made.name not in late]
-            self._intended = intend_removals(connection, kept, standing, moment)
+            self._intended = _intend_removals(connection, kept, standing, moment)
         return late
 
     def settle(self, connection: Connection, pairs: Sequence[tuple[Entry, Decision]]) -> None:
-        """Correct the count to what these decisions removed."""
-        settle_removals(connection, pairs, self._intended)
+        """Give back the intended removals that the outcomes of these decisions did not use."""
+        changed = list[tuple[int, int, int]]()
+        for entry, made in pairs:
+            if entry.id not in self._intended:
+                continue
+            counted, seq, earlier = self._intended[entry.id]
+            settled = settle(made, counted)
+            if settled.instances != counted.instances:
+                changed.append((entry.id, seq, settled.instances))
+            if settled.before:
+                changed.append((entry.id, earlier, settled.before))
+        _count(connection, changed)
+
+    def _sizes(self, connection: Connection) -> dict[Key, int]:
+        """Return the last known size of each of the connection's autoscalers.
+
+        Autoscalers of other daemons' configurations count, too; others do not. An autoscaler counts as its maximum
+        before its first cycle, and as its minimum if its target was never read.
+        """
+        owner, memory, asked = schema.autoscaler, schema.memory, schema.follows.c
+        followed = select(asked.name).where(asked.name == owner.c.name, asked.target == owner.c.target).exists()
+        query = (
+            select(owner.c.name, owner.c.target, memory.c.counted, followed.label("followed"))
+            .join(memory, memory.c.autoscaler_id == owner.c.id)
+            .where(owner.c.connection == self._name)
+        )
+        known = {**self._housekeeper.configured, **self.scalers}
+        sizes = {key: scaler.max_replicas for key, scaler in known.items() if scaler.target.adapter == self._name}
+        for row in connection.execute(query):
+            key = row.name, row.target
+            if row.counted is not None and (key in sizes or row.followed):
+                sizes[key] = row.counted
+            elif key in sizes:
+                sizes[key] = known[key].min_replicas
+        return sizes
 
     def _binds(self, live: Sequence[Decision]) -> bool:
         """Return whether a limit applies to any of these."""
@@ -99,3 +149,50 @@ class Limits:
 
 def _why_cut(made: Decision) -> str:
     return next(step.detail for step in reversed(made.trace) if step.reason in CONNECTION_LIMITS)
+
+
+def _read_removals(connection: Connection, name: str, budget: RemovalBudget, moment: Moment) -> tuple[Removal, ...]:
+    """Return the removals of the adapter connection `name` within the budget's period, in order."""
+    owner, database = schema.autoscaler, read_database_time(connection)
+    query = (
+        select(owner.c.name, _TABLE)
+        .join(owner, owner.c.id == _TABLE.c.autoscaler_id)
+        .where(owner.c.connection == name, _TABLE.c.instances > 0)
+    )
+    found = list[Removal]()
+    for row in connection.execute(query):
+        at, _ = kept_age(from_micros(row.at), booted_by(row, moment, database), moment)
+        if moment.now - at < budget.period:
+            found.append(Removal(row.name, at, row.instances, row.seq))
+    return tuple(sorted(found, key=lambda one: one.at))
+
+
+def _intend_removals(
+    connection: Connection, pairs: Iterable[tuple[Entry, Decision]], standing: Standing, moment: Moment
+) -> Mapping[int, _IntendedRemoval]:
+    """Count the scale-ins among these, of a cycle that began at this moment. Returns them by autoscaler id."""
+    known = {(one.name, one.at): one for one in standing.removals}
+    intended, rows = dict[int, _IntendedRemoval](), list[dict[str, Any]]()
+    for entry, made in pairs:
+        unfinished = entry.recalled.unfinished
+        before = None if unfinished is None else known.get((made.name, unfinished.at))
+        counted = count(made, unfinished, 0 if before is None else before.instances)
+        if counted is not None:
+            seq = entry.next_seq(made.now)
+            intended[entry.id] = _IntendedRemoval(counted, seq, seq if before is None else before.seq)
+            key = {"autoscaler_id": entry.id, "seq": seq}
+            rows.append(key | time_columns(moment, made.now) | {"instances": counted.instances})
+    if rows:
+        connection.execute(insert(_TABLE), rows)
+    _count(connection, [(owner_id, one.earlier, 0) for owner_id, one in intended.items() if one.counted.before])
+    return intended
+
+
+def _count(connection: Connection, changed: Collection[tuple[int, int, int]]) -> None:
+    """Set the number of instances of removals, given by autoscaler id, `seq` and number. Their times stay."""
+    if changed:
+        mine = (_TABLE.c.autoscaler_id == bindparam("owner_id")) & (_TABLE.c.seq == bindparam("of_seq"))
+        rows = [{"owner_id": owner_id, "of_seq": seq, "units": units} for owner_id, seq, units in sorted(changed)]
+        again = update(_TABLE).where(mine)
+        # sets `database` to itself, because by default an update sets it to the database's clock
+        connection.execute(again.values(instances=bindparam("units"), database=_TABLE.c.database), rows)

@@ -11,9 +11,8 @@ from autoscaler.record import schema
 from autoscaler.record.binary import readable
 from autoscaler.record.evaluation import DECISION, Columns
 from autoscaler.record.journal import LEFT_ALONE, SEGMENT, rows_from
-from autoscaler.record.outline import SeriesRow, series_row
 from autoscaler.record.rows import Row, completed, pack_rows, runs
-from autoscaler.record.series import pack_points
+from autoscaler.record.series import SeriesRow, pack_points, series_row
 from autoscaler.record.times import micros_of
 
 

@@ -1,14 +1,100 @@
-"""The points of charts, a few bytes for each cycle, which are kept longer than whole cycles."""
+"""The points of charts: the part of a recorded decision that charts need.
+
+Packed, they take a few bytes for each cycle, and are kept longer than whole cycles.
+"""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from itertools import groupby
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from autoscaler.model import TargetType
+from autoscaler.model import MetricTarget, TargetType
 from autoscaler.record.binary import Binary, differences, pack, running_sums, unpack
-from autoscaler.record.outline import SeriesRow
+from autoscaler.record.evaluation import RARE_CHANGES, Columns
+from autoscaler.record.times import from_micros
+
+
+class SeriesRow(NamedTuple):
+    """One cycle in a chart. Metrics' values are in the unit of their target: whole percents, else thousandths."""
+
+    at: int
+    """Microseconds."""
+    current: int | None
+    desired: int | None
+    minimum: int
+    """The bounds in force."""
+    maximum: int
+    dry_run: bool
+    metrics: tuple[tuple[str, TargetType, int], ...]
+    """Name, and the target's type and value."""
+    values: tuple[int | None, ...]
+    """The value of each metric; None if it failed."""
+    shadow: int | None = None
+    """Size of the dry run's shadow; None if there is none."""
+
+    @property
+    def time(self) -> datetime:
+        """Its time in UTC."""
+        return from_micros(self.at)
+
+
+class _Sizes(msgspec.Struct, array_like=True):
+    """The first fields of the column of frequent changes."""
+
+    current: int | None
+    desired: int | None
+
+
+class _MetricValue(msgspec.Struct):
+    """The part of a MetricOutcome that charts need."""
+
+    name: str
+    target: MetricTarget
+    value: int | None
+    average_value: int | None
+    average_utilization: int | None
+
+    @property
+    def shown(self) -> int | None:
+        """The value in the target's unit."""
+        if self.target.type is TargetType.UTILIZATION:
+            return self.average_utilization
+        return self.average_value if self.target.type is TargetType.AVERAGE_VALUE else self.value
+
+
+_SIZES: Final = Binary[_Sizes](_Sizes)
+_METRIC_VALUES: Final = Binary[tuple[_MetricValue, ...]](tuple[_MetricValue, ...])
+
+
+def size_from(columns: Columns) -> int | None:
+    """Return the size that was read, from the columns DECISION. Raises StateError."""
+    return _SIZES.load(columns[2]).current
+
+
+def series_row(columns: Columns, at: int, bounds: tuple[int, int]) -> SeriesRow:
+    """Return the row of the columns DECISION, cheaper than `decision_from`. Raises StateError.
+
+    `bounds`: the configuration's, for a decision that has none because the target could not be read.
+    """
+    rare, metrics, sizes = (
+        RARE_CHANGES.load(columns[0]),
+        _METRIC_VALUES.load(columns[1]),
+        _SIZES.load(columns[2]),
+    )
+    return SeriesRow(
+        at,
+        sizes.current,
+        sizes.desired,
+        bounds[0] if rare.minimum is None else rare.minimum,
+        bounds[1] if rare.maximum is None else rare.maximum,
+        rare.dry_run,
+        tuple([(each.name, each.target.type, each.target.value) for each in metrics]),
+        tuple([each.shown for each in metrics]),
+        rare.shadow,
+    )
+
 
 _Frame: TypeAlias = tuple[int, int, bool, tuple[tuple[str, TargetType, int], ...]]
 """Bounds, dry run and metrics."""

@@ -1,9 +1,8 @@
 """When the instances of one shard's targets were first seen: a copy of the state's rows in memory."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Row, select
 
@@ -16,7 +15,6 @@ from autoscaler.record.binary import Binary
 from autoscaler.record.entries import SIGHTINGS, target_text
 
 _T = TypeVar("_T")
-Reading: TypeAlias = Callable[[], AbstractContextManager[Connection]]
 
 
 def by_target(rows: Iterable[Row[Any]], kind: Binary[_T], what: str, damaged: dict[str, str]) -> dict[str, _T]:

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, func, select
 from autoscaler.errors import StateError
 from autoscaler.record import schema
 from autoscaler.record.binary import readable, unpack
-from autoscaler.record.outline import size_from
 from autoscaler.record.recording import COLUMNS_OF_A_DECISION
+from autoscaler.record.series import size_from
 from autoscaler.record.times import from_micros
 from autoscaler.record.values import SizePoint
 

@@ -13,7 +13,7 @@ from autoscaler.model import Autoscaler, ShardName, Steering
 from autoscaler.record import database as databases
 from autoscaler.record import schema, versions
 from autoscaler.record.archive import Archive
-from autoscaler.record.database import Database, FileLock
+from autoscaler.record.database import Database, FileLock, Readers
 from autoscaler.record.entries import Key, Newest, key_of
 from autoscaler.record.housekeeping import Housekeeper, Retention
 from autoscaler.record.leases import LeaseOptions, Leases
@@ -37,13 +37,13 @@ class State:
     ) -> None:
         """Called by `open`."""
         latest = dict[Key, Newest]()
-        readers = databases.connect(database.url, read_only=True)
-        closing.callback(readers.dispose)
+        readers = Readers(database.url)
+        closing.callback(readers.close)
         self._database = database
         self._closing = closing
         housekeeper = Housekeeper(database, readers, retention, latest)
         self._context = LedgerContext(database, readers, SteeringCache(), housekeeper, {}, leases, [], latest)
-        self.archive: Final = Archive(database.url, readers, latest, leases)
+        self.archive: Final = Archive(readers, latest, leases)
         """For readers."""
         self.leases: Final = leases
         """The shards that this daemon holds; None on SQLite, where one daemon has all."""

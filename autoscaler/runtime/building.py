@@ -2,12 +2,13 @@
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from autoscaler.clock import Clock
+from autoscaler.config.settings import AdapterSection
 from autoscaler.errors import AdapterError, AutoscalerError, named
 from autoscaler.logger import Logger
 from autoscaler.model import ShardName, TargetRef
@@ -43,6 +44,13 @@ class BuiltAdapter:
 
     adapter: Adapter
     memory: ShardMemory
+    nodes: Mapping[str, Adapter] = field(default_factory=dict)
+    """By connection: adapters of this shard alone, which drain the nodes of its instances."""
+
+    @property
+    def adapters(self) -> Sequence[Adapter]:
+        """All of them, to be closed."""
+        return self.adapter, *self.nodes.values()
 
 
 class Builder:
@@ -61,25 +69,43 @@ class Builder:
             for name, wanted in shards.items():
                 built[name] = self.build(name, wanted.adapter)
         except AutoscalerError:
-            self.close(each.adapter for each in built.values())
+            self.close(adapter for each in built.values() for adapter in each.adapters)
             raise
         return built
 
     def build(self, shard: ShardName, wanted: WantedAdapter) -> BuiltAdapter:
-        """Build the adapter of one shard. Raises AdapterError, which names the connection, and Stopping."""
-        name, section, memory = shard.adapter, wanted.section, ShardMemory()
-        context = AdapterContext(
+        """Build the adapters of one shard. Raises AdapterError, which names the connection, and Stopping."""
+        memory = ShardMemory()
+        context = replace(
+            self._context(shard.adapter, wanted.section),
+            memory=memory,
+            dry_run=wanted.dry_run,
+            dry_targets=wanted.dry_targets,
+            drains=wanted.drains,
+        )
+        adapter, nodes = self._build(wanted.section, context), dict[str, Adapter]()
+        try:
+            for name, section in wanted.nodes.items():
+                nodes[name] = self._build(section, self._context(name, section))
+        except AutoscalerError:
+            self.close([adapter, *nodes.values()])
+            raise
+        return BuiltAdapter(adapter, memory, nodes)
+
+    def _context(self, name: str, section: AdapterSection) -> AdapterContext[Any]:
+        return AdapterContext(
             name=name,
             settings=section.settings,
             clock=self._clock,
             logger=self._logger,
             state_dir=make_folder(self._state_dir / "adapters" / name),
-            memory=memory,
-            dry_run=wanted.dry_run,
-            dry_targets=wanted.dry_targets,
+            dry_run=False,
         )
+
+    def _build(self, section: AdapterSection, context: AdapterContext[Any]) -> Adapter:
+        name = context.name
         try:
-            return BuiltAdapter(self._stop.run_interruptibly(lambda: load(section.type)(context)), memory)
+            return self._stop.run_interruptibly(lambda: load(section.type)(context))
         except Stopping:
             raise
         except AdapterError as error:

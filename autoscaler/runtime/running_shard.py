@@ -6,8 +6,11 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
+from msgspec import structs
+
 from autoscaler.act import Actuator
 from autoscaler.clock import Clock
+from autoscaler.drain import Drainer
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, metered
 from autoscaler.model import (
@@ -28,7 +31,7 @@ from autoscaler.runtime.building import BuiltAdapter
 from autoscaler.runtime.membership import Membership
 from autoscaler.runtime.wanted import Wanted
 from autoscaler.schedule import Shard, Work
-from autoscaler.target import canonical, load
+from autoscaler.target import canonical, load, one_host
 
 _HANGS_AFTER_PERIODS: Final = 3
 """Periods past its deadline after which a shard is superseded."""
@@ -44,16 +47,18 @@ class Ports:
     clock: Clock
     membership: Membership | None = None
     """None: no other daemon shares the state."""
+    drainer: Drainer | None = None
+    """None: no instance is drained."""
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
-        """Claim what the shard scales and load its memory, then observe."""
+        """Claim what the shard scales and read its memory, then observe."""
         call = self._with_members(call)
         if call.moment is not None:
             self.ledger.follow_clock(call.moment)
         self.ledger.claim()
-        self.ledger.load()
         known = self.ledger.sightings({scaler.target for scaler in scalers})
-        return self.observer.observe(scalers, call, known, self._civil_ahead(scalers))
+        observed = self.observer.observe(scalers, call, known, self._civil_ahead(scalers))
+        return self._with_reports(scalers, observed)
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """Return the histories in the ledger."""
@@ -81,9 +86,25 @@ class Ports:
         """Commit the result in the ledger."""
         return self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
 
+    def drain(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
+        """Hand over the drains that are recorded as under way; leave those of targets that another shard serves."""
+        if self.drainer is None:
+            return
+        self.drainer.drop({scaler.target for scaler in scalers if scaler.name in self.ledger.unheld})
+        self.drainer.follow({scaler.name: scaler for scaler in scalers}, observed, decisions)
+
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         """Announce through the adapter."""
         self.actuator.announce(decisions, self._with_members(call))
+
+    def _with_reports(self, scalers: Sequence[Autoscaler], observed: Observed) -> Observed:
+        """Return the observation with what has become of the targets' drains by now."""
+        if self.drainer is None:
+            return observed
+        reports = {scaler.name: self.drainer.reports(scaler.target) for scaler in scalers}
+        seen = observed.observations
+        told = {name: structs.replace(seen[name], drains=found) for name, found in reports.items() if found}
+        return structs.replace(observed, observations={**seen, **told}) if told else observed
 
     def _civil_ahead(self, scalers: Sequence[Autoscaler]) -> timedelta:
         """Return by how much the database's clock is ahead of this host's, in whole seconds; 0 on SQLite.
@@ -123,7 +144,7 @@ class RunningShard:
         name = shard.name.adapter
         adapter = metered(name, built.adapter, metrics, clock)
         built.memory.ledger = ledger
-        self.adapter: Final = built.adapter
+        self.adapters: Final = built.adapters
         self.shard: Final = shard
         self.wanted = wanted
         self._membership = membership
@@ -136,6 +157,15 @@ class RunningShard:
         self._ledger = ledger
         self._connection = Connection(name, adapter, clock, logger, wanted.adapter.section.type)
         self._actuator = Actuator(adapter, clock, logger, ledger.is_current, shard.name.of)
+        self._drainer = Drainer(
+            built.adapter,
+            built.nodes,
+            clock,
+            logger,
+            ledger.is_current,
+            lambda: 1 if membership is None else membership.members,
+            local=one_host(built.adapter),
+        )
         self._observer = self._new_observer()
         shard.assign(self._work())
 
@@ -177,6 +207,10 @@ class RunningShard:
         """Return whether no thread is running a cycle or a call of it."""
         return not (self.shard.running() or self._connection.calling() or self._actuator.writing())
 
+    def stop_drains(self) -> None:
+        """Leave the drains that are under way to the shard that serves these targets next."""
+        self._drainer.close()
+
     def release_claims(self) -> None:
         """Let other shards claim what it served. Called after the shard was retired."""
         self._ledger.end()
@@ -194,7 +228,7 @@ class RunningShard:
             connections,
             self._clock,
             self._logger,
-            self._metrics,
+            self._metrics.queried,
             queries=self.queries,
             gates=self._gates,
             connect=self._connect,
@@ -202,14 +236,16 @@ class RunningShard:
 
     def _work(self) -> Work:
         scalers, observer = self.wanted.scalers, self._observer
-        ports = Ports(observer, self._ledger, self._actuator, self._clock, self._membership)
+        ports = Ports(observer, self._ledger, self._actuator, self._clock, self._membership, self._drainer)
         begin = partial(self._begin, tuple(scalers), self.wanted.limits)
         return Work.of(scalers, ports, begin, partial(self._close_replaced, observer))
 
     def _begin(self, scalers: Sequence[Autoscaler], limits: ConnectionLimits) -> None:
         """Set the shard's autoscalers. On its own thread."""
         self._ledger.follow(scalers, limits, {scaler.name: self._canonical(scaler.target) for scaler in scalers})
-        self._connection.follow({scaler.target for scaler in scalers})
+        targets = {scaler.target for scaler in scalers}
+        self._connection.follow(targets)
+        self._drainer.keep(targets)
         self.queries.follow(scalers)
 
     def _canonical(self, target: TargetRef) -> TargetRef:

@@ -129,7 +129,7 @@ class Runtime:
             also()
             self._end([self.running.pop(name) for name in self.running.keys() - kept])
         except AutoscalerError:
-            self._builder.close(each.adapter for each in built.values())
+            self._builder.close(adapter for each in built.values() for adapter in each.adapters)
             raise
         self._retry_at.clear()
         self._wanted = wanted
@@ -228,7 +228,7 @@ class Runtime:
                 failures.append(failure)
             if self._clock.monotonic() >= until:  # the time limit is for all shards together
                 break
-        self._builder.close(each.adapter for each in unused.values())
+        self._builder.close(adapter for each in unused.values() for adapter in each.adapters)
         return failures[0] if failures else None
 
     def _is_crowded(self, name: ShardName) -> bool:
@@ -260,7 +260,7 @@ class Runtime:
             begin = partial(self._state.ledger, name.adapter, name.number, name.of)
             ledger = self._stop.run_interruptibly(begin, max(0.0, until - self._clock.monotonic()))
         except StateError as failure:
-            self._builder.close([built.adapter])
+            self._builder.close(built.adapters)
             if self._membership is not None:  # another daemon waits no longer than a lease
                 self._retry_at[name] = self._clock.monotonic() + min(self._retry_seconds, self._membership.period)
             return failure
@@ -309,7 +309,9 @@ class Runtime:
 
     def _release(self, gone: Collection[RunningShard]) -> None:
         """Release what these used. Those that hang are abandoned, and released when they end."""
-        self._builder.close(one.adapter for one in gone)
+        for one in gone:
+            one.stop_drains()
+        self._builder.close(adapter for one in gone for adapter in one.adapters)
         for one in gone:
             if one.ended():
                 one.end()

@@ -1,6 +1,6 @@
 """The shards that a configuration asks for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
@@ -17,6 +17,10 @@ class WantedAdapter:
     """Whether all the shard's autoscalers are dry runs."""
     dry_targets: frozenset[TargetRef]
     """The targets of its dry runs."""
+    drains: Mapping[TargetRef, str | None]
+    """The targets whose instances are drained, with the hook that the configuration names."""
+    nodes: Mapping[str, AdapterSection]
+    """The connections whose nodes are drained for these targets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ def wanted_shards(settings: Settings, host: str | None = None) -> Mapping[ShardN
                 settings.adapters[name.adapter],
                 dry_run=all(scaler.dry_run for scaler in used),
                 dry_targets=frozenset(scaler.target for scaler in used if scaler.dry_run),
+                drains={scaler.target: scaler.drain.hook for scaler in used if scaler.drain is not None},
+                nodes={name: settings.adapters[name] for name in _nodes_of(used)},
             ),
             used,
             settings.prometheus,
@@ -59,6 +65,11 @@ def wanted_shards(settings: Settings, host: str | None = None) -> Mapping[ShardN
         for name, used in by_shard(settings).items()
         if host is None or settings.adapters[name.adapter].host in (None, host)
     }
+
+
+def _nodes_of(scalers: Sequence[Autoscaler]) -> Collection[str]:
+    """Return the connections whose nodes are drained for these autoscalers."""
+    return {scaler.drain.nomad.adapter for scaler in scalers if scaler.drain is not None and scaler.drain.nomad}
 
 
 def refuse_other_hosts(settings: Settings, host: str) -> None:

@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
-from autoscaler.errors import MetricError
 from autoscaler.model import MetricSpec, MetricType, Query, TargetType
 from autoscaler.observe import Prometheus
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.freshness import ServerTime
 from autoscaler.observe.gate import Gate
 from autoscaler.observe.plan import Question
@@ -21,7 +21,7 @@ from autoscaler.scenarios.file import Labels, Signal
 from autoscaler.scenarios.instances import Group
 from autoscaler.scenarios.notation import Values
 
-Evaluate: TypeAlias = Callable[[Question, timedelta], QueryResult | MetricError]
+Evaluate: TypeAlias = Callable[[Question, timedelta], QueryResult | QueryFailure]
 """Returns the answer to a query, at a time after the start."""
 
 
@@ -112,11 +112,11 @@ class Answers:
         """Return the time of the sources, which setting the daemon's clock does not move."""
         return ServerTime(self._clock.true_time(), self._clock.monotonic())
 
-    def ask(self, asked: Question) -> QueryResult | MetricError:
+    def ask(self, asked: Question) -> QueryResult | QueryFailure:
         """Return the samples of a query now."""
         now = self._clock.elapsed
         if now < self.silent_until.get(asked.prometheus, timedelta(0)):
-            return MetricError(f"prometheus {asked.prometheus!r} does not answer: the test has an outage now")
+            return QueryFailure(f"prometheus {asked.prometheus!r} does not answer: the test has an outage now")
         if self._evaluate is not None:
             return self._evaluate(asked, now)
         taken = asked.expr.removeprefix("timestamp(").removesuffix("\n)")
@@ -148,6 +148,6 @@ class ScriptedPrometheus(Prometheus):
     ) -> Exchange[QueryResult]:
         """Return the scenario's answer. It takes no time."""
         answer = self._answers.ask(Question(self._source_name, expr))
-        if not isinstance(answer, MetricError):
+        if not isinstance(answer, QueryFailure):
             self.server_time = self._answers.server_time()
         return Exchange(answer, 0.0)

@@ -12,9 +12,10 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from autoscaler.errors import AutoscalerError, MetricError, TargetError
+from autoscaler.errors import AutoscalerError, TargetError
 from autoscaler.foresee.outlook import lookback
 from autoscaler.model import (
+    Failure,
     Hold,
     Instance,
     InstanceReading,
@@ -134,7 +135,7 @@ class _Writer:
         if record.observation is None or place >= len(record.observation.readings):
             return None
         reading = record.observation.readings[place]
-        if isinstance(reading, MetricError):
+        if isinstance(reading, Failure):
             return None
         if not isinstance(reading, InstanceReading):
             return sum_of(reading.values) / 1000

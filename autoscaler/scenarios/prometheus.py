@@ -16,8 +16,9 @@ from typing import Final
 
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
-from autoscaler.errors import AutoscalerError, MetricError
+from autoscaler.errors import AutoscalerError
 from autoscaler.observe import Prometheus
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.result import QueryResult
 from autoscaler.scenarios.answers import Evaluate
@@ -53,7 +54,7 @@ def evaluating(scenario: Scenario) -> Iterator[Evaluate | None]:
         for client in clients.values():
             stack.callback(client.close)
 
-        def evaluate(asked: Question, elapsed: timedelta) -> QueryResult | MetricError:
+        def evaluate(asked: Question, elapsed: timedelta) -> QueryResult | QueryFailure:
             return _ask(clients[asked.prometheus], clock, asked.expr, scenario.start.at + elapsed)
 
         yield evaluate
@@ -65,7 +66,7 @@ def _client(name: str, source: PrometheusSource, url: str, clock: SystemClock) -
     return Prometheus(name, plain, clock)
 
 
-def _ask(client: Prometheus, clock: SystemClock, expr: str, at: datetime) -> QueryResult | MetricError:
+def _ask(client: Prometheus, clock: SystemClock, expr: str, at: datetime) -> QueryResult | QueryFailure:
     return client.exchange(expr, at, clock.monotonic() + _QUERY_SECONDS, _QUERY_SECONDS).answer
 
 
@@ -123,7 +124,7 @@ def _wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> 
     clock = SystemClock()
     client, end = _client("of the test", PrometheusSource(url=url), url, clock), time.monotonic() + _START_SECONDS
     try:
-        while isinstance(_ask(client, clock, "vector(1)", clock.now()), MetricError):
+        while isinstance(_ask(client, clock, "vector(1)", clock.now()), QueryFailure):
             if process.poll() is not None or time.monotonic() > end:
                 raise PrometheusFailed(f"prometheus does not start: {_last_line(log.read_text(errors='replace'))}")
             time.sleep(_LOOK_SECONDS)

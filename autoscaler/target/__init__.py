@@ -16,6 +16,7 @@ from autoscaler.errors import (
 )
 from autoscaler.logger import Logger
 from autoscaler.model import (
+    AwaitingDrain,
     Call,
     Conflict,
     Decision,
@@ -56,6 +57,7 @@ from autoscaler.target.protocol import (
     Canonicalizes,
     ChecksSizes,
     Closes,
+    Drains,
     DrainsNodes,
     Examines,
     ForgetfulMemory,
@@ -64,6 +66,7 @@ from autoscaler.target.protocol import (
     TriesWrites,
     canonical,
     concurrent_writes,
+    drain_keys,
     one_host,
     one_shard,
     without_requests,
@@ -81,6 +84,7 @@ __all__ = [
     "AdapterType",
     "AdapterValues",
     "Announces",
+    "AwaitingDrain",
     "Call",
     "Canonicalizes",
     "ChecksSizes",
@@ -90,6 +94,7 @@ __all__ = [
     "Conflict",
     "Decision",
     "Deployment",
+    "Drains",
     "DrainsNodes",
     "Duration",
     "Examines",
@@ -128,6 +133,7 @@ __all__ = [
     "Written",
     "canonical",
     "concurrent_writes",
+    "drain_keys",
     "installed",
     "load",
     "nothing_written",

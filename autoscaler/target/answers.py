@@ -13,6 +13,7 @@ from typing import Final, Never, TypeAlias
 from autoscaler.errors import TargetError, bare
 from autoscaler.model import (
     MAX_SIZE,
+    AwaitingDrain,
     Conflict,
     Deployment,
     Held,
@@ -91,6 +92,7 @@ class StateCheck:
             _deployment(answer.deployment),
             _text("reset_by", answer.reset_by),
             _duration("warm_up", answer.warm_up),
+            _awaiting(answer.awaiting_drain),
         )
 
     def follow(self, targets: Collection[TargetRef]) -> None:
@@ -276,6 +278,24 @@ def _deployment(deployment: object) -> Deployment | None:
 
 def _deployed(identity: object, before: object) -> tuple[str, int]:
     return _text("deployment.id", identity), _whole("deployment.before", before, MAX_SIZE)
+
+
+def _awaiting(found: object) -> tuple[AwaitingDrain, ...]:
+    if type(found) is not tuple or len(found) > MOST_INSTANCES:
+        _refuse("awaiting_drain", found, f"a tuple of at most {MOST_INSTANCES} AwaitingDrains")
+    return tuple([_awaiting_one(place, one) for place, one in enumerate(found)])
+
+
+def _awaiting_one(place: int, one: object) -> AwaitingDrain:
+    field = f"awaiting_drain[{place}]"
+    if type(one) is not AwaitingDrain:
+        _refuse(field, one, "an AwaitingDrain")
+    if type(one.instance) is not str or not one.instance or plain(one.instance) != one.instance:
+        _refuse(f"{field}.instance", one.instance, "a printable text of at most 1 KiB")
+    if type(one.addresses) is not tuple or len(one.addresses) > MOST_OF_AN_INSTANCE:
+        _refuse(f"{field}.addresses", one.addresses, f"a tuple of at most {MOST_OF_AN_INSTANCE} texts")
+    heartbeat = None if one.heartbeat is None else _duration(f"{field}.heartbeat", one.heartbeat)
+    return AwaitingDrain(one.instance, tuple([_text(f"{field}.addresses", each) for each in one.addresses]), heartbeat)
 
 
 def _text(field: str, value: object) -> str:

@@ -80,6 +80,11 @@ class AdapterContext(Generic[SettingsT]):
     """Targets whose autoscalers are all dry runs: the adapter must not start, stop or replace anything of theirs."""
     memory: AdapterMemory = field(default_factory=ForgetfulMemory)
     """A few values for each target. The daemon's memory survives restarts."""
+    drains: Mapping[TargetRef, str | None] = field(default_factory=dict)
+    """Targets whose instances are drained before they end, each with the hook that the configuration names.
+
+    Such an instance waits (`TargetState.awaiting_drain`) until `Drains.release`.
+    """
 
 
 class Adapter(Protocol):
@@ -231,6 +236,32 @@ class TriesWrites(Protocol):
         """
 
 
+def drain_keys(kind: object) -> frozenset[str]:
+    """Return the keys of an autoscaler's `drain` that a type accepts, of `hook`, `nomad`, `http`, `command`.
+
+    This is the attribute `drain_keys`; without it an autoscaler has no `drain`.
+    """
+    found: frozenset[str] = getattr(kind, "drain_keys", frozenset())
+    return found
+
+
+@runtime_checkable
+class Drains(Protocol):
+    """An adapter whose instances can wait before they end. Its type has `drain_keys`.
+
+    Several threads call these methods at a time, also beside `observe` and `scale`, but one for each instance.
+    """
+
+    def release(self, target: TargetRef, instance: str, call: Call) -> None:
+        """Let an instance go, which then ends. Idempotent: one that no longer waits is no error. Raises TargetError."""
+
+    def extend(self, target: TargetRef, instance: str, call: Call) -> None:
+        """Keep an instance waiting for another `heartbeat`. Raises TargetError.
+
+        Called only where `AwaitingDrain.heartbeat` says so.
+        """
+
+
 class NodeDrain(Enum):
     """How far the drain of an instance's node is."""
 
@@ -251,5 +282,6 @@ class DrainsNodes(Protocol):
 
         Its cloud instance id equals `instance`, and its address is in `addresses`. After `deadline` the back end ends
         what is left on the node. Idempotent: called every few seconds until DONE or NO_NODE. A drain that another
-        client began is followed, never shortened. Raises TargetError.
+        client began is followed, never shortened. Several threads call it at a time, one for each instance. Raises
+        TargetError.
         """

@@ -99,7 +99,6 @@ def own_mebibytes(groups: int, instances: int) -> float:
 def main() -> None:
     """Print the memory of the states."""
     groups, instances = map(int, sys.argv[1:])
-    memory.return_freed()
     targets = [TargetRef("fleet", group_name(number)) for number in range(groups)]
     with tempfile.TemporaryDirectory(prefix="bench-fleet-adapter-") as folder:
         install(Path(folder))

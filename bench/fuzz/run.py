@@ -10,7 +10,7 @@ from random import Random
 from types import FrameType
 from typing import Final
 
-from autoscaler.memory import return_freed
+from autoscaler.memory import trim
 from bench.fuzz.targets import TARGETS
 from bench.processes import resident_mebibytes
 
@@ -61,11 +61,11 @@ def run(target: str, seed: int, numbers: range, seconds: float | None = None) ->
                 found.slowest_seconds = max(found.slowest_seconds, time.perf_counter() - begin)
                 found.inputs += 1
                 if found.inputs == max(1, len(numbers) // 4):
-                    return_freed()
+                    trim()
                     found.quarter_mebibytes = resident_mebibytes(os.getpid())
                 if len(found.defects) >= _MOST_DEFECTS:
                     break
-            return_freed()
+            trim()
             found.end_mebibytes = resident_mebibytes(os.getpid())
     finally:
         signal.signal(signal.SIGALRM, before)

@@ -1,6 +1,6 @@
 """The order of writes."""
 
-from autoscaler.act.turns import Turns, Write
+from autoscaler.act.actuator import Turns, Write
 from autoscaler.errors import TargetDeferred, TargetUnavailable
 from autoscaler.model import Written
 from tests.decisions import rescale

@@ -28,17 +28,18 @@ import gc, json, sys
 from pathlib import Path
 from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetError, bare
-from autoscaler.memory import return_freed
+from autoscaler.memory import trim, use_one_arena
 from autoscaler.model import Call, ScaleChange, TargetRef
 from autoscaler.target import load
 from autoscaler.target.contract import make_context
 
-return_freed()  # as the daemon does
+use_one_arena()  # as the daemon does
 kind, name, folder, seconds = sys.argv[1], sys.argv[2], Path(sys.argv[3]), float(sys.argv[4])
 clock, target = SystemClock(), TargetRef("test", name)
 change = ScaleChange("1", 3, 2, None, "a test says so")
 for line in sys.stdin:
     gc.collect()  # each answer is judged by itself, not by what the collector has left of those before it
+    trim()  # as the daemon does every five seconds
     Adapter = load(kind)
     adapter = Adapter(make_context(Adapter.Settings.model_validate_json(line), folder))
     answers = []

@@ -106,19 +106,6 @@ def test_the_decision_of_a_typed_time_is_explained(site: Site, opened: Open) -> 
     expect(page.locator("#decision")).to_contain_text(f"Decision of {made:%Y-%m-%d %H:%M:%S}")
 
 
-def test_the_link_earlier_explains_the_decision_before(site: Site, opened: Open) -> None:
-    page = opened(site, SHOP)
-    last = decided_at(page)
-
-    page.get_by_role("link", name="Earlier").click()
-
-    expect(page.locator("#decision")).to_contain_text("Decision of")
-    before = decided_at(page)
-    page.get_by_role("link", name="Earlier").click()
-    expect(page.locator("#decision time").first).not_to_have_attribute("datetime", before)
-    assert decided_at(page) < before < last
-
-
 @pytest.mark.parametrize(
     ("path", "part", "text"),
     [
@@ -145,16 +132,6 @@ def test_a_click_on_a_range_shows_it(site: Site, opened: Open) -> None:
     expect(page.get_by_role("link", name="15m")).to_have_attribute("aria-current", "true")
     page.get_by_text("The same as a table").click()
     expect(page.locator("#points caption")).to_contain_text(re.compile(r"of (5\d|6\d) decisions"))
-
-
-def test_each_instance_is_listed_with_its_readiness_and_its_value(site: Site, opened: Open) -> None:
-    page = opened(site, SHOP)
-
-    expect(page.locator("#instances")).to_contain_text("9 of 9 ready")
-    expect(
-        page.locator("#instances").get_by_role("row", name=re.compile(r"10.0.4.20:8080 Ready for \d+h"))
-    ).to_be_visible()
-    expect(page.locator("#instances thead")).to_contain_text("cpu")
 
 
 def test_each_query_links_to_prometheus(site: Site, opened: Open) -> None:

@@ -41,15 +41,6 @@ def test_the_list_is_filtered_while_the_user_types(site: Site, opened: Open) -> 
     expect(page.get_by_label("Name or target")).to_be_focused()
 
 
-def test_a_search_without_result_says_so(site: Site, opened: Open) -> None:
-    """An empty page would look like a broken one."""
-    page = opened(site, "/?q=nosuch")
-
-    expect(page.locator("#count")).to_contain_text("No autoscaler fits")
-    page.get_by_role("link", name="Show all").click()
-    expect(page.locator("#count")).to_contain_text("9 autoscalers")
-
-
 def test_the_list_is_filtered_by_state_and_by_connection(site: Site, opened: Open) -> None:
     page = opened(site)
 
@@ -135,14 +126,3 @@ def test_the_top_line_links_to_the_daemon_s_problem(site: Site, opened: Open) ->
     expect(connection).to_contain_text("nomad at http://10.0.0.5:4646 did not answer")
     expect(page.locator("#sources")).to_contain_text(re.compile("default.*Healthy"))
     expect(page.locator("#daemon-facts")).to_contain_text("1.2.3")
-
-
-def test_the_number_of_ready_instances_is_shown_if_not_all_are_ready(site: Site, opened: Open) -> None:
-    page = opened(site)
-
-    assert re.search(r"3\s+1 ready", row(page, "payments"))
-    assert "ready" not in row(page, "shop-web")
-    page.get_by_role("link", name="payments").click()
-    expect(page.locator("#instances tbody tr").first).to_contain_text("Not ready")
-    expect(page.locator("#instances tbody tr").first).to_contain_text("GET /healthz: 503")
-    expect(page.locator(".head")).to_contain_text("2 instances answer 503")

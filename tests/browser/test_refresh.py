@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from playwright.sync_api import Browser, expect
 
-from autoscaler.errors import MetricError
+from autoscaler.model import Failure
 from tests.browser.conftest import Open
 from tests.browser.world import Site, served, shop
 from tests.test_quantity import AGES
@@ -23,7 +23,7 @@ def test_a_new_decision_appears_by_itself(fresh: Site, opened: Open) -> None:
     """A page on a wall screen is never reloaded by hand."""
     page = opened(fresh, "/autoscalers/recommendations")
     expect(page.locator("#state")).to_contain_text("Steady")
-    fresh.world.parts["recommendations"].broken = MetricError("query cpu timed out; see Prometheus")
+    fresh.world.parts["recommendations"].broken = Failure("query cpu timed out; see Prometheus")
 
     fresh.world.cycle(datetime.now(UTC))
 

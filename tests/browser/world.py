@@ -13,12 +13,13 @@ from pydantic import BaseModel
 
 from autoscaler.config.settings import AdapterSection, PrometheusSource, WebSettings
 from autoscaler.cycle import reconcile
-from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
     Call,
     Decision,
     Direction,
+    Failure,
     History,
     Hold,
     HoldReason,
@@ -79,7 +80,7 @@ class Part:
     load: Load
     size: int = 3
     hold: Hold = field(default_factory=Hold)
-    broken: MetricError | TargetUnavailable | None = None
+    broken: Failure | TargetUnavailable | None = None
     unready: int = 0
     """Number of unready instances. A warning of the target says why."""
 
@@ -105,8 +106,8 @@ class Part:
 
     def _reading(
         self, metric: MetricSpec, instances: Sequence[Instance], now: datetime, minutes: float
-    ) -> Reading | MetricError:
-        if isinstance(self.broken, MetricError):
+    ) -> Reading | Failure:
+        if isinstance(self.broken, Failure):
             return self.broken
         load = self.load(minutes)
         if metric.type is MetricType.EXTERNAL:
@@ -189,6 +190,9 @@ class Shard:
     ) -> Mapping[str, Exception]:
         return self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
 
+    def drain(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
+        """Nothing leaves."""
+
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         """These back ends keep no record of decisions."""
 
@@ -219,7 +223,7 @@ def shop(state: State, now: datetime) -> World:
     rollout = HoldReason(
         "DeploymentInProgress", "deployment 4f2a of version 31 is under way; the autoscaler waits for it"
     )
-    broken = MetricError("query payments_open returned no sample; check that the exporter is scraped")
+    broken = Failure("query payments_open returned no sample; check that the exporter is scraped")
     gone = TargetUnavailable("nomad at http://10.0.0.5:4646 did not answer within 4s; the next cycle tries again")
     parts = [
         Part(scaler("shop-web", CPU, QUEUE), wave(2, 9)),

@@ -10,8 +10,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
-from autoscaler.errors import MetricError
-from autoscaler.model import Behavior, PolicyType, ScalingPolicy, ScalingRules, SelectPolicy
+from autoscaler.model import Behavior, Failure, PolicyType, ScalingPolicy, ScalingRules, SelectPolicy
 from autoscaler.record import State
 from tests.decide.build import CPU_60, QUEUE_15, scaler
 from tests.documents.lives import Recorded, named, open_state
@@ -76,7 +75,7 @@ def build(folder: Path, state: State) -> Scene:
     resting.now = failing.now = begin
     for _ in range(4):
         resting.queue(45)
-        failing.step(MetricError("no answer"))
+        failing.step(Failure("no answer"))
     daemon = Daemon(state, [web, jobs, broken])
     daemon.clock.wall = datetime.now(UTC)
     env = {"STATE_DIRECTORY": str(folder), "AUTOSCALER_SERVER": UNREACHABLE}

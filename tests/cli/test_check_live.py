@@ -2,7 +2,7 @@
 
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -21,22 +21,13 @@ from autoscaler.target.registry import GROUP
 from tests.cli.scene import UNREACHABLE
 from tests.cli.stubborn import Stubborn
 from tests.daemon.running import autoscaler, finished, running_daemon, workers, write_config
-from tests.servers.docker import running_engine
-from tests.servers.nomad import running_nomad, service
 from tests.servers.ports import free_port
-from tests.servers.prometheus import running_prometheus
 
 pytestmark = pytest.mark.slow
 
 _CPU = 'label_replace(vector(0.9), "instance", "{}", "", "")'
 _NOT_READ_HERE: Final = "vector(3) or sum by (anchored) (x)"
 """promql-parser reads the label as a keyword; Prometheus does not."""
-
-
-@pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_prometheus(tmp_path_factory.mktemp("prometheus")) as server:
-        yield server.url
 
 
 @pytest.fixture(autouse=True)
@@ -228,51 +219,6 @@ def test_a_missing_secret_is_an_error_with_live(tmp_path: Path, prometheus: str)
     code, out = check(write_config(tmp_path, sources, [autoscaler("web", "vector(3)")]), "--live")
     assert code == 1
     assert f"\nfiles: would not work\n  prometheus.other.bearerTokenFile  {tmp_path}/none is missing" in out
-
-
-def test_a_global_service_of_a_real_swarm_is_reported(tmp_path: Path, prometheus: str) -> None:
-    """It runs once on every node and has no size."""
-    with running_engine() as engine, engine.service("agent", Mode={"Global": {}}), engine.service("web"):
-        scalers = [autoscaler(name, "vector(1)", "swarm") for name in ("agent", "web")]
-        adapters = {"swarm": {"type": "docker-swarm", "host": engine.host}}
-        code, out = check(write_config(tmp_path, prometheus, scalers, adapters), "--live")
-    assert code == 1
-    assert "\nagent on swarm/agent: would not work\n  target  " in out
-    assert "global" in out
-    assert "\nweb on swarm/web: ok\n" in out
-
-
-def test_a_system_job_of_a_real_nomad_is_reported(tmp_path: Path, prometheus: str) -> None:
-    """It runs once on every node and has no count."""
-    (tmp_path / "nomad").mkdir()
-    with running_nomad(tmp_path / "nomad") as nomad:
-        nomad.register(service("agent", Type="system"))
-        nomad.register(service("web"))
-        scalers = [autoscaler(name, "vector(1)", "nomad") for name in ("agent", "web")]
-        for scaler in scalers:
-            scaler["scaleTargetRef"]["name"] += "/work"
-        adapters = {"nomad": {"type": "nomad", "address": nomad.url}}
-        code, out = check(write_config(tmp_path, prometheus, scalers, adapters), "--live")
-    assert code == 1
-    assert "\nagent on nomad/agent/work: would not work\n  target  " in out
-    assert "a system job runs once on every node" in out
-    assert "\nweb on nomad/web/work: ok\n" in out
-
-
-def test_an_address_that_does_not_answer_is_reported(tmp_path: Path, prometheus: str) -> None:
-    """The spare is examined too; the targets are read at the other address."""
-    (tmp_path / "nomad").mkdir()
-    dead = f"http://127.0.0.1:{free_port()}"
-    with running_nomad(tmp_path / "nomad") as nomad:
-        nomad.register(service("web"))
-        scaler = autoscaler("web", "vector(1)", "nomad")
-        scaler["scaleTargetRef"]["name"] += "/work"
-        adapters = {"nomad": {"type": "nomad", "addresses": [nomad.url, dead]}}
-        code, out = check(write_config(tmp_path, prometheus, [scaler], adapters), "--live")
-    assert code == 1
-    assert f"address {dead}: GET {dead}/v1/status/leader: Connection refused" in " ".join(out.split())
-    assert f"address {nomad.url}" not in out
-    assert "\nweb on nomad/web/work: ok\n" in out
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from autoscaler.cli.tables.instances import instances
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.documents.instances import InstanceDocument, InstanceList, InstanceValue
 from autoscaler.documents.rules import QueryDocument
-from autoscaler.errors import MetricError
 from autoscaler.layout import Screen
 from autoscaler.model import (
     Brakes,
     Direction,
+    Failure,
     Fallback,
     LossBrake,
     OutsideChangeBrake,
@@ -87,7 +87,7 @@ def test_a_condition_keeps_its_transition_time_over_a_restart(online: ServedScen
     for now, seconds in ((begun, 15), (begun + timedelta(minutes=10), 15)):
         life = Recorded(online.state.ledger("fleet"), named(scaler(QUEUE_15), "silent"))
         life.now = now
-        life.step(MetricError("no answer"), after=seconds)
+        life.step(Failure("no answer"), after=seconds)
     active = next(line for line in online.run("describe", "silent").lines if line.startswith("  ScalingActive "))
     assert re.search(r" \(1[45]m\) ", active)
 
@@ -98,7 +98,7 @@ def test_an_active_fallback_is_shown(online: ServedScene) -> None:
     fallen = Recorded(online.state.ledger("fleet"), named(scaler(queue), "fallen"))
     fallen.now = datetime.now(UTC) - timedelta(seconds=60)
     for _ in range(3):
-        fallen.step(MetricError("no answer"))
+        fallen.step(Failure("no answer"))
     out = online.run("describe", "fallen").out
     assert re.search(r'^  "queue" \(target average value\): +<unknown> / 15 \(on its fallback\)$', out, re.MULTILINE)
     assert re.search(

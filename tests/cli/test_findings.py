@@ -4,9 +4,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from autoscaler.cli.findings import Findings, findings_of
-from autoscaler.errors import MetricError, TargetError, TargetNotScalable, TargetUnavailable
+from autoscaler.errors import TargetError, TargetNotScalable, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
+    Failure,
     Fallback,
     Hold,
     HoldReason,
@@ -58,7 +59,7 @@ def reading(*names: str, milli: int = 900, **more: Any) -> InstanceReading:
     )
 
 
-def found(target: TargetState | TargetError, *readings: Reading | MetricError) -> Findings:
+def found(target: TargetState | TargetError, *readings: Reading | Failure) -> Findings:
     metrics = [_QUEUE if isinstance(each, ValueReading) else _CPU for each in readings]
     return findings_of(scaler(*metrics), Observation(target, tuple(readings)), NOW)
 
@@ -125,7 +126,7 @@ def test_a_missing_request_is_an_error() -> None:
 
 def test_a_failed_query_is_an_error_also_if_another_metric_decides() -> None:
     """It would prevent every scale-in."""
-    block = found(state(instance("a")), ValueReading((3000,)), MetricError("the query returned no sample"))
+    block = found(state(instance("a")), ValueReading((3000,)), Failure("the query returned no sample"))
     assert line(block, "cpu") == ("the query returned no sample", True)
     assert line(block, "now") == ("would propose 3: queue 3/1 (avg), cpu <unknown>/60%", False)
     assert block.wrong
@@ -133,7 +134,7 @@ def test_a_failed_query_is_an_error_also_if_another_metric_decides() -> None:
 
 def test_a_failed_query_is_an_error_also_outside_the_bounds() -> None:
     """Outside the bounds the decision ignores the query; back inside, the query would fail."""
-    block = found(state(instance("a"), size=9), MetricError("the query returned no sample"))
+    block = found(state(instance("a"), size=9), Failure("the query returned no sample"))
     assert line(block, "now") == ("would propose 5: the size is above maxReplicas", False)
     assert block.wrong
 
@@ -143,7 +144,7 @@ def test_the_queries_of_a_target_that_cannot_be_scaled_are_shown() -> None:
     assert line(block, "target") == ("it is a global service", True)
     assert line(block, "queue") == ("1 sample, sum 3", False)
     assert line(block, "cpu") == ("2 samples, with no instance to join them to", False)
-    assert line(found(TargetNotScalable("no"), MetricError("empty")), "cpu") == ("empty", True)
+    assert line(found(TargetNotScalable("no"), Failure("empty")), "cpu") == ("empty", True)
 
 
 def test_bounds_that_allow_no_size_are_an_error() -> None:
@@ -195,8 +196,8 @@ def test_the_query_of_a_fallback_is_checked() -> None:
     readings = (ValueReading((5000,)), reading("a"))
     for target, other, text, wrong in (
         (state(instance("a")), ValueReading((3000,)), "1 sample, sum 3", False),
-        (state(instance("a")), MetricError("no such series"), "no such series", True),
-        (TargetUnavailable("down"), MetricError("no such series"), "no such series", True),
+        (state(instance("a")), Failure("no such series"), "no such series", True),
+        (TargetUnavailable("down"), Failure("no such series"), "no such series", True),
     ):
         block = findings_of(one, Observation(target, readings, (), (other, None)), NOW)
         assert line(block, "fallback of queue") == (text, wrong)

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from autoscaler.errors import MetricError
-from autoscaler.model import Direction, Hold, HoldReason, Override, Pause, Steering, TargetRef
+from autoscaler.model import Direction, Failure, Hold, HoldReason, Override, Pause, Steering, TargetRef
 from autoscaler.web import WebServer
 from autoscaler.web.page import pages
 from tests.cli.scene import ServedScene
@@ -35,9 +34,9 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedScene]:
         seen = replace(state(3, workers), warnings=(HOSTILE,))
         used = samples({each.name: 900 for each in workers[1:]})
         used = replace(used, unmatched=(HOSTILE,), dropped=(HOSTILE,))
-        life.step(used, MetricError(HOSTILE), target=seen)
+        life.step(used, Failure(HOSTILE), target=seen)
         held = replace(seen, hold=Hold(HoldReason("Held", HOSTILE), HoldReason("Held", HOSTILE)))
-        life.step(used, MetricError(HOSTILE), target=held)
+        life.step(used, Failure(HOSTILE), target=held)
         steering = Steering(
             Pause(Direction.BOTH, HOSTILE, HOSTILE, now, None), Override(1, 9, HOSTILE, HOSTILE, now, None)
         )

@@ -46,13 +46,6 @@ def test_resume_can_end_only_the_pause_or_the_override(online: ServedScene) -> N
     assert online.run("resume", "web", "--override").out == "web: resumed; no pause or override is in force\n"
 
 
-def test_the_daemon_refuses_bounds_that_allow_no_size(online: ServedScene) -> None:
-    """Only the daemon knows the configured bounds."""
-    said = online.run("override", "web", "--min", "20")
-    assert said.code == 1
-    assert "the minimum 20 is above the configured maxReplicas 10; lower the minimum, or raise the maximum" in said.err
-
-
 def test_a_minimum_above_the_maximum_is_refused_without_a_daemon(offline: Scene) -> None:
     said = offline.run("override", "web", "--min", "5", "--max", "2")
     assert (said.code, said.out) == (2, "")
@@ -110,13 +103,6 @@ def test_a_selector_pauses_the_matching_autoscalers(online: ServedScene) -> None
 @pytest.mark.parametrize("span", ["1s", "90m", "1h30m15s", "20d", "3w", "2y", "11y"])
 def test_every_duration_is_accepted(online: ServedScene, span: str) -> None:
     assert online.run("pause", "web", "--for", span).code == 0
-
-
-@pytest.mark.parametrize("span", ["0", "1000y"])
-def test_a_duration_that_is_refused_is_named_with_the_forms(online: ServedScene, span: str) -> None:
-    said = online.run("pause", "web", "--for", span)
-    assert said.code == 1
-    assert "is not accepted; use 90s, 1h30m or 2d" in said.err
 
 
 @pytest.mark.parametrize(

@@ -19,16 +19,9 @@ from tests.replaced import replace
 from tests.servers.docker import Engine, running_engine
 from tests.servers.faults import Fault, running_faults
 from tests.servers.nomad import NomadServer, running_nomad, service
-from tests.servers.prometheus import running_prometheus
 
 pytestmark = pytest.mark.slow
 _DOCS: Final = Path(__file__).parents[2] / "docs"
-
-
-@pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_prometheus(tmp_path_factory.mktemp("prometheus")) as server:
-        yield server.url
 
 
 @pytest.fixture(autouse=True)
@@ -47,8 +40,8 @@ def nomad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NomadServer]:
 
 
 def documented(page: str, language: str) -> str:
-    """The one block of this language on a page of the documentation."""
-    (found,) = re.findall(rf"```{language}\n(.*?)```", (_DOCS / page).read_text(), re.DOTALL)
+    """The first block of this language on a page of the documentation."""
+    found, *_ = re.findall(rf"```{language}\n(.*?)```", (_DOCS / page).read_text(), re.DOTALL)
     return str(found)
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from autoscaler.model import TargetRef
-from autoscaler.target import AdapterSettings, ExistingPath
+from autoscaler.target import AdapterSettings, ExistingPath, NodeDrain
 from tests.replaced import replace
 
 
@@ -46,6 +46,14 @@ class Faulty(Groups):
         def model_post_init(self, context: Any) -> None:
             """Fail."""
             raise KeyError("retries")
+
+
+class Nodes(Groups):
+    """A type that drains nodes."""
+
+    def drain_node(self, *_: object) -> NodeDrain:
+        """Is never called."""
+        return NodeDrain.DONE
 
 
 class Nervous(Groups):

@@ -14,6 +14,7 @@ from autoscaler.target.registry import GROUP
 TYPES = {
     "groups": "tests.config.adapter:Groups",
     "faulty": "tests.config.adapter:Faulty",
+    "nodes": "tests.config.adapter:Nodes",
     "nervous": "tests.config.adapter:Nervous",
     "missing": "tests.config.nowhere:Groups",
 }

@@ -8,13 +8,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     DEFAULT_SCALE_DOWN,
     DEFAULT_SCALE_UP,
     Autoscaler,
     Behavior,
     ControllerOptions,
+    Failure,
     Instance,
     InstanceReading,
     MetricSpec,
@@ -56,7 +57,7 @@ class Step:
     """replicas, statusReplicas set from outside; None: as the last step left them."""
     scaler: Autoscaler
     instances: tuple[Instance, ...]
-    readings: tuple[Reading | MetricError, ...]
+    readings: tuple[Reading | Failure, ...]
     get_scale_error: str | None
     update_scale_error: str | None
     expect: Mapping[str, Any]
@@ -180,11 +181,11 @@ def _instance(instance: Mapping[str, Any]) -> Instance:
 
 def _reading(
     reading: Mapping[str, Any] | None, metric: MetricSpec, instances: tuple[Instance, ...]
-) -> Reading | MetricError:
+) -> Reading | Failure:
     if reading is None:
-        return MetricError("no reading")
+        return Failure("no reading")
     if "error" in reading:
-        return MetricError(reading["error"])
+        return Failure(reading["error"])
     if "samples" in reading:
         samples = {
             name: Sample(sample["value"], _at(sample["timestamp"]), timedelta(seconds=sample["window"]))

@@ -70,33 +70,3 @@ def test_a_prometheus_goes_away_and_comes_back_with_a_restart_in_between(folder:
             line = daemon.wait_for("decision", written=2)
             assert says(line, MetricFallbackActive=["False", "MetricsAvailable"])
             assert daemon.stop() == 0
-
-
-def test_another_prometheus_gives_the_value(folder: Path, prometheus: str) -> None:
-    """A cruder signal from elsewhere, used as the metric's own: also beside another metric, which it never lowers."""
-    healthy = external("vector(4)")
-    healthy["external"]["query"]["prometheus"] = "spare"
-    scalers = [
-        autoscaler("web", "", metrics=[with_fallback("vector(2)", query={"expr": "vector(3)", "prometheus": "spare"})]),
-        autoscaler(
-            "mixed",
-            "",
-            metrics=[
-                with_fallback("vector(2)", query={"expr": "vector(1)", "prometheus": "spare"}, allowScaleIn=True),
-                healthy,
-            ],
-        ),
-    ]
-    away = f"http://127.0.0.1:{free_port()}"
-    sources = {"default": {"url": away, "timeout": "1s"}, "spare": {"url": prometheus}}
-    config = write_config(folder, sources, scalers)
-    with running_daemon(config) as daemon:
-        line = daemon.wait_for("decision", autoscaler="web", written=3)
-        assert says(line, **AWAY)
-        daemon.wait_for("decision", autoscaler="mixed", written=4)  # the healthy metric's, before and after
-        daemon.until(
-            lambda: any(says(each, **AWAY) for each in daemon.events("decision", autoscaler="mixed", current=4)),
-            "the fallback of mixed",
-        )
-        assert daemon.events("decision", autoscaler="mixed")[-1]["current"] == 4
-        assert daemon.stop() == 0

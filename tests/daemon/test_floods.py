@@ -1,6 +1,5 @@
 """Whoever floods the daemon's HTTP server: what scales goes on, and the operator is still answered."""
 
-import sys
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -17,31 +16,12 @@ from tests.daemon.flooding import (
     processor_seconds,
     send_ahead,
 )
-from tests.daemon.running import autoscaler, finished, running_daemon, write_config
+from tests.daemon.running import autoscaler, running_daemon, write_config
 
 pytestmark = pytest.mark.slow
 
 MOST_SECONDS = 10
 """Between two decisions, on a machine that is busy with the flood. `make bench-hostile` measures the cycles."""
-
-
-def test_idle_connections_cost_no_query_and_no_answer(folder: Path, prometheus: str) -> None:
-    """1,100 of them took every descriptor of 1,024: nothing scaled until they went, and 170,000 lines said so."""
-    config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
-    with running_daemon(config) as daemon:
-        limit_descriptors(daemon, 1024)
-        daemon.wait_for("decision", written=2)
-        url, before = daemon.url, len(daemon.log)
-        with idle_connections(url, 1100):
-            daemon.wait_for("connection_flood", most=256)
-            shown = finished([sys.executable, "-m", "autoscaler", "get", f"--server={url}"], folder)
-            assert (shown.returncode, "web" in shown.stdout) == (0, True), shown.stderr
-            daemon.wait_for("decision", count=len(daemon.events("decision")) + 5)
-        lines = daemon.log[before:]
-        assert len([line for line in lines if line["event"] != "decision"]) < 5
-        assert [line for line in lines if line["event"] == "decision" and line["level"] != "info"] == []
-        assert longest_gap(decided(daemon, "web")) < MOST_SECONDS
-        assert daemon.stop() == 0
 
 
 def test_requests_in_masses_do_not_stop_the_shards(folder: Path, prometheus: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.daemon.running import RunningDaemon, autoscaler, finished, mark, running_daemon, workers, write_config
+from tests.daemon.running import RunningDaemon, autoscaler, finished, running_daemon, write_config
 from tests.daemon.state import records, rows
 
 pytestmark = pytest.mark.slow
@@ -70,36 +70,3 @@ def test_a_daemon_that_is_killed_gets_no_fresh_budget(folder: Path, prometheus: 
     for until, _ in times:
         assert sum(count for at, count in times if until - timedelta(seconds=1) < at <= until) <= 3
     assert {epoch for (epoch,) in rows(folder, "SELECT epoch FROM shard")} == {2}  # the reload needed no new shard
-
-
-def test_two_shards_stay_within_what_their_sizes_may_sum_to(folder: Path, prometheus: str) -> None:
-    """And say so, until a reload makes room."""
-    config = configured(folder, prometheus, "vector(9)", shards=2, maxTotal=26)
-    with running_daemon(config) as daemon:
-        held(daemon, "MaxTotalLimit")
-        shown = daemon.metrics()
-        found = sizes(folder)
-        configured(folder, prometheus, "vector(9)", shards=2, maxTotal=36)
-        daemon.send(SIGHUP)
-        daemon.wait_for("reloaded")
-        for name in NAMES:
-            daemon.wait_for("decision", autoscaler=name, current=9)
-        assert daemon.stop() == 0
-    assert sum(found.values()) <= 26
-    assert f'autoscaler_total_size{{adapter="fleet"}} {sum(found.values())}.0' in shown
-    assert 'autoscaler_total_size_limit{adapter="fleet"} 26.0' in shown
-
-
-def test_no_more_processes_run_than_a_connection_may_have(folder: Path, prometheus: str) -> None:
-    """Two pools that want six have four workers between them, and the busier pool has more of them."""
-    names = ("web", "api")
-    pools = {name: {"command": ["sleep", "3600"], "env": mark(folder)} for name in names}
-    scalers = [autoscaler("web", "vector(4)"), autoscaler("api", "vector(2)")]
-    config = write_config(folder, prometheus, scalers, {"local": {"type": "process", "pools": pools, "maxTotal": 4}})
-    with running_daemon(config) as daemon:
-        for name in names:
-            daemon.wait_for("decision", count=3, autoscaler=name, reason="MaxTotalLimit", written=None)
-        daemon.until(lambda: len(workers(folder)) == 4, "four workers")
-        current = {name: daemon.events("decision", autoscaler=name)[-1]["current"] for name in names}
-        assert daemon.stop() == 0
-    assert current == {"web": 3, "api": 1}

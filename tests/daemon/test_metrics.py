@@ -1,6 +1,5 @@
 """The metrics of a real daemon, scraped by a real Prometheus."""
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,33 +65,3 @@ def test_a_rescale_shows_from_the_query_to_the_write(folder: Path, port: int, sc
             "process_resident_memory_bytes > 0",
         ):
             scraper.wait_for(expr)
-
-
-def test_a_reload_is_counted_and_drops_the_series_of_the_removed(
-    folder: Path, port: int, scraper: PrometheusServer
-) -> None:
-    """What left the configuration must not stand in a chart or an alert for ever."""
-    both = [autoscaler("web", "vector(2)"), autoscaler("queue", "vector(2)")]
-    config = write_config(folder, scraper.url, both)
-    with daemon_on(port, config) as daemon:
-        scraper.wait_for('autoscaler_current_replicas{autoscaler="queue"} == 2')
-        config.write_text("nonsense: true\n")
-        daemon.send(signal.SIGHUP)
-        scraper.wait_for(
-            "autoscaler_config_last_reload_successful == 0 and autoscaler_config_reload_failures_total == 1"
-        )
-        write_config(folder, scraper.url, both[:1])
-        daemon.send(signal.SIGHUP)
-        scraper.wait_for("autoscaler_config_last_reload_successful == 1 and autoscaler_autoscalers == 1")
-        scraper.wait_for('absent({__name__=~"autoscaler_.*", autoscaler="queue"})')
-        assert scraper.query('autoscaler_rescales_total{autoscaler="web", action="scale_up"} == 1')
-
-
-def test_a_prometheus_that_is_down_shows_as_failed_queries(folder: Path, port: int, scraper: PrometheusServer) -> None:
-    """The daemon stays up and says so."""
-    config = write_config(folder, "http://127.0.0.1:1", [autoscaler("web", "vector(2)")])
-    with daemon_on(port, config):
-        scraper.wait_for('autoscaler_query_failures_total{prometheus="default"} > 0')
-        scraper.wait_for('autoscaler_metric_failed{autoscaler="web"} == 1')
-        scraper.wait_for('autoscaler_reconciliations_total{error="internal"} > 0')
-        assert scraper.query('autoscaler_last_success_timestamp_seconds{autoscaler="web"} == 0')

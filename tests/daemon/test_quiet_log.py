@@ -1,7 +1,6 @@
 """The log of a daemon that runs: what it says of its decisions, and where it keeps silent."""
 
 import signal
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,17 +55,3 @@ def test_a_single_cycle_logs_all(folder: Path, prometheus: str) -> None:
     scalers, adapters = many(autoscaler("job", "vector(1)", "fleet"))
     ended = run_once(write_config(folder, prometheus, scalers, adapters, **QUIET))
     assert ended.stderr.count('"event": "decision"') == MOST_NEWS + 1
-
-
-def test_a_start_with_many_is_a_summary_and_their_writes(folder: Path, prometheus: str) -> None:
-    """And one that fails among them has its own line from the next cycle on."""
-    scalers, adapters = many(autoscaler("grows", "vector(4)", "fleet"), autoscaler("broken", "nothing", "fleet"))
-    config = write_config(folder, prometheus, scalers, adapters, **QUIET)
-    with running_daemon(config) as daemon:
-        summary = daemon.wait_for("decisions", level="warning", adapter="fleet")
-        assert (summary["autoscalers"], summary["failed"]) == (MOST_NEWS + 1, 1)
-        daemon.wait_for("decision", autoscaler="grows", written=4)
-        daemon.wait_for("decision", autoscaler="broken", level="warning")
-        names = Counter(line["autoscaler"] for line in daemon.events("decision"))
-        assert len(names) < 100, "the two, and those of the calm ones that are due"
-        assert daemon.stop() == 0

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.errors import MetricError, TargetError
+from autoscaler.errors import TargetError
 from autoscaler.model import (
     Autoscaler,
     Behavior,
     Decision,
+    Failure,
     History,
     Instance,
     InstanceReading,
@@ -72,7 +73,7 @@ def value(*values: int) -> ValueReading:
     return ValueReading(values)
 
 
-def first_decision(autoscaler: Autoscaler, target: TargetState, *readings: Reading | MetricError) -> Decision:
+def first_decision(autoscaler: Autoscaler, target: TargetState, *readings: Reading | Failure) -> Decision:
     """The decision of an autoscaler that remembers nothing, before it is written."""
     return decide(autoscaler, Observation(target, readings), History(), NOW)
 
@@ -91,9 +92,9 @@ class Life:
 
     def step(
         self,
-        *readings: Reading | MetricError,
+        *readings: Reading | Failure,
         after: float = 0,
-        fallbacks: Sequence[Reading | MetricError | None] = (),
+        fallbacks: Sequence[Reading | Failure | None] = (),
         target: TargetState | TargetError | None = None,
         outcome: Outcome | None = None,
         arrives: bool = True,

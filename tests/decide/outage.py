@@ -4,13 +4,13 @@ from datetime import timedelta
 from typing import Any
 
 from autoscaler.decide import decide, remember
-from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
     Behavior,
     Condition,
     ConditionType,
     Decision,
+    Failure,
     Fallback,
     History,
     MetricSpec,
@@ -24,7 +24,7 @@ from autoscaler.model import (
 from tests.decide.build import NOW, QUEUE_15, Life, state, value
 from tests.replaced import replace
 
-DOWN = MetricError("connection refused")
+DOWN = Failure("connection refused")
 CALM = Behavior(
     scale_down=ScalingRules(
         timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PERCENT, 100, timedelta(seconds=15)),)
@@ -45,11 +45,11 @@ class Outage(Life):
     def __init__(self, autoscaler: Autoscaler, size: int = 3, history: History | None = None) -> None:
         super().__init__(autoscaler, size, history=history)
 
-    def cycle(self, *readings: Reading | MetricError, after: float = 60, **given: Any) -> Decision:
+    def cycle(self, *readings: Reading | Failure, after: float = 60, **given: Any) -> Decision:
         """Run one cycle."""
         return self.step(*readings, after=after, **given)
 
-    def until_fallback(self, *readings: Reading | MetricError, **given: Any) -> Decision:
+    def until_fallback(self, *readings: Reading | Failure, **given: Any) -> Decision:
         """Run to the first cycle in which 180 s without a value have passed."""
         for _ in range(3):
             assert not condition(self.cycle(*readings, **given)).status

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
-from autoscaler.errors import MetricError, TargetError
+from autoscaler.errors import TargetError
 from autoscaler.model import (
     Autoscaler,
     Decision,
+    Failure,
     Instance,
     InstanceReading,
     MetricType,
@@ -83,7 +84,7 @@ class SimulatedTarget(Life):
 
     def cycle(
         self,
-        load: int | Mapping[int, Reading | MetricError],
+        load: int | Mapping[int, Reading | Failure],
         *,
         after: float = 15,
         unreadable: TargetError | None = None,

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaler.errors import MetricError
-from autoscaler.model import MetricKind, MetricSpec, MetricType, TargetType
+from autoscaler.model import Failure, MetricKind, MetricSpec, MetricType, TargetType
 from tests.decide.build import metric, scaler, value
 from tests.decide.shadowing import SimulatedTarget
 from tests.replaced import replace
@@ -122,7 +121,7 @@ def test_after_a_long_gap_it_restarts_at_the_targets_length() -> None:
     one.cycle(10_000)
     one.cycle(10_000)
     assert lengths(one) == (40, 10)
-    one.cycle({0: MetricError("no answer")})
+    one.cycle({0: Failure("no answer")})
     assert lengths(one) == (40, 10)
     one.cycle(15_000, after=600)
     assert lengths(one) == (15, 15)

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.errors import MetricError, TargetError, TargetUnavailable
+from autoscaler.errors import TargetError, TargetUnavailable
 from autoscaler.model import (
     NO_BRAKES,
     Autoscaler,
     Behavior,
     Brakes,
     Decision,
+    Failure,
     History,
     Hold,
     HoldReason,
@@ -44,7 +45,7 @@ brakes = st.builds(
 class Turn(NamedTuple):
     """One cycle, 15 s after the previous one."""
 
-    reading: Reading | MetricError
+    reading: Reading | Failure
     running: int
     """Percent of the size that runs."""
     meddler: int | None

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.decide import changed, conclude, decide, differs
-from autoscaler.errors import MetricError, TargetRefused, TargetUnavailable
+from autoscaler.errors import TargetRefused, TargetUnavailable
 from autoscaler.model import (
     ActiveBrake,
     Brake,
@@ -15,6 +15,7 @@ from autoscaler.model import (
     Conflict,
     Decision,
     Direction,
+    Failure,
     Held,
     History,
     HoldReason,
@@ -36,7 +37,7 @@ from tests.replaced import replace
 TWO_METRICS = scaler(CPU_60, QUEUE_15)
 
 
-def steady(cpu: Reading | MetricError | None = None, queue: Reading | MetricError | None = None) -> Decision:
+def steady(cpu: Reading | Failure | None = None, queue: Reading | Failure | None = None) -> Decision:
     """A decision to keep three instances."""
     readings = (samples([600] * 3) if cpu is None else cpu, value(45_000) if queue is None else queue)
     return decide(TWO_METRICS, Observation(state(3), readings), History(), NOW)
@@ -147,11 +148,11 @@ def test_a_new_condition_is_a_change() -> None:
 def test_a_metric_that_fails_or_recovers_is_a_change() -> None:
     """The other metric's scale-out continues, so nothing else shows the failure."""
     rising = steady(cpu=samples([1000] * 3))
-    broken = steady(cpu=samples([1000] * 3), queue=MetricError("down"))
+    broken = steady(cpu=samples([1000] * 3), queue=Failure("down"))
     assert broken.conditions == rising.conditions
     assert changed(rising, broken)
     assert changed(broken, rising)
-    assert not changed(broken, steady(cpu=samples([1000] * 3), queue=MetricError("still down")))
+    assert not changed(broken, steady(cpu=samples([1000] * 3), queue=Failure("still down")))
 
 
 def about_to_rise() -> Decision:

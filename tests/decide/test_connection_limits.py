@@ -165,6 +165,21 @@ def test_the_minimum_is_never_withheld() -> None:
     assert sum(fleet.sizes.values()) == 11
 
 
+def test_a_dry_run_proposes_its_minimum_too() -> None:
+    fleet = Fleet(limits(total=10), {"dry": 0, "busy": 9}, minimum=4)
+    fleet.scalers["dry"] = replace(fleet.scalers["dry"], dry_run=True)
+    fleet.sizes["dry"] = fleet.known["dry"] = 1
+    assert sizes(fleet.cycle({"dry": 1, "busy": 9}, {"dry": Proposed(4)})) == {"dry": 4, "busy": None}
+
+
+def test_a_limited_change_without_a_behavior_keeps_no_scale_event() -> None:
+    """Only the policies of a behavior count them."""
+    fleet = Fleet(limits(total=12), {"a": 10})
+    fleet.scalers["a"] = replace(fleet.scalers["a"], behavior=None)
+    made = fleet.cycle({"a": 15})
+    assert (sizes(made), made["a"].scale_ups) == ({"a": 12}, ())
+
+
 def test_room_is_reserved_for_a_minimum() -> None:
     """The scale-out to the minimum is held. Without the reservation, the sum would be exceeded once it proceeds."""
     fleet = Fleet(limits(total=10), {"new": 0, "busy": 5}, minimum=4)

@@ -3,16 +3,7 @@
 from datetime import timedelta
 
 from autoscaler.decide import decide
-from autoscaler.errors import MetricError
-from autoscaler.model import (
-    Instance,
-    InstanceReading,
-    MetricType,
-    Observation,
-    Phase,
-    Sample,
-    TargetType,
-)
+from autoscaler.model import Failure, Instance, InstanceReading, MetricType, Observation, Phase, Sample, TargetType
 from tests.decide.build import CPU_60, QUEUE_15, metric, scaler, value
 from tests.decide.shadowing import SimulatedTarget
 from tests.replaced import replace
@@ -81,7 +72,7 @@ def test_an_average_value_keeps_its_value() -> None:
 
 def test_a_metric_that_fails_for_the_target_fails_for_its_shadow() -> None:
     simulated = SimulatedTarget(scaler(INFLIGHT_10), 2)
-    made = simulated.cycle({0: MetricError("no answer")})
+    made = simulated.cycle({0: Failure("no answer")})
     assert [each.error for each in made.metrics] == ["no answer"]
     assert simulated.shadow.size == 2
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from autoscaler.errors import MetricError
 from autoscaler.model import (
     DEFAULT_SCALE_DOWN,
     DEFAULT_SCALE_UP,
@@ -18,6 +17,7 @@ from autoscaler.model import (
     Decision,
     Deployment,
     Direction,
+    Failure,
     Hold,
     HoldReason,
     OutsideChangeBrake,
@@ -72,7 +72,7 @@ class Deployed(BrakedAutoscaler):
     def runs(self, wanted: int | None = 40, hold: Hold = Hold(), after: float = 60) -> Decision:  # noqa: B008
         """Run a cycle; without `wanted` the metric fails."""
         target = replace(state(self.size, workers(self.size)), deployment=self.deployment, hold=hold)
-        reading = MetricError("no answer") if wanted is None else value(15_000 * wanted)
+        reading = Failure("no answer") if wanted is None else value(15_000 * wanted)
         return self.step(reading, after=after, target=target)
 
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaler.decide import conclude, decide
-from autoscaler.errors import MetricError
 from autoscaler.model import (
     Behavior,
     ConditionType,
     Direction,
+    Failure,
     MetricSpec,
     MetricType,
     Observation,
@@ -222,19 +222,19 @@ def test_the_fallbacks_query_scales_in_only_with_allow_scale_in(allow: bool, pro
 def test_a_fallback_whose_query_fails_has_no_effect() -> None:
     """The size stays as without a fallback, and the decision gives both errors."""
     life = Outage(scaler(by_query()))
-    decision = life.until_fallback(DOWN, fallbacks=[MetricError("no such series")])
+    decision = life.until_fallback(DOWN, fallbacks=[Failure("no such series")])
     assert (decision.desired, decision.change) == (None, None)
     assert decision.metrics[0].error == "connection refused; the query of its fallback failed too: no such series"
     assert (condition(decision).status, condition(decision).reason) == (False, "FallbackQueryFailed")
     assert condition(life.cycle(DOWN, fallbacks=[value(105_000)])).status
-    ended = life.cycle(DOWN, fallbacks=[MetricError("no such series")])
+    ended = life.cycle(DOWN, fallbacks=[Failure("no such series")])
     assert "MetricFallbackEnded" in event_reasons(ended)
 
 
 loads = st.lists(st.tuples(st.integers(0, 400_000) | st.none(), st.integers(0, 400_000)), min_size=5, max_size=25)
 
 
-def reading(load: int | None) -> Reading | MetricError:
+def reading(load: int | None) -> Reading | Failure:
     return DOWN if load is None else value(load)
 
 

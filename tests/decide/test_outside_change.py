@@ -1,5 +1,7 @@
 """The brake outsideChange: who set a size, and that sizes set by others are kept."""
 
+from datetime import timedelta
+
 import pytest
 
 from autoscaler.errors import TargetDeferred, TargetNotWritten, TargetUnavailable
@@ -28,6 +30,7 @@ def test_an_outside_size_is_kept_in_both_directions(wanted: int) -> None:
     assert made.events[0].type is EventType.WARNING
     assert made.events[0].reason == Reason.OUTSIDE_CHANGE
     assert "from 10 to 13" in made.events[0].message
+    assert made.events[0].message.endswith(f"until {(one.now + timedelta(minutes=10)).isoformat()}")
     for _ in range(9):
         assert one.cycle(wanted).change is None
     made = one.cycle(wanted)

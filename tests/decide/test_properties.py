@@ -5,10 +5,10 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoscaler.errors import MetricError
 from autoscaler.model import (
     Behavior,
     ControllerOptions,
+    Failure,
     MetricType,
     PolicyType,
     Reading,
@@ -43,13 +43,13 @@ rules = st.builds(
 )
 behaviors = st.none() | st.builds(Behavior, rules, rules)
 bounds = st.tuples(st.integers(1, 20), st.integers(0, 40)).map(lambda pair: (pair[0], pair[0] + pair[1]))
-readings = st.integers(0, 500_000).map(value) | st.just(MetricError("down"))
+readings = st.integers(0, 500_000).map(value) | st.just(Failure("down"))
 loads = st.lists(readings, min_size=1, max_size=20)
 
 
 @given(bounds, behaviors, loads, st.data())
 def test_a_size_inside_the_bounds_stays_inside(
-    limits: tuple[int, int], behavior: Behavior | None, load: list[Reading | MetricError], data: st.DataObject
+    limits: tuple[int, int], behavior: Behavior | None, load: list[Reading | Failure], data: st.DataObject
 ) -> None:
     minimum, maximum = limits
     life = Life(scaler(QUEUE, minimum=minimum, maximum=maximum, behavior=behavior), data.draw(st.integers(*limits)))
@@ -60,7 +60,7 @@ def test_a_size_inside_the_bounds_stays_inside(
 
 @given(loads, st.sampled_from(["up", "down"]), policies)
 def test_a_disabled_direction_never_moves(
-    load: list[Reading | MetricError], direction: str, allowed: tuple[ScalingPolicy, ...]
+    load: list[Reading | Failure], direction: str, allowed: tuple[ScalingPolicy, ...]
 ) -> None:
     disabled = ScalingRules(timedelta(0), SelectPolicy.DISABLED, allowed)
     behavior = Behavior(scale_up=disabled) if direction == "up" else Behavior(scale_down=disabled)
@@ -72,7 +72,7 @@ def test_a_disabled_direction_never_moves(
 
 
 @given(loads, st.integers(1, 10), st.integers(1, 10))
-def test_no_step_exceeds_its_policy(load: list[Reading | MetricError], up: int, down: int) -> None:
+def test_no_step_exceeds_its_policy(load: list[Reading | Failure], up: int, down: int) -> None:
     """A policy of n Pods a minute: no size is more than n above or below the size of a minute before."""
     behavior = Behavior(
         ScalingRules(timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, up, PERIOD),)),

@@ -4,8 +4,7 @@ import math
 from datetime import timedelta
 
 from autoscaler.decide.replica_calculator import Tolerances, shared_value
-from autoscaler.errors import MetricError
-from autoscaler.model import ConditionType, Instance, MetricType, Phase, TargetType
+from autoscaler.model import ConditionType, Failure, Instance, MetricType, Phase, TargetType
 from tests.decide.build import (
     CPU_60,
     LONG_AGO,
@@ -65,14 +64,14 @@ def test_a_missing_request_changes_nothing_and_says_which() -> None:
 
 
 def test_a_failed_metric_beside_one_that_wants_more_does_not_stop_a_rise() -> None:
-    decision = first_decision(scaler(CPU_60, QUEUE_15), state(3), samples([1000] * 3), MetricError("down"))
+    decision = first_decision(scaler(CPU_60, QUEUE_15), state(3), samples([1000] * 3), Failure("down"))
     assert decision.desired == 5
     assert decision.error is not None
 
 
 def test_a_failed_metric_beside_one_that_wants_less_keeps_the_size() -> None:
     """An outage must never look like zero load."""
-    decision = first_decision(scaler(CPU_60, QUEUE_15), state(3), samples([100] * 3), MetricError("down"))
+    decision = first_decision(scaler(CPU_60, QUEUE_15), state(3), samples([100] * 3), Failure("down"))
     assert decision.change is None
     assert decision.desired is None
 
@@ -82,6 +81,11 @@ def test_the_first_of_equal_proposals_is_named() -> None:
     assert proposals(decision) == [5, 5]
     assert decision.change is not None
     assert decision.change.reason == "external metric queue above target"
+
+
+def test_missing_instances_are_assumed_idle_when_the_others_say_scale_out() -> None:
+    """221m over 2 instances is 110m, within the tolerance of 100m. One thousandth more would not be."""
+    assert proposals(first_decision(scaler(PODS_100M), state(2), samples([221]))) == [2]
 
 
 def test_missing_instances_are_assumed_busy_when_the_others_say_scale_in() -> None:
@@ -201,14 +205,3 @@ def test_a_metric_without_matches_counts_the_samples_it_does_not_list() -> None:
     assert decision.metrics[0].error is not None
     assert ', instance="02" and 497 more, but i-0 is known as ' in decision.metrics[0].error
     assert (decision.metrics[0].unmatched, decision.metrics[0].more_unmatched) == (names, 480)
-
-
-def test_a_failed_reading_references_no_frame() -> None:
-    """A raised error and its frames refer to each other.
-
-    While Prometheus is down, a large fleet would leave hundreds of thousands of objects to the cyclic collector each
-    cycle.
-    """
-    error = MetricError("down")
-    first_decision(scaler(CPU_60), state(3), error)
-    assert error.__traceback__ is None

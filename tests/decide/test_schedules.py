@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.errors import MetricError
 from autoscaler.model import (
     DEFAULT_SCALE_DOWN,
     Autoscaler,
@@ -17,6 +16,7 @@ from autoscaler.model import (
     ConditionType,
     Decision,
     Direction,
+    Failure,
     History,
     Hold,
     HoldReason,
@@ -35,6 +35,7 @@ from autoscaler.model import (
     Written,
 )
 from tests.decide.build import NOW, QUEUE_15, metric, samples, scaler, state, value
+from tests.decide.outage import condition
 from tests.replaced import replace
 
 INFLIGHT = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 10_000, "inflight")
@@ -61,7 +62,7 @@ def scheduled(*entries: ScheduleEntry, spec: MetricSpec = QUEUE_15, behavior: Be
 def decided(
     autoscaler: Autoscaler,
     size: int,
-    reading: Reading | MetricError = FIVE,
+    reading: Reading | Failure = FIVE,
     history: History = NOTHING,
     *,
     civil: CivilTime = IN_STEP,
@@ -79,7 +80,7 @@ class Course:
         self.autoscaler, self.size, self.at = autoscaler, size, at
         self.history = History()
 
-    def step(self, reading: Reading | MetricError, after: timedelta = TICK) -> Decision:
+    def step(self, reading: Reading | Failure, after: timedelta = TICK) -> Decision:
         self.at += after
         made = decided(self.autoscaler, self.size, reading, self.history, now=self.at)
         if made.change is not None:
@@ -127,11 +128,20 @@ def test_a_minimum_is_reached_at_once_and_says_why() -> None:
     assert [each.name for each in made.schedules] == ["office"]
 
 
+def test_the_first_of_two_schedules_with_the_same_bound_is_named() -> None:
+    """The order is the file's, so the message stays the same from cycle to cycle."""
+    low = decided(scheduled(entry(minimum=10), entry("sale", 10)), 4)
+    assert low.change is not None
+    assert low.change.reason == "the size is below the minimum of schedule office"
+    high = decided(scheduled(entry(maximum=4), entry("sale", maximum=4)), 4)
+    assert condition(high, ConditionType.SCALING_LIMITED).message.endswith("the maximum of schedule office is 4")
+
+
 def test_a_minimum_softens_its_own_end() -> None:
     """It counts as a recommendation while it is open, also while the metric fails."""
     ends = NOW + timedelta(minutes=10)
     office = entry(minimum=10, start=datetime(2026, 1, 1), end=ends.replace(tzinfo=None))  # noqa: DTZ001
-    for reading in (value(15_000), MetricError("no answer")):
+    for reading in (value(15_000), Failure("no answer")):
         course = Course(scheduled(office), 10, ends - timedelta(minutes=1))
         for _ in range(3):
             assert course.step(reading).desired in (10, None)
@@ -142,11 +152,9 @@ def test_a_minimum_softens_its_own_end() -> None:
         assert course.step(value(15_000), timedelta(minutes=2)).desired == 2
 
 
-@pytest.mark.parametrize("reading", [value(300_000), value(150_000), MetricError("no answer")])
+@pytest.mark.parametrize("reading", [value(300_000), value(150_000), Failure("no answer")])
 @pytest.mark.parametrize("behavior", [Behavior(), None])
-def test_a_lowered_maximum_is_reached_after_the_window(
-    reading: Reading | MetricError, behavior: Behavior | None
-) -> None:
+def test_a_lowered_maximum_is_reached_after_the_window(reading: Reading | Failure, behavior: Behavior | None) -> None:
     """Recommendations are recorded after the cut, or a high load would keep the size for ever."""
     opens = NOW + timedelta(minutes=2)
     night = entry("night", maximum=5, start=opens.replace(tzinfo=None), end=(opens + DAY).replace(tzinfo=None))
@@ -196,7 +204,7 @@ def test_a_maximum_of_0_switches_off_and_on_again(spec: MetricSpec, reading: Rea
     assert course.size == 0
     assert opens < course.at < opens + timedelta(minutes=7)
     for _ in range(3):
-        made = course.step(MetricError("the target has no instances to measure"))
+        made = course.step(Failure("the target has no instances to measure"))
         assert (made.desired, made.error) == (0, None)
         said = {each.type: (each.status, each.reason) for each in made.conditions}
         assert said[ConditionType.SCALING_LIMITED] == (True, "TooManyReplicas")
@@ -217,7 +225,7 @@ def test_the_zero_of_a_schedule_ends_at_1_if_no_metric_can_ask_for_more() -> Non
         course.step(samples([10_000]))
     assert course.size == 0
     course.autoscaler = scheduled(entry(minimum=0, replace=True), spec=INFLIGHT)
-    made = course.step(MetricError("the target has no instances to measure"))
+    made = course.step(Failure("the target has no instances to measure"))
     assert made.change is not None
     assert made.change.size == 1
 

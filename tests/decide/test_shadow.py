@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide.shadow import new_shadow, resized
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     Behavior,
@@ -29,6 +30,7 @@ from autoscaler.model import (
     ScalingPolicy,
     ScalingRules,
     SelectPolicy,
+    Starting,
     Steering,
     TargetType,
     Written,
@@ -271,6 +273,23 @@ def test_start_up_is_learnt_from_older_instances_with_known_times() -> None:
         assert made.shadow_memory is not None
         assert made.shadow_memory.learnt is learnt
         assert made.shadow_memory.start_up == (timedelta(seconds=25) if learnt else START_UP)
+
+
+def test_an_instance_that_starts_together_with_the_shadow_shows_the_start_up_time() -> None:
+    simulated = SimulatedTarget(scaler(INFLIGHT_10), 1)
+    begun = new_shadow(simulated.autoscaler, simulated.state(), (), NOW)
+    ready = NOW + timedelta(seconds=25)
+    one = Instance("one", Phase.RUNNING, True, ready_transition=ready, started_at=NOW)
+    made = decide(simulated.autoscaler, Observation(state(1, [one]), (samples({}),)), History(shadow=begun), ready)
+    assert made.shadow_memory is not None
+    assert made.shadow_memory.start_up == timedelta(seconds=25)
+
+
+def test_an_instance_that_became_ready_at_this_moment_is_ready() -> None:
+    """Among ready instances, the oldest leave first."""
+    begun = new_shadow(scaler(QUEUE_15), state(4), (), LONG_AGO)
+    youngest = (Starting(2, LONG_AGO, NOW),)
+    assert resized(replace(begun, starting=youngest), 3, NOW).starting == youngest
 
 
 def test_instances_that_are_not_ready_leave_first() -> None:

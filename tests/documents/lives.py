@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from autoscaler.decide import conclude, decide
-from autoscaler.errors import MetricError
-from autoscaler.model import Autoscaler, Decision, Observation, Observed, Reading, TargetState, Written
+from autoscaler.model import Autoscaler, Decision, Failure, Observation, Observed, Reading, TargetState, Written
 from autoscaler.moment import Moment
 from autoscaler.record import Ledger, Retention, State
 from tests.decide.build import NOW, samples, state, value
@@ -30,7 +29,7 @@ class Recorded:
         """`ledger` is that of the connection of the target."""
         self.ledger, self.autoscaler, self.size, self.now = ledger, autoscaler, size, NOW
 
-    def step(self, *readings: Reading | MetricError, target: TargetState | None = None, after: float = 15) -> Decision:
+    def step(self, *readings: Reading | Failure, target: TargetState | None = None, after: float = 15) -> Decision:
         """Run one cycle `after` seconds later."""
         self.now += timedelta(seconds=after)
         observed = Observation(target or state(self.size), readings)

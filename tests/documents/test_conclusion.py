@@ -6,9 +6,10 @@ import pytest
 
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.documents.conclusion import conclusion
-from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     Direction,
+    Failure,
     Fallback,
     History,
     Observation,
@@ -86,7 +87,7 @@ def test_a_pause_shows_its_user_and_the_size_it_prevents() -> None:
 
 def test_a_failed_metric_shows_its_error() -> None:
     """The error contains the remedy."""
-    autoscaler, observed = scaler(CPU_60), Observation(state(4), (MetricError("query cpu timed out"),))
+    autoscaler, observed = scaler(CPU_60), Observation(state(4), (Failure("query cpu timed out"),))
     made = decide(autoscaler, observed, History(), NOW)
 
     said = conclusion(Record(autoscaler, made, observed, History()))
@@ -114,7 +115,7 @@ def test_without_history_the_window_is_shown_without_a_recommendation() -> None:
 def test_a_size_kept_by_a_fallback_shows_it() -> None:
     """The size is not the one that the load needs."""
     autoscaler = scaler(replace(CPU_60, fallback=Fallback(timedelta(seconds=30), 4)))
-    observed, history = Observation(state(4), (MetricError("no answer"),)), History()
+    observed, history = Observation(state(4), (Failure("no answer"),)), History()
     for seconds in (0, 30):
         now = NOW + timedelta(seconds=seconds)
         made = decide(autoscaler, observed, history, now)

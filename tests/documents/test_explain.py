@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation
-from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     DEFAULT_SCALE_DOWN,
     DEFAULT_SCALE_UP,
@@ -18,6 +18,7 @@ from autoscaler.model import (
     Behavior,
     Decision,
     Direction,
+    Failure,
     Fallback,
     History,
     Instance,
@@ -59,7 +60,7 @@ class Diary:
         self.history = History(steering=steering or Steering())
         self.newest: Record | None = None
 
-    def step(self, *readings: Reading | MetricError, target: TargetState | TargetUnavailable | None = None) -> Decision:
+    def step(self, *readings: Reading | Failure, target: TargetState | TargetUnavailable | None = None) -> Decision:
         self.now += STEP
         observed = Observation(target or state(self.size), readings)
         made = decide(self.autoscaler, observed, self.history, self.now)
@@ -179,7 +180,7 @@ def test_the_origin_of_the_bounds_is_shown() -> None:
 
 def test_a_failed_metric_shows_its_error() -> None:
     diary = Diary(scaler(CPU_60))
-    diary.step(MetricError("no answer within 5s"))
+    diary.step(Failure("no answer within 5s"))
     told = diary.explained()
     assert (told.metrics[0].error, told.metrics[0].wins, told.metrics[0].thresholds) == (
         "no answer within 5s",
@@ -197,7 +198,7 @@ def test_an_active_fallback_is_shown_with_its_proposal() -> None:
     """Its size is not the one that the load needs."""
     diary = Diary(scaler(FALLEN, CPU_60))
     for _ in range(5):
-        diary.step(MetricError("no answer"), samples([600] * diary.size, diary.now + STEP))
+        diary.step(Failure("no answer"), samples([600] * diary.size, diary.now + STEP))
     queue, cpu = diary.explained().metrics
     assert (queue.on_fallback, queue.proposal, queue.wins, queue.thresholds) == (True, 9, True, None)
     assert (cpu.on_fallback, cpu.wins) == (False, False)
@@ -208,13 +209,13 @@ def test_an_active_fallback_is_shown_with_its_proposal() -> None:
 
 def test_the_predicted_start_of_a_fallback_comes_true() -> None:
     diary = Diary(scaler(FALLEN))
-    diary.step(MetricError("no answer"))
+    diary.step(Failure("no answer"))
     ahead = diary.explained().if_unchanged
     assert ahead is not None
     assert (ahead.in_seconds, ahead.size) == (timedelta(seconds=60), 6)  # no more than twice as many at a time
     for _ in range(3):
-        assert diary.step(MetricError("no answer")).change is None
-    change = diary.step(MetricError("no answer")).change
+        assert diary.step(Failure("no answer")).change is None
+    change = diary.step(Failure("no answer")).change
     assert change is not None
     assert change.size == ahead.size
 
@@ -224,7 +225,7 @@ def test_a_prediction_uses_the_query_of_a_fallback() -> None:
     by_query = replace(FALLEN, fallback=Fallback(timedelta(seconds=60), query=Query("crude")))
     diary = Diary(scaler(by_query))
     diary.now += STEP
-    observed = Observation(state(3), (MetricError("no answer"),), (), (value(60_000),))
+    observed = Observation(state(3), (Failure("no answer"),), (), (value(60_000),))
     made = decide(diary.autoscaler, observed, diary.history, diary.now)
     told = explanation(Record(diary.autoscaler, made, observed, diary.history))
     assert told.if_unchanged is not None
@@ -327,7 +328,7 @@ def test_sentences_use_singular_and_plural() -> None:
 
 def test_the_error_of_a_metric_is_shown_once() -> None:
     diary = Diary(scaler(QUEUE_15), 3)
-    diary.step(MetricError("no answer"))
+    diary.step(Failure("no answer"))
     assert diary.explained().lines == (
         "The size is 3 and stays, as its metric has no value.",
         "queue has no value: no answer.",

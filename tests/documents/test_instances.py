@@ -4,10 +4,27 @@ from datetime import timedelta
 
 import pytest
 
+from autoscaler.cli.tables.instances import instances as table
 from autoscaler.decide import decide
-from autoscaler.documents.instances import MOST_INSTANCES, InstanceList, instances
+from autoscaler.documents.instances import MOST_INSTANCES, DrainDocument, InstanceList, instances
 from autoscaler.errors import TargetUnavailable
-from autoscaler.model import History, Instance, MetricType, Observation, Phase, Reading, TargetState, TargetType
+from autoscaler.layout import Screen
+from autoscaler.model import (
+    AwaitingDrain,
+    Drain,
+    DrainAction,
+    DrainOutcome,
+    DrainReport,
+    DrainRule,
+    History,
+    Instance,
+    MetricType,
+    Observation,
+    Phase,
+    Reading,
+    TargetState,
+    TargetType,
+)
 from autoscaler.record import Record
 from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
 from tests.decide.build import instances as running
@@ -36,6 +53,24 @@ def test_each_instance_has_a_value_for_each_per_instance_metric() -> None:
     cpu, inflight = found.instances[0].values
     assert (cpu.metric, cpu.value, cpu.text) == ("cpu", 50, "50%")
     assert (inflight.metric, inflight.value, inflight.text, inflight.ratio) == ("inflight", 45, "45", 1.5)
+
+
+def test_a_drain_under_way_is_shown_with_its_instance() -> None:
+    """What drains, since when, by which action, and how it goes."""
+    autoscaler = replace(scaler(QUEUE_15), drain=DrainRule(command=("/bin/drain",)))
+    leaving = [replace(each, deleting=True) for each in running(2)]
+    target = replace(state(0, leaving), awaiting_drain=(AwaitingDrain("i-0"), AwaitingDrain("i-1")))
+    over = Drain("i-1", NOW, DrainAction.COMMAND, "", NOW, DrainOutcome.DONE)
+    before = History(drains=(Drain("i-0", NOW - timedelta(minutes=2), DrainAction.COMMAND), over))
+    observed = Observation(target, (value(0),), drains=(DrainReport("i-0", "/bin/drain exited with 3"),))
+    found = instances(Record(autoscaler, decide(autoscaler, observed, before, NOW), observed, before))
+    assert found is not None
+    drains = {each.name: each.drain for each in found.instances}
+    began = NOW - timedelta(minutes=2)
+    assert drains["i-0"] == DrainDocument(action=DrainAction.COMMAND, began=began, detail="/bin/drain exited with 3")
+    assert drains["i-1"] is None
+    lines = " ".join(table(found, NOW, Screen(None)))
+    assert "drains by command for 2m: /bin/drain exited with 3" in lines
 
 
 def test_an_instance_without_a_sample_has_no_value() -> None:

@@ -11,9 +11,8 @@ from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import history_document
 from autoscaler.documents.summary import Summary, summary
-from autoscaler.errors import MetricError
 from autoscaler.layout import Screen
-from autoscaler.model import Direction, MetricType, Pause, Steering, TargetType
+from autoscaler.model import Direction, Failure, MetricType, Pause, Steering, TargetType
 from autoscaler.record import Record, SeriesRow
 from autoscaler.record.times import to_micros
 from autoscaler.web.page.words import meaning
@@ -71,7 +70,7 @@ def test_the_first_sentence_shows_both_sizes() -> None:
 
 def test_a_shadow_stays_while_its_metric_fails() -> None:
     one = simulated()
-    made = one.cycle({0: MetricError("no answer")})
+    made = one.cycle({0: Failure("no answer")})
     first, *_ = explanation(Record(one.autoscaler, made, one.observed, one.before)).lines
     assert first == "The target's size is 2; its shadow's is 2 and stays, as its metric has no value. (dry run)"
 

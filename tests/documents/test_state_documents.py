@@ -9,8 +9,7 @@ import pytest
 from autoscaler.decide import conclude, decide
 from autoscaler.documents.history import thinned
 from autoscaler.documents.state_documents import NoDecision, StateDocuments, UnknownAutoscaler
-from autoscaler.errors import MetricError
-from autoscaler.model import DEFAULT_SCALE_DOWN, Behavior, Decision, PolicyType, ScalingPolicy, TargetRef
+from autoscaler.model import DEFAULT_SCALE_DOWN, Behavior, Decision, Failure, PolicyType, ScalingPolicy, TargetRef
 from autoscaler.record import Archive, SeriesRow, State
 from autoscaler.record.times import to_micros
 from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, value
@@ -140,7 +139,7 @@ def outage(state: State, cycles: int) -> Recorded:
     life = Recorded(state.ledger("fleet"), scaler(QUEUE_15, CPU_60))
     life.step(value(25_000), samples([600] * 3, life.now))
     for _ in range(cycles):
-        life.step(MetricError("no answer"), MetricError("no answer"))
+        life.step(Failure("no answer"), Failure("no answer"))
     return life
 
 
@@ -160,17 +159,17 @@ def test_in_an_outage_the_last_value_and_its_age_are_shown(state: State) -> None
 def test_the_last_value_is_found_after_weeks(state: State) -> None:
     """The search begins at the start of the outage; beside a working metric it covers one day."""
     life = outage(state, 1)
-    life.step(MetricError("no answer"), MetricError("no answer"), after=86_400 * 20)
+    life.step(Failure("no answer"), Failure("no answer"), after=86_400 * 20)
     told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
     assert [metric.last and metric.last.age_seconds for metric in told.metrics] == [timedelta(days=20, seconds=15)] * 2
-    life.step(MetricError("no answer"), samples([1_200] * life.size, life.now))
+    life.step(Failure("no answer"), samples([1_200] * life.size, life.now))
     told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
     assert told.metrics[0].last is None
 
 
 def test_a_metric_without_any_value_has_no_last_value(state: State) -> None:
     life = Recorded(state.ledger("fleet"), scaler(QUEUE_15))
-    life.step(MetricError("no answer"))
+    life.step(Failure("no answer"))
     told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
     assert told.metrics[0].last is None
     assert "queue has no value: no answer." in told.lines

@@ -5,11 +5,11 @@ from datetime import timedelta
 from autoscaler.decide import conclude, decide
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation, Way
-from autoscaler.errors import MetricError
 from autoscaler.model import (
     Behavior,
     ControllerOptions,
     Direction,
+    Failure,
     History,
     Hold,
     HoldReason,
@@ -141,7 +141,7 @@ def test_metrics_that_all_ask_for_less_are_listed() -> None:
 
 def test_a_failed_metric_prevents_scale_in() -> None:
     diary = Diary(scaler(QUEUE_15, JOBS_10), 4)
-    diary.step(value(1_000), MetricError("no answer"))
+    diary.step(value(1_000), Failure("no answer"))
     told = diary.explained()
     assert ways(told)[1] == ""
     assert told.lines[-1] == "Nothing is scaled in while jobs has no value."

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoscaler.decide.proposals import propose
-from autoscaler.errors import MetricError
 from autoscaler.foresee.thresholds import Thresholds, thresholds
 from autoscaler.model import (
+    Failure,
     Instance,
     InstanceReading,
     MetricOutcome,
@@ -26,12 +26,12 @@ INFLIGHT_100 = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 100_000, "infli
 SCORE_10 = metric(MetricType.OBJECT, TargetType.VALUE, 10_000, "score")
 
 
-def asked(spec: MetricSpec, reading: Reading | MetricError, target: TargetState) -> MetricOutcome:
+def asked(spec: MetricSpec, reading: Reading | Failure, target: TargetState) -> MetricOutcome:
     """What the metric asks for, as `decide` finds it."""
     return propose(scaler(spec), spec, reading, target, NOW)
 
 
-def found(spec: MetricSpec, reading: Reading | MetricError, target: TargetState) -> Thresholds | None:
+def found(spec: MetricSpec, reading: Reading | Failure, target: TargetState) -> Thresholds | None:
     return thresholds(scaler(spec), spec, reading, asked(spec, reading, target), target, NOW)
 
 
@@ -56,7 +56,7 @@ def test_from_zero_any_value_wakes_it() -> None:
 
 
 def test_a_metric_that_failed_has_none() -> None:
-    assert found(CPU_60, MetricError("no answer"), state(3)) is None
+    assert found(CPU_60, Failure("no answer"), state(3)) is None
 
 
 def test_there_are_none_while_the_instances_are_not_as_many_as_the_size() -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from autoscaler.cycle import Batch
-from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.errors import TargetUnavailable
 from autoscaler.metrics import Metrics, watch_membership, watch_queries, watch_shards, watch_state
 from autoscaler.model import (
     Autoscaler,
@@ -16,6 +16,7 @@ from autoscaler.model import (
     ConnectionLimits,
     Decision,
     Direction,
+    DrainRule,
     LossBrake,
     Override,
     Pause,
@@ -27,6 +28,7 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.observe import AskedAlone
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Why
 from autoscaler.record import Cut, StateSize
@@ -100,6 +102,7 @@ def everything() -> Shown:
     """Return a registry in which every metric has a series, and each counter has counted."""
     shown = Shown("web", "api", "batch")
     web = scaler("web", labels=(("team", "shop"),), brakes=Brakes(loss=LossBrake()))
+    web = replace(web, drain=DrainRule(command=("/bin/true",)))
     shown.configure(web, scaler("api"), scaler("batch", dry_run=True), limits=LIMITS)
     watch_shards(shown.registry, FakeShards())
     watch_queries(shown.registry, lambda: [HEAVY])
@@ -125,6 +128,6 @@ def happen(shown: Shown) -> None:
         total=12,
     )
     shown.metrics.queried("default", 0.2, None)
-    shown.metrics.queried("default", 1.2, MetricError("no answer"))
+    shown.metrics.queried("default", 1.2, QueryFailure("no answer"))
     shown.metrics.called("fleet", "observe", 0.3, ())
     shown.metrics.called("fleet", "scale", 0.3, [TargetUnavailable("down")])

@@ -12,12 +12,12 @@ from pydantic import BaseModel
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.documents.level import Level
 from autoscaler.documents.status import ConnectionStatus, DaemonStatus, SourceStatus
-from autoscaler.errors import MetricError, TargetDeferred, TargetError, TargetNotFound, TargetUnavailable
+from autoscaler.errors import TargetDeferred, TargetError, TargetNotFound, TargetUnavailable
 from autoscaler.metrics import Health
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import ShardName
 from autoscaler.observe import AskedAlone
-from autoscaler.observe.failure import NoAnswer, QueryError
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Outcome
 from tests.decisions import NOW
@@ -25,7 +25,7 @@ from tests.metrics.exposed import HEAVY
 from tests.schedule.clock import FakeClock
 
 DOWN = TargetUnavailable("the back end did not answer")
-REFUSED = MetricError("prometheus 'default' at http://localhost:9090: connection refused")
+REFUSED = QueryFailure("prometheus 'default' at http://localhost:9090: connection refused")
 
 
 class NoSettings(BaseModel):
@@ -85,22 +85,22 @@ def test_nothing_is_wrong_before_anything_was_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "level"),
+    ("failure", "level"),
     [
         (REFUSED, Level.ERROR),
-        (NoAnswer("did not answer within 5 s"), Level.ERROR),
-        (QueryError("parse error", Outcome.REFUSED), Level.NORMAL),
+        (QueryFailure("did not answer within 5 s", outcome=Outcome.LATE), Level.ERROR),
+        (QueryFailure("parse error", outcome=Outcome.REFUSED, answered=True), Level.NORMAL),
     ],
     ids=["refused connection", "no answer in time", "an invalid query"],
 )
-def test_a_prometheus_that_never_answered_fails_at_once(error: MetricError, level: Level) -> None:
+def test_a_prometheus_that_never_answered_fails_at_once(failure: QueryFailure, level: Level) -> None:
     """A wrong port shows within the first minute. The error of a query is an answer."""
     known = Known()
-    known.health.queried("default", error)
+    known.health.queried("default", failure)
 
     failed = level is Level.ERROR
     assert (known.source.level, known.source.last_success is None) == (level, failed)
-    assert known.source.error == (str(error) if failed else None)
+    assert known.source.error == (failure.message if failed else None)
     assert known.status.problems == (("prometheus default does not answer",) if failed else ())
 
 

@@ -11,6 +11,10 @@ from autoscaler.model import (
     Brake,
     Brakes,
     Direction,
+    Drain,
+    DrainAction,
+    DrainOutcome,
+    DrainRule,
     LossBrake,
     MetricOutcome,
     MetricTarget,
@@ -123,6 +127,25 @@ def test_a_configured_brake_has_a_series_of_0_or_1() -> None:
     assert shown.value("brake_active", autoscaler="web", brake="unfulfilled") == 0
     shown.ended(decision())
     assert shown.value("brake_active", autoscaler="web", brake="loss") == 0
+
+
+def test_drains_have_series_from_the_start() -> None:
+    """rate() sees no drain that creates its series, and an alert compares the oldest one's age with the timeout."""
+    shown = Shown()
+    shown.configure(scaler(drain=DrainRule(timedelta(minutes=10), command=("/bin/true",))), scaler("api"))
+    assert [each["autoscaler"] for each in shown.series("drain_oldest_seconds")] == ["web"]
+    assert shown.value("drain_timeout_seconds", autoscaler="web") == 600
+    assert shown.value("drains_ended_total", autoscaler="web", outcome="timeout") == 0
+    open_ones = [Drain(f"i-{age}", NOW - timedelta(seconds=age), DrainAction.COMMAND) for age in (5, 90)]
+    over = Drain("i-0", NOW - timedelta(minutes=10), DrainAction.COMMAND, "", NOW, DrainOutcome.TIMED_OUT)
+    shown.ended(decision(drains=(*open_ones, over)))
+    assert shown.value("drains", autoscaler="web") == 2
+    assert shown.value("drain_oldest_seconds", autoscaler="web") == 90
+    assert shown.value("drains_ended_total", autoscaler="web", outcome="timeout") == 1
+    later = NOW + timedelta(seconds=15)
+    shown.ended(decision(now=later, drains=(over,)))
+    assert shown.value("drains", autoscaler="web") == 0
+    assert shown.value("drains_ended_total", autoscaler="web", outcome="timeout") == 1
 
 
 def test_metrics_of_the_same_name_are_numbered() -> None:

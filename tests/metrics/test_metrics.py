@@ -2,14 +2,7 @@
 
 import pytest
 
-from autoscaler.errors import (
-    MetricError,
-    StateError,
-    TargetForbidden,
-    TargetNotFound,
-    TargetRefused,
-    TargetUnavailable,
-)
+from autoscaler.errors import StateError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
 from autoscaler.metrics import watch_queries, watch_shards, watch_state
 from autoscaler.model import (
     ConditionType,
@@ -24,6 +17,7 @@ from autoscaler.model import (
     Unchanged,
     Written,
 )
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.planner import Why
 from autoscaler.record import StateSize
 from tests.decisions import condition, cpu, decision, rescale
@@ -105,7 +99,7 @@ def test_queries_are_timed_and_their_failures_counted_by_source() -> None:
     """It shows which Prometheus is down."""
     shown = Shown()
     shown.metrics.queried("default", 0.25, None)
-    shown.metrics.queried("default", 0.5, MetricError("no answer"))
+    shown.metrics.queried("default", 0.5, QueryFailure("no answer"))
     assert shown.value("query_duration_seconds_count", prometheus="default") == 2
     assert shown.value("query_duration_seconds_sum", prometheus="default") == 0.75
     assert shown.value("query_failures_total", prometheus="default") == 1
@@ -148,7 +142,7 @@ def test_series_of_removed_adapters_and_sources_are_removed() -> None:
     """Otherwise an alert on a removed connection would remain, and a late call would create the series again."""
     shown = Shown()
     shown.ended()
-    shown.metrics.queried("default", 0.25, MetricError("no answer"))
+    shown.metrics.queried("default", 0.25, QueryFailure("no answer"))
     shown.metrics.called("fleet", "scale", 0.25, ())
     shown.metrics.configured((), ["swarm"], ["other"])
     shown.ended()

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from autoscaler.clock import SystemClock
-from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
     Call,
@@ -20,6 +19,7 @@ from autoscaler.model import (
     TargetState,
     TargetType,
 )
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.result import Point, QueryResult, ResultType
 
@@ -65,7 +65,7 @@ def vector(*points: Point) -> QueryResult:
     return QueryResult(ResultType.VECTOR, points)
 
 
-def answers(result: QueryResult | MetricError, expr: str = "q") -> dict[Question, QueryResult | MetricError]:
+def answers(result: QueryResult | QueryFailure, expr: str = "q") -> dict[Question, QueryResult | QueryFailure]:
     """Return the answer to one question of the default source."""
     return {Question("default", expr): result}
 

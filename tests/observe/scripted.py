@@ -20,7 +20,8 @@ from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Autoscaler, MetricType, Observation, Observed, TargetRef
 from autoscaler.observe import Connection, Gates, Observer, Queries
-from autoscaler.observe.failure import NoAnswer
+from autoscaler.observe.failure import QueryFailure
+from autoscaler.observe.planner import Outcome
 from autoscaler.observe.prometheus import Exchange, Prometheus
 from autoscaler.observe.result import Point, QueryResult, ResultType
 from autoscaler.target.contract import RecordingLogger
@@ -159,7 +160,7 @@ class Simulated:
             took, left = self.cost(groups), min(seconds, deadline - self._shard.clock.monotonic())
             self._shard.clock.seconds += max(0, min(took, left))
         if took > left:
-            return Exchange(NoAnswer(f"did not answer within {left:.3g} s"), left)
+            return Exchange(QueryFailure(f"did not answer within {left:.3g} s", outcome=Outcome.LATE), left)
         points = [Point({"group": name}, float(name[1:])) for name in groups or self._shard.names]
         return Exchange(QueryResult(ResultType.VECTOR, tuple(points)), took)
 

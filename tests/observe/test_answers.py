@@ -8,6 +8,7 @@ import pytest
 from autoscaler.errors import MetricError
 from autoscaler.model import Query
 from autoscaler.observe.answers import Answers
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question, age_question, question
 from autoscaler.observe.result import Point, QueryResult, ResultType
 from tests.observe.build import answers, point, vector
@@ -54,7 +55,7 @@ def test_each_sample_is_visited_once_however_many_autoscalers_use_it(kind: str) 
 
 def test_each_user_gets_its_own_error_of_a_failed_question() -> None:
     """An error that is raised twice keeps the frames of the first raise, and everything in them."""
-    given = Answers(answers(MetricError("down")))
+    given = Answers(answers(QueryFailure("down")))
     with pytest.raises(MetricError, match="down") as first:
         given.points(of("web"))
     with pytest.raises(MetricError, match="down") as second:

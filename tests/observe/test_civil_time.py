@@ -1,10 +1,11 @@
 """Civil time is compared with the clock of each Prometheus that an autoscaler asks."""
 
 import dataclasses
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
+from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import CivilTime, MetricType, Query, ScheduleEntry
 from autoscaler.observe import Connection, Observer
@@ -16,6 +17,15 @@ from tests.observe.test_faults import ONE, answering
 SECOND = timedelta(seconds=1)
 QUEUE = metric(MetricType.EXTERNAL, Query("q"))
 OFFICE = ScheduleEntry("office", "UTC", "0 8 * * *", timedelta(hours=1), min_replicas=3)
+
+
+class SlowClock(SystemClock):
+    """A machine's clock that is an hour behind."""
+
+    behind = timedelta(hours=1)
+
+    def now(self) -> datetime:
+        return super().now() - self.behind
 
 
 @pytest.mark.parametrize(("ahead", "doubted"), [(0, False), (30, False), (-30, False), (90, True), (-3600, True)])
@@ -33,6 +43,21 @@ def test_a_civil_time_is_in_doubt_from_a_minute_on(ahead: float, doubted: bool) 
             observer.close()
     assert seen[with_schedule.name].civil == CivilTime(ahead * SECOND, doubted)
     assert seen[without.name].civil == CivilTime()
+
+
+def test_civil_time_that_agrees_with_the_source_is_not_in_doubt() -> None:
+    """This machine's clock is an hour slow, and the state knows by how much civil time is ahead of it."""
+    slow = SlowClock.behind
+    with answering(lambda request: request.reply(ONE)) as server:
+        connections = {"fleet": Connection("fleet", FakeAdapter({TARGET: state()}), CLOCK, RecordingLogger())}
+        clock = SlowClock()
+        observer = Observer({"default": PrometheusSource(server.url)}, connections, clock, RecordingLogger())
+        one = dataclasses.replace(scaler(QUEUE), schedules=(OFFICE,))
+        try:
+            seen = observer.observe([one], call(), civil_ahead=slow).observations
+        finally:
+            observer.close()
+    assert seen[one.name].civil == CivilTime(slow, doubted=False)
 
 
 def test_a_servers_time_goes_on_while_it_does_not_answer() -> None:

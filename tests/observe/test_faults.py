@@ -196,17 +196,6 @@ def test_any_other_response_is_an_error(body: bytes) -> None:
         assert "not with a result" in fake.refusal()
 
 
-def test_a_body_cut_short_is_an_error() -> None:
-    """Half a vector would be half the load."""
-
-    def cut(request: Request) -> None:
-        request.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + json.dumps(ONE).encode())
-        request.close_connection = True
-
-    with answering(cut) as fake:
-        assert "cannot be asked" in fake.refusal()
-
-
 def test_an_endless_answer_is_bounded_in_memory() -> None:
     """For a compressed answer the uncompressed size counts."""
     bomb = gzip.compress(b" " * 2**22)
@@ -316,12 +305,6 @@ def test_a_native_histogram_is_an_error() -> None:
         assert fake.ask().points == (Point({"le": "x"}, None),)
 
 
-def test_a_redirect_is_not_followed() -> None:
-    """Credentials and headers would go to an address that the operator did not configure."""
-    with answering(lambda request: request.reply(b"", 302, Location="http://127.0.0.1:1/")) as fake:
-        assert "HTTP 302, a redirect" in fake.refusal()
-
-
 def test_headers_parameters_and_bearer_token_are_sent(tmp_path: Path) -> None:
     """Mimir's tenant header, Thanos' deduplication, and a token that is read at each use."""
     token = tmp_path / "token"
@@ -373,15 +356,6 @@ def test_an_endless_secret_file_is_an_error(tmp_path: Path) -> None:
     nowhere = Fake("http://127.0.0.1:1", [])
     assert "it is not a regular file" in nowhere.refusal(bearer_token_file=pipe)
     assert "/dev/zero: it is not a regular file" in nowhere.refusal(bearer_token_file=Path("/dev/zero"))
-
-
-def test_netrc_is_not_consulted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only configured credentials may be sent. By default requests looks for a login itself."""
-    (tmp_path / "netrc").write_text("default login me password hunter2\n")
-    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    with answering(lambda request: request.reply(ONE)) as fake:
-        fake.ask()
-        assert fake.seen[0].headers["Authorization"] is None
 
 
 def _fields(source: PrometheusSource) -> dict[str, Any]:

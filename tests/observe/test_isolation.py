@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from autoscaler.config.settings import PrometheusSource
-from autoscaler.errors import MetricError, TargetUnavailable
-from autoscaler.model import MetricType, TargetRef, ValueReading, VictimOrder, VictimRule
-from autoscaler.observe import Connection, Observer, observer, readiness, readings
+from autoscaler.errors import TargetUnavailable
+from autoscaler.model import Failure, MetricType, TargetRef, ValueReading, VictimOrder, VictimRule
+from autoscaler.observe import Connection, Observer, observation, readiness, readings
 from autoscaler.target.contract import RecordingLogger
 from tests.observe.build import CLOCK, TARGET, FakeAdapter, call, instance, metric, scaler, state
 from tests.servers.ports import free_port
@@ -40,7 +40,7 @@ def test_a_reading_that_raises_is_an_error_of_its_metric(monkeypatch: pytest.Mon
     monkeypatch.setattr(readings, "_values", values)
     seen = look()
     failed, sound = seen["hurt"].readings
-    assert isinstance(failed, MetricError)
+    assert isinstance(failed, Failure)
     assert "KeyError at " in str(failed)
     assert "please report it" in str(failed)
     assert "hunter2" not in str(failed)
@@ -62,7 +62,7 @@ def test_instances_that_cannot_be_completed_are_an_error_of_their_target(monkeyp
 
 
 def test_without_a_ranking_the_back_end_selects_victims(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observer, "rank", lambda *_: 1 // 0)
+    monkeypatch.setattr(observation, "rank", lambda *_: 1 // 0)
     log = RecordingLogger()
     assert look(log)["fine"].victims == ()
     (keys,) = [keys for _, event, keys in log.lines if event == "victims_not_ranked"]

@@ -58,7 +58,9 @@ def look(server: PrometheusServer, *, merge: bool) -> tuple[Mapping[str, Observa
     instances = [instance(f"i-{number}", ready_transition=NOW, started_at=NOW) for number in range(3)]
     adapter = FakeAdapter({each.target: state(*instances) for each in scalers})
     source = PrometheusSource(server.url, merge_queries=merge)
-    observer = Observer({"default": source}, {"fleet": Connection("fleet", adapter, CLOCK, log)}, CLOCK, log, meter)
+    observer = Observer(
+        {"default": source}, {"fleet": Connection("fleet", adapter, CLOCK, log)}, CLOCK, log, meter.queried
+    )
     try:
         observer.observe(scalers, call(60))
         before = len(meter.queries)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from autoscaler.config.settings import PrometheusSource
-from autoscaler.errors import MetricError, TargetNotFound
+from autoscaler.errors import TargetNotFound
 from autoscaler.model import (
     Autoscaler,
+    Failure,
     Fallback,
     Instance,
     InstanceReading,
@@ -29,6 +30,7 @@ from autoscaler.model import (
     VictimRule,
 )
 from autoscaler.observe import Connection, Observer
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.target.contract import RecordingLogger
 from tests.observe.build import CLOCK, NOW, TARGET, FakeAdapter, ago, call, instance, metric, scaler, state
 from tests.replaced import replace
@@ -44,10 +46,10 @@ class Counts:
     """A meter that records its calls."""
 
     def __init__(self) -> None:
-        self.queries: list[tuple[str, float, MetricError | None]] = []
+        self.queries: list[tuple[str, float, QueryFailure | None]] = []
 
-    def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
-        self.queries.append((prometheus, seconds, error))
+    def queried(self, prometheus: str, seconds: float, failure: QueryFailure | None) -> None:
+        self.queries.append((prometheus, seconds, failure))
 
 
 class Watch:
@@ -58,7 +60,7 @@ class Watch:
         self.log, self.meter = RecordingLogger(), Counts()
         sources = {"default": PrometheusSource(url)}
         connection = Connection("fleet", self.adapter, CLOCK, self.log)
-        self.observer = Observer(sources, {"fleet": connection}, CLOCK, self.log, meter=self.meter)
+        self.observer = Observer(sources, {"fleet": connection}, CLOCK, self.log, queried=self.meter.queried)
         self.known = known or {}
         self.sightings: Mapping[TargetRef, Sightings] = {}
 
@@ -88,7 +90,7 @@ def test_an_observation_has_samples_readings_and_state(prometheus: PrometheusSer
     assert observed.target == state(ONE, TWO)
     samples = {"one": Sample(1500, NOW, timedelta(minutes=2)), "two": Sample(2500, NOW, timedelta(minutes=2))}
     assert observed.readings[:2] == (InstanceReading(samples), ValueReading((4000,)))
-    assert isinstance(observed.readings[2], MetricError)
+    assert isinstance(observed.readings[2], Failure)
 
 
 def test_utilization_against_a_queried_capacity(prometheus: PrometheusServer) -> None:
@@ -127,7 +129,7 @@ def test_the_age_of_a_sample_is_queried(prometheus: PrometheusServer) -> None:
 def test_an_unusable_result_is_an_error(prometheus: PrometheusServer, expr: str, word: str) -> None:
     """The cases of docs/queries.md with a real Prometheus."""
     (reading,) = look(prometheus, scaler(metric(MetricType.OBJECT, expr))).readings
-    assert isinstance(reading, MetricError)
+    assert isinstance(reading, Failure)
     assert word in str(reading)
 
 
@@ -147,7 +149,7 @@ def test_a_fallbacks_query_is_read_like_the_metrics(prometheus: PrometheusServer
     assert isinstance(by_instance, InstanceReading)
     assert {name: sample.value for name, sample in by_instance.samples.items()} == {"one": 1500, "two": 2500}
     assert total == ValueReading((1500, 2500))
-    assert isinstance(failed, MetricError)
+    assert isinstance(failed, Failure)
     assert (none, replicas) == (None, None)
     assert observed.readings[3] == ValueReading((4000,))
 
@@ -200,10 +202,10 @@ def test_the_deadline_holds_when_no_server_answers() -> None:
         began = time.monotonic()
         observed = watch.look(one, seconds=6)[one.name]
         assert time.monotonic() - began < 6  # leaves time to write what other sources returned
-    assert [type(reading) for reading in observed.readings] == [MetricError] * 5
+    assert [type(reading) for reading in observed.readings] == [Failure] * 5
     assert observed.target == state(ONE, TWO)
     assert len(watch.meter.queries) == 5
-    assert all(isinstance(error, MetricError) for _, _, error in watch.meter.queries)
+    assert all(isinstance(failure, QueryFailure) for _, _, failure in watch.meter.queries)
 
 
 def test_victims_are_ranked_by_their_load(prometheus: PrometheusServer) -> None:

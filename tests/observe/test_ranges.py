@@ -10,6 +10,7 @@ import pytest
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.answer import NotAnAnswer
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.ranges import Grid, RangeResult, parse_range
 from autoscaler.observe.result import Point, QueryResult, ResultType
@@ -37,13 +38,19 @@ def parse(*result: Any, warnings: Any = None, grid: Grid = GRID) -> RangeResult:
     return parse_range(json.dumps(body).encode(), 200, grid, 2**26)
 
 
+def found(source: Prometheus, expr: str, grid: Grid) -> RangeResult:
+    answer = source.range(expr, grid, call().deadline)
+    assert isinstance(answer, RangeResult)
+    return answer
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "expr", ["load", "rate(load[2m])", "sum(load)", "load * on() group_left() sum(cores)", "vector(1)"]
 )
 def test_each_time_equals_an_instant_query(source: Prometheus, expr: str) -> None:
     """A replay sees what the daemon saw."""
-    told = source.range(expr, GRID, call().deadline)
+    told = found(source, expr, GRID)
     instants = [source.query(expr, GRID.at(index), call().deadline) for index in range(GRID.count)]
     assert any(each.points for each in instants)
     for one, other in zip(told.results(GRID.count), instants, strict=True):
@@ -54,14 +61,16 @@ def test_each_time_equals_an_instant_query(source: Prometheus, expr: str) -> Non
 def test_times_are_those_of_the_daemons_cycles(source: Prometheus) -> None:
     """A daemon's cycles are not at whole multiples of their period."""
     grid = Grid(STEP, GRID.first, 3, timedelta(seconds=7.25))
-    values = [each.points[0].value for each in source.range("time()", grid, call().deadline).results(3)]
+    values = [each.points[0].value for each in found(source, "time()", grid).results(3)]
     assert values == [pytest.approx(grid.at(index).timestamp()) for index in range(3)]
 
 
 @pytest.mark.slow
 def test_a_rejection_has_prometheus_own_message(source: Prometheus) -> None:
-    with pytest.raises(MetricError, match=r"'main' answered HTTP 400: bad_data: .*exceeded maximum resolution"):
-        source.range("load", Grid(STEP, GRID.first - 12_000, 12_000, timedelta(0)), call().deadline)
+    refused = source.range("load", Grid(STEP, GRID.first - 12_000, 12_000, timedelta(0)), call().deadline)
+    assert isinstance(refused, QueryFailure)
+    assert "'main' answered HTTP 400: bad_data: " in refused.message
+    assert "exceeded maximum resolution" in refused.message
 
 
 def test_a_time_without_a_sample_is_not_zero() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from autoscaler.errors import MetricError
 from autoscaler.model import (
+    Failure,
     Instance,
     InstanceReading,
     MetricSpec,
@@ -20,6 +20,7 @@ from autoscaler.model import (
 )
 from autoscaler.observe import readings
 from autoscaler.observe.answers import Answers, Results
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import age_question, question
 from autoscaler.observe.readings import read
 from autoscaler.observe.result import QueryResult, ResultType
@@ -31,7 +32,7 @@ A, B = instance("a"), instance("b")
 
 def failure(spec: MetricSpec, given: Results, *instances: Instance) -> str:
     reading = read(spec, instances or (A, B), Answers(given), NOW)
-    assert isinstance(reading, MetricError), reading
+    assert isinstance(reading, Failure), reading
     return str(reading)
 
 
@@ -187,7 +188,7 @@ def test_an_object_takes_exactly_one_sample() -> None:
 
 def test_a_failed_query_fails_the_metric_with_its_message() -> None:
     """The operator needs Prometheus' own message."""
-    shared = MetricError("prometheus 'default' answered HTTP 503")
+    shared = QueryFailure("prometheus 'default' answered HTTP 503")
     assert failure(metric(PODS, "q"), answers(shared)) == str(shared)
 
 
@@ -225,7 +226,7 @@ class TestMaxAge:
 
     QUERY = Query("q", max_age=timedelta(minutes=2))
 
-    def given(self, values: QueryResult, times: QueryResult | MetricError) -> Results:
+    def given(self, values: QueryResult, times: QueryResult | QueryFailure) -> Results:
         return {question(self.QUERY): values, age_question(self.QUERY): times}
 
     def test_a_samples_time_is_its_own(self) -> None:
@@ -279,7 +280,7 @@ class TestMaxAge:
 
     def test_without_ages_the_metric_fails(self) -> None:
         """Without ages stale data would look fresh."""
-        given = self.given(vector(point(1, instance="a")), MetricError("down"))
+        given = self.given(vector(point(1, instance="a")), QueryFailure("down"))
         assert failure(metric(PODS, self.QUERY), given) == "down"
 
 
@@ -305,7 +306,7 @@ class TestRequests:
 
     def test_a_failed_request_query_fails_the_metric(self) -> None:
         """Utilization of an unknown capacity is unknown."""
-        given = answers(self.LOAD) | answers(MetricError("down"), "cores")
+        given = answers(self.LOAD) | answers(QueryFailure("down"), "cores")
         assert failure(self.spec(request=Query("cores")), given) == "down"
 
     def test_without_a_request_the_instances_own_reservation_is_used(self) -> None:

@@ -10,14 +10,14 @@ import pytest
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
-from autoscaler.errors import MetricError
 from autoscaler.model import Call
 from autoscaler.observe.answers import Results
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import PlannedQuery, alone
 from autoscaler.observe.prometheus import Exchange, Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
-from autoscaler.observe.run_queries import NoMeter, run_queries
+from autoscaler.observe.run_queries import run_queries
 from autoscaler.threads import NoThread
 from tests.observe.build import CLOCK, call
 from tests.observe.test_faults import ONE, Request, answering
@@ -29,13 +29,13 @@ EACH = [alone(question) for question in QUESTIONS]
 
 def answers_to(queries: Sequence[PlannedQuery], sources: Mapping[str, Prometheus], call: Call, clock: Clock) -> Results:
     """Run queries; each question is settled once."""
-    results: dict[Question, QueryResult | MetricError] = {}
+    results: dict[Question, QueryResult | QueryFailure] = {}
 
     def settle(some: Results) -> None:
         assert not results.keys() & some.keys()
         results.update(some)
 
-    run_queries(queries, sources, call, clock, NoMeter(), settle)
+    run_queries(queries, sources, call, clock, lambda *_: None, settle)
     return results
 
 
@@ -92,7 +92,7 @@ def test_endless_headers_use_no_thread_beyond_the_deadline() -> None:
     with answering(trickle_headers) as fake:
         source = Prometheus("main", PrometheusSource(fake.url), CLOCK)
         answers = answers_to(EACH, {"main": source}, call(0.3), CLOCK)
-        assert all(isinstance(answer, MetricError) for answer in answers.values())
+        assert all(isinstance(answer, QueryFailure) for answer in answers.values())
         end = time.monotonic() + 10
         while any(thread.name == "prometheus-main" for thread in threading.enumerate()):
             assert time.monotonic() < end
@@ -115,7 +115,7 @@ def test_an_unforeseen_failure_affects_one_question() -> None:
     assert said.startswith("prometheus 'main' could not be asked: RuntimeError at /")
     assert said.endswith("; this is a bug, please report it")
     assert "hunter2" not in said
-    assert isinstance(answers[QUESTIONS[0]], MetricError)
+    assert isinstance(answers[QUESTIONS[0]], QueryFailure)
     assert [answers[each] for each in QUESTIONS[1:]] == [FINE, FINE]
 
 

@@ -5,7 +5,8 @@ import pytest
 from autoscaler.errors import MetricError
 from autoscaler.model import Query, VictimOrder, VictimRule
 from autoscaler.observe.answers import Answers
-from autoscaler.observe.victims import rank
+from autoscaler.observe.failure import QueryFailure
+from autoscaler.observe.observation import rank
 from tests.observe.build import NOW, ago, answers, instance, point, vector
 
 OLD = instance("old", started_at=ago(300))
@@ -42,4 +43,4 @@ def test_equal_instances_are_ranked_by_name() -> None:
 def test_a_failed_query_ranks_nothing() -> None:
     """Half a ranking would look like a whole one."""
     with pytest.raises(MetricError, match="down"):
-        rank(VictimRule(VictimOrder.LEAST, Query("q")), [OLD], Answers(answers(MetricError("down"))), NOW)
+        rank(VictimRule(VictimOrder.LEAST, Query("q")), [OLD], Answers(answers(QueryFailure("down"))), NOW)

@@ -15,7 +15,6 @@ from tests.packaging.artefacts import PROJECT, checked, image
 from tests.servers.docker import Engine, running_engine, wait_for
 from tests.servers.nomad import running_nomad, service
 from tests.servers.ports import free_port
-from tests.servers.prometheus import running_prometheus
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]  # the first test that needs the package builds it
 NAME = "prometheus-autoscaler:test"
@@ -50,12 +49,6 @@ def engine(archive: Path) -> Iterator[Engine]:
         where = ("--dest-daemon-host", running.host, f"oci-archive:{archive}", f"docker-daemon:{NAME}")
         checked("skopeo", "--insecure-policy", "copy", "--quiet", *where)
         yield running
-
-
-@pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_prometheus(tmp_path_factory.mktemp("prometheus")) as server:
-        yield server.url
 
 
 def prepared(folder: Path, *files: str, **words: str) -> Path:

@@ -10,14 +10,8 @@ from autoscaler.clock import Clock
 from autoscaler.model import ShardName
 from autoscaler.record import Archive, LeaseOptions, Ledger, Retention, State
 from tests.record.hosts import Hosts
-from tests.record.postgresql import empty_state, running_postgresql
+from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[str]:
-    with running_postgresql() as server:
-        yield server
 
 
 @pytest.fixture

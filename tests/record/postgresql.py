@@ -22,8 +22,6 @@ class Server:
     def __init__(self, folder: Path, user: str | None) -> None:
         self.folder, self.port = folder, free_port()
         self._user = user
-        self._fresh = True
-        """Nobody knows its port yet."""
         self._data = folder / "data"
 
     @property
@@ -42,17 +40,7 @@ class Server:
         self._run([_program("initdb"), "-D", self._data, "-A", "trust", "-U", "postgres", "--no-sync"])
 
     def start(self) -> None:
-        """At its port; where somebody else has taken that since it was found free, a fresh server gets another one."""
-        try:
-            self._start()
-        except AssertionError:
-            if not self._fresh or "Address already in use" not in (self.folder / "log").read_text():
-                raise
-            self.port = free_port()
-            self._start()
-        self._fresh = False
-
-    def _start(self) -> None:
+        """Start it at its port."""
         # what is written outlives the server's own end, and no test cuts the power
         options = (
             f"-c fsync=off -c full_page_writes=off -c listen_addresses=127.0.0.1 -p {self.port} -k {self.folder} "

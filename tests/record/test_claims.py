@@ -232,7 +232,7 @@ def test_cycles_that_lack_nothing_cost_no_statement(opener: Opener) -> None:
     """The row of the shard is what their commits lock."""
     ledger = opener.ledger()
     serve(ledger, scaler())
-    ledger._context.readers.dispose()
+    ledger._context.readers.close()
     before = ledger._claims._mine
     ledger.claim()
     assert ledger._claims._mine is before

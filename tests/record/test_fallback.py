@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.decide import decide
-from autoscaler.errors import MetricError
 from autoscaler.model import (
     Decision,
+    Failure,
     Fallback,
     FallbackState,
     MetricFailure,
@@ -24,7 +24,7 @@ from tests.record.cycles import QUEUE, Cycles
 from tests.record.samples import START, scaler
 from tests.replaced import replace
 
-DOWN = MetricError("down")
+DOWN = Failure("down")
 
 
 class Falling(Cycles):
@@ -33,7 +33,7 @@ class Falling(Cycles):
     def __init__(self, opener: Opener, fallback: Fallback) -> None:
         super().__init__(opener, replace(scaler(), metrics=(replace(QUEUE, fallback=fallback),), dry_run=True))
 
-    def reads(self, reading: Reading | MetricError, *fallbacks: Reading) -> Decision:
+    def reads(self, reading: Reading | Failure, *fallbacks: Reading) -> Decision:
         """Run a cycle with this reading of the metric, and these of the fallback's query."""
         return self.cycle(Observation(TargetState(5, 5, ()), (reading,), (), fallbacks))
 

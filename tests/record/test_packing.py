@@ -14,9 +14,8 @@ from autoscaler.record import schema
 from autoscaler.record.binary import differences, running_sums
 from autoscaler.record.evaluation import COLUMNS
 from autoscaler.record.journal import SEGMENT, page_of, rows_from
-from autoscaler.record.outline import SeriesRow
 from autoscaler.record.rows import Row, completed, differing, hashes_of, pack_rows, runs, unpack_rows
-from autoscaler.record.series import pack_points, unpack_points
+from autoscaler.record.series import SeriesRow, pack_points, unpack_points
 from tests.record.conftest import Opener
 from tests.record.samples import START, at, count_rows, decision, keep, observation, scaler
 from tests.replaced import replace

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import delete, select
 
 from autoscaler.record import Archive, State, schema
+from autoscaler.record.database import Readers
 from tests.record.conftest import Opener, in_threads
 from tests.record.samples import FLEET, at, decision, event, keep, rising, save, scaler, written
 
@@ -116,7 +117,7 @@ def test_whoever_takes_long_between_two_cycles_has_no_transaction_open(opener: O
     seen = [next(cycles)]
     for cycle in range(14, 20):  # packs and deletes what it has not read yet
         keep(ledger, decision(15 * cycle))
-    assert archive._engine.pool.checkedout() == 0  # type: ignore[attr-defined]  # of QueuePool, which both have
+    assert archive._readers._engine.pool.checkedout() == 0  # type: ignore[attr-defined]  # of QueuePool, which both have
     seen += cycles
     assert [each.decision.now for each in seen] == [at(15 * cycle) for cycle in range(14)]
 
@@ -146,9 +147,9 @@ def test_the_latest_decisions_of_shards_need_no_look_at_the_state(
     keep(ledger, decision())
     state.archive.latest()
 
-    def asked(archive: Archive) -> None:
+    def asked(readers: Readers) -> None:
         raise AssertionError("the state was read")
 
     keep(ledger, decision(15))
-    monkeypatch.setattr(Archive, "_reading", asked)
+    monkeypatch.setattr(Readers, "begin", asked)
     assert state.archive.latest()["web"].now == at(15)

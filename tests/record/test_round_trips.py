@@ -6,10 +6,11 @@ from typing import Any, get_args
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
     Decision,
+    Failure,
     History,
     InstanceReading,
     Observation,
@@ -29,7 +30,7 @@ from autoscaler.record.evaluation import (
     other_columns,
     target_column,
 )
-from autoscaler.record.outline import series_row
+from autoscaler.record.series import series_row
 from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener
 from tests.record.drawing import ALTERNATIVES, comparable, defaults_of, full, values
@@ -135,12 +136,9 @@ def test_an_adapters_own_error_becomes_the_nearest_of_ours() -> None:
     class Throttled(TargetUnavailable):
         pass
 
-    class NoSeries(MetricError):
-        pass
-
-    found = observed_again(Observation(Throttled("slow down"), (NoSeries("none"),)), decision())
+    found = observed_again(Observation(Throttled("slow down"), (Failure("none"),)), decision())
     assert comparable(found.target) == (TargetUnavailable, "slow down")
-    assert [comparable(reading) for reading in found.readings] == [(MetricError, "none")]
+    assert found.readings == (Failure("none"),)
     outcome = made_again(replace(decision(), outcome=Throttled("slow down"))).outcome
     assert comparable(outcome) == (TargetUnavailable, "slow down")
 

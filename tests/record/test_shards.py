@@ -48,7 +48,7 @@ def noted(ledger: Ledger) -> list[str]:
     def note(*call: Any) -> None:
         statements.append(call[2])
 
-    for engine in (ledger._context.readers, ledger._context.database._engine):
+    for engine in (ledger._context.readers._engine, ledger._context.database._engine):
         event.listen(engine, "before_cursor_execute", note)
     return statements
 

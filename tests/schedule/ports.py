@@ -114,6 +114,9 @@ class FakePorts:
         self.recorded += [one.name for one in decisions if one.name not in self._failing("record")]
         return self._failing("record")
 
+    def drain(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
+        """Nothing leaves."""
+
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         self._called("announce")
         self.announced += [one.name for one in decisions]

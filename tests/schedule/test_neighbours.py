@@ -14,7 +14,7 @@ from autoscaler.act import Actuator
 from autoscaler.clock import SystemClock
 from autoscaler.cycle import Batch, reconcile
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.errors import MetricError, TargetError
+from autoscaler.errors import TargetError
 from autoscaler.model import (
     MAX_SIZE,
     Autoscaler,
@@ -24,6 +24,7 @@ from autoscaler.model import (
     ConditionType,
     Conflict,
     Decision,
+    Failure,
     Held,
     History,
     Hold,
@@ -129,7 +130,7 @@ readings = mostly(
     st.one_of(
         st.builds(ValueReading, tuples(milli)),
         st.builds(InstanceReading, mostly(st.dictionaries(words, samples, max_size=3))),
-        st.builds(MetricError, texts),
+        st.builds(Failure, texts),
     )
 )
 histories = st.builds(
@@ -164,7 +165,7 @@ class Neighbour:
     """The inputs of one autoscaler. None stands for a valid one."""
 
     state: Any = field(default_factory=lambda: good_state(3))
-    readings: Any = (ValueReading((90_000,)), MetricError("down"), MetricError("down"))
+    readings: Any = (ValueReading((90_000,)), Failure("down"), Failure("down"))
     history: Any = None
     outcome: Any = None
 
@@ -232,6 +233,9 @@ class Shard:
         self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
     ) -> Mapping[str, Exception]:
         return self.ledger.record({each.name: each for each in scalers}, observed, decisions)
+
+    def drain(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
+        """Nothing leaves."""
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         self.actuator.announce(decisions, call)

@@ -16,7 +16,7 @@ from tests.packaging.artefacts import PROJECT, checked
 from tests.servers.required import require
 
 _CACHE: Final = PROJECT / ".cache" / "systemd"
-_PATIENCE_SECONDS: Final = 120.0
+_PATIENCE_SECONDS: Final = 300.0
 
 
 class Machine:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from autoscaler.errors import TargetError, TargetForbidden
-from autoscaler.model import MAX_SIZE, Hold, HoldReason, Instance, Limits, Phase, TargetRef, TargetState
+from autoscaler.model import MAX_SIZE, AwaitingDrain, Hold, HoldReason, Instance, Limits, Phase, TargetRef, TargetState
 from autoscaler.model.target import NO_REQUESTS
 from autoscaler.target.answers import StateCheck, WrongAnswer, checked_error
 from tests.replaced import replace
@@ -24,6 +24,9 @@ def check(answer: Any) -> TargetState:
     return StateCheck()(WEB, answer)
 
 
+TEXT: Any = "10.0.0.1"
+NUMBER: Any = 60
+"""Of types that the contract does not have."""
 WRONG: dict[str, tuple[Any, str]] = {
     "nothing": (None, "the answer is None, expected a TargetState or a TargetError"),
     "another type": ("up", "the answer is 'up', expected a TargetState"),
@@ -47,6 +50,20 @@ WRONG: dict[str, tuple[Any, str]] = {
     "warnings": (replace(STATE, warnings="careful"), "warnings is 'careful', expected a tuple"),
     "a warning": (replace(STATE, warnings=(None,)), "warnings is None, expected texts"),
     "a warm-up": (replace(STATE, warm_up=90), "warm_up is 90, expected a timedelta from 0 to 36500 days"),
+    "what waits": (replace(STATE, awaiting_drain=["i-1"]), "awaiting_drain is of the type list"),
+    "an instance that waits": (replace(STATE, awaiting_drain=("i-1",)), "awaiting_drain[0] is 'i-1', expected an Aw"),
+    "its name": (
+        replace(STATE, awaiting_drain=(AwaitingDrain("i-1\n"),)),
+        "awaiting_drain[0].instance is 'i-1\\n', expected a printable text",
+    ),
+    "its addresses": (
+        replace(STATE, awaiting_drain=(AwaitingDrain("i-1", TEXT),)),
+        "awaiting_drain[0].addresse",
+    ),
+    "its heartbeat": (
+        replace(STATE, awaiting_drain=(AwaitingDrain("i-1", (), NUMBER),)),
+        "awaiting_drain[0].heartbeat is",
+    ),
     "too many warnings": (replace(STATE, warnings=("",) * 101), "warnings is of the type tuple of 101"),
 }
 

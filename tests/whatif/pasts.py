@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.errors import MetricError, TargetError, TargetUnavailable
+from autoscaler.errors import TargetError, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
     Behavior,
     Decision,
+    Failure,
     History,
     Instance,
     MetricSpec,
@@ -94,11 +95,11 @@ class Life:
 
     def fail(self) -> None:
         """A cycle in which Prometheus does not answer."""
-        self.see(Observation(state(self.size), (MetricError("no answer"),)))
+        self.see(Observation(state(self.size), (Failure("no answer"),)))
 
     def unreadable(self, error: TargetError) -> None:
         """A cycle in which the back end does not answer."""
-        self.see(Observation(error, (MetricError("not asked"),) * len(self.scaler.metrics)))
+        self.see(Observation(error, (Failure("not asked"),) * len(self.scaler.metrics)))
 
     def steer(self, steering: Steering) -> None:
         self.history = replace(self.history, steering=steering)
@@ -163,5 +164,5 @@ def _shop_seen(load: float, now: datetime, born: Sequence[datetime], *, failed: 
     )
     each = min(round(load * 600 / (sum(bool(one.ready) for one in instances) or 1)), 1000)
     cpu = samples({one.name: each if one.ready else 10 for one in instances}, now)
-    queue = MetricError("Prometheus did not answer") if failed else ValueReading((round(load * 6_000),))
+    queue = Failure("Prometheus did not answer") if failed else ValueReading((round(load * 6_000),))
     return Observation(TargetState(len(born), len(born), instances), (cpu, queue))

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from autoscaler.errors import MetricError
 from autoscaler.moment import Moment
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.ranges import Grid, RangeResult, RangeSeries, Run
 from autoscaler.observe.result import QueryResult
@@ -44,33 +44,27 @@ def numbered(grid: Grid) -> RangeResult:
 
 @dataclass
 class FakePrometheus:
-    """Implements `fetching.Server`. `answer` may raise MetricError."""
+    """Implements `fetching.Server`."""
 
     clock: FakeClock
-    answer: Callable[[Grid], RangeResult] = numbered
+    answer: Callable[[Grid], RangeResult | QueryFailure] = numbered
     asked: list[Grid] = field(default_factory=list)
 
-    def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult:
+    def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult | QueryFailure:
         self.asked.append(grid)
         self.clock.seconds += 1
         return self.answer(grid)
 
 
-def refusing(error: MetricError, when: Callable[[Grid], bool]) -> Callable[[Grid], RangeResult]:
-    """An `answer` with an error for some queries."""
-
-    def answer(grid: Grid) -> RangeResult:
-        if when(grid):
-            raise error
-        return numbered(grid)
-
-    return answer
+def refusing(failure: QueryFailure, when: Callable[[Grid], bool]) -> Callable[[Grid], RangeResult | QueryFailure]:
+    """An `answer` with a failure for some queries."""
+    return lambda grid: failure if when(grid) else numbered(grid)
 
 
 def span(first: int, count: int) -> Grid:
     return Grid(STEP, first, count, timedelta(0))
 
 
-def values(results: Sequence[QueryResult | MetricError]) -> list[float | None]:
+def values(results: Sequence[QueryResult | QueryFailure]) -> list[float | None]:
     """The one value of each; None: an error."""
-    return [None if isinstance(each, MetricError) else each.points[0].value for each in results]
+    return [None if isinstance(each, QueryFailure) else each.points[0].value for each in results]

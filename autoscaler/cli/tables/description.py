@@ -47,6 +47,7 @@ def description(detail: Detail, now: datetime, screen: Screen) -> list[str]:
         if label.startswith("Max replicas") and detail.spec is not None:
             lines += _behavior(detail.spec.behavior, detail.spec.options.downscale_stabilization_seconds)
             lines += _brakes(detail.spec.brakes, screen)
+            lines += [f"Drain:  {detail.spec.drain}"] if detail.spec.drain else []
     return [
         *lines,
         *_instances(detail, now, screen),

@@ -37,14 +37,22 @@ def _cells(instance: InstanceDocument, names: list[str], now: datetime) -> list[
         _state(instance),
         since,
         *[values.get(name) or "-" for name in names],
-        _detail(instance),
+        _detail(instance, now),
     ]
 
 
-def _detail(instance: InstanceDocument) -> str:
+def _detail(instance: InstanceDocument, now: datetime) -> str:
     missing = [clean(value.metric) for value in instance.values if value.text is None]
-    parts = [clean(instance.detail), f"no usable sample of {', '.join(missing)}" if missing else ""]
+    unmeasured = f"no usable sample of {', '.join(missing)}" if missing else ""
+    parts = [clean(instance.detail), _drain(instance, now), unmeasured]
     return "; ".join(part for part in parts if part)
+
+
+def _drain(instance: InstanceDocument, now: datetime) -> str:
+    drain = instance.drain
+    if drain is None:
+        return ""
+    return f"drains by {drain.action} for {format_age(now - drain.began)}{drain.detail and f': {clean(drain.detail)}'}"
 
 
 def _state(instance: InstanceDocument) -> str:

@@ -7,6 +7,7 @@ after it was cheap for ten minutes. Shares are of a query's time limit.
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import count
 from typing import Final, NamedTuple
 
 from autoscaler.observe.plan import Question
@@ -101,8 +102,8 @@ class Separation:
         self.known: Mapping[Question, SeparateMember] = {}
         self._next: dict[Question, SeparateMember] = {}
         """Replaces `known` at the end of `learn`."""
-        self._used = ALONE_PART
-        """The highest number in use for a part or a group."""
+        self._numbers = count(ALONE_PART + 1)
+        """Numbers of parts and groups that are not in use."""
 
     def parts(self) -> Mapping[Question, int]:
         """Return the `parts` for `Planner.plan`."""
@@ -223,10 +224,9 @@ class Separation:
         """Ask the members of each part separately from now on: alone or with one another, as `why` says."""
         if not parts or (why is not Why.REFUSED and self._costly_count(parts[0].prometheus) + len(parts) > MOST):
             return
-        of = self._used + 1
+        of = next(self._numbers)
         for each in parts:
-            self._used += 1
-            part = ALONE_PART if why in (Why.REFUSED, Why.HEAVY) else self._used
+            part = ALONE_PART if why in (Why.REFUSED, Why.HEAVY) else next(self._numbers)
             self._next.update(dict.fromkeys(each.questions, SeparateMember(why, part, of, message)))
 
     def _costly_count(self, prometheus: str) -> int:

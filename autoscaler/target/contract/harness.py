@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ def make_context(
     clock: Clock | None = None,
     logger: RecordingLogger | None = None,
     memory: AdapterMemory | None = None,
+    drains: Mapping[TargetRef, str | None] | None = None,
 ) -> AdapterContext[SettingsT]:
     """Return a context as the daemon makes it, with the machine's clock. The folder is created.
 
@@ -62,6 +63,7 @@ def make_context(
         dry_run,
         dry_targets,
         memory or ForgetfulMemory(),
+        drains or {},
     )
 
 

@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.holders import Holders
 from autoscaler.documents.state_documents import NoDecision, StateDocuments
-from autoscaler.documents.summary import Summary, summary
+from autoscaler.documents.summary import Summary, summaries
 from autoscaler.errors import StateError
 from autoscaler.logger import Logger
 from autoscaler.record import Cut
@@ -105,22 +105,11 @@ class _Page:
     def overview(self, request: Request, now: datetime) -> str:
         """Return the list of all autoscalers."""
         scalers = {scaler.name: scaler for scaler in self._sources.settings().autoscalers}
-        steering = {name: given.at(now) for name, given in self._sources.state.archive.steering().items()}
-        found = listing(
-            entries(scalers, self._sources.state.archive.latest(), steering), ListQuery.of(request.query_params)
-        )
-        holders = Holders(self._sources.state.archive.served([each.name for each in found.entries]))
-        rows = [
-            summary(
-                each.name,
-                each.scaler,
-                each.decision,
-                each.steering,
-                configured=each.scaler is not None,
-                held=holders.of(each.name, each.scaler),
-            )
-            for each in found.entries
-        ]
+        archive = self._sources.state.archive
+        latest, steering = archive.latest(), {name: given.at(now) for name, given in archive.steering().items()}
+        found = listing(entries(scalers, latest, steering), ListQuery.of(request.query_params))
+        names = [each.name for each in found.entries]
+        rows = summaries(names, scalers, latest, steering, now, held=Holders(archive.served(names)).of)
         trends = self._trends(rows, now)
         return self._render(
             "overview.html", now, listing=found, rows=rows, trends=trends, orders=Order, cuts=self._cuts()

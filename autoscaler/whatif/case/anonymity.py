@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.decide.connection_limits import limit_as_recorded
-from autoscaler.errors import AutoscalerError
+from autoscaler.errors import TargetError
 from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, Override, Pause, Steering
 from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.replay.repetition import repeated, same_decision
@@ -118,7 +118,7 @@ class Anonymizer:
             if field in _CALENDAR or (name == _OWN_REASONS and kind not in (Pause.__name__, Override.__name__)):
                 return value
             return self._name(kind.lower() if name == "name" else name, value)
-        if isinstance(value, AutoscalerError):
+        if isinstance(value, TargetError):
             return type(value)(self._name("error", str(value)))
         if isinstance(value, tuple | frozenset):
             return type(value)([self._scrubbed(each, field) for each in value])

@@ -9,12 +9,13 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from autoscaler.errors import AutoscalerError, MetricError, TargetError, error_class, error_of
+from autoscaler.errors import AutoscalerError, TargetError, error_class, error_of
 from autoscaler.model import (
     Autoscaler,
     CivilTime,
     Conflict,
     Decision,
+    Failure,
     Held,
     History,
     InstanceReading,
@@ -52,7 +53,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 _Kinds: TypeAlias = tuple[type, ...]
 _TARGETS: Final[_Kinds] = (TargetState,)
-_READINGS: Final[_Kinds] = (InstanceReading, ValueReading)
+_READINGS: Final[_Kinds] = (InstanceReading, ValueReading, Failure)
 _OUTCOMES: Final[_Kinds] = (Written, Unchanged, Held, Conflict, Proposed)
 
 
@@ -99,14 +100,14 @@ def line_from(values: Any, scaler: Autoscaler | None) -> Autoscaler | Cycle:
         raise ValueError("a cycle stands before the configuration that it belongs to")
     cycle = values["cycle"]
     seen, decision = cycle["observation"], msgspec.convert(cycle["decision"], _ConcludedDecision)
-    outcome = _from_values(decision.outcome, _OUTCOMES, TargetError)
+    outcome = _from_values(decision.outcome, _OUTCOMES)
     return Cycle(
         msgspec.convert(cycle["at"], datetime),
         Observation(
-            _from_values(seen["target"], _TARGETS, TargetError),
-            tuple([_from_values(each, _READINGS, MetricError) for each in seen["readings"]]),
+            _from_values(seen["target"], _TARGETS),
+            tuple([_from_values(each, _READINGS) for each in seen["readings"]]),
             msgspec.convert(seen.get("victims", ()), tuple[str, ...]),
-            tuple([_from_values(each, _READINGS, MetricError) for each in seen.get("fallbacks", ())]),
+            tuple([_from_values(each, _READINGS) for each in seen.get("fallbacks", ())]),
             msgspec.convert(seen.get("civil", {}), CivilTime),
         ),
         scaler,
@@ -116,20 +117,22 @@ def line_from(values: Any, scaler: Autoscaler | None) -> Autoscaler | Cycle:
 
 
 def _values_of(value: Any) -> Any:
-    """A value of one of several types, an error or None, as JSON values."""
+    """A value of one of several types, a target's error or None, as JSON values."""
     if value is None:
         return None
-    if isinstance(value, AutoscalerError):
+    if isinstance(value, TargetError):
         return {"kind": error_class(value), "message": str(value)}
+    if isinstance(value, Failure):
+        return {"kind": Failure.__name__, "message": value.message}
     return {"kind": type(value).__name__, **msgspec.to_builtins(value)}
 
 
-def _from_values(values: Any, kinds: _Kinds, error: type[AutoscalerError]) -> Any:
-    """`kinds`: the possible types; `error`: the root of the possible errors."""
+def _from_values(values: Any, kinds: _Kinds) -> Any:
+    """`kinds`: the possible types, besides a target's errors."""
     if values is None:
         return None
     name = values["kind"]
     for kind in kinds:
         if kind.__name__ == name:
             return msgspec.convert(values, kind)
-    return error_of(name, msgspec.convert(values["message"], str), error)
+    return error_of(name, msgspec.convert(values["message"], str), TargetError)

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from autoscaler.errors import MetricError, TargetError
+from autoscaler.errors import TargetError
 from autoscaler.foresee.shadow_comparison import GAP
+from autoscaler.model import Failure
 from autoscaler.text import count
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind, span
 
@@ -70,6 +71,6 @@ def _failing(cycle: Cycle) -> Iterator[tuple[str, str]]:
         yield "the target could not be read", str(observed.target)
         return
     for place, reading in enumerate(observed.readings):
-        if isinstance(reading, MetricError):
+        if isinstance(reading, Failure):
             spec = cycle.scaler.metrics[place]
             yield f"{spec.type} metric {spec.name} had no value", str(reading)

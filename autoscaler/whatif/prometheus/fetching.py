@@ -6,9 +6,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from msgspec import structs
+
 from autoscaler.clock import Clock
-from autoscaler.errors import MetricError, PastError
-from autoscaler.observe.failure import QueryError, outcome_of
+from autoscaler.errors import PastError
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult
@@ -35,20 +37,20 @@ Progress: TypeAlias = Callable[[float], object]
 class Server(Protocol):
     """A Prometheus; `observe.Prometheus` implements it."""
 
-    def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult:
-        """A range query. Raises MetricError."""
+    def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult | QueryFailure:
+        """A range query."""
 
 
 class Block(NamedTuple):
     """The answer to one question over a part of the time."""
 
     steps: int
-    answer: RangeResult | MetricError
+    answer: RangeResult | QueryFailure
     """The answer, or the refusal."""
 
-    def results(self) -> Iterator[QueryResult | MetricError]:
+    def results(self) -> Iterator[QueryResult | QueryFailure]:
         """The answer at each step."""
-        if isinstance(self.answer, MetricError):
+        if isinstance(self.answer, QueryFailure):
             return iter([self.answer] * self.steps)
         return self.answer.results(self.steps)
 
@@ -59,13 +61,13 @@ class Recording(NamedTuple):
     blocks: Sequence[Block]
     """In order of time."""
 
-    def results(self) -> Iterator[QueryResult | MetricError]:
+    def results(self) -> Iterator[QueryResult | QueryFailure]:
         """The answer at each step."""
         return (result for block in self.blocks for result in block.results())
 
-    def refusal(self) -> MetricError | None:
+    def refusal(self) -> QueryFailure | None:
         """The first refusal; None if no block was refused."""
-        return next((each.answer for each in self.blocks if isinstance(each.answer, MetricError)), None)
+        return next((each.answer for each in self.blocks if isinstance(each.answer, QueryFailure)), None)
 
 
 class Fetcher:
@@ -109,8 +111,8 @@ class Fetcher:
             yield from self._in_halves(question, part)
             return
         answer = self._request(question, part)
-        if isinstance(answer, MetricError) and part.count > SMALLEST and self._may_succeed_in_halves(question, answer):
-            if outcome_of(answer) is Outcome.TOO_LARGE:
+        if isinstance(answer, QueryFailure) and part.count > SMALLEST and self._may_succeed_in_halves(question, answer):
+            if answer.outcome is Outcome.TOO_LARGE:
                 self._most_steps[question] = max(SMALLEST, part.count // 2)
             yield from self._in_halves(question, part)
             return
@@ -123,14 +125,14 @@ class Fetcher:
         yield from self._fetch_part(question, replace(part, count=half))
         yield from self._fetch_part(question, replace(part, first=part.first + half, count=part.count - half))
 
-    def _may_succeed_in_halves(self, question: Question, error: MetricError) -> bool:
+    def _may_succeed_in_halves(self, question: Question, failure: QueryFailure) -> bool:
         """Whether smaller blocks may succeed: the block was too large, or a single step caused the refusal."""
-        if outcome_of(error) is Outcome.TOO_LARGE:
+        if failure.outcome is Outcome.TOO_LARGE:
             return True
         self._refusals[question] = self._refusals.get(question, 0) + 1
         return self._refusals[question] <= _MOST_REFUSALS
 
-    def _request(self, question: Question, part: Grid) -> RangeResult | MetricError:
+    def _request(self, question: Question, part: Grid) -> RangeResult | QueryFailure:
         """The answer, or the refusal. Raises PastError if the server fails.
 
         A server that has answered before may be overloaded, so it is asked again, and then for less.
@@ -141,19 +143,17 @@ class Fetcher:
         while True:
             self._sleep(self._rests.get(name, 0.0))
             began = self._clock.monotonic()
-            try:
-                answer = self._servers[name].range(question.expr, part, began + _LONG)
-            except MetricError as error:
-                if outcome_of(error) not in (Outcome.FAILED, Outcome.LATE):
-                    return error
-                tries -= 1
-                if tries == 0 and has_answered and part.count > SMALLEST:
-                    return QueryError(error, Outcome.TOO_LARGE)
-                if tries == 0:
-                    raise PastError(str(error)) from None
-            else:
+            answer = self._servers[name].range(question.expr, part, began + _LONG)
+            if not isinstance(answer, QueryFailure):
                 self._rests[name] = min(self._clock.monotonic() - began, _LONGEST_REST_SECONDS)
                 return answer
+            if answer.outcome not in (Outcome.FAILED, Outcome.LATE):
+                return answer
+            tries -= 1
+            if tries == 0 and has_answered and part.count > SMALLEST:
+                return structs.replace(answer, outcome=Outcome.TOO_LARGE)
+            if tries == 0:
+                raise PastError(answer.message)
             self._sleep(pause)
             pause *= 2
 

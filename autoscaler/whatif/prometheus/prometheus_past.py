@@ -7,21 +7,20 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
-from autoscaler.errors import MetricError, PastError
-from autoscaler.model import MAX_SIZE, Autoscaler, Instance, Query
+from autoscaler.errors import PastError
+from autoscaler.model import MAX_SIZE, Autoscaler, CivilTime, Query
 from autoscaler.observe.answers import Answers
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.observation import observation
 from autoscaler.observe.plan import Question, question, questions_of, with_queries
 from autoscaler.observe.planner import can_be_written, narrowing
 from autoscaler.observe.ranges import Grid
 from autoscaler.observe.result import QueryResult
 from autoscaler.observe.selectors import Matcher
-from autoscaler.observe.victims import rank
 from autoscaler.quantity import Milli, format_duration
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind
 from autoscaler.whatif.prometheus.fetching import Fetcher, Recording
@@ -86,7 +85,7 @@ class PrometheusPast:
             at, known = span.at(index), Answers({asked: next(each) for asked, each in answers.items()})
             state = states.at(at, sizes[index], known)
             if index >= self._warm_up:
-                seen = observation(self._scaler, state, known, at, partial(_ranked, self._scaler, known, at))
+                seen = observation(self._scaler, state, known, at, CivilTime())
                 yield Cycle(at, seen, self._with_all_metrics)
 
     def _fetch_sizes(self) -> Sequence[int | None]:
@@ -146,18 +145,9 @@ def _span(scaler: Autoscaler, since: datetime, until: datetime, phase: timedelta
     return warm_up, Grid(step, first - warm_up, max(0, last - first + 1) + warm_up, phase)
 
 
-def _ranked(scaler: Autoscaler, answers: Answers, at: datetime, instances: Sequence[Instance]) -> tuple[str, ...]:
-    if scaler.victims is None:
-        return ()
-    try:
-        return rank(scaler.victims, instances, answers, at)
-    except MetricError:  # as in the daemon: then the back end chooses
-        return ()
-
-
-def _sum(result: QueryResult | MetricError) -> int | None:
+def _sum(result: QueryResult | QueryFailure) -> int | None:
     """The size that the samples of one time add up to; None if there is none."""
-    if isinstance(result, MetricError) or not result.points:
+    if isinstance(result, QueryFailure) or not result.points:
         return None
     value = sum(math.nan if point.value is None else point.value for point in result.points)
     return round(value) if 0 <= value <= MAX_SIZE else None  # nan is not

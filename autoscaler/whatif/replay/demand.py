@@ -14,10 +14,10 @@ from math import nan
 from typing import Final
 
 from autoscaler.decide.proposals import propose, tolerances_of
-from autoscaler.errors import MetricError
 from autoscaler.foresee.shadow_comparison import GAP
 from autoscaler.model import (
     Autoscaler,
+    Failure,
     MetricSpec,
     Observation,
     Reading,
@@ -53,9 +53,9 @@ def demand_of(scaler: Autoscaler, observation: Observation, now: datetime) -> fl
 
 
 def _needed(
-    scaler: Autoscaler, spec: MetricSpec, reading: Reading | MetricError, state: TargetState, now: datetime
+    scaler: Autoscaler, spec: MetricSpec, reading: Reading | Failure, state: TargetState, now: datetime
 ) -> float | None:
-    if isinstance(reading, MetricError):
+    if isinstance(reading, Failure):
         return None
     if isinstance(reading, ValueReading) and spec.target.type is TargetType.AVERAGE_VALUE:
         return sum_of(reading.values) / spec.target.value

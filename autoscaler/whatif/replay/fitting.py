@@ -5,8 +5,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from autoscaler.errors import MetricError
-from autoscaler.model import Autoscaler, MetricSpec, Observation, Query, Reading, TargetType
+from autoscaler.model import Autoscaler, Failure, MetricSpec, Observation, Query, Reading, TargetType
 from autoscaler.whatif.past.past import Cycle
 
 
@@ -47,7 +46,7 @@ class Fitting:
             _not_queried(spec.query) if place is None else observed.readings[place]
             for spec, place in zip(candidate.metrics, self._readings, strict=True)
         ]
-        fallbacks: list[Reading | MetricError | None] = [
+        fallbacks: list[Reading | Failure | None] = [
             None if query is None else _not_queried(query) if place is None else observed.fallbacks[place]
             for query, place in zip(map(_fallback_query, candidate.metrics), self._fallbacks, strict=True)
         ]
@@ -67,8 +66,8 @@ class Fitting:
         ]
 
 
-def _not_queried(query: Query) -> MetricError:
-    return MetricError(f"{query.expr}: the daemon did not send this query at that time")
+def _not_queried(query: Query) -> Failure:
+    return Failure(f"{query.expr}: the daemon did not send this query at that time")
 
 
 def _same_reading(one: MetricSpec, other: MetricSpec) -> bool:

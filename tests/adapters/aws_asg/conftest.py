@@ -1,7 +1,7 @@
 """A server with groups, and connections to it."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -78,6 +78,14 @@ class Cloud:
     def desired(self, name: str) -> int:
         return int(self.describe(name)["DesiredCapacity"])
 
+    def hook(self, group: str, name: str, heartbeat_seconds: int = 60, transition: str = "TERMINATING") -> None:
+        self.autoscaling.put_lifecycle_hook(
+            AutoScalingGroupName=group,
+            LifecycleHookName=name,
+            LifecycleTransition=f"autoscaling:EC2_INSTANCE_{transition}",
+            HeartbeatTimeout=heartbeat_seconds,
+        )
+
     def ids(self, name: str) -> list[str]:
         return [one["InstanceId"] for one in self.describe(name)["Instances"]]
 
@@ -91,12 +99,25 @@ def mixed(*overrides: dict[str, Any]) -> dict[str, Any]:
 class LiveAdapter:
     """An adapter, with short calls for tests."""
 
-    def __init__(self, folder: Path, world: World, memory: AdapterMemory, **settings: object) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        world: World,
+        memory: AdapterMemory,
+        drains: Mapping[str, str | None] | None = None,
+        **settings: object,
+    ) -> None:
+        """`drains`: group -> the hook that its drain names."""
         self.logger = RecordingLogger()
         self._clock = Clock(world)
         self.adapter = AwsAsg(
             make_context(
-                AwsAsg.Settings.model_validate(settings), folder, clock=self._clock, logger=self.logger, memory=memory
+                AwsAsg.Settings.model_validate(settings),
+                folder,
+                clock=self._clock,
+                logger=self.logger,
+                memory=memory,
+                drains={TargetRef("test", name): hook for name, hook in (drains or {}).items()},
             )
         )
 
@@ -174,8 +195,8 @@ def connect(tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> It
     made: list[LiveAdapter] = []
     memory = ForgetfulMemory()
 
-    def build(**settings: object) -> LiveAdapter:
-        made.append(LiveAdapter(tmp_path / "state", world, memory, **{"region": REGION, **settings}))
+    def build(drains: Mapping[str, str | None] | None = None, **settings: object) -> LiveAdapter:
+        made.append(LiveAdapter(tmp_path / "state", world, memory, drains, **{"region": REGION, **settings}))
         return made[-1]
 
     yield build

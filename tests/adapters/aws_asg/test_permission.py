@@ -1,6 +1,5 @@
 """The write test on a server that allows actions as IAM does: before it looks at any parameter."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,17 +12,10 @@ from tests.cli.test_write_test import said, write_tested, wrong
 from tests.daemon.running import autoscaler, write_config
 from tests.servers.aws.server import REGION
 from tests.servers.faults import Fault
-from tests.servers.prometheus import running_prometheus
 
 pytestmark = pytest.mark.slow
 _ENDS = "autoscaling:TerminateInstanceInAutoScalingGroup"
 _WEB = TargetRef("test", "web")
-
-
-@pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_prometheus(tmp_path_factory.mktemp("prometheus")) as server:
-        yield server.url
 
 
 @pytest.fixture

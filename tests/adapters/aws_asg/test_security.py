@@ -13,7 +13,7 @@ import pytest
 from werkzeug.serving import make_server
 
 from autoscaler.errors import AdapterError, TargetForbidden, TargetNotFound, TargetUnavailable
-from autoscaler.model import Held, TargetState, Written
+from autoscaler.model import Held, TargetRef, TargetState, Written
 from tests.adapters.aws_asg.conftest import KEYS, Cloud, Connect, LiveAdapter, mixed
 from tests.servers.certificates import Authority, Pair
 
@@ -32,15 +32,20 @@ def least_policy() -> set[str]:
     return allowed
 
 
-def test_nothing_outside_the_documented_policy_is_called(cloud: Cloud, connection: LiveAdapter) -> None:
+def test_nothing_outside_the_documented_policy_is_called(cloud: Cloud, connect: Connect) -> None:
     """Every permission of the policy is needed: a least-privilege policy has no other."""
+    connection = connect({"all": None}, endpointUrl=cloud.server.url)
     requirements = {"VCpuCount": {"Min": 1}, "MemoryMiB": {"Min": 1}, "AllowedInstanceTypes": ["m5.large"]}
     policy = mixed({"InstanceRequirements": requirements})
     cloud.create("all", 6, DesiredCapacityType="vcpu", MixedInstancesPolicy=policy)
     assert connection.scale("all", connection.state("all"), 8) == Written(8)
+    cloud.hook("all", "leave")
     state = connection.state("all")
     ids = tuple(one.name for one in state.instances)
     assert connection.scale("all", state, 6, victims=ids) == Written(6)
+    (leaving,) = connection.state("all").awaiting_drain
+    connection.adapter.extend(TargetRef("test", "all"), leaving.instance, connection.call())
+    connection.adapter.release(TargetRef("test", "all"), leaving.instance, connection.call())
     cloud.autoscaling.start_instance_refresh(AutoScalingGroupName="all")
     assert isinstance(connection.scale("all", connection.state("all"), 4), Held)
     cloud.world.launch_seconds = 3600

@@ -27,28 +27,18 @@ def test_the_base_is_desired_capacity_never_the_running_count(cloud: Cloud, conn
     assert (state.replicas, state.status_replicas, len(running)) == (5, 5, 1)
 
 
-def test_suspended_launch_holds_scale_out_alone(cloud: Cloud, connection: LiveAdapter) -> None:
-    """AWS accepts the new size, launches nothing, and launches all instances when the process is resumed."""
-    cloud.create("no-launch", 2)
-    cloud.autoscaling.suspend_processes(AutoScalingGroupName="no-launch", ScalingProcesses=["Launch"])
-    state = connection.state("no-launch")
-    assert state.hold.scale_out is not None
-    assert state.hold.scale_out.reason == "LaunchSuspended"
-    assert state.hold.scale_in is None
-    assert isinstance(connection.scale("no-launch", state, 3), Held)
-    assert connection.scale("no-launch", state, 1) == Written(1)
-
-
-def test_suspended_terminate_holds_scale_in_alone(cloud: Cloud, connection: LiveAdapter) -> None:
-    """The hold has its own reason."""
-    cloud.create("no-end", 2)
-    cloud.autoscaling.suspend_processes(AutoScalingGroupName="no-end", ScalingProcesses=["Terminate"])
-    state = connection.state("no-end")
-    assert state.hold.scale_in is not None
-    assert state.hold.scale_in.reason == "TerminateSuspended"
-    assert state.hold.scale_out is None
-    assert isinstance(connection.scale("no-end", state, 1), Held)
-    assert connection.scale("no-end", state, 3) == Written(3)
+@pytest.mark.parametrize(("process", "held", "other"), [("Launch", 3, 1), ("Terminate", 1, 3)])
+def test_a_suspended_process_holds_its_own_direction_alone(
+    cloud: Cloud, connection: LiveAdapter, process: str, held: int, other: int
+) -> None:
+    """AWS accepts the new size, changes nothing, and makes the whole change when the process is resumed."""
+    cloud.create("suspended", 2)
+    cloud.autoscaling.suspend_processes(AutoScalingGroupName="suspended", ScalingProcesses=[process])
+    state = connection.state("suspended")
+    reasons = {size: hold and hold.reason for size, hold in ((3, state.hold.scale_out), (1, state.hold.scale_in))}
+    assert reasons == {held: f"{process}Suspended", other: None}
+    assert isinstance(connection.scale("suspended", state, held), Held)
+    assert connection.scale("suspended", state, other) == Written(other)
 
 
 def test_a_process_suspended_since_the_observation_holds(cloud: Cloud, connection: LiveAdapter) -> None:

@@ -210,7 +210,7 @@ def test_very_many_services_are_not_looked_up_one_by_one(front: Faults, swarm: D
 def test_a_repeated_decision_whose_answer_was_lost_is_unchanged(front: Faults, swarm: DockerSwarm) -> None:
     """The write's outcome is unknown; the next attempt finds the size set."""
     front.faults.insert(0, Fault("POST", delay_seconds=30))
-    error = failing_write(swarm, 1)
+    error = failing_write(swarm, 3)
     assert "no answer within the cycle's deadline; whether the size was set is unknown" in str(error)
     front.faults[0] = says("/services/web$", service(size=3))
     assert swarm.scale(ref("web"), change(3, 2), call()) == Unchanged()

@@ -3,8 +3,10 @@
 The clients report instances of an imitation of EC2's metadata service.
 """
 
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -303,13 +305,24 @@ def test_a_drain_whose_answer_is_lost_is_followed(cluster: Cluster, proxied_drai
     assert faults.count("POST") == 1
 
 
-def test_a_drain_ends_by_its_calls_deadline(cluster: Cluster, proxied_drainer: Drainer, faults: Faults) -> None:
-    """The thread of the drain also sends the heartbeats of its instance."""
+def test_a_drain_that_hangs_costs_others_no_more_than_their_time(
+    cluster: Cluster, proxied_drainer: Drainer, faults: Faults
+) -> None:
+    """Each call ends by its own deadline, also one that waits for its turn."""
     faults.faults.append(Fault("/v1/nodes", 500, "late", delay_seconds=3, times=1))
+
+    def hang() -> None:
+        with suppress(TargetError):
+            proxied_drainer.of(cluster.first)
+
+    hanging = threading.Thread(target=hang)
+    hanging.start()
+    cluster.server.wait(lambda: faults.count("/v1/nodes"), "request")
     begun = time.monotonic()
     with pytest.raises(TargetUnavailable):
-        proxied_drainer.step("i-0a", "10.0.0.1", seconds=0.3)
+        proxied_drainer.step("i-0b", "10.0.0.2", seconds=0.3)
     assert time.monotonic() - begun < 2
+    hanging.join()
 
 
 def test_a_drain_is_begun_at_the_second_address(cluster: Cluster, connect: Connect) -> None:

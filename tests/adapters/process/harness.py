@@ -33,12 +33,15 @@ class ProcessHarness(Harness):
         dry_run: bool = False,
         dry_targets: frozenset[TargetRef] = frozenset(),
         others: dict[str, Any] | None = None,
+        drains: bool = False,
         **pool: Any,
     ) -> None:
         pools = {"web": {"command": "sleep 1000", "gracePeriod": "2s", **pool}, **(others or {})}
         self.settings = ProcessSettings.model_validate({"pools": pools})
         self.state_dir = folder / "state"
         self.logger = RecordingLogger()
+        self.drains = drains
+        """Whether the pool's workers are drained before they end; `rebuild` follows a change."""
         self.process = self._build(dry_run=dry_run, dry_targets=dry_targets)
         self.adapter: Adapter = self.process
 
@@ -82,7 +85,13 @@ class ProcessHarness(Harness):
 
     def _build(self, *, dry_run: bool, dry_targets: frozenset[TargetRef] = frozenset()) -> Process:
         context = make_context(
-            self.settings, self.state_dir, name="local", dry_run=dry_run, dry_targets=dry_targets, logger=self.logger
+            self.settings,
+            self.state_dir,
+            name="local",
+            dry_run=dry_run,
+            dry_targets=dry_targets,
+            logger=self.logger,
+            drains={self.target: None} if self.drains else {},
         )
         return Process(context)
 

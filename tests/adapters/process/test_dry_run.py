@@ -2,6 +2,7 @@
 
 import os
 import signal
+from typing import Any
 
 import pytest
 
@@ -47,9 +48,10 @@ def test_a_dry_run_watches_beside_the_daemon_that_keeps_the_pools(build: Build) 
     assert watcher.settle(2) == live.settle(2)
 
 
-def test_a_write_is_refused(build: Build) -> None:
+@pytest.mark.parametrize("dry", [{"dry_run": True}, {"dry_targets": frozenset({ProcessHarness.target})}])
+def test_a_write_is_refused(build: Build, dry: dict[str, Any]) -> None:
     """The actuator does not write in a dry run; the adapter refuses nonetheless."""
-    harness = build(dry_run=True)
+    harness = build(**dry)
     state = harness.observe()
     with pytest.raises(TargetRefused, match="dry run"):
         harness.adapter.scale(harness.target, harness.change(state, 2), harness.call())
@@ -88,14 +90,6 @@ def test_a_worker_of_a_dry_pool_is_not_replaced_beside_a_live_one(build: Build) 
     state = _state(harness, API)
     assert (state.replicas, [one.name for one in state.instances]) == (2, ["api-2"])
     assert StateFile(harness.state_dir).load()["api"] == pools["api"], "the record is not touched either"
-
-
-def test_a_write_to_a_dry_pool_beside_a_live_one_is_refused(build: Build) -> None:
-    """The actuator does not write in a dry run; the adapter refuses nonetheless."""
-    harness = build(dry_targets=frozenset({ProcessHarness.target}))
-    state = harness.observe()
-    with pytest.raises(TargetRefused, match="dry run"):
-        harness.adapter.scale(harness.target, harness.change(state, 2), harness.call())
 
 
 def _state(harness: ProcessHarness, target: TargetRef) -> TargetState:

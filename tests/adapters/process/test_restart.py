@@ -195,12 +195,17 @@ def test_workers_of_a_pool_that_is_not_configured_any_more_are_named_and_left_al
 def test_records_come_back_as_they_were_written(tmp_path: Path) -> None:
     """The file keeps every field of a worker."""
     worker = _worker(
-        Identity(1, 2, "boot"), port=8080, stopping=True, ready=False, ready_since=datetime(2026, 1, 2, tzinfo=UTC)
+        Identity(1, 2, "boot"),
+        port=8080,
+        stopping=True,
+        released=True,
+        ready=False,
+        ready_since=datetime(2026, 1, 2, tzinfo=UTC),
     )
     pools = {"web": Pool(3, 4, 5, ("id",), (worker,))}
     StateFile(tmp_path).save(pools)
     assert StateFile(tmp_path).load() == pools
-    assert len(asdict(worker)) == 8
+    assert len(asdict(worker)) == 9
 
 
 def test_a_file_where_the_logs_should_be_is_unavailable(build: Build, tmp_path: Path) -> None:

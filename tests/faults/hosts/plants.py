@@ -15,7 +15,7 @@ _AGE: Final = timedelta(hours=1)
 def _no_lease_check() -> None:
     """What was decided is written, however late it has become, and whoever serves the target by then."""
     from autoscaler.act import Actuator
-    from autoscaler.act.turns import Write
+    from autoscaler.act.actuator import Write
     from autoscaler.model import Call, Outcome
 
     def write(self: Actuator, write: Write, call: Call) -> Outcome:

@@ -154,10 +154,21 @@ class Responses(AutoScalingResponse):
 
     def complete_lifecycle_action(self) -> ActionResult:
         """API, CompleteLifecycleAction."""
+        instance, result = self._get_param("InstanceId"), self._get_param("LifecycleActionResult")
+        return self._acted(instance, self.cloud.group(self._name()).complete(instance, self._hook(), result))
+
+    def record_lifecycle_action_heartbeat(self) -> ActionResult:
+        """API, RecordLifecycleActionHeartbeat."""
         instance = self._get_param("InstanceId")
-        if not self.cloud.group(self._name()).complete(instance, self._get_param("LifecycleActionResult")):
+        return self._acted(instance, self.cloud.group(self._name()).record_heartbeat(instance, self._hook()))
+
+    def _acted(self, instance: str, acted: bool) -> ActionResult:
+        if not acted:
             raise ValidationError(f"No active Lifecycle Action found with instance ID {instance}")
         return EmptyResult()
+
+    def _hook(self) -> str:
+        return str(self._get_param("LifecycleHookName"))
 
     def describe_scaling_activities(self) -> ActionResult:
         """API, DescribeScalingActivities: of one group or of all, a hundred a page."""

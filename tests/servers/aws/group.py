@@ -56,6 +56,8 @@ class Member(InstanceState):
         super().__init__(instance, state, protected_from_scale_in=group.new_instances_protected_from_scale_in)
         self.since = now
         self.activity = activity
+        self.actions: dict[str, datetime] = {}
+        """Lifecycle hook -> when its action ends without a further heartbeat."""
         self.units = group.units(instance.instance_type)
         # API, Instance: WeightedCapacity is there where the group's instance types have weights.
         self.weighted_capacity = str(self.units) if group.weights() else None
@@ -147,14 +149,24 @@ class Group(FakeAutoScalingGroup):
         """UG, ec2-auto-scaling-capacity-rebalancing: another instance is launched while that at risk still serves."""
         self.instance_states.append(self._start("Pending", self.world.now))
 
-    def complete(self, instance_id: str, result: str) -> bool:
+    def complete(self, instance_id: str, hook: str, result: str) -> bool:
         """UG, completing-lifecycle-hooks: CONTINUE, or ABANDON, which ends a starting instance. False: it waits not."""
-        now = self.world.now
-        for one in self._members(("Pending:Wait", "Terminating:Wait")):
-            if one.instance_id == instance_id:
-                self._leave_hook(one, result, now)
-                return True
-        return False
+        one = self._waiting(instance_id, hook)
+        if one is None:
+            return False
+        self._end_action(one, hook, result, self.world.now)
+        return True
+
+    def record_heartbeat(self, instance_id: str, hook: str) -> bool:
+        """API, RecordLifecycleActionHeartbeat: the timeout begins anew. False: it waits not."""
+        one = self._waiting(instance_id, hook)
+        if one is None:
+            return False
+        timeout = self._hooks(one.lifecycle_state)[hook].heartbeat_timeout
+        # API, LifecycleHook: GlobalTimeout, 48 hours or 100 times the heartbeat timeout, whichever is smaller
+        longest = one.since + timedelta(seconds=min(172_800, 100 * timeout))
+        one.actions[hook] = min(self.world.now + timedelta(seconds=timeout), longest)
+        return True
 
     def in_cooldown(self) -> bool:
         """UG, ec2-auto-scaling-scaling-cooldowns: it starts when the last instance was launched or terminated."""
@@ -268,22 +280,29 @@ class Group(FakeAutoScalingGroup):
             case "Terminating" if waited >= self.world.terminate_seconds:
                 self._enter_hook(one, _TERMINATING, now)
             case "Pending:Wait" | "Terminating:Wait":
-                hook = self._hook(_LAUNCHING if one.lifecycle_state == "Pending:Wait" else _TERMINATING)
-                if hook is None or waited >= hook.heartbeat_timeout:
-                    self._leave_hook(one, hook.default_result if hook else "CONTINUE", now)
+                hooks = self._hooks(one.lifecycle_state)
+                for name in [name for name, until in one.actions.items() if name not in hooks or until <= now]:
+                    self._end_action(one, name, hooks[name].default_result if name in hooks else "CONTINUE", now)
             case "Warmed:Pending" if waited >= self.world.launch_seconds:
                 one.become("Warmed:Stopped", now)
                 one.activity.end(now)
 
     def _enter_hook(self, one: Member, transition: str, now: datetime) -> None:
         """UG, lifecycle-hooks-overview: with a hook the instance waits, Pending:Wait or Terminating:Wait."""
-        if self._hook(transition) is None:
+        hooks = self._hooks(transition)
+        if not hooks:
             self._arrive(one, now)
         else:
             one.become(f"{one.lifecycle_state}:Wait", now)
+            one.actions = {name: now + timedelta(seconds=hook.heartbeat_timeout) for name, hook in hooks.items()}
             one.activity.status_code = "MidLifecycleAction"
 
-    def _leave_hook(self, one: Member, result: str, now: datetime) -> None:
+    def _end_action(self, one: Member, hook: str, result: str, now: datetime) -> None:
+        """UG, lifecycle-hooks-overview: the wait ends with its last action; ABANDON ends the others, too."""
+        one.actions.pop(hook, None)
+        if one not in self.instance_states or (one.actions and result != "ABANDON"):
+            return
+        one.actions = {}
         if result == "ABANDON" and one.lifecycle_state == "Pending:Wait":
             one.activity.end(now, "Failed", "Lifecycle action was completed with ABANDON result")
             self.end(one, now, "an abandoned lifecycle action")
@@ -299,10 +318,17 @@ class Group(FakeAutoScalingGroup):
         self.ec2_backend.terminate_instances([one.instance_id])
         self.world.on_end(one.instance_id)
 
-    def _hook(self, transition: str) -> LifecycleHook | None:
+    def _hooks(self, state: str) -> dict[str, LifecycleHook]:
+        """By name, of a transition or of the state in which it waits."""
+        transition = {"Pending:Wait": _LAUNCHING, "Terminating:Wait": _TERMINATING}.get(state, state)
         hooks = self.autoscaling_backend.lifecycle_hooks.values()
         own = (one for one in hooks if one.auto_scaling_group_name == self.name)
-        return next((one for one in own if one.lifecycle_transition == transition), None)
+        return {one.name: one for one in own if one.lifecycle_transition == transition}
+
+    def _waiting(self, instance_id: str, hook: str) -> Member | None:
+        """The instance that waits on this hook."""
+        waiting = self._members(("Pending:Wait", "Terminating:Wait"))
+        return next((one for one in waiting if one.instance_id == instance_id and hook in one.actions), None)
 
     def _fill_warm_pool(self, now: datetime) -> None:
         """UG, ec2-auto-scaling-warm-pools: up to the maximum size, or the prepared capacity, less what is desired."""

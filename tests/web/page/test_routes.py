@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.errors import MetricError, StateError
+from autoscaler.errors import StateError
 from autoscaler.model import (
     Autoscaler,
     Brakes,
     Direction,
+    Failure,
     MetricType,
     OutsideChangeBrake,
     Pause,
@@ -108,7 +109,7 @@ def test_a_pause_is_shown_beside_a_failure(tmp_path: Path, path: str) -> None:
     """Each state has its own badge."""
     with open_state(tmp_path) as state:
         life = Recorded(state.ledger("fleet"), scaler(QUEUE_15))
-        life.step(MetricError("no answer"))
+        life.step(Failure("no answer"))
         steer(state, "web", Steering(Pause(Direction.BOTH, "ann", "release", life.now, None)))
         with serving_pages(state, life) as site:
             shown = site.get(path).text

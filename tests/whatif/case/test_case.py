@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import pytest
 
-from autoscaler.errors import MetricError, TargetDeferred, TargetUnavailable
+from autoscaler.errors import TargetDeferred, TargetUnavailable
 from autoscaler.model import (
     Conflict,
     Direction,
+    Failure,
     Held,
     HoldReason,
     Observation,
@@ -50,7 +51,7 @@ def eventful() -> Life:
     see(90, 30, Proposed(3))
     see(90, 30)
     life.unreadable(TargetUnavailable("throttled \ud800"))
-    life.see(Observation(state(life.size), (MetricError("no answer"), value(400_000))))
+    life.see(Observation(state(life.size), (Failure("no answer"), value(400_000))))
     life.steer(
         Steering(
             Pause(Direction.IN, "ann", "night", NOW, None), Override(2, 9, "bob", "sale", NOW, NOW + timedelta(hours=1))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autoscaler.config import load
-from autoscaler.errors import MetricError
+from autoscaler.model import Failure
 from tests.cli.scene import UNREACHABLE, Result, Scene
 from tests.documents.lives import Recorded, open_state
 from tests.web.serving import Daemon, serving
@@ -56,7 +56,7 @@ def online(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         lives = [Recorded(ledger, scaler) for scaler in scalers]
         for life in lives:
             life.now = datetime.now(UTC) - timedelta(seconds=30)
-            life.step(MetricError("no answer"))
+            life.step(Failure("no answer"))
         daemon = Daemon(state, scalers)
         daemon.clock.wall = datetime.now(UTC)
         with serving(daemon) as served:

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from autoscaler.errors import MetricError
-from autoscaler.model import Observation
+from autoscaler.model import Failure, Observation
 from autoscaler.whatif.compare.inferred_past import Agreement, agreement
 from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.replay.replay import Candidate, Load, replay
@@ -14,7 +13,7 @@ from tests.whatif.pasts import Life
 
 FEWER = Observation(state(1), (samples([600], NOW),))
 BUSIER = Observation(state(2), (samples([1200, 1200], NOW),))
-FAILED = Observation(state(2), (MetricError("another answer"),))
+FAILED = Observation(state(2), (Failure("another answer"),))
 
 
 def lived(*percents: int) -> Life:

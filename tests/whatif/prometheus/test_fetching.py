@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from autoscaler.errors import MetricError, PastError
-from autoscaler.observe.failure import QueryError
+from autoscaler.errors import PastError
+from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid
 from autoscaler.whatif.prometheus.fetching import LARGEST, SMALLEST, Fetcher, Recording, parts
@@ -36,7 +36,7 @@ def test_every_step_has_one_answer_in_order() -> None:
 
 def test_a_block_that_is_too_large_is_halved() -> None:
     """There may have been many more series than now."""
-    error = QueryError("query processing would load too many samples", Outcome.TOO_LARGE)
+    error = QueryFailure("query processing would load too many samples", outcome=Outcome.TOO_LARGE)
     server = FakePrometheus(FakeClock(), refusing(error, lambda grid: grid.count > 1024))
     found = values(list(fetched(server, span(LARGEST * 100, LARGEST)).results()))
     assert found == [float(LARGEST * 100 + each) for each in range(LARGEST)]
@@ -45,7 +45,7 @@ def test_a_block_that_is_too_large_is_halved() -> None:
 def test_a_step_that_is_refused_affects_only_its_own_block() -> None:
     """For a minute, an expression may have had two series where it needs one."""
     first = LARGEST * 100
-    error = QueryError("found duplicate series", Outcome.REFUSED)
+    error = QueryFailure("found duplicate series", outcome=Outcome.REFUSED)
     bad = first + 700
     server = FakePrometheus(FakeClock(), refusing(error, lambda grid: grid.first <= bad < grid.first + grid.count))
     found = values(list(fetched(server, span(first, LARGEST)).results()))
@@ -53,7 +53,8 @@ def test_a_step_that_is_refused_affects_only_its_own_block() -> None:
 
 
 def test_an_expression_that_is_always_refused_is_given_up() -> None:
-    server = FakePrometheus(FakeClock(), refusing(QueryError("parse error", Outcome.REFUSED), lambda _: True))
+    error = QueryFailure("parse error", outcome=Outcome.REFUSED)
+    server = FakePrometheus(FakeClock(), refusing(error, lambda _: True))
     found = list(fetched(server, span(LARGEST * 100, 5 * LARGEST)).results())
     assert str(found[0]) == "parse error"
     assert len(server.asked) < 50
@@ -61,7 +62,7 @@ def test_an_expression_that_is_always_refused_is_given_up() -> None:
 
 def test_a_server_that_never_answered_is_not_asked_twice() -> None:
     """Its address is probably wrong, and the user wants to know at once."""
-    server = FakePrometheus(FakeClock(), refusing(MetricError("cannot be asked"), lambda _: True))
+    server = FakePrometheus(FakeClock(), refusing(QueryFailure("cannot be asked"), lambda _: True))
     with pytest.raises(PastError, match="cannot be asked"):
         fetched(server, span(1_000_064, LARGEST))
     assert len(server.asked) == 1
@@ -69,11 +70,20 @@ def test_a_server_that_never_answered_is_not_asked_twice() -> None:
 
 def test_a_server_that_fails_for_a_short_time_is_asked_again_after_a_pause() -> None:
     failures = iter([False, True, True, False])
-    error = MetricError("answered HTTP 503")
+    error = QueryFailure("answered HTTP 503")
     server = FakePrometheus(FakeClock(), refusing(error, lambda _: next(failures, False)))
     found = fetched(server, span(1_000_064, LARGEST + SMALLEST))
     assert None not in values(list(found.results()))
     assert {2.0, 4.0} <= set(server.clock.slept)
+
+
+def test_a_server_that_fails_for_long_queries_is_asked_for_less() -> None:
+    """It has answered before, so it is overloaded rather than gone."""
+    first = LARGEST * 100
+    error = QueryFailure("did not answer within 60 s", outcome=Outcome.LATE)
+    server = FakePrometheus(FakeClock(), refusing(error, lambda grid: grid.first > first and grid.count > 1024))
+    found = values(list(fetched(server, span(first, 2 * LARGEST)).results()))
+    assert found == [float(first + each) for each in range(2 * LARGEST)]
 
 
 def test_a_server_is_asked_half_of_the_time_at_most() -> None:

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.errors import MetricError, TargetUnavailable
-from autoscaler.model import MetricSpec, MetricType, Observation, Phase, Reading, TargetState, TargetType
+from autoscaler.errors import TargetUnavailable
+from autoscaler.model import Failure, MetricSpec, MetricType, Observation, Phase, Reading, TargetState, TargetType
 from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.replay.demand import demand_of
 from tests.decide.build import CPU_60, NOW, QUEUE_15, instances, metric, samples, scaler, state, value
@@ -66,8 +66,8 @@ def test_an_instance_that_warms_up_counts_with_the_load_of_the_others() -> None:
 def test_while_a_metric_fails_the_demand_is_unknown(place: int) -> None:
     """It may be the metric that needs most: an outage is not zero load."""
     autoscaler = scaler(CPU_60, QUEUE_15)
-    readings: list[Reading | MetricError] = [samples([300] * 4), value(105_000)]
-    readings[place] = MetricError("no answer")
+    readings: list[Reading | Failure] = [samples([300] * 4), value(105_000)]
+    readings[place] = Failure("no answer")
 
     assert demand_of(autoscaler, Observation(state(4), tuple(readings)), NOW) is None
 
@@ -146,7 +146,7 @@ def test_a_target_at_its_maximum_and_above_target_is_saturated() -> None:
 
 
 def test_an_unknown_demand_is_not_saturated() -> None:
-    seen = Observation(state(100), (MetricError("no answer"),))
+    seen = Observation(state(100), (Failure("no answer"),))
 
     demand = demand_over(WEB, [Cycle(NOW, seen, WEB)])
 

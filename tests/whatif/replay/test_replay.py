@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
     Behavior,
     Brakes,
+    Failure,
     MetricType,
     Observation,
     OutsideChangeBrake,
@@ -109,5 +109,5 @@ def test_a_past_without_decisions_is_replayed() -> None:
 def test_a_failed_reading_is_not_zero_for_a_candidate() -> None:
     life = Life(size=6)
     life.cpu(60)
-    life.see(Observation(state(6), (MetricError("no answer"),)))
+    life.see(Observation(state(6), (Failure("no answer"),)))
     assert desired(tried(life, replace(life.scaler, max_replicas=20)))[-1] is None

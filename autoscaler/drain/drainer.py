@@ -1,0 +1,135 @@
+"""The drains of one shard."""
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Final
+
+from autoscaler.clock import Clock
+from autoscaler.drain.job import PAUSES, Job, Tools
+from autoscaler.logger import Logger
+from autoscaler.model import (
+    Autoscaler,
+    AwaitingDrain,
+    Decision,
+    DrainAction,
+    DrainReport,
+    DrainRule,
+    Observed,
+    TargetRef,
+    TargetState,
+)
+from autoscaler.target import Drains
+from autoscaler.threads import NoThread, spawn
+
+MOST_DRAINS: Final = 64
+"""Drains of a shard at a time. Further instances wait for one to end; their timeouts count from their beginning."""
+_CLOSE_SECONDS: Final = 2.0
+"""How long `close` waits for drains to stop: commands have to end."""
+
+
+class Drainer:
+    """Used by one shard's thread; `close` by the main thread."""
+
+    def __init__(
+        self,
+        adapter: object,
+        nodes: Mapping[str, object],
+        clock: Clock,
+        logger: Logger,
+        is_current: Callable[[], bool] = lambda: True,
+        members: Callable[[], int] = lambda: 1,
+        *,
+        local: bool = False,
+        pauses: Mapping[DrainAction, float] = MappingProxyType(PAUSES),
+        most: int = MOST_DRAINS,
+    ) -> None:
+        """`adapter`: the shard's. `nodes`: the adapters of connections whose nodes are drained.
+
+        `local`: the instances are processes of this machine. `pauses`: seconds from one attempt to the next.
+        """
+        self._clock, self._most = clock, most
+        self._tools: Tools | None = None
+        """None: the adapter has no instances that wait."""
+        if isinstance(adapter, Drains):
+            self._tools = Tools(adapter, nodes, clock, logger, is_current, members, local, pauses)
+        self._jobs: Mapping[TargetRef, Mapping[str, Job]] = {}
+        """Replaced as a whole."""
+        self._closed = False
+
+    def reports(self, target: TargetRef) -> tuple[DrainReport, ...]:
+        """Return what is known of the target's drains. Read it after the target, so that no end is overlooked."""
+        return tuple([job.report for job in self._jobs.get(target, {}).values()])
+
+    def follow(self, scalers: Mapping[str, Autoscaler], observed: Observed, recorded: Sequence[Decision]) -> None:
+        """Begin, go on with, and stop drains as these decisions say, which are committed. `scalers`: by name."""
+        for made in recorded:
+            if made.drains or made.target in self._jobs:
+                self._follow(scalers[made.name].drain, observed.observations[made.name].target, made)
+
+    def keep(self, targets: Collection[TargetRef]) -> None:
+        """Stop the drains of all other targets."""
+        self.drop(self._jobs.keys() - set(targets))
+
+    def drop(self, targets: Collection[TargetRef]) -> None:
+        """Stop the drains of these targets."""
+        for target in targets:
+            self._set(target, {})
+
+    def close(self) -> None:
+        """Stop all drains, and wait a moment for their threads. What is under way is left to the next shard."""
+        self._closed = True
+        jobs = [job for of_target in self._jobs.values() for job in of_target.values()]
+        for job in jobs:
+            job.stop()
+        until = time.monotonic() + _CLOSE_SECONDS
+        for job in jobs:
+            if job.begun:
+                job.over.wait(max(0.0, until - time.monotonic()))
+
+    def _follow(self, rule: DrainRule | None, state: object, made: Decision) -> None:
+        under_way = {each.instance: each for each in made.drains if each.ended is None}
+        jobs = {name: job for name, job in self._jobs.get(made.target, {}).items() if name in under_way}
+        self._set(made.target, jobs)
+        if rule is None or not isinstance(state, TargetState):
+            return
+        now, waiting = self._clock.monotonic(), {each.instance: each for each in state.awaiting_drain}
+        for drain in sorted(under_way.values(), key=lambda each: each.began):
+            one = waiting.get(drain.instance)
+            if one is not None:
+                until = now + (rule.timeout - (self._clock.now() - drain.began)).total_seconds()
+                self._go_on(made.target, one, rule, until)
+
+    def _go_on(self, target: TargetRef, one: AwaitingDrain, rule: DrainRule, until: float) -> None:
+        jobs = self._jobs.get(target, {})
+        job = jobs.get(one.instance)
+        if self._tools is None or self._closed:
+            return
+        if job is None or job.failed:
+            job = Job(self._tools, target, one, rule, until)
+            self._set(target, {**jobs, one.instance: job})
+        else:
+            job.follow(one, rule, until)
+        if not job.begun:
+            self._begin(job)
+
+    def _begin(self, job: Job) -> None:
+        busy = sum(each.begun and not each.over.is_set() for of in self._jobs.values() for each in of.values())
+        if busy >= self._most:
+            job.wait_for_turn(f"it waits, because {self._most} drains are under way")
+            return
+        try:
+            spawn(f"drain-{job.waiting.instance}", partial(job.run))
+        except NoThread as error:
+            job.wait_for_turn(f"it waits: {error}")
+        else:
+            job.begun = True
+
+    def _set(self, target: TargetRef, jobs: Mapping[str, Job]) -> None:
+        """Set the jobs of a target, and stop those that are no longer among them."""
+        before = self._jobs.get(target, {})
+        for name in before.keys() - jobs.keys():
+            before[name].stop()
+        others = {known: of_known for known, of_known in self._jobs.items() if known != target}
+        self._jobs = {**others, target: jobs} if jobs else others

@@ -1,0 +1,124 @@
+"""Drains of a real daemon on the extended AWS server: they outlast kills, reloads and hand-overs."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.draining import KEYS, DrainedGroup
+from tests.daemon.hosts import QUICK, Hosts
+from tests.daemon.running import RunningDaemon, finished, running_daemon
+from tests.daemon.test_handover import reload
+from tests.servers.aws import running_aws
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def group(folder: Path) -> Iterator[DrainedGroup]:
+    with running_aws() as server:
+        made = DrainedGroup(server, folder)
+        made.create()
+        yield made
+
+
+def ask(daemon: RunningDaemon, folder: Path, word: str) -> str:
+    """What a command says of `web`, as one line."""
+    done = finished([sys.executable, "-m", "autoscaler", word, "web", "--server", daemon.url], folder)
+    assert done.returncode == 0, done.stderr
+    return " ".join(done.stdout.split())
+
+
+def scale_in(daemon: RunningDaemon, group: DrainedGroup) -> str:
+    """The instance that waits once the daemon has lowered the size from two to one, and whose drain has begun."""
+    daemon.wait_for("ready")
+    group.configure(1)
+    reload(daemon)
+    daemon.until(lambda: bool(group.attempts), "a drain to begin")
+    (one,) = group.waiting
+    assert group.attempts[0] == one
+    return one
+
+
+def test_a_drain_outlasts_a_daemon_that_is_killed(group: DrainedGroup, folder: Path) -> None:
+    """The next daemon goes on with it, and lets the instance go only when it is drained. Each has its surfaces."""
+    config = group.configure(2)
+    with running_daemon(config, env=KEYS) as first:
+        one = scale_in(first, group)
+        first.until(lambda: 'autoscaler_drains{autoscaler="web"} 1.0' in first.metrics(), "the metric")
+        first.process.kill()
+    with running_daemon(config, env=KEYS) as second:
+        second.until(lambda: len(group.attempts) >= 2, "another attempt")
+        assert group.waiting == [one]
+        assert group.server.count("RecordLifecycleActionHeartbeat") >= 1
+        second.until(lambda: "drains by command for" in ask(second, folder, "describe"), "describe to show the drain")
+        group.allow()
+        second.until(lambda: group.states.keys() == {*group.states} - {one}, "the instance to end")
+        second.until(lambda: _outcomes(second) == {"done": 1.0, "timeout": 0.0, "gone": 0.0}, "its end to be counted")
+        events = ask(second, folder, "events")
+        assert "DrainBegan" in events
+        assert f"instance {one} is drained and was let go" in events
+        assert second.stop() == 0
+
+
+def test_a_reload_in_the_middle_of_a_drain_changes_its_command(group: DrainedGroup) -> None:
+    """Its action failed; the repaired one ends the drain, which has begun once."""
+    with running_daemon(group.configure(1, command=["/bin/false"]), env=KEYS) as daemon:
+        daemon.wait_for("drain_goes_on", detail="/bin/false exited with 1")
+        (one,) = group.waiting
+        group.configure(1, command=["/bin/true"])
+        reload(daemon)
+        daemon.until(lambda: one not in group.states, "the instance to end")
+        daemon.until(lambda: _outcomes(daemon)["done"] == 1.0, "its end to be counted")
+        assert daemon.stop() == 0
+
+
+def test_at_its_timeout_an_instance_is_let_go(group: DrainedGroup) -> None:
+    """Its neighbour, which another client ended, is drained all the same."""
+    with running_daemon(group.configure(2, timeout="4s"), env=KEYS) as daemon:
+        daemon.wait_for("decision", autoscaler="web", current=2)
+        cloud = group.server.client("autoscaling")
+        one, other = group.states
+        for each in (one, other):
+            cloud.terminate_instance_in_auto_scaling_group(InstanceId=each, ShouldDecrementDesiredCapacity=False)
+        group.allow(other)
+        daemon.until(lambda: other not in group.states, "the drained one to end")
+        daemon.until(lambda: one not in group.states, "the other one to end")
+        daemon.until(lambda: _outcomes(daemon) == {"done": 1.0, "timeout": 1.0, "gone": 0.0}, "both to be counted")
+        assert daemon.stop() == 0
+
+
+def test_another_daemon_goes_on_with_a_drain(group: DrainedGroup, hosts: Hosts) -> None:
+    """Its shard moves when its daemon dies; the memory of the drain is in the state that they share."""
+    hosts.env = KEYS
+    scaler = {"maxReplicas": 2, "drain": group.drain()}
+    first = hosts.start("vm1", QUICK, names=["web"], adapters=group.adapters, **scaler)
+    first.daemon.wait_for("decision", autoscaler="web", current=2)
+    cloud = group.server.client("autoscaling")
+    one = next(iter(group.states))
+    cloud.terminate_instance_in_auto_scaling_group(InstanceId=one, ShouldDecrementDesiredCapacity=False)
+    first.daemon.until(lambda: bool(group.attempts), "a drain to begin")
+    second = hosts.start("vm2", QUICK, names=["web"], adapters=group.adapters, **scaler)
+    first.daemon.process.kill()
+    second.daemon.until(lambda: len(group.attempts) >= 2, "the other daemon to go on")
+    assert one in group.waiting
+    group.allow()
+    second.daemon.until(lambda: one not in group.states, "the instance to end")
+    second.daemon.until(lambda: _outcomes(second.daemon)["done"] == 1.0, "its end to be counted")
+
+
+def test_a_group_without_a_hook_is_held(group: DrainedGroup, folder: Path) -> None:
+    """The condition says so, as of any other hold."""
+    group.server.client("autoscaling").delete_lifecycle_hook(AutoScalingGroupName="web", LifecycleHookName="leave")
+    with running_daemon(group.configure(1), env=KEYS) as daemon:
+        daemon.wait_for("decision", autoscaler="web", reason="DrainHookMissing", current=2, desired=1, written=None)
+        said = ask(daemon, folder, "explain")
+        assert "it has no lifecycle hook" in said
+        assert daemon.stop() == 0
+
+
+def _outcomes(daemon: RunningDaemon) -> dict[str, float]:
+    beginning = 'autoscaler_drains_ended_total{autoscaler="web",outcome="'
+    lines = [line for line in daemon.metrics().splitlines() if line.startswith(beginning)]
+    return {line.removeprefix(beginning).partition('"')[0]: float(line.rpartition(" ")[2]) for line in lines}
