@@ -14,13 +14,10 @@ from autoscaler.decide import conclude, decide, remember
 from autoscaler.errors import StateError, TargetNotFound, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
-    AwaitingDrain,
     Behavior,
     Conflict,
     Decision,
     Direction,
-    DrainOutcome,
-    DrainReport,
     DrainRule,
     Failure,
     Held,
@@ -60,7 +57,7 @@ from tests.decide.build import QUEUE_15
 from tests.decide.build import scaler as queue_scaler
 from tests.documents.lives import Recorded, named
 from tests.record.conftest import Opener, kept_for
-from tests.record.samples import FLEET, START, at, count_rows, scaler
+from tests.record.samples import FLEET, START, at, count_rows, drains, scaler
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 from tests.steering import steer
@@ -217,15 +214,9 @@ class Fleet:
         ]
         hold = Hold(scale_in=HoldReason("Refresh", "under way")) if chance.random() < 0.05 else Hold()
         state = TargetState(size, size, instances, Limits(0, 25), hold, revision=str(chance.randrange(3)))
-        leaving = tuple([AwaitingDrain(f"{one.name}-9{number}") for number in range(3) if chance.random() < 0.5])
-        outcomes = (None, DrainOutcome.DONE, DrainOutcome.TIMED_OUT)
-        reports = [
-            DrainReport(each.instance, chance.choice(["", "busy"]), chance.choice(outcomes), chance.random() < 0.5)
-            for each in leaving
-        ]
-        return Observation(
-            replace(state, awaiting_drain=leaving), tuple(readings), tuple(samples)[:2], drains=tuple(reports)
-        )
+        leaving, reports = drains(chance)
+        state = replace(state, awaiting_drain=leaving)
+        return Observation(state, tuple(readings), victims=tuple(samples)[:2], drains=reports)
 
 
 def _configured(name: str) -> Autoscaler:

@@ -83,3 +83,8 @@ def test_a_single_question_of_a_shape_is_asked_as_written() -> None:
 def test_a_query_that_would_be_too_long_is_asked_as_written() -> None:
     query, long = plan(each("a{g=$}", "x", "y", "z" * 100), Limits(text_bytes=50))
     assert (query.expr, long.reason) == ('a{g=~"x|y"}', "merged, it would be too long")
+
+
+def test_two_queries_that_would_be_too_long_together_are_asked_as_written() -> None:
+    queries = plan(each("a{g=$}", "x", "y"), Limits(text_bytes=5))
+    assert [query.reason for query in queries] == ["merged, it would be too long"] * 2

@@ -60,6 +60,13 @@ def test_no_query_is_too_long() -> None:
     assert sum(len(text.encode()) for text in found[:-1]) > 450 * (len(found) - 1)
 
 
+def test_a_query_may_have_exactly_as_many_bytes_as_the_limit() -> None:
+    whole = 'sum by (g)(a{g=~"x|y"}) / sum by (g)(b{g=~"x|y"})'
+    questions = each("sum(a{g=$}) / sum(b{g=$})", "x", "y")
+    assert texts(questions, Limits(text_bytes=len(whole))) == [whole]
+    assert len(texts(questions, Limits(text_bytes=len(whole) - 1))) == 2
+
+
 def test_a_label_with_few_values_gets_a_query_per_value() -> None:
     questions = pairs("a{g=$1,env=$2}", *((f"v{number:02}", "tp"[number % 2]) for number in range(20)))
     even, odd = ("|".join(f"v{number:02}" for number in range(start, 20, 2)) for start in (0, 1))
