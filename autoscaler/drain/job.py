@@ -92,7 +92,7 @@ class Job:
                 self.report = replace(self.report, outcome=outcome)
                 self._release(outcome)
         except Exception as error:  # noqa: BLE001 - a bug must only affect this drain, which the next cycle begins again
-            self._fail(f"the drain failed: {named(error)}")
+            self._note(f"the drain failed: {named(error)}", failed=True)
         finally:
             self.over.set()
 
@@ -104,7 +104,7 @@ class Job:
                 self.report = replace(self.report, detail=attempt.detail)
                 return DrainOutcome.DONE
             if self._may_act():  # an attempt that was stopped failed for that reason alone
-                self._fail(attempt.detail)
+                self._note(attempt.detail)
             self._pause(self._tools.pauses[self.rule.action])
         return DrainOutcome.TIMED_OUT if self._may_act() else None
 
@@ -124,16 +124,16 @@ class Job:
 
     def _release(self, outcome: DrainOutcome) -> None:
         """Let the instance go; again and again until the back end accepts it."""
-        tools, instance = self._tools, self.waiting.instance
+        tools, instance, detail = self._tools, self.waiting.instance, self.report.detail
         while self._may_act():
             try:
                 tools.adapter.release(self.target, instance, self._call())
             except TargetError as error:
-                self._fail(f"it was not let go: {checked_error(error)}")
+                self._note(f"it was not let go: {checked_error(error)}", failed=True)
             except Exception as error:  # noqa: BLE001 - foreign code must only affect its own instance
-                self._fail(f"it was not let go: {named(error)}")
+                self._note(f"it was not let go: {named(error)}", failed=True)
             else:
-                self.report = replace(self.report, released=True)
+                self.report = replace(self.report, released=True, detail=detail)
                 tools.logger.info("drain_ended", target=str(self.target), instance=instance, outcome=outcome)
                 return
             self._pause(_RELEASE_AGAIN_SECONDS, timed=False)
@@ -156,9 +156,9 @@ class Job:
         try:
             self._tools.adapter.extend(self.target, self.waiting.instance, self._call())
         except TargetError as error:
-            self._fail(f"its wait was not extended: {checked_error(error)}")
+            self._note(f"its wait was not extended: {checked_error(error)}", failed=True)
         except Exception as error:  # noqa: BLE001 - foreign code must only affect its own instance
-            self._fail(f"its wait was not extended: {named(error)}")
+            self._note(f"its wait was not extended: {named(error)}", failed=True)
 
     def _pause(self, seconds: float, *, timed: bool = True) -> None:
         """Wait, with heartbeats. `timed`: no longer than until the drain's timeout."""
@@ -173,9 +173,12 @@ class Job:
         deadline = clock.monotonic() + CALL_SECONDS
         return Call(moment.now, deadline, moment, self._tools.members(), self._may_act)
 
-    def _fail(self, detail: str) -> None:
-        """Note how it goes. Logged once while it stays the same."""
+    def _note(self, detail: str, *, failed: bool = False) -> None:
+        """Note how it goes. Logged once while it stays the same. `failed`: by the back end that lets instances wait."""
         if detail and detail != self.report.detail:
-            where = {"target": str(self.target), "instance": self.waiting.instance}
-            self._tools.logger.warning("drain_goes_on", **where, detail=detail)
+            logger, where = self._tools.logger, {"target": str(self.target), "instance": self.waiting.instance}
+            if failed:
+                logger.warning("drain_troubled", **where, error=detail)
+            else:
+                logger.info("drain_goes_on", **where, detail=detail)
         self.report = replace(self.report, detail=detail)

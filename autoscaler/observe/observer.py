@@ -27,7 +27,7 @@ from autoscaler.observe.gate import Gates
 from autoscaler.observe.gathering import Gathering
 from autoscaler.observe.observation import observation
 from autoscaler.observe.plan import Question, questions_of
-from autoscaler.observe.planner import Plan, alone
+from autoscaler.observe.planner import PlannedQuery, alone
 from autoscaler.observe.prometheus import Connect, Prometheus
 from autoscaler.observe.queries import Queries
 from autoscaler.observe.run_queries import Queried, run_queries
@@ -107,7 +107,7 @@ class Observer:
         batch = self._split(scalers)
         gathering = Gathering(batch.scalers, complete)
         plan = self._plan(gathering.questions, batch)
-        ordered = self._queries.in_order(gathering.in_order(plan.queries))
+        ordered = self._queries.in_order(gathering.in_order(plan))
         asked = run_queries(ordered, self._sources, call, self._clock, self._queried, gathering.settle, self._queries)
         gathering.complete()
         self._or_else(
@@ -133,10 +133,10 @@ class Observer:
             lambda: self._queries.prepare(scalers, self._settings),
         )
 
-    def _plan(self, wanted: Sequence[Question], batch: SplitBatch) -> Plan:
+    def _plan(self, wanted: Sequence[Question], batch: SplitBatch) -> Sequence[PlannedQuery]:
         """Merge queries. A query that cannot be merged is asked as written."""
         return self._or_else(
-            lambda: Plan(tuple([alone(question) for question in wanted])),
+            lambda: [alone(question) for question in wanted],
             "queries_not_merged",
             lambda: self._queries.plan(wanted, batch, self._settings),
         )

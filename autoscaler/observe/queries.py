@@ -7,18 +7,7 @@ from typing import Final, NamedTuple
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Autoscaler
 from autoscaler.observe.plan import Question, age_question, question, questions, questions_of
-from autoscaler.observe.planner import (
-    ALONE_PART,
-    Asked,
-    Outcome,
-    Plan,
-    PlannedQuery,
-    Planner,
-    Sent,
-    Separation,
-    Why,
-    alone,
-)
+from autoscaler.observe.planner import ALONE_PART, Asked, Outcome, PlannedQuery, Planner, Sent, Separation, Why, alone
 from autoscaler.observe.split_answers import SplitBatch, Splittable, split, splittable
 
 CANARIES: Final = 2
@@ -83,7 +72,9 @@ class Queries:
             self._samples = {each: count for each, count in self._samples.items() if each in current}
         return batch.split(self._samples, self._separation.known, sources)
 
-    def plan(self, wanted: Sequence[Question], batch: SplitBatch, sources: Mapping[str, PrometheusSource]) -> Plan:
+    def plan(
+        self, wanted: Sequence[Question], batch: SplitBatch, sources: Mapping[str, PrometheusSource]
+    ) -> Sequence[PlannedQuery]:
         """Return the queries to send in a cycle for these questions."""
         self._cycles += 1
         return plan(wanted, sources, self._planner, {**batch.parts, **self._separation.parts()})
@@ -202,12 +193,12 @@ def plan(
     sources: Mapping[str, PrometheusSource],
     planner: Planner,
     parts: Mapping[Question, int] | None = None,
-) -> Plan:
+) -> Sequence[PlannedQuery]:
     """Return the queries to send for these questions. `parts`: as for `Planner.plan`."""
     if all(source.merge_queries for source in sources.values()):
         return planner.plan(wanted, parts or {})
     merged = planner.plan([each for each in wanted if sources[each.prometheus].merge_queries], parts or {})
-    return Plan((*merged.queries, *_as_written(wanted, sources)))
+    return *merged, *_as_written(wanted, sources)
 
 
 def _as_written(wanted: Sequence[Question], sources: Mapping[str, PrometheusSource]) -> Iterator[PlannedQuery]:

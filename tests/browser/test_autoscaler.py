@@ -131,7 +131,9 @@ def test_a_click_on_a_range_shows_it(site: Site, opened: Open) -> None:
 
     expect(page.get_by_role("link", name="15m")).to_have_attribute("aria-current", "true")
     page.get_by_text("The same as a table").click()
-    expect(page.locator("#points caption")).to_contain_text(re.compile(r"of (5\d|6\d) decisions"))
+    expect(page.locator("#points caption")).to_contain_text(
+        re.compile(r"of \d\d? decisions")  # of an hour there are 240, and of 15 minutes fewer the longer the tests run
+    )
 
 
 def test_each_query_links_to_prometheus(site: Site, opened: Open) -> None:

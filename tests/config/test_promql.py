@@ -260,7 +260,7 @@ def test_an_unknown_expression_can_be_shared(load_text: Load) -> None:
 def test_an_unknown_expression_is_not_merged(expr: str) -> None:
     """The meaning of a merged answer follows from the syntax."""
     questions = [ask(f'({expr}) * on() group_left() z{{asg="{value}"}}') for value in ("a", "b")]
-    assert {each.expr for each in plan(questions).queries} == {each.expr for each in questions}
+    assert {each.expr for each in plan(questions)} == {each.expr for each in questions}
     assert narrowing(expr, "asg") is None
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from autoscaler.model import ScaleEvent
 from tests.daemon.hanging import ThirdParty
-from tests.daemon.running import RunningDaemon, autoscaler, run_once, running_daemon, write_config
+from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
 from tests.daemon.state import announced, assert_unbroken, records, rows
 
 SHARD_OF = {"a": 4, "b": 2, "c": 3, "d": 1}
@@ -161,13 +161,3 @@ def test_threads_that_were_left_behind_count_whatever_number_of_shards_there_is(
         third.release(2)
         daemon.wait_for("decision", autoscaler="a", current=3)
         assert daemon.stop() == 0
-
-
-def test_one_target_is_scaled_however_many_shards_there_are(folder: Path, prometheus: str) -> None:
-    """Sixty-three of them have nothing to do, and begin nothing."""
-    section = {"fleet": {"type": "memory", "shards": 64, "groups": {"a": {}}}}
-    config = write_config(folder, prometheus, [autoscaler("a", "vector(3)", adapter="fleet")], section)
-    assert run_once(config).returncode == 0
-    (record,) = records(folder, "a")
-    assert record.decision.written == 3
-    assert rows(folder, "SELECT count(*) FROM shard") == [(1,)]

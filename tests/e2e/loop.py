@@ -1,4 +1,4 @@
-"""Workers of one pool that share a demand between them, and the daemon's configuration for them."""
+"""Workers of one pool that share a demand between them."""
 
 import sys
 from functools import cache
@@ -58,24 +58,3 @@ def pool(folder: Path, targets_file: str = "targets.json", **more: Any) -> dict[
         "gracePeriod": "1s",
         "targetsFile": str(folder / targets_file),
     } | more
-
-
-def configuration(prometheus: str, folder: Path) -> dict[str, Any]:
-    target = {"type": "AverageValue", "averageValue": TARGET}
-    metric = {"type": "Pods", "pods": {"metric": {"name": "load"}, "query": {"expr": SHARE}, "target": target}}
-    return {
-        "controller": {"syncPeriod": "1s"},
-        "prometheus": {"default": {"url": prometheus}},
-        "adapters": {"local": {"type": "process", "pools": {"web": pool(folder)}}},
-        "log": {"decisions": "all"},
-        "autoscalers": [
-            {
-                "name": "web",
-                "scaleTargetRef": {"adapter": "local", "name": "web"},
-                "minReplicas": 1,
-                "maxReplicas": 6,
-                "metrics": [metric],
-                "behavior": {"scaleDown": {"stabilizationWindowSeconds": 3}},
-            }
-        ],
-    }

@@ -1,5 +1,6 @@
 """Plain values to record."""
 
+import random
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -8,9 +9,12 @@ from sqlalchemy import func, select
 from autoscaler.decide import conclude
 from autoscaler.model import (
     Autoscaler,
+    AwaitingDrain,
     Condition,
     ConditionType,
     Decision,
+    DrainOutcome,
+    DrainReport,
     Event,
     EventType,
     Instance,
@@ -141,3 +145,13 @@ def count_rows(ledger: Ledger, table: str) -> int:
     with ledger._context.readers.begin() as connection:
         query = select(func.count()).select_from(schema.metadata.tables[table])
         return int(connection.execute(query).scalar_one())
+
+
+def drains(chance: random.Random) -> tuple[tuple[AwaitingDrain, ...], tuple[DrainReport, ...]]:
+    """Some instances that wait, and what became of their drains."""
+    outcomes = (None, DrainOutcome.DONE, DrainOutcome.TIMED_OUT)
+    names = [f"i-9{number}" for number in range(3) if chance.random() < 0.5]
+    reports = [
+        DrainReport(name, chance.choice(["", "busy"]), chance.choice(outcomes), chance.random() < 0.5) for name in names
+    ]
+    return tuple(map(AwaitingDrain, names)), tuple(reports)

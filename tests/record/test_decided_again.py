@@ -14,13 +14,10 @@ from autoscaler.decide import conclude, decide, remember
 from autoscaler.errors import StateError, TargetNotFound, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
-    AwaitingDrain,
     Behavior,
     Conflict,
     Decision,
     Direction,
-    DrainOutcome,
-    DrainReport,
     DrainRule,
     Failure,
     Held,
@@ -60,7 +57,7 @@ from tests.decide.build import QUEUE_15
 from tests.decide.build import scaler as queue_scaler
 from tests.documents.lives import Recorded, named
 from tests.record.conftest import Opener, kept_for
-from tests.record.samples import FLEET, START, at, count_rows, scaler
+from tests.record.samples import FLEET, START, at, count_rows, drains, scaler
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 from tests.steering import steer
@@ -217,15 +214,9 @@ class Fleet:
         ]
         hold = Hold(scale_in=HoldReason("Refresh", "under way")) if chance.random() < 0.05 else Hold()
         state = TargetState(size, size, instances, Limits(0, 25), hold, revision=str(chance.randrange(3)))
-        leaving = tuple([AwaitingDrain(f"{one.name}-9{number}") for number in range(3) if chance.random() < 0.5])
-        outcomes = (None, DrainOutcome.DONE, DrainOutcome.TIMED_OUT)
-        reports = [
-            DrainReport(each.instance, chance.choice(["", "busy"]), chance.choice(outcomes), chance.random() < 0.5)
-            for each in leaving
-        ]
-        return Observation(
-            replace(state, awaiting_drain=leaving), tuple(readings), tuple(samples)[:2], drains=tuple(reports)
-        )
+        leaving, reports = drains(chance)
+        state = replace(state, awaiting_drain=leaving)
+        return Observation(state, tuple(readings), victims=tuple(samples)[:2], drains=reports)
 
 
 def _configured(name: str) -> Autoscaler:
@@ -385,15 +376,6 @@ def test_one_that_changes_its_period_while_its_page_is_packed(opener: Opener) ->
         check(opener.archive(), name, fleet.made[name])
     ledger = opener.restart()
     assert ledger.recall([scaler("web", "web")])["web"] == fleet.histories["web"]
-
-
-@pytest.mark.usefixtures("short_blocks")
-def test_a_span_holds_no_more_and_no_less_than_was_asked_for(opener: Opener) -> None:
-    fleet = Plain(opener.ledger())
-    for cycle in range(12):
-        fleet.cycle(15 * cycle, {"web": SHORT})
-    for first in range(12):
-        check(opener.archive(), "web", fleet.made["web"][first:], since=at(15 * first))
 
 
 def test_a_pause_that_ended_by_itself_ends_again(sqlite_opener: Opener) -> None:

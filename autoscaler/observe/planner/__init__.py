@@ -1,7 +1,6 @@
 """Merges the autoscalers' questions into few queries, and splits their answers. Pure functions.
 
-plan = planner.plan(questions, separation.parts())
-for query in plan.queries:            # query.expr is sent
+for query in planner.plan(questions, separation.parts()):  # query.expr is sent
     answers |= split(query, result).answers
 """
 
@@ -10,7 +9,7 @@ from autoscaler.observe.planner.explain import lines
 from autoscaler.observe.planner.merge import Limits
 from autoscaler.observe.planner.narrowing import Narrowing, can_be_written, narrowing
 from autoscaler.observe.planner.planner import ALONE_PART, Planner
-from autoscaler.observe.planner.query import Plan, PlannedQuery, alone
+from autoscaler.observe.planner.query import PlannedQuery, alone
 from autoscaler.observe.planner.separation import HEAVY_SHARE, Asked, Searched, Sent, Separation, Why
 from autoscaler.observe.planner.split import Split, split
 
@@ -23,7 +22,6 @@ __all__ = [
     "Limits",
     "Narrowing",
     "Outcome",
-    "Plan",
     "PlannedQuery",
     "Planner",
     "Searched",

@@ -1,20 +1,20 @@
 """The output of `autoscaler check --plan`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from autoscaler.observe.planner.query import Plan, PlannedQuery
+from autoscaler.observe.planner.query import PlannedQuery
 
 _LONGEST: Final = 300
 """Longest query shown, in characters."""
 
 
-def lines(plan: Plan) -> Iterator[str]:
+def lines(queries: Sequence[PlannedQuery]) -> Iterator[str]:
     """Yield the queries that will be sent, and why some are not merged."""
-    merged = [query for query in plan.queries if query.form]
-    written = [query for query in plan.queries if not query.form]
-    asked = sum(len(list(query.questions)) for query in plan.queries)
-    yield f"{_count(asked, 'question')} in {_count(len(plan.queries), 'query', 'queries')}"
+    merged = [query for query in queries if query.form]
+    written = [query for query in queries if not query.form]
+    asked = sum(len(list(query.questions)) for query in queries)
+    yield f"{_count(asked, 'question')} in {_count(len(queries), 'query', 'queries')}"
     for query in merged:
         yield ""
         yield from _merged(query)

@@ -115,9 +115,9 @@ def _form(reading: ExpressionText, opened: tuple[int, ...], rewriting: Rewriting
 
 def _chunks(keys: Iterable[Key], form: Form, limits: Limits) -> Iterator[list[Key]]:
     """Divide the members, in order, into queries within the limits."""
-    fixed = form.template.fixed_bytes
     written = form.template.slots()
     times = [written.count(slot) for slot in form.slots]
+    fixed = form.template.fixed_bytes - sum(times)  # no `|` before the first value
     chunk: list[Key] = []
     size = fixed
     for key in sorted(keys):

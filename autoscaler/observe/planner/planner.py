@@ -8,7 +8,7 @@ from autoscaler.observe.plan import Question
 from autoscaler.observe.planner.expression_text import ExpressionText, Shape, read
 from autoscaler.observe.planner.expressions import Unproven
 from autoscaler.observe.planner.merge import ALONE, Choice, Limits, Member, by_shape, choose, queries
-from autoscaler.observe.planner.query import Plan, PlannedQuery, alone
+from autoscaler.observe.planner.query import PlannedQuery, alone
 from autoscaler.observe.planner.rewrite import Rewriting, rewrite
 
 ASKED_ALONE: Final = "it is excluded from merging"
@@ -35,10 +35,12 @@ class Planner:
         self._readings: dict[Question, ExpressionText | str] = {}
         self._shapes: dict[Shape, Shape] = {}  # interned: thousands of texts share a few shapes
         self._proofs: _Proofs = {}
-        self._plans: dict[tuple[tuple[Question, ...], frozenset[tuple[Question, int]]], Plan] = {}
+        self._plans: dict[tuple[tuple[Question, ...], frozenset[tuple[Question, int]]], Sequence[PlannedQuery]] = {}
 
-    def plan(self, questions: Sequence[Question], parts: Mapping[Question, int] = _NO_PARTS) -> Plan:
-        """Return the queries that answer these questions.
+    def plan(self, questions: Sequence[Question], parts: Mapping[Question, int] = _NO_PARTS) -> Sequence[PlannedQuery]:
+        """Return the queries that answer these questions, in the order in which they are first needed.
+
+        Each question is in one query.
 
         `parts`: questions that are merged only within the same part, or not at all (ALONE_PART); see `separation.py`.
         """
@@ -46,7 +48,7 @@ class Planner:
         at = wanted, frozenset((question, part) for question, part in parts.items())
         if (plan := self._plans.get(at)) is None:
             self._forget(len(wanted))
-            plan = Plan(tuple(self._queries(wanted, parts)))
+            plan = tuple(self._queries(wanted, parts))
             if len(self._plans) == _PLANS:
                 del self._plans[next(iter(self._plans))]
         else:

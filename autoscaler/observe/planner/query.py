@@ -58,13 +58,6 @@ class PlannedQuery:
         return PlannedQuery(self.prometheus, self.form.text(members), members, self.form)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """All queries of a cycle, in the order in which their questions are first needed. Each question is in one query."""
-
-    queries: tuple[PlannedQuery, ...]
-
-
 def alone(question: Question, reason: str = "") -> PlannedQuery:
     """Return a query for one question as written, with the reason."""
     return as_written({(): (question,)}, reason)

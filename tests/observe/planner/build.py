@@ -1,9 +1,9 @@
 """Questions and answers for these tests."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import Limits, Plan, PlannedQuery, Planner
+from autoscaler.observe.planner import Limits, PlannedQuery, Planner
 from autoscaler.observe.planner.rewrite import quoted
 from autoscaler.observe.result import QueryResult
 
@@ -20,15 +20,15 @@ def each(template: str, *values: str) -> list[Question]:
     return [ask(template.replace("$", quoted(value))) for value in values]
 
 
-def plan(questions: Iterable[Question], limits: Limits | None = None) -> Plan:
+def plan(questions: Iterable[Question], limits: Limits | None = None) -> Sequence[PlannedQuery]:
     """Return a plan by a new planner."""
     return Planner(limits).plan(list(questions))
 
 
-def only(found: Plan) -> PlannedQuery:
+def only(found: Sequence[PlannedQuery]) -> PlannedQuery:
     """Return the plan's only query."""
-    assert len(found.queries) == 1, [(query.expr, query.reason) for query in found.queries]
-    return found.queries[0]
+    assert len(found) == 1, [(query.expr, query.reason) for query in found]
+    return found[0]
 
 
 def merged(template: str, *values: str) -> str:
@@ -41,7 +41,7 @@ def merged(template: str, *values: str) -> str:
 def reason(template: str, *values: str) -> str:
     """Return why expressions like this are not merged."""
     values = values or ("api", "web")
-    queries = plan(each(template, *values)).queries
+    queries = plan(each(template, *values))
     assert [query.expr for query in queries] == [question.expr for question in each(template, *values)]
     reasons = {query.reason for query in queries}
     assert len(reasons) == 1

@@ -51,7 +51,7 @@ def test_an_unproven_shape_is_asked_as_written(template: str, expected: str) -> 
 
 @pytest.mark.parametrize("text", [r'a{g="\x41"}', r'a{g="\n"}', "a{g=`\n`}", 'a{g="\ufffd"}', r"a{g='\"'}"])
 def test_a_question_with_an_unparsed_value_is_asked_as_written(text: str) -> None:
-    queries = plan([ask(text), *each("a{g=$}", "x", "y")]).queries
+    queries = plan([ask(text), *each("a{g=$}", "x", "y")])
     assert [(query.expr, query.reason) for query in queries] == [
         (text, "a value in it has a control character or an escape other than of a quote or a backslash"),
         ('a{g=~"x|y"}', ""),
@@ -65,7 +65,7 @@ def test_an_expression_without_equality_matchers_is_asked_as_written(text: str) 
 
 def test_an_empty_value_is_asked_alone() -> None:
     """It finds series without the label, which an alternation could not separate."""
-    queries = plan(each("a{g=$}", "x", "", "y")).queries
+    queries = plan(each("a{g=$}", "x", "", "y"))
     assert [query.expr for query in queries] == ['a{g=""}', 'a{g=~"x|y"}']
     assert queries[0].reason == "its value is empty, which means series without the label"
 
@@ -75,11 +75,16 @@ def test_an_empty_value_common_to_all_does_not_prevent_merging() -> None:
 
 
 def test_a_single_question_of_a_shape_is_asked_as_written() -> None:
-    queries = plan([ask('a{g="x"}'), ask('b{g="x"}')]).queries
+    queries = plan([ask('a{g="x"}'), ask('b{g="x"}')])
     assert [query.expr for query in queries] == ['a{g="x"}', 'b{g="x"}']
     assert {query.reason for query in queries} == {"no other question has the same form"}
 
 
 def test_a_query_that_would_be_too_long_is_asked_as_written() -> None:
-    query, long = plan(each("a{g=$}", "x", "y", "z" * 100), Limits(text_bytes=50)).queries
+    query, long = plan(each("a{g=$}", "x", "y", "z" * 100), Limits(text_bytes=50))
     assert (query.expr, long.reason) == ('a{g=~"x|y"}', "merged, it would be too long")
+
+
+def test_two_queries_that_would_be_too_long_together_are_asked_as_written() -> None:
+    queries = plan(each("a{g=$}", "x", "y"), Limits(text_bytes=5))
+    assert [query.reason for query in queries] == ["merged, it would be too long"] * 2

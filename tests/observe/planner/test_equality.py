@@ -94,7 +94,7 @@ def answers(server: Server, query: PlannedQuery) -> dict[Question, QueryResult |
 def assert_equal(server: Server, questions: Sequence[Question]) -> int:
     """Return how many members were merged."""
     count = 0
-    for query in Planner().plan(questions).queries:
+    for query in Planner().plan(questions):
         if query.form is None:
             continue
         count += len(list(query.questions))

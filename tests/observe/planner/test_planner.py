@@ -8,7 +8,7 @@ from tests.observe.planner.build import SOURCE, ask, each, only, plan
 
 
 def texts(found: list[Question], limits: Limits | None = None) -> list[str]:
-    return [query.expr for query in plan(found, limits).queries]
+    return [query.expr for query in plan(found, limits)]
 
 
 def pairs(template: str, *values: tuple[str, str]) -> list[Question]:
@@ -17,7 +17,7 @@ def pairs(template: str, *values: tuple[str, str]) -> list[Question]:
 
 def test_questions_to_different_servers_are_not_merged() -> None:
     questions = [*each("a{g=$}", "x", "y"), Question("other", 'a{g="z"}')]
-    assert [(query.prometheus, query.expr) for query in plan(questions).queries] == [
+    assert [(query.prometheus, query.expr) for query in plan(questions)] == [
         (SOURCE, 'a{g=~"x|y"}'),
         ("other", 'a{g="z"}'),
     ]
@@ -60,6 +60,13 @@ def test_no_query_is_too_long() -> None:
     assert sum(len(text.encode()) for text in found[:-1]) > 450 * (len(found) - 1)
 
 
+def test_a_query_may_have_exactly_as_many_bytes_as_the_limit() -> None:
+    whole = 'sum by (g)(a{g=~"x|y"}) / sum by (g)(b{g=~"x|y"})'
+    questions = each("sum(a{g=$}) / sum(b{g=$})", "x", "y")
+    assert texts(questions, Limits(text_bytes=len(whole))) == [whole]
+    assert len(texts(questions, Limits(text_bytes=len(whole) - 1))) == 2
+
+
 def test_a_label_with_few_values_gets_a_query_per_value() -> None:
     questions = pairs("a{g=$1,env=$2}", *((f"v{number:02}", "tp"[number % 2]) for number in range(20)))
     even, odd = ("|".join(f"v{number:02}" for number in range(start, 20, 2)) for start in (0, 1))
@@ -88,7 +95,7 @@ def test_a_label_with_two_values_is_two_variables() -> None:
 def test_parts_are_merged_among_themselves() -> None:
     questions = each("a{g=$}", *"abcdef")
     parts = {questions[0]: ALONE_PART, questions[1]: 1, questions[2]: 1}
-    queries = Planner().plan(questions, parts).queries
+    queries = Planner().plan(questions, parts)
     assert [query.expr for query in queries] == ['a{g="a"}', 'a{g=~"b|c"}', 'a{g=~"d|e|f"}']
     assert queries[0].reason == "it is excluded from merging"
 

@@ -57,7 +57,7 @@ def costly(state: Bisection, share: float = 0.0) -> Searched:
 
 def planned(apart: Separation, every: Sequence[Question]) -> list[int]:
     """Return the number of members of each query in the next cycle."""
-    return [len(query.members) for query in Planner().plan(every, apart.parts()).queries]
+    return [len(query.members) for query in Planner().plan(every, apart.parts())]
 
 
 def cheap(question: Question, outcome: Outcome = Outcome.ANSWERED, share: float = 0.01) -> Sent:
@@ -109,7 +109,7 @@ def test_with_many_culprits_the_others_are_answered_in_the_next_cycle() -> None:
     answered: list[int] = []
     for _ in range(2):
         count, found = 0, list[Searched]()
-        for query in planner.plan(every, apart.parts()).queries:
+        for query in planner.plan(every, apart.parts()):
             if not culprits & set(query.questions):
                 count += len(list(query.questions))
             elif query.form:
@@ -161,7 +161,7 @@ def test_a_heavy_member_is_alone_and_the_others_are_merged_again_at_once() -> No
 def test_unasked_members_of_a_search_are_suspect_until_answered() -> None:
     query = fleet(64)
     apart = came(Separation(), costly(bisect(query).after(Outcome.ANSWERED).stopped()))
-    well, suspects = Planner().plan(list(query.questions), apart.parts()).queries
+    well, suspects = Planner().plan(list(query.questions), apart.parts())
     assert [(len(each.members), apart.why(each)) for each in (well, suspects)] == [(32, Why.SPLIT), (32, Why.SUSPECT)]
     came(apart, Sent(suspects, Outcome.ANSWERED, 0.1))
     assert {known.why for known in apart.known.values()} == {Why.SPLIT}
@@ -172,7 +172,7 @@ def test_answered_suspects_stay_parts_while_costly_together() -> None:
     query = fleet(64)
     every = list(query.questions)
     apart = came(Separation(), costly(bisect(query).stopped()))
-    halves = Planner().plan(every, apart.parts()).queries
+    halves = Planner().plan(every, apart.parts())
     came(apart, *[Sent(each, Outcome.ANSWERED, 0.6) for each in halves], samples=dict.fromkeys(every, 1))
     assert {known.why for known in apart.known.values()} == {Why.SPLIT}
     assert planned(apart, every) == [32, 32]
@@ -184,7 +184,7 @@ def test_a_search_for_very_many_heavy_members_continues() -> None:
     heavy, apart = set(every[::10]), Separation()
     for _ in range(4):
         found, budget = list[Searched | Sent](), 40
-        for query in Planner().plan(every, apart.parts()).queries:
+        for query in Planner().plan(every, apart.parts()):
             if heavy & set(query.questions) and not query.form:
                 found.append(Sent(query, Outcome.LATE, 1.0))
             elif heavy & set(query.questions) and budget >= 2:
@@ -202,7 +202,7 @@ def test_parts_that_are_costly_together_return_together() -> None:
     apart = came(Separation(), costly(search(query, frozenset())[0], share=1.2))
 
     def again(share: float, now: float) -> list[int]:
-        sent = [Sent(each, Outcome.ANSWERED, share) for each in Planner().plan(every, apart.parts()).queries]
+        sent = [Sent(each, Outcome.ANSWERED, share) for each in Planner().plan(every, apart.parts())]
         return planned(came(apart, *sent, now=now), every)
 
     assert again(0.2, 1000) == again(0.2, 2000) == again(0.1, 3000) == again(0.1, 3599) == [4, 4]
@@ -225,7 +225,7 @@ def test_a_slow_query_without_a_dominant_member_is_halved() -> None:
     apart = Separation()
 
     def cycle() -> list[int]:
-        queries = Planner().plan(every, apart.parts()).queries
+        queries = Planner().plan(every, apart.parts())
         shares = [0.6 if every[0] in query.questions else 0.01 for query in queries]
         sent = [Sent(query, Outcome.ANSWERED, share) for query, share in zip(queries, shares, strict=True)]
         return sorted(planned(came(apart, *sent, samples=dict.fromkeys(every, 1)), every))
@@ -238,7 +238,7 @@ def test_a_generally_slow_source_does_not_get_more_queries() -> None:
     every = list(fleet(64).questions)
     apart = Separation()
     for _ in range(10):
-        queries = Planner().plan(every, apart.parts()).queries
+        queries = Planner().plan(every, apart.parts())
         came(apart, *[Sent(query, Outcome.ANSWERED, 0.7) for query in queries], samples=dict.fromkeys(every, 1))
     assert planned(apart, every) == [32, 32]
 
