@@ -3,7 +3,7 @@
 Adapters are foreign code: one that fails or hangs costs only its own findings.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -11,7 +11,7 @@ from autoscaler.cli.findings import Finding
 from autoscaler.clock import Clock
 from autoscaler.errors import TargetError, TargetForbidden, named
 from autoscaler.model import Call, TargetRef
-from autoscaler.target import Adapter, Examines, HasAddresses, TriesWrites
+from autoscaler.target import Adapter, Examines, HasAddresses, TriesDrains, TriesWrites
 from autoscaler.threads import spawn
 
 GRACE_SECONDS: Final = 2.0
@@ -44,6 +44,22 @@ def _failing(adapter: HasAddresses, call: Call) -> Sequence[str]:
         return [f"address {address}: {why}" for address, why in adapter.failing_addresses(call).items()]
     except Exception as error:  # noqa: BLE001 - foreign code
         return [f"the adapter failed to examine its addresses: {named(error)}; report it to its author"]
+
+
+def try_drains(
+    adapters: Mapping[str, Adapter], clock: Clock, seconds: float, grace_seconds: float = GRACE_SECONDS
+) -> Iterator[Finding]:
+    """Yield whether each of these connections may drain nodes. Every adapter is asked for `seconds` at most."""
+    for name, adapter in adapters.items():
+        if not isinstance(adapter, TriesDrains):
+            yield Finding(f"adapter {name}", "drains: not tested: this adapter has no test of them")
+            continue
+        try_drain = partial(adapter.try_drain, Call(clock.now(), clock.monotonic() + seconds))
+        asked = spawn("examine", partial(_tried, f"adapter {name}", "drains: ", try_drain))
+        try:
+            yield asked.result(seconds + grace_seconds)
+        except TimeoutError:
+            yield Finding(f"adapter {name}", f"drains: the adapter did not answer within {seconds:g} s", wrong=True)
 
 
 def examine_targets(
@@ -109,12 +125,17 @@ def _write_tested(adapter: Adapter, target: TargetRef, call: Call) -> Iterator[F
     if not isinstance(adapter, TriesWrites):
         yield Finding("write", "not tested: this adapter has no write test")
         return
+    yield _tried("write", "", partial(adapter.try_write, target, call))
+
+
+def _tried(label: str, what: str, attempt: Callable[[], str]) -> Finding:
+    """Return what a write test came to. `what`: the beginning of the finding's text."""
     try:
-        yield Finding("write", str(adapter.try_write(target, call)))
+        return Finding(label, f"{what}{attempt()}")
     except TargetForbidden as error:
-        yield Finding("write", str(error), wrong=True)
+        problem = str(error)
     except TargetError as error:
-        yield Finding("write", f"the test has no result: {error}", wrong=True)
+        problem = f"the test has no result: {error}"
     except Exception as error:  # noqa: BLE001 - foreign code
-        failed = f"the adapter failed in the write test: {named(error)}; report it to its author"
-        yield Finding("write", failed, wrong=True)
+        problem = f"the adapter failed in the write test: {named(error)}; report it to its author"
+    return Finding(label, f"{what}{problem}", wrong=True)

@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 
 from msgspec.structs import replace
 
-from autoscaler.cli.examine import examine_addresses, examine_targets
+from autoscaler.cli.examine import examine_addresses, examine_targets, try_drains
 from autoscaler.cli.findings import Finding, Findings, findings_of
 from autoscaler.cli.source import daemons_folder
 from autoscaler.clock import Clock
@@ -62,7 +62,7 @@ def examine(
     """Return findings about missing files, connections, expressions that cannot be checked offline, and autoscalers.
 
     The autoscalers are in the file's order. `write_test`: also test whether the targets that could be read may be
-    scaled. `seconds`: the time for a cycle, and for the examination of each target.
+    scaled, and whether nodes may be drained. `seconds`: the time for a cycle, and for each examination.
     """
     now = clock.now()
     tally = _Tally()
@@ -86,7 +86,8 @@ def examine(
         writable = read if write_test else frozenset()
         examined = examine_targets(adapters, list(targets), writable, clock, seconds)
         addresses = list(examine_addresses(adapters, clock, seconds))
-    found = [*_sources(settings, tally), *_adapters(settings, adapters, seen), *addresses]
+        drains = list(try_drains(_draining(settings, adapters), clock, seconds)) if write_test else []
+    found = [*_sources(settings, tally), *_adapters(settings, adapters, seen), *addresses, *drains]
     blocks = []
     for scaler in settings.autoscalers:
         block = findings_of(scaler, seen[scaler.name], now)
@@ -95,6 +96,12 @@ def examine(
     first = [Findings("files", absent)] if absent else []
     expressions = [Findings("expressions", unknown)] if unknown else []
     return [*first, Findings("connections", found), *expressions, *blocks]
+
+
+def _draining(settings: Settings, adapters: Mapping[str, Adapter]) -> Mapping[str, Adapter]:
+    """Return the adapters that drain the nodes of autoscalers' instances."""
+    rules = [scaler.drain.nomad for scaler in settings.autoscalers if scaler.drain is not None]
+    return {name: adapters[name] for name in sorted({rule.adapter for rule in rules if rule is not None})}
 
 
 class _Tally:

@@ -285,3 +285,11 @@ class DrainsNodes(Protocol):
         client began is followed, never shortened. Several threads call it at a time, one for each instance. Raises
         TargetError.
         """
+
+
+@runtime_checkable
+class TriesDrains(Protocol):
+    """An adapter that can find out whether it may drain nodes, for `check --live --write-test`."""
+
+    def try_drain(self, call: Call) -> str:
+        """Send a write that needs the same rights as `drain_node`, and that changes no node; else as `try_write`."""

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pytest
 
-from autoscaler.cli.examine import examine_addresses, examine_targets
+from autoscaler.cli.examine import examine_addresses, examine_targets, try_drains
 from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetForbidden, TargetUnavailable
 from autoscaler.model import Call, TargetRef
@@ -33,6 +33,17 @@ class WithAddresses(Plain):
 
     def failing_addresses(self, call: Call) -> Mapping[str, str]:
         return self._work()
+
+
+class WithDrains(Plain):
+    """Tests its right to drain by what `work` does."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self._work = work
+
+    def try_drain(self, call: Call) -> str:
+        assert call.deadline > 0
+        return str(self._work())
 
 
 class Examined(Plain):
@@ -141,3 +152,32 @@ def test_an_adapter_that_fails_or_hangs_over_its_addresses_leaves_the_others_fin
     assert "the adapter failed to examine its addresses: KeyError" in texts[1]
     assert texts[2] == "address b: b: refused"
     assert all(finding.wrong for finding in found)
+
+
+def test_an_adapter_that_fails_or_hangs_in_its_test_of_drains_leaves_the_others_findings(
+    ending: threading.Event,
+) -> None:
+    def forbid() -> None:
+        raise TargetForbidden("the token needs node:write")
+
+    adapters: dict[str, Adapter] = {
+        "hangs": WithDrains(ending.wait),
+        "fails": WithDrains(lambda: {}["secret"]),
+        "forbids": WithDrains(forbid),
+        "works": WithDrains(lambda: "permitted"),
+        "none": Plain(),
+    }
+    found = list(try_drains(adapters, SystemClock(), 0.1, 0.1))
+    assert [(finding.label, finding.wrong) for finding in found] == [
+        ("adapter hangs", True),
+        ("adapter fails", True),
+        ("adapter forbids", True),
+        ("adapter works", False),
+        ("adapter none", False),
+    ]
+    texts = [finding.text for finding in found]
+    assert texts[0] == "drains: the adapter did not answer within 0.1 s"
+    assert "KeyError" in texts[1]
+    assert "secret" not in texts[1]
+    assert texts[2:4] == ["drains: the token needs node:write", "drains: permitted"]
+    assert texts[4].startswith("drains: not tested")

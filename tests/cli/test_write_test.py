@@ -179,6 +179,30 @@ def swarm_config(folder: Path, prometheus: str, url: str) -> Path:
     return write_config(folder, prometheus, [autoscaler("web", "vector(1)", "swarm")], {"swarm": section})
 
 
+@pytest.mark.parametrize("part", ["for scaling", "for drains"])
+def test_the_right_to_drain_nodes_is_tested_on_its_connection(
+    tmp_path: Path, prometheus: str, nomad: NomadServer, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """An Auto Scaling group, which is not reached here, has its instances drained as Nomad nodes."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "ours")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "ours")
+    scaling, further = re.findall(r"```hcl\n(.*?)```", (_DOCS / "nomad.md").read_text(), re.DOTALL)
+    fleet = {"type": "aws-asg", "region": "eu-west-1", "endpointUrl": "http://127.0.0.1:1"}
+    config = nomad_config(
+        tmp_path, prometheus, nomad, scaling + (further if part == "for drains" else ""), {"fleet": fleet}
+    )
+    document = yaml.safe_load(config.read_text())
+    document["autoscalers"].append(autoscaler("group", "vector(1)", "fleet", drain={"nomad": {"adapter": "nomad"}}))
+    config.write_text(yaml.safe_dump(document))
+    before = nomad.ask("GET", "/v1/nodes")
+    blocks = live.examine(load(config), SystemClock(), RecordingLogger(), write_test=True)
+    (line,) = [one for block in blocks for one in block.lines if one.text.startswith("drains: ")]
+    assert line.label == "adapter nomad"
+    assert line.wrong is (part == "for scaling")
+    assert ("node:write" if line.wrong else "drains: permitted") in line.text
+    assert nomad.ask("GET", "/v1/nodes") == before
+
+
 def test_the_documented_requests_to_a_docker_engine_pass(tmp_path: Path, prometheus: str, engine: Engine) -> None:
     """The service keeps its spec, its version and its tasks."""
     before = engine.client.inspect_service("web"), engine.wait_running("web", 1)
