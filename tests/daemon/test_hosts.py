@@ -176,7 +176,7 @@ def test_a_second_daemon_of_one_machine_takes_no_pools_from_the_first(hosts: Hos
 def test_a_single_cycle_beside_daemons_that_run_is_refused(hosts: Hosts) -> None:
     """It would be of a part, and take shards from those for the time."""
     hosts.start("one")
-    config = hosts.config("two", SLOW)
+    config = hosts.config("two", QUICK)
     done = finished(command(config, "--once", program=program("two")), config.parent)
     assert done.returncode == 1
     assert "in use by 1 other daemon" in done.stderr
