@@ -157,12 +157,14 @@ def test_an_adapter_that_fails_or_hangs_over_its_addresses_leaves_the_others_fin
 def test_an_adapter_that_fails_or_hangs_in_its_test_of_drains_leaves_the_others_findings(
     ending: threading.Event,
 ) -> None:
+    nothing: Mapping[str, str] = {}
+
     def forbid() -> None:
         raise TargetForbidden("the token needs node:write")
 
     adapters: dict[str, Adapter] = {
         "hangs": WithDrains(ending.wait),
-        "fails": WithDrains(lambda: {}["secret"]),
+        "fails": WithDrains(lambda: nothing["secret"]),
         "forbids": WithDrains(forbid),
         "works": WithDrains(lambda: "permitted"),
         "none": Plain(),
