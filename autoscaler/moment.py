@@ -3,7 +3,7 @@
 The state has wall clock times, which people can read. Ages are measured on the other clock.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -21,6 +21,8 @@ class Moment:
     """Identifies the boot from which `elapsed` counts."""
     elapsed: timedelta
     """Time since boot, including sleep. It cannot be set."""
+    database: datetime | None = None
+    """PostgreSQL's clock then, where the state has one and it was asked."""
 
     @property
     def booted(self) -> datetime:
@@ -29,7 +31,12 @@ class Moment:
 
     def at(self, now: datetime) -> "Moment":
         """Return the moment at which the wall clock shows `now`, unless it is set in between."""
-        return Moment(now, self.boot, self.elapsed + (now - self.now))
+        by = now - self.now
+        return replace(self, now=now, elapsed=self.elapsed + by, database=self.database and self.database + by)
+
+    def with_database(self, database: datetime, elapsed: timedelta) -> "Moment":
+        """Return the moment with PostgreSQL's clock then. `database`: that clock at `elapsed`, since the same boot."""
+        return replace(self, database=database - (elapsed - self.elapsed if self.boot else timedelta(0)))
 
     def since(self, earlier: "Moment") -> timedelta:
         """Return the time since `earlier`, at least zero. Across boots the wall clock is used."""

@@ -21,11 +21,12 @@ UNKNOWN: Final = Moment(from_micros(0), "", timedelta(0))
 
 def time_columns(moment: Moment, at: datetime) -> dict[str, Any]:
     """Return the columns with a row's time. `at`: the wall clock's time of the cycle that begins at `moment`."""
-    return {"at": to_micros(at), "boot": moment.boot, "elapsed": micros_of(moment.elapsed)}
+    database = None if moment.database is None else to_micros(moment.database)
+    return {"at": to_micros(at), "boot": moment.boot, "elapsed": micros_of(moment.elapsed), "database": database}
 
 
-def age_of(row: Any, moment: Moment, database: int | None) -> timedelta:
-    """Return the age of a row with these columns, at least zero. `database`: PostgreSQL's clock now.
+def age_of(row: Any, moment: Moment) -> timedelta:
+    """Return the age of a row with these columns, at least zero.
 
     CLOCK_BOOTTIME measures the age if the row was written since this machine was started. Otherwise the wall clock
     does; on PostgreSQL, the smaller age of the wall clock's and the database's, so that a step of one clock does not
@@ -35,14 +36,14 @@ def age_of(row: Any, moment: Moment, database: int | None) -> timedelta:
         micros = micros_of(moment.elapsed) - row.elapsed
     else:
         micros = to_micros(moment.now) - row.at
-        if database is not None and row.database is not None:
-            micros = min(micros, database - row.database)
+        if moment.database is not None and row.database is not None:
+            micros = min(micros, to_micros(moment.database) - row.database)
     return timedelta(microseconds=max(0, micros))
 
 
-def booted_by(row: Any, moment: Moment, database: int | None) -> datetime:
+def booted_by(row: Any, moment: Moment) -> datetime:
     """Return when this machine was started, by the wall clock of the row's times. Arguments as of `age_of`."""
-    return from_micros(row.at) - (moment.elapsed - age_of(row, moment, database))
+    return from_micros(row.at) - (moment.elapsed - age_of(row, moment))
 
 
 def kept_age(value: _T, booted: datetime, moment: Moment) -> tuple[_T, datetime]:
@@ -56,7 +57,7 @@ def kept_age(value: _T, booted: datetime, moment: Moment) -> tuple[_T, datetime]
     return later(value, step), moment.booted
 
 
-def read_database_time(connection: Connection) -> int | None:
-    """Return PostgreSQL's clock in microseconds; None on SQLite."""
-    now: int | None = connection.execute(select(schema.database_time())).scalar_one()
-    return now
+def read_database_time(connection: Connection) -> datetime | None:
+    """Return PostgreSQL's clock; None on SQLite."""
+    micros: int | None = connection.execute(select(schema.database_time())).scalar_one()
+    return None if micros is None else from_micros(micros)

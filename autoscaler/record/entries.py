@@ -25,7 +25,7 @@ from autoscaler.model import (
 )
 from autoscaler.moment import Moment
 from autoscaler.record import schema
-from autoscaler.record.ages import UNKNOWN, booted_by, kept_age, read_database_time, time_columns
+from autoscaler.record.ages import UNKNOWN, booted_by, kept_age, time_columns
 from autoscaler.record.binary import Binary, readable
 from autoscaler.record.evaluation import decision_columns, decision_from
 from autoscaler.record.rows import ColumnHashes
@@ -318,7 +318,7 @@ def load_entries(
         .where(of)
     )
     entries, damaged = dict[Key, Entry](), dict[Key, str]()
-    lost, database = dict(held or {}), read_database_time(connection)
+    lost = dict(held or {})
     for found in connection.execute(query):
         key = found.name, found.target
         if keys is not None and key not in keys:
@@ -330,7 +330,7 @@ def load_entries(
             continue
         try:
             with readable(found.name):
-                entries[key] = Entry(found.id) if found.seq is None else _entry(found, moment, database)
+                entries[key] = Entry(found.id) if found.seq is None else _entry(found, moment)
         except StateError as error:
             damaged[key] = f"{error}; or rename the autoscaler, which then begins without a memory"
     for mine in lost.values():
@@ -338,7 +338,7 @@ def load_entries(
     return Loaded(entries | lost, damaged)
 
 
-def _entry(row: Any, moment: Moment, database: int | None) -> Entry:
+def _entry(row: Any, moment: Moment) -> Entry:
     """Return the entry of a row that is read at `moment`. Raises StateError, and what a damaged value raises."""
     kept = _REMEMBERED.load(row.body)
     latest = _latest(kept, row)
@@ -366,7 +366,7 @@ def _entry(row: Any, moment: Moment, database: int | None) -> Entry:
         stored=row.seq,
         number=row.number,
         history=history,
-        booted=booted_by(row, moment, database),
+        booted=booted_by(row, moment),
         spec=kept.spec,
         spec_digest=kept.spec_digest,
         latest=latest,

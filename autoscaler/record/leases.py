@@ -136,7 +136,7 @@ class Leases:
         """
         if self._member is None:
             return 0.0
-        return (self._ends - self._elapsed()).total_seconds()
+        return (self._ends - self.elapsed()).total_seconds()
 
     def holds(self, name: ShardName, member: str | None) -> bool:
         """Return whether this process is that member, holds the shard, and its lease is not over."""
@@ -150,7 +150,7 @@ class Leases:
         """
         if self.seconds_left() <= 0:
             self.give_up()
-        member, sent = self._member, self._elapsed()
+        member, sent = self._member, self.elapsed()
         with self._database.writing() as connection:
             if member is None:
                 renewed = self._join(connection)
@@ -182,7 +182,7 @@ class Leases:
             return
         self._save_configuration(member)
         with self._database.writing() as connection:
-            dead = {name: token for name, token in dead_members(connection, self._elapsed).items() if name != member}
+            dead = {name: token for name, token in dead_members(connection, self.elapsed).items() if name != member}
             end_sessions(connection, dead)  # a dead member's session can keep this lock, so this comes first
             if not is_free(connection, Lock.SHARING):
                 return  # if the member that shares were stopped now, waiting for it would cost this one its lease
@@ -232,7 +232,7 @@ class Leases:
 
     def confirm(self, connection: Connection, member: str | None) -> Renewal:
         """Renew the lease within a transaction, before its other locks. Raises StaleLedger if the lease is over."""
-        sent = self._elapsed()
+        sent = self.elapsed()
         over = self._member != member or self.seconds_left() <= 0
         if member is None or over or not prolong(connection, member):
             self.give_up(member)
@@ -271,7 +271,7 @@ class Leases:
             wait_for(connection, Lock.SHARING)
             remove(connection, [member])
 
-    def _elapsed(self) -> timedelta:
+    def elapsed(self) -> timedelta:
         """Return the time since the start of this machine, including sleep."""
         return self._clock.moment().elapsed
 

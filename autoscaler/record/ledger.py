@@ -12,7 +12,6 @@ unfinished intent, as after a kill -9.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -60,7 +59,7 @@ from autoscaler.record.limits import Limits
 from autoscaler.record.recording import Recording, write
 from autoscaler.record.shards import fence
 from autoscaler.record.sighting_cache import SightingCache, by_target
-from autoscaler.record.times import from_micros, to_micros
+from autoscaler.record.times import to_micros
 from autoscaler.target import AdapterValues
 
 _NOTHING_ASKED: Final = Steering()
@@ -143,8 +142,7 @@ class Ledger:
     def database_time(self) -> datetime | None:
         """Return PostgreSQL's clock; None on SQLite. Raises StateError."""
         with self._context.readers.begin() as connection:
-            micros = read_database_time(connection)
-        return None if micros is None else from_micros(micros)
+            return read_database_time(connection)
 
     def claim(self) -> None:
         """Claim what this shard serves, and release its other claims. Raises StateError.
@@ -213,7 +211,7 @@ class Ledger:
         if self._limits.limits == WITHOUT_LIMITS.limits:
             return WITHOUT_LIMITS
         with self._context.readers.begin() as connection:
-            return self._limits.standing(connection, self._moment.at(now), busy)
+            return self._limits.standing(connection, self._with_database(connection).at(now), busy)
 
     def intend(
         self, decisions: Sequence[Decision], busy: frozenset[TargetRef] = frozenset()
@@ -267,17 +265,18 @@ class Ledger:
             return Recording.of(scalers[made.name], observations[made.name], made, entry)
 
         prepared = each(decisions, prepare, broken)
-        moment = self._moment_of(decisions)
-        columns = time_columns(moment, moment.now)
-        sighted = [{"target": text, **columns, "body": SIGHTINGS.dump(known)} for text, known in seen.items()]
+        bodies = [(text, SIGHTINGS.dump(known)) for text, known in sorted(seen.items())]
         with self._commit() as connection:
+            moment = self._moment_of(decisions)
             pages = self._journal.pages(connection)
             owners = self._owners(connection, [one.decision for one in prepared])
             pairs = list(zip(owners, prepared, strict=True))
             recorded = write(connection, self.name, pages, pairs, moment)
             written = [(placed.entry, placed.recording.decision) for placed in recorded.placed]
             self._limits.settle(connection, written)
-            schema.upsert(connection, schema.sighting, sorted(sighted, key=itemgetter("target")))
+            when = time_columns(moment, moment.now)
+            sighted = [{"target": text, **when, "body": body} for text, body in bodies]
+            schema.upsert(connection, schema.sighting, sighted)
         self._journal.committed(pages)
         for placed in recorded.placed:
             placed.apply(moment.booted)
@@ -321,7 +320,10 @@ class Ledger:
             with self._context.database.writing() as connection:
                 if confirming and leases is not None:
                     renewal = leases.confirm(connection, self.member)
-                fence(connection, self.name, self._epoch, self.member)
+                elapsed = None if leases is None else leases.elapsed()
+                database = fence(connection, self.name, self._epoch, self.member)
+                if elapsed is not None and database is not None:
+                    self._moment = self._moment.with_database(database, elapsed)
                 yield connection
         except BaseException:
             self._in_doubt = True
@@ -333,6 +335,13 @@ class Ledger:
         """Return when the cycle of these decisions began."""
         moment = self._moment
         return moment if not decisions else moment.at(decisions[0].now)
+
+    def _with_database(self, connection: Connection) -> Moment:
+        """Return when the current cycle began, with PostgreSQL's clock then."""
+        database, leases = read_database_time(connection), self._context.leases
+        if database is None or leases is None:
+            return self._moment
+        return self._moment.with_database(database, leases.elapsed())
 
     def _read_anew(self, new: frozenset[Key]) -> None:
         """Drop the memories of these and of autoscalers not followed. Another daemon may have scaled the new ones."""
@@ -347,16 +356,15 @@ class Ledger:
         if not self._in_doubt and not unread:
             return known
         with self._context.readers.begin() as connection:
+            moment = self._with_database(connection)
             if self._in_doubt or unread is None:
-                entries, self._damaged = load_entries(
-                    connection, self.connection, self._moment, self._followed, held=known
-                )
+                entries, self._damaged = load_entries(connection, self.connection, moment, self._followed, held=known)
             else:
-                read, damaged = load_entries(connection, self.connection, self._moment, unread)
+                read, damaged = load_entries(connection, self.connection, moment, unread)
                 before = {key: problem for key, problem in self._damaged.items() if key not in unread}
                 entries, self._damaged = known | read, {**damaged, **before}
             targets = None if unread is None else {target for _, target in unread}
-            self._reset |= self._sightings.read(connection, self._moment, targets)
+            self._reset |= self._sightings.read(connection, moment, targets)
         self._entries, self._in_doubt, self._unread = entries, False, frozenset()
         return entries
 

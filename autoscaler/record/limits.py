@@ -28,7 +28,7 @@ from autoscaler.model import (
 )
 from autoscaler.moment import Moment
 from autoscaler.record import schema
-from autoscaler.record.ages import booted_by, kept_age, read_database_time, time_columns
+from autoscaler.record.ages import booted_by, kept_age, time_columns
 from autoscaler.record.entries import Entry, Key
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.locks import Lock, wait_for
@@ -153,7 +153,7 @@ def _why_cut(made: Decision) -> str:
 
 def _read_removals(connection: Connection, name: str, budget: RemovalBudget, moment: Moment) -> tuple[Removal, ...]:
     """Return the removals of the adapter connection `name` within the budget's period, in order."""
-    owner, database = schema.autoscaler, read_database_time(connection)
+    owner = schema.autoscaler
     query = (
         select(owner.c.name, _TABLE)
         .join(owner, owner.c.id == _TABLE.c.autoscaler_id)
@@ -161,7 +161,7 @@ def _read_removals(connection: Connection, name: str, budget: RemovalBudget, mom
     )
     found = list[Removal]()
     for row in connection.execute(query):
-        at, _ = kept_age(from_micros(row.at), booted_by(row, moment, database), moment)
+        at, _ = kept_age(from_micros(row.at), booted_by(row, moment), moment)
         if moment.now - at < budget.period:
             found.append(Removal(row.name, at, row.instances, row.seq))
     return tuple(sorted(found, key=lambda one: one.at))
@@ -189,10 +189,8 @@ def _intend_removals(
 
 
 def _count(connection: Connection, changed: Collection[tuple[int, int, int]]) -> None:
-    """Set the number of instances of removals, given by autoscaler id, `seq` and number. Their times stay."""
+    """Set the number of instances of removals, given by autoscaler id, `seq` and number."""
     if changed:
         mine = (_TABLE.c.autoscaler_id == bindparam("owner_id")) & (_TABLE.c.seq == bindparam("of_seq"))
         rows = [{"owner_id": owner_id, "of_seq": seq, "units": units} for owner_id, seq, units in sorted(changed)]
-        again = update(_TABLE).where(mine)
-        # sets `database` to itself, because by default an update sets it to the database's clock
-        connection.execute(again.values(instances=bindparam("units"), database=_TABLE.c.database), rows)
+        connection.execute(update(_TABLE).where(mine).values(instances=bindparam("units")), rows)

@@ -67,7 +67,7 @@ def _time_columns() -> Sequence[Column[Any]]:
         Column("at", BigInteger, nullable=False),
         Column("boot", Text, nullable=False),  # boot id of the machine
         Column("elapsed", BigInteger, nullable=False),  # since then, by CLOCK_BOOTTIME
-        Column("database", BigInteger, default=database_time(), onupdate=database_time()),  # PostgreSQL's clock then
+        Column("database", BigInteger),  # PostgreSQL's clock then
     )
 
 

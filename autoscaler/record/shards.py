@@ -8,6 +8,7 @@ lagging standby that is promoted can begin an epoch a second time.
 """
 
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, delete, select, text, tuple_, update
@@ -15,6 +16,8 @@ from sqlalchemy import ColumnElement, Connection, delete, select, text, tuple_, 
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.model import ShardName
 from autoscaler.record import schema
+from autoscaler.record.member_rows import NOW
+from autoscaler.record.times import from_micros
 
 _COUNT_BITS: Final = 28
 _TABLE: Final = schema.shard
@@ -93,8 +96,10 @@ def fence_off(connection: Connection, names: Collection[ShardName], member: str)
     return found
 
 
-def fence(connection: Connection, name: ShardName, epoch: int, member: str | None = None) -> None:
+def fence(connection: Connection, name: ShardName, epoch: int, member: str | None = None) -> datetime | None:
     """Ensure that this epoch is the newest of its shard until the commit. Raises StaleLedger.
+
+    Returns PostgreSQL's clock; None on SQLite.
 
     Locks the row (on SQLite by a write), so that no successor can begin between this check and the commit.
 
@@ -102,16 +107,18 @@ def fence(connection: Connection, name: ShardName, epoch: int, member: str | Non
     """
     row = {**columns_of(name), "epoch": epoch}
     if member is None:
-        stands = connection.execute(_COUNT, row).rowcount == 1
+        now, stands = None, connection.execute(_COUNT, row).rowcount == 1
     else:
-        stands = connection.execute(_LOCK, {**row, "holder": member}).first() is not None
+        now = connection.execute(_LOCK, {**row, "holder": member}).scalar()
+        stands = now is not None
     if not stands:
         raise StaleLedger(f"shard {name} was superseded; the result of its cycle is not recorded")
+    return None if now is None else from_micros(now)
 
 
 _IT: Final = "connection = :connection AND shards = :shards AND shard = :shard AND epoch = :epoch"
 _COUNT: Final = text(f"UPDATE shard SET commits = commits + 1 WHERE {_IT}")  # noqa: S608 - constants
-_LOCK: Final = text(f"SELECT 1 FROM shard WHERE {_IT} AND holder = :holder FOR UPDATE")  # noqa: S608 - constants
+_LOCK: Final = text(f"SELECT {NOW} FROM shard WHERE {_IT} AND holder = :holder FOR UPDATE")  # noqa: S608 - constants
 
 
 def incarnation_of(connection: Connection) -> int:

@@ -10,7 +10,7 @@ from autoscaler.errors import StateError
 from autoscaler.model import Sightings, TargetRef
 from autoscaler.moment import Moment
 from autoscaler.record import schema
-from autoscaler.record.ages import booted_by, kept_age, read_database_time
+from autoscaler.record.ages import booted_by, kept_age
 from autoscaler.record.binary import Binary
 from autoscaler.record.entries import SIGHTINGS, target_text
 
@@ -40,9 +40,8 @@ class SightingCache:
         query = select(schema.sighting)
         if targets is not None and (few := schema.few(targets)) is not None:
             query = query.where(schema.sighting.c.target.in_(few))
-        database = read_database_time(connection)
         rows = [row for row in connection.execute(query) if targets is None or row.target in targets]
-        booted = {row.target: booted_by(row, moment, database) for row in rows}
+        booted = {row.target: booted_by(row, moment) for row in rows}
         damaged = dict[str, str]()
         found = by_target(rows, SIGHTINGS, "when its target's instances were first seen", damaged)
         self._known |= {target: (seen, booted[target]) for target, seen in found.items()}

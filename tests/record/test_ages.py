@@ -225,6 +225,30 @@ def test_between_hosts_the_clock_counts_by_which_less_time_has_gone_by(
     assert ages(cycle(second.ledger(), second.clock), second.clock) == [expected]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong_by", [0, HOUR])
+def test_between_hosts_ages_count_from_when_cycles_begin(hosts: Hosts, wrong_by: float) -> None:
+    """The cycle before observes for ten seconds, and this one waits for five before it reads what is remembered."""
+    (first,) = hosts.joined(1)
+    ledger = first.ledger()
+    ledger.follow_clock(first.clock.moment())
+    ledger.recall([scaler()])
+    hosts.advance(10)
+    save(ledger, decision())
+    first.leases.leave()
+    second = hosts.start(wrong_by=10 + wrong_by)
+    second.clock.reboot()
+    for _ in range(2):
+        second.turn()
+    taken = second.ledger()
+    hosts.advance(50)
+    moment = second.clock.moment()
+    taken.follow_clock(moment)
+    hosts.advance(5)
+    (known,) = taken.recall([scaler()])["web"].recommendations
+    assert (moment.now - known.at).total_seconds() == 60
+
+
 class Slow:
     """An observer that takes ten seconds."""
 

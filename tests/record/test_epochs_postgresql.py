@@ -12,6 +12,7 @@ from autoscaler.errors import StaleLedger, StateError
 from autoscaler.model import ShardName
 from autoscaler.record import Ledger, State
 from autoscaler.record.database import Database, locate
+from autoscaler.record.member_rows import NOW
 from autoscaler.record.shards import next_epoch
 from tests.record.conftest import Opener, in_threads
 from tests.record.samples import FLEET, at, decision, keep, save, scaler
@@ -79,7 +80,7 @@ def test_a_successor_that_begins_inside_our_commit_waits_for_it(postgresql_opene
     with (
         another_process(postgresql_opener) as other,
         another_process(postgresql_opener) as onlooker,
-        held_after(state._database._engine, "SELECT 1 FROM shard") as (fenced, go_on),
+        held_after(state._database._engine, f"SELECT {NOW} FROM shard") as (fenced, go_on),
     ):
 
         def supersede() -> None:

@@ -26,7 +26,7 @@ CREATE SCHEMA audit;
 CREATE TABLE audit.member (id text, place text, at bigint);
 CREATE TABLE audit.hold (target text, holder text, at bigint);
 CREATE TABLE audit.memory (name text, target text, body bytea, holder text, at bigint);
-CREATE TABLE audit.cycle (name text, number bigint, at bigint, PRIMARY KEY (name, number));
+CREATE TABLE audit.cycle (id bigint, name text, number bigint, at bigint, PRIMARY KEY (id, number));
 
 CREATE FUNCTION audit.note_member() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -49,7 +49,7 @@ BEGIN
     INSERT INTO audit.memory
         SELECT name, target, NEW.body, {_COMMITTER}, {_NOW} FROM autoscaler WHERE id = NEW.autoscaler_id;
     INSERT INTO audit.cycle
-        SELECT name, NEW.number, {_NOW} FROM autoscaler WHERE id = NEW.autoscaler_id ON CONFLICT DO NOTHING;
+        SELECT id, name, NEW.number, {_NOW} FROM autoscaler WHERE id = NEW.autoscaler_id ON CONFLICT DO NOTHING;
     RETURN NULL;
 END $$;
 CREATE TRIGGER audit AFTER INSERT OR UPDATE ON memory FOR EACH ROW EXECUTE FUNCTION audit.note_memory();
@@ -59,7 +59,7 @@ _HOLDERS: Final = """
 SELECT key, holder FROM serves JOIN shard USING (connection, shards, shard, epoch) JOIN member ON holder = member.id
 WHERE kind = 'name'
 """
-_SHARES: Final = "SELECT holder, count(*) FROM shard JOIN member ON holder = member.id GROUP BY holder"
+_SHARES: Final = "SELECT holder, connection FROM shard JOIN member ON holder = member.id"
 _MEMBERS: Final = "SELECT id, place, at FROM audit.member"
 _REMEMBERINGS: Final = "SELECT * FROM audit.memory"
 _NEWEST: Final = "SELECT name, max(at) FROM audit.cycle GROUP BY name"
@@ -139,12 +139,12 @@ class Audit:
 
     def cycles(self, name: str) -> Sequence[int]:
         """When each cycle of the autoscaler was recorded, in their order."""
-        rows = self._rows("SELECT name, number, at FROM audit.cycle WHERE number > 0 ORDER BY number")
+        rows = self._rows("SELECT name, number, at FROM audit.cycle WHERE number > 0 ORDER BY id, number")
         return [at for of, _, at in rows if of == name]
 
-    def shares(self) -> Mapping[str, int]:
-        """Living member -> how many of what is shared out it holds; those that hold none have no entry."""
-        return dict(self._rows(_SHARES))
+    def shares(self) -> Sequence[tuple[str, str]]:
+        """Living member and connection of each shard that is held."""
+        return [(holder, connection) for holder, connection in self._rows(_SHARES)]
 
     def holders(self) -> Mapping[str, str]:
         """Autoscaler -> the living member that serves it, as it is now."""

@@ -77,7 +77,7 @@ def _age_lost() -> None:
     from autoscaler.record import ages
 
     age_of = ages.age_of
-    vars(ages)["age_of"] = lambda row, moment, database: age_of(row, moment, database) + _AGE
+    vars(ages)["age_of"] = lambda row, moment: age_of(row, moment) + _AGE
 
 
 def _no_seq() -> None:

@@ -154,15 +154,18 @@ class World:
         return {number: frozenset(names) for number, names in found.items()}
 
     def is_even(self) -> bool:
-        """Whether the hosts serve all autoscalers, and what they hold differs by at most one."""
+        """Whether the hosts serve all autoscalers, and their shares differ by one at most, of each connection, too.
+
+        Otherwise shards still move.
+        """
         for host in self.hosts:
             assert host.running(), f"the daemon of host {host.number} ended: {host.last_words()}"
-        counts = [0] * len(self.hosts)
-        for member, count in self.audit.shares().items():
-            number = self.host_of(member)
-            if number is not None:
-                counts[number] += count
-        return set().union(*self.held().values()) == set(self.names) and max(counts) - min(counts) <= 1
+        shares = [(self.host_of(member), connection) for member, connection in self.audit.shares()]
+        parts = [[host for host, _ in shares]]
+        parts += [[host for host, each in shares if each == connection] for connection in {each for _, each in shares}]
+        counts = [[part.count(host.number) for host in self.hosts] for part in parts]
+        served = set().union(*self.held().values()) == set(self.names)
+        return served and all(max(each) - min(each) <= 1 for each in counts)
 
     def wait_until_even(self) -> None:
         """All hosts run, and share."""
