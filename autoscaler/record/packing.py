@@ -52,6 +52,8 @@ def full_segments(connection: Connection, now: int) -> Sequence[Segment]:
 class Packed(NamedTuple):
     """Rows of the tables `detail` and `series`."""
 
+    newest: int
+    """Number of the newest page that they hold; -1: there was none."""
     details: list[dict[str, Any]]
     series: list[dict[str, Any]]
 
@@ -59,14 +61,15 @@ class Packed(NamedTuple):
 def pack(connection: Connection, segment: Segment) -> Packed:
     """Return a segment's pages as blocks, without what is damaged."""
     table, owner = schema.journal, schema.autoscaler
-    rows = dict[int, dict[int, Row]]()
-    for page in connection.execute(select(table.c.body).where(segment.pages).order_by(table.c.number)):
+    rows, newest = dict[int, dict[int, Row]](), -1
+    for page in connection.execute(select(table.c.number, table.c.body).where(segment.pages).order_by(table.c.number)):
+        newest = page.number
         with suppress(StateError):
             for owner_id, row in rows_from(page.body):
                 if not isinstance(row, StateError):
                     rows.setdefault(owner_id, {})[row.number] = row
     known = set(connection.execute(select(owner.c.id).where(owner.c.id.in_(list(rows)))).scalars())
-    packed = Packed([], [])
+    packed = Packed(newest, [], [])
     bounds = bounds_of(connection, list(rows))
     for owner_id, found in rows.items():
         if owner_id not in known:
@@ -81,7 +84,13 @@ def pack(connection: Connection, segment: Segment) -> Packed:
 
 
 def replace_pages(connection: Connection, segment: Segment, packed: Packed) -> None:
-    """Replace the pages by the blocks, unless another daemon has done so meanwhile."""
+    """Replace the pages by the blocks, unless another daemon has done so, or a page was written, since `pack`.
+
+    A segment whose shard seems to be gone gets another page if the wall clock was set.
+    """
+    newest = connection.execute(select(func.max(schema.journal.c.number)).where(segment.pages)).scalar_one()
+    if newest != packed.newest:
+        return
     if connection.execute(delete(schema.journal).where(segment.pages)).rowcount and packed.details:
         schema.upsert(connection, schema.detail, packed.details)
         schema.upsert(connection, schema.series, packed.series)

@@ -14,8 +14,10 @@ from autoscaler.record import schema
 from autoscaler.record.binary import differences, running_sums
 from autoscaler.record.evaluation import COLUMNS
 from autoscaler.record.journal import SEGMENT, page_of, rows_from
+from autoscaler.record.packing import full_segments, pack, replace_pages
 from autoscaler.record.rows import Row, completed, differing, hashes_of, pack_rows, runs, unpack_rows
 from autoscaler.record.series import SeriesRow, pack_points, unpack_points
+from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener
 from tests.record.samples import START, at, count_rows, decision, keep, observation, scaler
 from tests.replaced import replace
@@ -155,6 +157,19 @@ def test_no_cycle_packs_sums_or_deletes(opener: Opener, short_blocks: int) -> No
     ledger._context.housekeeper.tidy(at(15 * 2 * short_blocks))
     assert count_rows(ledger, "journal") == short_blocks
     assert len(list(opener.archive().records("web"))) == 2 * short_blocks
+
+
+def test_a_cycle_that_is_recorded_while_its_segment_is_packed_is_kept(opener: Opener) -> None:
+    """After a wall clock was set forward by a day, the shard of every segment seems to be gone."""
+    ledger = opener.ledger()
+    keep(ledger, decision(0))
+    with ledger._context.readers.begin() as connection:
+        (segment,) = full_segments(connection, to_micros(at(0) + timedelta(days=2)))
+        packed = pack(connection, segment)
+    keep(ledger, decision(15))
+    with ledger._context.database.writing() as connection:
+        replace_pages(connection, segment, packed)
+    assert [record.decision.now for record in opener.archive().records("web")] == [at(0), at(15)]
 
 
 def test_what_a_shard_that_is_gone_has_left_is_packed_a_day_later(opener: Opener) -> None:
