@@ -49,6 +49,7 @@ LONGEST: Final = (
     "tests/quickstart/test_process.py",
     "tests/web/test_openapi.py",
     "tests/e2e/test_aws_asg.py",
+    "tests/e2e/test_drain.py",
     "tests/packaging/test_install.py",
 )
 """The units that take longest, the longest first. Otherwise one of them would run alone at the end."""

@@ -87,8 +87,10 @@ class Hooks:
             return None
         return HoldReason("DrainHookMissing", f"group {group}: {self._problem(group)}; scale-in waits")
 
-    def waiting(self, group: Raw, ec2: Ec2Instances) -> tuple[AwaitingDrain, ...]:
-        """Return the group's instances that wait on the hook."""
+    def waiting(self, group: Raw, ec2: Ec2Instances) -> tuple[AwaitingDrain, ...] | None:
+        """Return the group's instances that wait on the hook; None: its hooks have not been read yet."""
+        if self.serves(group["AutoScalingGroupName"]) and group["AutoScalingGroupName"] not in self._known:
+            return None
         hook = self._hook(group["AutoScalingGroupName"])
         if hook is None:
             return ()

@@ -4,7 +4,7 @@ The memory of a drain is committed with the first cycle that sees its instance w
 with the cycle that sees its end. The action itself runs outside of cycles (`autoscaler.drain`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from autoscaler.model import (
     Autoscaler,
+    AwaitingDrain,
     Decision,
     Drain,
     DrainOutcome,
@@ -59,22 +60,23 @@ def _follow_all(scaler: Autoscaler, observed: Observation, history: History, now
         text = "is no longer drained, because the configuration has changed"
         return _Draining((), tuple([_event(each, Reason.DRAIN_ENDED, text) for each in open_ones]))
     state, reports = observed.target, {each.instance: each for each in observed.drains}
-    if not isinstance(state, TargetState):
+    if not isinstance(state, TargetState) or state.awaiting_drain is None:
         return _Draining(history.drains)
     if not state.awaiting_drain and not history.drains:
         return _Draining()
-    return _follow(rule, state, reports, {each.instance: each for each in history.drains}, now)
+    listed = {each.name for each in state.instances}
+    return _follow(rule, state.awaiting_drain, listed, reports, {each.instance: each for each in history.drains}, now)
 
 
 def _follow(
     rule: DrainRule,
-    state: TargetState,
+    awaiting: Sequence[AwaitingDrain],
+    listed: Collection[str],
     reports: Mapping[str, DrainReport],
     known: Mapping[str, Drain],
     now: datetime,
 ) -> _Draining:
-    waiting = {each.instance for each in state.awaiting_drain}
-    listed = {each.name for each in state.instances}
+    waiting = {each.instance for each in awaiting}
     drains, events = list[Drain](), list[Event]()
     for before in known.values():
         drain = _followed(before, reports.get(before.instance), waits=before.instance in waiting, now=now)
@@ -82,7 +84,7 @@ def _follow(
             events.append(_ended(drain, now))
         if drain.ended in (None, now) or drain.instance in listed:
             drains.append(drain)
-    for each in state.awaiting_drain:
+    for each in awaiting:
         if each.instance not in known:
             drain = Drain(each.instance, now, rule.action)
             drains.append(drain)

@@ -92,7 +92,7 @@ class Drainer:
         under_way = {each.instance: each for each in made.drains if each.ended is None}
         jobs = {name: job for name, job in self._jobs.get(made.target, {}).items() if name in under_way}
         self._set(made.target, jobs)
-        if rule is None or not isinstance(state, TargetState):
+        if rule is None or not isinstance(state, TargetState) or state.awaiting_drain is None:
             return
         now, waiting = self._clock.monotonic(), {each.instance: each for each in state.awaiting_drain}
         for drain in sorted(under_way.values(), key=lambda each: each.began):

@@ -173,8 +173,11 @@ class TargetState:
 
     An autoscaler's `warm_up` goes before it.
     """
-    awaiting_drain: tuple[AwaitingDrain, ...] = ()
-    """Instances that leave and wait to be drained. Only of the targets in the context's `drains`."""
+    awaiting_drain: tuple[AwaitingDrain, ...] | None = ()
+    """Instances that leave and wait to be drained. Only of the targets in the context's `drains`.
+
+    None: that could not be read now, so drains that are under way go on.
+    """
 
     @property
     def ready(self) -> int | None:

@@ -280,7 +280,9 @@ def _deployed(identity: object, before: object) -> tuple[str, int]:
     return _text("deployment.id", identity), _whole("deployment.before", before, MAX_SIZE)
 
 
-def _awaiting(found: object) -> tuple[AwaitingDrain, ...]:
+def _awaiting(found: object) -> tuple[AwaitingDrain, ...] | None:
+    if found is None:
+        return None
     if type(found) is not tuple or len(found) > MOST_INSTANCES:
         _refuse("awaiting_drain", found, f"a tuple of at most {MOST_INSTANCES} AwaitingDrains")
     return tuple([_awaiting_one(place, one) for place, one in enumerate(found)])

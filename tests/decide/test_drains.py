@@ -57,6 +57,14 @@ def after(seconds: float) -> datetime:
     return NOW + timedelta(seconds=seconds)
 
 
+def test_a_drain_goes_on_while_it_is_unknown_what_waits() -> None:
+    """AWS' hooks could not be read since the restart: the instance may wait, and must not be forgotten."""
+    _, history = cycle(leaving("i-0"))
+    made, history = cycle(replace(leaving("i-0"), awaiting_drain=None), history, seconds=15)
+    assert [(drain.instance, drain.ended) for drain in history.drains] == [("i-0", None)]
+    assert not [event for event in made.events if event.reason is Reason.DRAIN_ENDED]
+
+
 def test_a_drain_begins_with_the_first_cycle_that_sees_its_instance_wait() -> None:
     """It is remembered before its action begins, so that another daemon goes on with it and its timeout."""
     made, history = cycle(leaving("i-0"))

@@ -77,10 +77,13 @@ class Shard:
         adapters = {"nomad": nodes} if nodes is not None else {}
         self.drainer = Drainer(back, adapters, self.clock, self.logger, **{"pauses": PAUSES, "local": True, **options})
 
-    def cycle(self, *waiting: AwaitingDrain, ago: float = 0, ended: Collection[str] = ()) -> None:
-        """A cycle in which these wait. `ago`: since when, in seconds. `ended`: those whose drain is over."""
+    def cycle(self, *waiting: AwaitingDrain, ago: float = 0, ended: Collection[str] = (), known: bool = True) -> None:
+        """A cycle in which these wait. `ago`: since when, in seconds. `ended`: those whose drain is over.
+
+        `known`: whether the back end told that they wait.
+        """
         now = self.clock.now()
-        state = replace(TargetState(1, 1, ()), awaiting_drain=waiting)
+        state = replace(TargetState(1, 1, ()), awaiting_drain=waiting if known else None)
         drains = tuple(
             Drain(
                 each.instance,

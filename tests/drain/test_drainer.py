@@ -37,6 +37,15 @@ def test_a_release_that_fails_is_tried_again(back: BackEnd, monkeypatch: pytest.
     assert ("it was not let go: CompleteLifecycleAction: not authorized") in repr(shard.logger.lines)
 
 
+def test_a_drain_goes_on_while_it_is_unknown_what_waits(back: BackEnd) -> None:
+    """The back end's answer about hooks failed; that ends no drain."""
+    nodes = NodesBackEnd({"i-1": [NodeDrain.DRAINING] * 3 + [NodeDrain.DONE]})
+    shard = Shard(back, NOMAD, nodes)
+    shard.cycle(ONE)
+    shard.cycle(ONE, known=False)
+    assert shard.wait_for_release("i-1").outcome is DrainOutcome.DONE
+
+
 def test_a_drain_that_hangs_costs_its_own_instance(back: BackEnd) -> None:
     """Foreign code may never return; a neighbour is drained and let go."""
     back.hanging = {"i-1"}

@@ -59,6 +59,13 @@ class Node:
     address: str
     """As EC2 tells it, and the node's attribute `unique.network.ip-address`."""
     agent: subprocess.Popen[bytes]
+    folder: Path
+
+    def power_off(self) -> None:
+        """End the agent and its tasks at once, as the end of an instance does."""
+        self.agent.kill()
+        self.agent.wait()
+        _end_all(self.folder)
 
     def read(self) -> dict[str, Any]:
         """The node as Nomad's API returns it."""
@@ -100,7 +107,7 @@ def running_node(server: NomadServer, folder: Path, instance: str, address: str)
         running_agent(folder, config, {"AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata, **_NO_BUNDLE}) as (url, agent),
     ):
         identity = requests.get(f"{url}/v1/agent/self", timeout=30).json()["stats"]["client"]["node_id"]
-        node = Node(server, identity, instance, address, agent)
+        node = Node(server, identity, instance, address, agent, folder)
         server.wait(lambda: _ready(node), "ready node")
         yield node
 
@@ -111,20 +118,24 @@ def _ready(node: Node) -> bool:
 
 @contextmanager
 def _nothing_left(folder: Path) -> Iterator[None]:
-    """End what outlives a client agent that is killed: its tasks, their executors, and mounts of their folders."""
     try:
         yield
     finally:
-        marks = (f"NOMAD_ALLOC_DIR={folder}/".encode(), f'{{"LogFile":"{folder}/'.encode())
-        for process in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):  # it ended meanwhile, or is another user's
-                told = (process / "environ").read_bytes() + b"\0" + (process / "cmdline").read_bytes()
-                if any(one.startswith(marks) for one in told.split(b"\0")):
-                    os.kill(int(process.name), signal.SIGKILL)
-        mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
-        for mount in mounts:
-            if mount.startswith(f"{folder}/"):
-                subprocess.run(["umount", "--lazy", mount], check=True)
+        _end_all(folder)
+
+
+def _end_all(folder: Path) -> None:
+    """End what outlives a client agent that is killed: its tasks, their executors, and mounts of their folders."""
+    marks = (f"NOMAD_ALLOC_DIR={folder}/".encode(), f'{{"LogFile":"{folder}/'.encode())
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended meanwhile, or is another user's
+            told = (process / "environ").read_bytes() + b"\0" + (process / "cmdline").read_bytes()
+            if any(one.startswith(marks) for one in told.split(b"\0")):
+                os.kill(int(process.name), signal.SIGKILL)
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    for mount in mounts:
+        if mount.startswith(f"{folder}/"):
+            subprocess.run(["umount", "--lazy", mount], check=True)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ def connection(connect: Connect, cloud: Cloud) -> LiveAdapter:
 
 
 def waiting(state: TargetState) -> list[str]:
-    return [each.instance for each in state.awaiting_drain]
+    return [each.instance for each in state.awaiting_drain or ()]
 
 
 def states(cloud: Cloud) -> list[str]:
@@ -38,7 +38,7 @@ def test_what_waits_is_told_whoever_ended_it(cloud: Cloud, connection: LiveAdapt
     cloud.set("web", 1)
     state = connection.state("web")
     (one,) = [each for each in state.instances if each.deleting]
-    (found,) = state.awaiting_drain
+    (found,) = state.awaiting_drain or ()
     assert found == AwaitingDrain(one.name, found.addresses, timedelta(seconds=60))
     (address,) = found.addresses
     assert address in one.identities
@@ -128,6 +128,18 @@ def test_without_the_permission_to_see_hooks_scale_in_is_held(cloud: Cloud, conn
     assert "autoscaling:DescribeLifecycleHooks" in state.hold.scale_in.message
     assert connection.scale("web", state, 3) == Written(3)
     assert isinstance(connection.scale("web", connection.state("web"), 2), TargetForbidden)
+
+
+def test_while_hooks_could_not_be_read_it_is_unknown_what_waits(cloud: Cloud, connect: Connect) -> None:
+    """An earlier daemon may have begun a drain: an instance that waits must not look as if it were gone."""
+    cloud.create("web", 2)
+    cloud.hook("web", "leave")
+    cloud.set("web", 1)
+    fault = cloud.server.refuse("DescribeLifecycleHooks", "Throttling", "slow down", 400)
+    restarted = connect({"web": None}, endpointUrl=cloud.server.url)
+    assert restarted.state("web").awaiting_drain is None
+    cloud.server.faults.faults.remove(fault)
+    assert connect({"web": None}, endpointUrl=cloud.server.url).state("web").awaiting_drain
 
 
 def test_a_release_that_aws_refuses_is_an_error(cloud: Cloud, connection: LiveAdapter) -> None:

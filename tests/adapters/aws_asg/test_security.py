@@ -43,7 +43,7 @@ def test_nothing_outside_the_documented_policy_is_called(cloud: Cloud, connect: 
     state = connection.state("all")
     ids = tuple(one.name for one in state.instances)
     assert connection.scale("all", state, 6, victims=ids) == Written(6)
-    (leaving,) = connection.state("all").awaiting_drain
+    (leaving,) = connection.state("all").awaiting_drain or ()
     connection.adapter.extend(TargetRef("test", "all"), leaving.instance, connection.call())
     connection.adapter.release(TargetRef("test", "all"), leaving.instance, connection.call())
     cloud.autoscaling.start_instance_refresh(AutoScalingGroupName="all")
