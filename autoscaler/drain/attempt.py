@@ -17,7 +17,7 @@ class Attempt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class ActionContext:
     """What an action is handed for one attempt."""
 
     waiting: AwaitingDrain

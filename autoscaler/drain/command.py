@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from typing import IO, Final
 
-from autoscaler.drain.attempt import Attempt, Circumstances
+from autoscaler.drain.attempt import ActionContext, Attempt
 from autoscaler.target.environment import inherited
 from autoscaler.text import plain
 
@@ -19,7 +19,7 @@ _GRACE_SECONDS: Final = 5.0
 _LONGEST_LINE: Final = 200
 
 
-def run(command: tuple[str, ...], now: Circumstances) -> Attempt:
+def run(command: tuple[str, ...], now: ActionContext) -> Attempt:
     """Run the program until it ends, or its process group is ended because it may not go on."""
     try:
         child = subprocess.Popen(  # noqa: S603 - the operator's command, without a shell
@@ -51,7 +51,7 @@ def run(command: tuple[str, ...], now: Circumstances) -> Attempt:
     return Attempt(done=False, detail=f"{command[0]} {how}" + (f", its last line: {last}" if last else ""))
 
 
-def _environment(now: Circumstances) -> dict[str, str]:
+def _environment(now: ActionContext) -> dict[str, str]:
     address = now.waiting.addresses[0] if now.waiting.addresses else ""
     return inherited() | {INSTANCE_VARIABLE: now.waiting.instance, ADDRESS_VARIABLE: address}
 

@@ -4,7 +4,7 @@ import ipaddress
 from typing import Final
 from urllib.parse import quote
 
-from autoscaler.drain.attempt import Attempt, Circumstances
+from autoscaler.drain.attempt import ActionContext, Attempt
 from autoscaler.model import HttpDrainRule
 from autoscaler.target.http import HttpError
 from autoscaler.target.http.session import Session
@@ -14,7 +14,7 @@ TIMEOUT_SECONDS: Final = 5.0
 _LARGEST_ANSWER: Final = 2**16
 
 
-def ask(rule: HttpDrainRule, now: Circumstances, *, local: bool) -> Attempt:
+def ask(rule: HttpDrainRule, now: ActionContext, *, local: bool) -> Attempt:
     """Post to the instance once. It follows no redirect, uses no proxy, and reads at most 64 KiB.
 
     `local`: the instances are processes of this machine, and only its loopback addresses are asked. Otherwise these and

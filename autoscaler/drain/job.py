@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from autoscaler.clock import Clock
 from autoscaler.drain import command, http, nodes
-from autoscaler.drain.attempt import Attempt, Circumstances
+from autoscaler.drain.attempt import ActionContext, Attempt
 from autoscaler.errors import TargetError, named
 from autoscaler.logger import Logger
 from autoscaler.model import AwaitingDrain, Call, DrainAction, DrainOutcome, DrainReport, DrainRule, TargetRef
@@ -110,7 +110,7 @@ class Job:
 
     def _attempt(self) -> Attempt:
         rule, tools = self.rule, self._tools
-        now = Circumstances(self.waiting, self._call(), self.until - tools.clock.monotonic(), self._goes_on)
+        now = ActionContext(self.waiting, self._call(), self.until - tools.clock.monotonic(), self._goes_on)
         try:
             if rule.nomad is not None:
                 return nodes.drain(tools.nodes, rule.nomad, now)

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
-from autoscaler.drain.attempt import Attempt, Circumstances
+from autoscaler.drain.attempt import ActionContext, Attempt
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import NodeDrainRule
 from autoscaler.target import DrainsNodes, NodeDrain
 
 
-def drain(adapters: Mapping[str, object], rule: NodeDrainRule, now: Circumstances) -> Attempt:
+def drain(adapters: Mapping[str, object], rule: NodeDrainRule, now: ActionContext) -> Attempt:
     """Begin or follow the drain of the instance's node. `adapters`: by connection. Raises TargetError."""
     adapter, waiting = adapters.get(rule.adapter), now.waiting
     if not isinstance(adapter, DrainsNodes):
