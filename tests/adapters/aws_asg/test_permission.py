@@ -20,13 +20,15 @@ _WEB = TargetRef("test", "web")
 
 @pytest.fixture
 def config(tmp_path: Path, cloud: Cloud, connect: Connect, prometheus: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One autoscaler on a group that is sized by virtual processors, so that all actions are needed."""
+    """One autoscaler with a drain, on a group that is sized by virtual processors: all actions are needed."""
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
     requirements = {"VCpuCount": {"Min": 1}, "MemoryMiB": {"Min": 1}, "AllowedInstanceTypes": ["m5.large"]}
     policy = mixed({"InstanceRequirements": requirements})
     cloud.create("web", 2, DesiredCapacityType="vcpu", MixedInstancesPolicy=policy)
+    cloud.hook("web", "leave")
+    scaler = autoscaler("web", "vector(1)", "aws", drain={"http": {"url": "http://{address}/drain"}})
     section = {"type": "aws-asg", "region": REGION, "endpointUrl": cloud.server.url}
-    return write_config(tmp_path, prometheus, [autoscaler("web", "vector(1)", "aws")], {"aws": section})
+    return write_config(tmp_path, prometheus, [scaler], {"aws": section})
 
 
 def test_the_least_policy_passes(cloud: Cloud, config: Path) -> None:
@@ -47,9 +49,11 @@ def test_each_action_that_the_policy_lacks_is_named(cloud: Cloud, config: Path, 
     assert f"AWS {REGION}, {action}: " in wrong(write_tested(config))
 
 
-def test_all_missing_actions_are_named_at_once(cloud: Cloud, connection: LiveAdapter) -> None:
+def test_all_missing_actions_are_named_at_once(cloud: Cloud, connect: Connect) -> None:
     """The policy is corrected in one step."""
+    connection = connect({"web": None}, endpointUrl=cloud.server.url)
     cloud.create("web", 1)
+    cloud.hook("web", "leave")
     cloud.server.allowed = frozenset({"autoscaling:DescribeAutoScalingGroups"})
     with pytest.raises(TargetForbidden) as refused:
         connection.adapter.try_write(_WEB, connection.call())
