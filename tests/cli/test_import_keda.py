@@ -1,4 +1,4 @@
-"""`import` converts ScaledObjects of KEDA. Each row of the table in docs/coming-from.md has its test."""
+"""`import` converts ScaledObjects of KEDA. test_coming_from.py has a test for each row of the documents' table."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,6 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.cli.coming_from import rows
 from tests.cli.test_import import convert
 
 QUERY: Final = 'sum(queue_messages{queue="mail"})'
@@ -157,26 +156,6 @@ SAID: Final = {
     ),
 }
 """Row of the table -> a ScaledObject, what standard error says, and the exit code: 1 where it scales differently."""
-
-
-@pytest.mark.parametrize("row", SAME)
-def test_a_row_that_is_carried_over(row: str, file: Path) -> None:
-    given, holds = SAME[row]
-    scaler, err, code = imported(file, given)
-    assert holds(scaler), scaler
-    assert code == 0, err
-
-
-@pytest.mark.parametrize("row", SAID)
-def test_a_row_that_is_said(row: str, file: Path) -> None:
-    given, text, expected = SAID[row]
-    _, err, code = imported(file, given)
-    assert text in err
-    assert code == expected, err
-
-
-def test_every_row_of_the_table_has_a_test() -> None:
-    assert rows("KEDA") == {*SAME, *SAID}
 
 
 def test_a_cron_trigger_becomes_a_schedule(file: Path) -> None:

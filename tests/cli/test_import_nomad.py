@@ -1,4 +1,4 @@
-"""`import` converts Nomad's scaling policies. Each row of the table in docs/coming-from.md has its test."""
+"""`import` converts Nomad's scaling policies. test_coming_from.py has a test for each row of the documents' table."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -8,7 +8,6 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.cli.coming_from import rows
 from tests.cli.test_import import convert
 
 QUERY: Final = "avg(open_connections)"
@@ -124,26 +123,6 @@ SAID: Final = {
     ),
 }
 """Row of the table -> a policy, what standard error says, and the exit code: 1 where it scales differently."""
-
-
-@pytest.mark.parametrize("row", SAME)
-def test_a_row_that_is_carried_over(row: str, file: Path) -> None:
-    given, holds = SAME[row]
-    scaler, err, code = imported(file, given)
-    assert holds(scaler), scaler
-    assert code == 0, err
-
-
-@pytest.mark.parametrize("row", SAID)
-def test_a_row_that_is_said(row: str, file: Path) -> None:
-    given, text, expected = SAID[row]
-    _, err, code = imported(file, given)
-    assert text in err
-    assert code == expected, err
-
-
-def test_every_row_of_the_table_has_a_test() -> None:
-    assert rows("Nomad Autoscaler") == {*SAME, *SAID}
 
 
 def test_a_decision_goes_the_whole_way(file: Path) -> None:

@@ -1,0 +1,36 @@
+"""Each row of the tables of KEDA and Nomad in docs/coming-from.md is a test: what `import` makes of it."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.cli import test_import_keda, test_import_nomad
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "coming-from.md"
+SECTIONS: Final = {"KEDA": test_import_keda, "Nomad Autoscaler": test_import_nomad}
+
+
+@pytest.mark.parametrize(("section", "row"), [(name, row) for name, of in SECTIONS.items() for row in of.SAME])
+def test_a_row_that_is_carried_over(section: str, row: str, file: Path) -> None:
+    given, holds = SECTIONS[section].SAME[row]
+    scaler, err, code = SECTIONS[section].imported(file, given)
+    assert holds(scaler), scaler
+    assert code == 0, err
+
+
+@pytest.mark.parametrize(("section", "row"), [(name, row) for name, of in SECTIONS.items() for row in of.SAID])
+def test_a_row_that_is_said(section: str, row: str, file: Path) -> None:
+    given, text, expected = SECTIONS[section].SAID[row]
+    _, err, code = SECTIONS[section].imported(file, given)
+    assert text in err
+    assert code == expected, err
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_row_of_the_table_has_a_test(section: str) -> None:
+    text = PAGE.read_text().split(f"\n## {section}\n")[1].split("\n## ")[0]
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    rows = {re.split(r"(?<!\\) \| ", line.removeprefix("| "))[0] for line in lines[1:]}
+    assert rows == {*SECTIONS[section].SAME, *SECTIONS[section].SAID}
