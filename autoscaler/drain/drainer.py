@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -63,7 +62,7 @@ class Drainer:
         return tuple([job.report for job in self._jobs.get(target, {}).values()])
 
     def follow(self, scalers: Mapping[str, Autoscaler], observed: Observed, recorded: Sequence[Decision]) -> None:
-        """Begin, go on with, and stop drains as these decisions say, which are committed. `scalers`: by name."""
+        """Begin, continue and stop drains as these decisions say, which are committed. `scalers`: by name."""
         for made in recorded:
             if made.drains or made.target in self._jobs:
                 self._follow(scalers[made.name].drain, observed.observations[made.name].target, made)
@@ -120,7 +119,7 @@ class Drainer:
             job.wait_for_turn(f"it waits, because {self._most} drains are under way")
             return
         try:
-            spawn(f"drain-{job.waiting.instance}", partial(job.run))
+            spawn(f"drain-{job.waiting.instance}", job.run)
         except NoThread as error:
             job.wait_for_turn(f"it waits: {error}")
         else:

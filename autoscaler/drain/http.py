@@ -10,7 +10,7 @@ from autoscaler.target.http import HttpError
 from autoscaler.target.http.session import Session
 
 TIMEOUT_SECONDS: Final = 5.0
-"""Of one request."""
+"""Limit of one request."""
 _LARGEST_ANSWER: Final = 2**16
 
 
