@@ -29,16 +29,16 @@ def test_a_stopped_agent_is_replaced_by_another_of_its_cluster(
     connect: Connect, nomad: NomadServer, tmp_path: Path
 ) -> None:
     """One agent is stopped between an observation and its write; the decision is still written, once."""
-    nomad.register(service("stopped"))
+    nomad.register(service("replaced"))
     with running_agent(tmp_path, forwarding_to(nomad)) as (url, agent):
         nomad.wait(lambda: len(nomad.ask("GET", "/v1/nodes")) == 2, "second node")
         live = connect(addresses=[url, nomad.url])
-        seen = live.state("stopped/work")
+        seen = live.state("replaced/work")
         assert changes(live) == []
         agent.kill()
         agent.wait()
-        assert live.scale("stopped/work", seen, 2) == Written(2)
-        assert live.state("stopped/work").replicas == 2
+        assert live.scale("replaced/work", seen, 2) == Written(2)
+        assert live.state("replaced/work").replicas == 2
         assert changes(live) == [(url, nomad.url)]
 
 

@@ -111,17 +111,17 @@ def test_a_job_registered_anew_has_no_size_before(direct: LiveAdapter, nomad: No
 def test_canaries_that_wait_for_somebody_are_said_so(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Scaling is held for as long as nobody promotes them."""
     update = deployed(Canary=1)
-    nomad.register(service("canary", Update=update))
-    nomad.wait(lambda: not nomad.deploying("canary"), "end of the deployment")
-    nomad.register(service("canary", command="exec sleep 3601", Update=update))
+    nomad.register(service("promoted", Update=update))
+    nomad.wait(lambda: not nomad.deploying("promoted"), "end of the deployment")
+    nomad.register(service("promoted", command="exec sleep 3601", Update=update))
 
     def waits(seen: TargetState) -> bool:
         return seen.hold.scale_out is not None and seen.hold.scale_out.reason == "AwaitingPromotion"
 
-    state = direct.wait_for("canary/work", waits, "to wait for a promotion")
+    state = direct.wait_for("promoted/work", waits, "to wait for a promotion")
     assert state.hold.scale_out is not None
     assert "nomad deployment promote" in state.hold.scale_out.message
-    nomad.purge("canary")
+    nomad.purge("promoted")
 
 
 def test_an_old_registration_costs_nothing(
@@ -174,11 +174,11 @@ def test_a_write_to_one_group_does_not_hide_the_registration_from_another(
 
 def test_a_job_that_was_stopped_has_no_size_before(direct: LiveAdapter, nomad: NomadServer) -> None:
     """It ran none, however long ago, and whoever starts it again says how many."""
-    scaled(direct, nomad, "stopped")
-    nomad.ask("DELETE", "/v1/job/stopped")
-    direct.look("stopped/work")
-    nomad.register(service("stopped", command="exec sleep 3601"))
-    state = judged(direct, "stopped")
+    scaled(direct, nomad, "halted")
+    nomad.ask("DELETE", "/v1/job/halted")
+    direct.look("halted/work")
+    nomad.register(service("halted", command="exec sleep 3601"))
+    state = judged(direct, "halted")
     assert (state.replicas, state.deployment) == (1, None)
 
 
