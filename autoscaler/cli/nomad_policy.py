@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from decimal import Decimal
 from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -16,7 +17,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
 from autoscaler.cli.create import name_of
 from autoscaler.cli.imported import Destination, Imported, read_model
-from autoscaler.cli.scaled_object import plain_number
 from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
 from autoscaler.errors import QuantityError
@@ -239,7 +239,8 @@ def _convert(what: str, check: Check, target: str, found: _Found) -> None:
 
 def _fix(name: str, value: int, schedule: Schedule | None, found: _Found) -> None:
     if schedule is None:
-        found.metrics.append(_external(name, f"vector({plain_number(value)})", 1000, "AverageValue", "a constant"))
+        number = f"{Decimal(value).scaleb(-3).normalize():f}"
+        found.metrics.append(_external(name, f"vector({number})", 1000, "AverageValue", "a constant"))
     else:
         end = {"duration": format_duration(schedule.duration)} if schedule.duration else {"until": schedule.end}
         open_ = {"cron": schedule.start, **end, "timezone": "UTC", "minReplicas": value // 1000}
