@@ -24,11 +24,6 @@ def test_a_single_member_is_asked_as_written() -> None:
     assert search(query, {next(query.questions)})[1] == ['a{g="v000"}', 'a{g="v001"}']
 
 
-def test_a_query_with_one_member_is_its_own_culprit() -> None:
-    query = only(plan(each("a{g=$}", "x")))
-    assert bisect(query) == Bisection((), 40, culprits=(query,))
-
-
 def test_without_failing_halves_there_is_no_culprit() -> None:
     """For example, a pattern that the server finds too complex."""
     query = fleet(8)
