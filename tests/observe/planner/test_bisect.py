@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from autoscaler.observe.planner import Bisection, Outcome, bisect, refused
-from tests.observe.planner.build import each, only, plan
+from autoscaler.observe.planner import Outcome, bisect, refused
 from tests.observe.planner.searching import fleet, questions, search
 
 
