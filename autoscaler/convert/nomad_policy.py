@@ -9,16 +9,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from decimal import Decimal
 from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
-from autoscaler.cli.create import name_of
-from autoscaler.cli.imported import Destination, Imported, read_model
 from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
+from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, usual_query
+from autoscaler.convert.imported import Destination, Imported, read_model
+from autoscaler.convert.series import plain_number
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import format_duration, format_quantity, parse_exact, parse_quantity
 
@@ -239,8 +238,7 @@ def _convert(what: str, check: Check, target: str, found: _Found) -> None:
 
 def _fix(name: str, value: int, schedule: Schedule | None, found: _Found) -> None:
     if schedule is None:
-        number = f"{Decimal(value).scaleb(-3).normalize():f}"
-        found.metrics.append(_external(name, f"vector({number})", 1000, "AverageValue", "a constant"))
+        found.metrics.append(_external(name, f"vector({plain_number(value)})", 1000, "AverageValue", "a constant"))
     else:
         end = {"duration": format_duration(schedule.duration)} if schedule.duration else {"until": schedule.end}
         open_ = {"cron": schedule.start, **end, "timezone": "UTC", "minReplicas": value // 1000}

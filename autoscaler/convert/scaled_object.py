@@ -13,13 +13,13 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
-from autoscaler.cli.hpa import Metadata
-from autoscaler.cli.import_hpa import guesses
-from autoscaler.cli.imported import Destination, Imported, read_model
 from autoscaler.config.behavior import Behavior
 from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
+from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
+from autoscaler.convert.hpa import Metadata
+from autoscaler.convert.import_hpa import guesses
+from autoscaler.convert.imported import Destination, Imported, read_model
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import format_quantity, parse_exact
 
