@@ -22,7 +22,7 @@ from autoscaler.errors import AdapterError, AutoscalerError, ConfigError, StateE
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
-from autoscaler.metrics import Metrics, watch_membership, watch_queries, watch_shards, watch_state
+from autoscaler.metrics import Metrics, watch_grants, watch_membership, watch_queries, watch_shards, watch_state
 from autoscaler.record import make_folder, state_folder
 from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep
 from autoscaler.runtime.options import open_state, read, read_web, retention_of, unfollowable
@@ -105,6 +105,7 @@ class Daemon:
         self._count(settings)
         watch_shards(self.registry, self._runtime.shards)
         watch_queries(self.registry, self._runtime.asked_alone)
+        watch_grants(self.registry, lambda: self._settings)
         watch_state(self.registry, partial(self._asked, self._state.archive.size), clock)
         if self._membership is not None:
             watch_membership(self.registry, self._membership, self._unheld, clock)
@@ -244,11 +245,10 @@ class Daemon:
         request, until = Reload(), self._clock.monotonic() + _RELOAD_SECONDS
         self._requests.put(request)
         problems = request.wait(lambda: self._stop.asked() or self._clock.monotonic() >= until)
-        if problems is not None:
-            return problems
-        if self._stop.asked():  # no reload is begun any more, and the HTTP server waits for its answers
+        if problems is None and self._stop.asked():  # no reload is begun any more
             return [str(Stopping())]
-        return [f"the reload has not ended within {_RELOAD_SECONDS:.0f} s, and goes on; the log says what comes of it"]
+        late = f"the reload has not ended within {_RELOAD_SECONDS:.0f} s, and goes on; the log says what comes of it"
+        return [late] if problems is None else problems
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - signal's signature
         if number in _STOP:

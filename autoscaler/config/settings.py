@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import (
     AfterValidator,
@@ -293,6 +293,16 @@ class UnknownExpression:
     expr: str
 
 
+class Operator(NamedTuple):
+    """A user whom the file lets make changes, and where."""
+
+    name: str
+    path: str
+    """`web.operators`, or that of a grant."""
+    line: int
+    column: int
+
+
 @dataclass(frozen=True, slots=True)
 class Shared:
     """What autoscalers from outside the main file may refer to, beside sources and connections."""
@@ -328,8 +338,8 @@ class Settings:
     state: StateSettings = StateSettings()
     ha: HaSettings = HaSettings()
     web: WebSettings = WebSettings()
-    operator_places: tuple[tuple[int, int], ...] = ()
-    """Line and column of each of `web.operators`."""
+    operators: tuple[Operator, ...] = ()
+    """Of `web` and of the grants."""
     log: LogSettings = LogSettings()
     digest: str = ""
     """The hash of the files' texts. Daemons that share a state compare it."""
@@ -339,3 +349,7 @@ class Settings:
     """Warnings of `check` that `run` ignores."""
     unknown_expressions: tuple[UnknownExpression, ...] = ()
     """Warnings of `check` that `run` logs. One in a block that aliases repeat is here for each use."""
+
+    def grant_of(self, name: str) -> Grant | None:
+        """Return the grant of an autoscaler; None for one of the main file."""
+        return self.grants.get(self.owners.get(name, ""))
