@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from moto.ec2.models import ec2_backends
 from moto.ecs.models import ecs_backends
@@ -34,7 +34,8 @@ def _task(arn: str) -> tuple[str, bytes]:
     """Return an ECS task's address and what it runs: its container's command, without the image."""
     backend = cast("EcsBackend", ecs_backends[ACCOUNT][REGION])
     task = next(each for service in backend.running.values() for each in service.tasks if each.arn == arn)
-    command = shlex.join(task.definition.container_definitions[0]["command"])
+    container: dict[str, Any] = task.definition.container_definitions[0]
+    command = shlex.join(container["command"])
     return task.address, f"nohup {command} >/dev/null 2>&1 </dev/null &\n".encode()
 
 

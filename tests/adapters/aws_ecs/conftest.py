@@ -21,7 +21,11 @@ __all__ = ["own_environment", "server", "world"]
 LiveAdapter: TypeAlias = Live[AwsEcs]
 Connect = Callable[..., LiveAdapter]
 HEALTH_CHECK = {"command": ["CMD", "true"]}
-BRIDGE = {"networkMode": "bridge", "requiresCompatibilities": ["EC2"], "container": {"cpu": 256, "memory": 512}}
+BRIDGE: dict[str, Any] = {
+    "networkMode": "bridge",
+    "requiresCompatibilities": ["EC2"],
+    "container": {"cpu": 256, "memory": 512},
+}
 """Of a task definition whose tasks have ports of their container instance."""
 
 

@@ -1,5 +1,7 @@
 """Deployments of a service: what waits for them, and what they are not."""
 
+from typing import Any
+
 import pytest
 
 from autoscaler.errors import TargetNotFound, TargetNotScalable
@@ -96,7 +98,7 @@ def test_a_deployment_of_codedeploy_holds_both_directions(cloud: Cloud, connecti
     ],
 )
 def test_a_service_without_a_size_fails_only_its_own_autoscaler(
-    cloud: Cloud, connection: LiveAdapter, more: dict[str, object], said: str
+    cloud: Cloud, connection: LiveAdapter, more: dict[str, Any], said: str
 ) -> None:
     cloud.create("shop/other", 1, **more)
     cloud.create("shop/web", 1)
@@ -110,10 +112,11 @@ def test_a_service_that_is_being_deleted_is_not_scaled_and_a_deleted_one_does_no
     cloud: Cloud, connection: LiveAdapter
 ) -> None:
     """AWS lists both for some time."""
-    service = cloud.create("shop/web", 1)
-    service.status = "DRAINING"
+    cloud.create("shop/web", 1)
+    cloud.world.terminate_seconds = 60
+    cloud.ecs.delete_service(cluster="shop", service="web", force=True)
     assert isinstance(connection.look("shop/web"), TargetNotScalable)
-    service.status = "INACTIVE"
+    cloud.world.advance(60)
     assert isinstance(connection.look("shop/web"), TargetNotFound)
 
 
