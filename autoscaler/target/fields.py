@@ -114,7 +114,7 @@ ExistingPath: TypeAlias = Annotated[ConfigPath, AfterValidator(_existing)]
 
 def _command(command: tuple[str, ...]) -> tuple[str, ...]:
     if not command[0].startswith("/"):
-        raise ValueError(f"{command[0][:64]!r} is not an absolute path; write one, as in [/usr/local/bin/drain]")
+        raise ValueError(f"{command[0][:64]!r} is not an absolute path; write one, as in [/usr/local/bin/program]")
     if any("\0" in word for word in command):
         raise ValueError("a word holds a NUL character; remove it")
     return command

@@ -103,7 +103,7 @@ def _start(command: Sequence[str], env: Mapping[str, str], request: bytes, *, ke
             return subprocess.Popen(  # noqa: S603 - the operator's command, without a shell
                 command,
                 cwd="/",
-                env=inherited() | env,
+                env={**inherited(), **env},
                 stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE if keeps else subprocess.STDOUT,
