@@ -1,23 +1,25 @@
-"""The lock behind which a process writes to SQLite."""
+"""The lock that threads of a process take to write to SQLite."""
 
 import threading
+from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url, text
 
 from autoscaler.errors import StateError
+from autoscaler.record.database import Database
 from autoscaler.record.fair_lock import FairLock
-from tests.record.conftest import Opener, in_threads
-from tests.record.samples import FLEET, decision, keep
+from tests.record.conftest import in_threads
 
 
 def until_waiting(lock: FairLock, count: int) -> None:
-    """Come back once so many wait for it."""
+    """Wait until so many threads wait for it."""
     while len(lock._waiting) < count:
         pass
 
 
-def test_turns_come_in_the_order_in_which_they_were_asked_for() -> None:
-    """A busy shard must not take its turn again before one that waits."""
+def test_threads_get_the_lock_in_the_order_of_their_requests() -> None:
+    """A busy shard must not take the lock again before a shard that waits."""
     lock, order, threads = FairLock(), list[int](), list[threading.Thread]()
 
     def take(number: int) -> None:
@@ -31,20 +33,20 @@ def test_turns_come_in_the_order_in_which_they_were_asked_for() -> None:
         threads[-1].start()
         until_waiting(lock, number + 1)
     lock.release()
-    assert lock.acquire(30)  # asked for last
+    assert lock.acquire(30)  # requested last
     assert order == list(range(8))
     for thread in threads:
         thread.join()
 
 
-def test_who_waits_too_long_gives_up() -> None:
+def test_a_thread_gives_up_after_its_time() -> None:
     lock = FairLock()
     assert lock.acquire(0)
     assert not lock.acquire(0.01)
 
 
-def test_who_gave_up_is_passed_over() -> None:
-    """A turn that is given to nobody would stop everybody."""
+def test_a_thread_that_gave_up_is_skipped() -> None:
+    """To hand the lock to that thread would block all others."""
     lock = FairLock()
     assert lock.acquire(0)
     assert not lock.acquire(0.01)
@@ -52,32 +54,29 @@ def test_who_gave_up_is_passed_over() -> None:
     assert lock.acquire(0)
 
 
-def test_a_lock_that_was_given_back_can_be_taken_at_once() -> None:
+def test_a_released_lock_can_be_taken_at_once() -> None:
     lock = FairLock()
     for _ in range(3):
         assert lock.acquire(0)
         lock.release()
 
 
-def test_a_write_that_waits_too_long_for_its_turn_is_explained(
-    sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A disk that hangs in one shard's commit: the others say so, and go on once it is over."""
-    monkeypatch.setattr("autoscaler.record.database._TURN_SECONDS", 0.05)
-    state = sqlite_opener.state()
-    ledger = state.ledger(FLEET)
+def test_a_write_that_waits_too_long_for_its_turn_is_explained(tmp_path: Path) -> None:
+    """The disk hangs in the commit of one shard. The others report it, and go on when it ends."""
+    database = Database(make_url(f"sqlite:///{tmp_path / 'state.db'}"), turn_seconds=0.05)
     begun, over = threading.Event(), threading.Event()
 
     def hang() -> None:
-        with state._database.writing():
+        with database.writing():
             begun.set()
             over.wait(30)
 
     with in_threads([hang]) as raised:
         assert begun.wait(30)
-        with pytest.raises(StateError, match="another write has taken more than"):
-            keep(ledger, decision())
+        with pytest.raises(StateError, match="another write has taken more than"), database.writing():
+            pass
         over.set()
     assert raised == []
-    keep(ledger, decision())
-    assert state.archive.latest() == {"web": decision()}
+    with database.writing() as connection:
+        assert connection.execute(text("SELECT 1")).scalar_one() == 1
+    database.close()
