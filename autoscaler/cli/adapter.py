@@ -104,17 +104,17 @@ class _Result(NamedTuple):
 
 
 def adapter(
-    what: Annotated[What, typer.Argument(metavar="test", help="The word test.")],  # noqa: ARG001 - there is one
+    what: Annotated[What, typer.Argument(metavar="ACTION", help="It is test.")],  # noqa: ARG001 - there is one
     connection: Annotated[str, typer.Argument(metavar="CONNECTION", help="Its name in adapters.")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="As in scaleTargetRef.name. It is scaled.")],
     *,
-    namespace: Annotated[str | None, typer.Option("--namespace", help="As in scaleTargetRef.")] = None,
-    region: Annotated[str | None, typer.Option("--region", help="As in scaleTargetRef.")] = None,
+    namespace: Annotated[str | None, typer.Option("--namespace", metavar="NAME", help="As in scaleTargetRef.")] = None,
+    region: Annotated[str | None, typer.Option("--region", metavar="NAME", help="As in scaleTargetRef.")] = None,
     unscalable: Annotated[
         str | None, typer.Option("--unscalable", metavar="NAME", help="A target that exists and cannot be scaled.")
     ] = None,
-    small: Annotated[int, typer.Option("--small", min=1, help="The smaller size.")] = 1,
-    large: Annotated[int, typer.Option("--large", min=3, help="The larger size, by at least 2.")] = 3,
+    small: Annotated[int, typer.Option("--small", metavar="N", min=1, help="The smaller size.")] = 1,
+    large: Annotated[int, typer.Option("--large", metavar="N", min=3, help="The larger size, by at least 2.")] = 3,
     to_zero: Annotated[bool, typer.Option("--to-zero", help="Also scale to 0 and back.")] = False,
     victims: Annotated[bool, typer.Option("--victims", help="Also test that named victims leave first.")] = False,
     patience: Annotated[
