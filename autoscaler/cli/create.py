@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
 from autoscaler.cli.options import AddedToConfigFile
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.source import DEFAULT_CONFIG
+from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, usual_query
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import parse_quantity
 
@@ -102,8 +102,3 @@ def _metric(word: str, target: Mapping[str, Any], kind: str | None, query: Usual
         raise AssertionError("every adapter type has queries for cpu and memory")
     unit = "MHz" if (word, kind) == ("cpu", "nomad") else _UNITS[word]
     return MetricBlock("Resource", {"name": word}, target, query, f"one sample for each instance, in {unit}")
-
-
-def name_of(target: str) -> str:
-    """Return a DNS name for a target's name: `shop/web_1` becomes `shop-web-1`."""
-    return re.sub(r"[^a-z0-9.]+", "-", target.lower()).strip("-.")[:253] or "autoscaler"

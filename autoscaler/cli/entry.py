@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from autoscaler.cli.blocks import block_lines
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.source import read
+from autoscaler.convert.blocks import block_lines
 from autoscaler.errors import AutoscalerError
 from autoscaler.model import Autoscaler, Behavior, MetricTarget, ScalingRules, TargetType
 from autoscaler.quantity import format_quantity

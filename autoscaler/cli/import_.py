@@ -9,11 +9,11 @@ from typing import Annotated, Final
 import typer
 
 from autoscaler.cli.create import adapter_type
-from autoscaler.cli.imported import NO_ADAPTER, Destination, Imported
-from autoscaler.cli.manifest import read_manifest
 from autoscaler.cli.options import AddedToConfigFile
 from autoscaler.cli.output import error_lines, exit_on_error, show
 from autoscaler.cli.reread import checked_lines
+from autoscaler.convert.imported import NO_ADAPTER, Destination, Imported
+from autoscaler.convert.manifest import read_manifest
 from autoscaler.errors import AutoscalerError
 from autoscaler.text import plain
 

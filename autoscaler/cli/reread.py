@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from autoscaler.cli.blocks import AutoscalerBlock, section_lines, section_value
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.fields import Scope
 from autoscaler.config.problems import Problems
 from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE
 from autoscaler.config.sections import File
+from autoscaler.convert.blocks import AutoscalerBlock, section_lines, section_value
 from autoscaler.errors import AutoscalerError, ConfigError
 from autoscaler.text import plain
 

@@ -8,7 +8,8 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo, field_validator
 
-from autoscaler.config.fields import Flag, Part, Text
+from autoscaler.config.fields import Flag, Text
+from autoscaler.config.part import Part
 from autoscaler.config.server import HeaderValue, TokenParameterName, TokenUrl
 from autoscaler.target import ExistingPath
 

@@ -3,15 +3,13 @@
 import difflib
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import fields
 from datetime import timedelta
 from heapq import nsmallest
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypedDict, cast
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, cast
 
 from pydantic import (
     AfterValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     PlainValidator,
@@ -19,9 +17,7 @@ from pydantic import (
     StringConstraints,
     ValidationInfo,
     WithJsonSchema,
-    model_validator,
 )
-from pydantic.alias_generators import to_camel
 
 from autoscaler.config import promql
 from autoscaler.labels import check_key, check_value
@@ -60,24 +56,6 @@ def scope_of(info: ValidationInfo) -> Scope:
 
 class Section(AdapterSettings):
     """Base of the file's sections."""
-
-
-class Part:
-    """Base of a section that is its own settings: read as `AdapterSettings` are, made by hand without a check."""
-
-    __slots__ = ()
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", use_attribute_docstrings=True
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _leave_out(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or None not in data.values():
-            return data
-        known = {to_camel(each.name) for each in fields(cls)}
-        return {key: value for key, value in data.items() if value is not None or key not in known}
 
 
 def _plain_key(text: str) -> str:

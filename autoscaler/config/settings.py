@@ -21,7 +21,12 @@ from pydantic.alias_generators import to_camel
 
 from autoscaler.config.authentication import BasicAuth, Header, OAuth2, SigV4, Tls
 from autoscaler.config.control_socket import check_length, socket_path
-from autoscaler.config.fields import Count, Flag, Part, PositiveDuration, Size, Text, scope_of
+from autoscaler.config.controller import Controller
+from autoscaler.config.fields import Count, Flag, PositiveDuration, Size, Text, scope_of
+from autoscaler.config.grants import Grant
+from autoscaler.config.part import Part
+from autoscaler.config.queries import SharedQuery
+from autoscaler.config.schedules import Schedules
 from autoscaler.config.server import ExternalUrl, HeaderName, ParameterName, ServerUrl
 from autoscaler.errors import Problem
 from autoscaler.model import Autoscaler, ConnectionLimits
@@ -266,6 +271,15 @@ class UnknownExpression:
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """What autoscalers from outside the main file may refer to, beside sources and connections."""
+
+    controller: Controller = field(default_factory=Controller)
+    queries: Mapping[str, SharedQuery] = field(default_factory=dict)
+    schedules: Schedules = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """The whole file. Autoscalers carry the controller's options, sync period and dry run already."""
 
@@ -277,6 +291,11 @@ class Settings:
     """By the connection's name. They are not in its section, because a changed limit needs no new adapter."""
     sync_period: timedelta = timedelta(seconds=15)
     """The controller's. Each autoscaler has its own."""
+    autoscalers_dir: Path | None = None
+    """The folder with a folder for each team; None: there is none."""
+    grants: Mapping[str, Grant] = field(default_factory=dict)
+    """By the name of a team's folder."""
+    shared: Shared = Shared()
     state: StateSettings = StateSettings()
     ha: HaSettings = HaSettings()
     web: WebSettings = WebSettings()

@@ -9,9 +9,9 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
-from autoscaler.cli.blocks import BODIES
 from autoscaler.cli.entry import TARGET_KEYS, target_value
 from autoscaler.config import Settings
+from autoscaler.convert.blocks import BODIES
 from autoscaler.decide.proposals import tolerances_of
 from autoscaler.decide.stabilization import down_window, up_window
 from autoscaler.model import (

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, section_value
 from autoscaler.cli.reread import checked_lines
 from autoscaler.config.document import YamlDocument
+from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, section_value
 from autoscaler.errors import AutoscalerError
 from tests.cli.test_create import create
 from tests.cli.test_import import V1, V2, convert
@@ -171,7 +171,7 @@ def test_a_mutated_manifest_gives_an_error_or_only_autoscalers(file: Path, data:
 
 def test_a_bug_of_the_writer_is_an_error_and_nothing_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The text is read back and compared with the intended value."""
-    monkeypatch.setattr("autoscaler.cli.blocks.plain", str)
+    monkeypatch.setattr("autoscaler.convert.blocks.plain", str)
     with pytest.raises(AutoscalerError, match="the output would not be read as intended, so nothing is written"):
         lines_of(hint="x\n            instanceLabel: y")
 

@@ -8,19 +8,19 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
-from autoscaler.cli.hpa import Metadata
-from autoscaler.cli.import_hpa import guesses
-from autoscaler.cli.imported import Destination, Imported, read_model
 from autoscaler.config.behavior import Behavior
 from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
+from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
+from autoscaler.convert.hpa import Metadata
+from autoscaler.convert.import_hpa import guesses
+from autoscaler.convert.imported import Destination, Imported, read_model
+from autoscaler.convert.series import plain_number
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import format_quantity, parse_exact
 
@@ -270,11 +270,6 @@ def _activated(expr: str, threshold: int) -> str:
         return expr  # a value above 0 asks for an instance
     inner = f"({expr}\n)" if "#" in expr else f"({expr})"  # a comment ends with its line
     return f"({inner} > {plain_number(threshold)}) or {inner} * 0"
-
-
-def plain_number(milli: int) -> str:
-    """Return thousandths as a number of PromQL."""
-    return f"{Decimal(milli).scaleb(-3).normalize():f}"
 
 
 def _fallback(spec: Spec) -> Mapping[str, Any] | None:

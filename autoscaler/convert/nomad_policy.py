@@ -13,12 +13,11 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
-from autoscaler.cli.create import name_of
-from autoscaler.cli.imported import Destination, Imported, read_model
-from autoscaler.cli.scaled_object import plain_number
 from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
+from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, usual_query
+from autoscaler.convert.imported import Destination, Imported, read_model
+from autoscaler.convert.series import plain_number
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import format_duration, format_quantity, parse_exact, parse_quantity
 

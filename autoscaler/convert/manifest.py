@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from autoscaler.cli.import_hpa import read_hpa
-from autoscaler.cli.imported import Destination, Imported
-from autoscaler.cli.nomad_policy import read_job, read_policy
-from autoscaler.cli.scaled_object import read_scaled_object
 from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
+from autoscaler.convert.import_hpa import read_hpa
+from autoscaler.convert.imported import Destination, Imported
+from autoscaler.convert.nomad_policy import read_job, read_policy
+from autoscaler.convert.scaled_object import read_scaled_object
 from autoscaler.errors import ConfigError, Problem
 
 _Reader: TypeAlias = Callable[[Mapping[str, Any], Loc, str, Problems, Destination], Sequence[Imported]]

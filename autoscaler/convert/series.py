@@ -6,9 +6,10 @@ Source: prometheus.io/docs/prometheus/latest/querying/basics, "Time series selec
 import json
 import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Final
 
-from autoscaler.cli.hpa import Identifier, Selector
+from autoscaler.convert.hpa import Identifier, Selector
 from autoscaler.observe.planner.rewrite import alternation
 
 _METRIC: Final = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
@@ -21,6 +22,11 @@ _RESERVED: Final = frozenset({"atan2", "bool", "group_left", "group_right", "ign
 def quoted(text: str) -> str:
     """Return a string of PromQL, with Go's escapes: those have no surrogate pairs."""
     return json.dumps(text, ensure_ascii=False)
+
+
+def plain_number(milli: int) -> str:
+    """Return thousandths as a number of PromQL."""
+    return f"{Decimal(milli).scaleb(-3).normalize():f}"
 
 
 def series(metric: Identifier) -> str:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from autoscaler.cli import hpa as fields
-from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
-from autoscaler.cli.hpa import SPECS, HpaMetric, Metadata, SpecV1
-from autoscaler.cli.imported import Destination, Imported, read_model
-from autoscaler.cli.series import series
 from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
+from autoscaler.convert import hpa as fields
+from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
+from autoscaler.convert.hpa import SPECS, HpaMetric, Metadata, SpecV1
+from autoscaler.convert.imported import Destination, Imported, read_model
+from autoscaler.convert.series import series
 
 _DEFAULT_CPU_PERCENT: Final = 80
 """Kubernetes' default."""

@@ -1,4 +1,4 @@
-"""Autoscalers of the configuration as commented YAML, for `create` and `import`."""
+"""Autoscalers of the configuration as values, and as commented YAML for `create` and `import`."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import yaml
 
-from autoscaler.cli.series import quoted
 from autoscaler.config.document import FLOAT, INT
+from autoscaler.convert.series import quoted
 from autoscaler.text import plain
 
 _COMMENT_COLUMN: Final = 36
@@ -188,6 +188,11 @@ def flow(value: Any) -> str:
     """Return a value in one line of YAML."""
     text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, width=float("inf"))
     return text.removesuffix("...\n").rstrip("\n")
+
+
+def name_of(target: str) -> str:
+    """Return a DNS name for a target's name: `shop/web_1` becomes `shop-web-1`."""
+    return re.sub(r"[^a-z0-9.]+", "-", target.lower()).strip("-.")[:253] or "autoscaler"
 
 
 def usual_query(resource: str, adapter_type: str | None, target: str) -> UsualQuery | None:

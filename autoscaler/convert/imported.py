@@ -6,9 +6,9 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from autoscaler.cli.blocks import AutoscalerBlock
 from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
+from autoscaler.convert.blocks import AutoscalerBlock
 
 NO_ADAPTER: Final = "CHANGE-ME"
 _NOMAD: Final = "nomad"

@@ -1,0 +1,1 @@
+"""Converts autoscalers of other systems (Kubernetes, KEDA, Nomad) to autoscalers of the configuration."""
