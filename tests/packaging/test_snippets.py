@@ -15,6 +15,7 @@ from tests.decide.build import Life, value
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CONNECTIONS = {
+    "containers": {"type": "aws-ecs", "region": "eu-west-1"},
     "fleet": {"type": "aws-asg", "region": "eu-west-1"},
     "nomad": {"type": "nomad"},
     "swarm": {"type": "docker-swarm"},
