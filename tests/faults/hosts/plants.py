@@ -28,7 +28,7 @@ def _no_lease_check() -> None:
 
 def _no_second_check() -> None:
     """A write is checked when it begins, and not before its second request."""
-    from adapters.aws_asg.api import AwsApi
+    from adapters.aws.api import AwsApi
 
     AwsApi._left = AwsApi._until_deadline = lambda _: _SECONDS  # type: ignore[method-assign, assignment]
     _no_commit_before_a_size()
@@ -51,7 +51,7 @@ def _belief_settles() -> None:
 
 def _no_commit_before_a_size() -> None:
     """AWS' adapter commits before a group's second write within a minute, which the epoch's check may refuse, too."""
-    from adapters.aws_asg.writes import Writes
+    from adapters.aws.writes import Writes
 
     Writes.asking = lambda _, __: None  # type: ignore[method-assign, assignment]
 
