@@ -28,7 +28,7 @@ def _no_lease_check() -> None:
 
 def _no_second_check() -> None:
     """Check a write at its beginning, and not before its second request."""
-    from adapters.aws_asg.api import AwsApi
+    from adapters.aws.api import AwsApi
 
     AwsApi._left = AwsApi._until_deadline = lambda _: _SECONDS  # type: ignore[method-assign, assignment]
     _no_commit_before_a_size()
@@ -51,7 +51,7 @@ def _belief_settles() -> None:
 
 def _no_commit_before_a_size() -> None:
     """Skip the commit before a group's second write within a minute, which also checks the epoch."""
-    from adapters.aws_asg.writes import Writes
+    from adapters.aws.writes import Writes
 
     Writes.asking = lambda _, __: None  # type: ignore[method-assign, assignment]
 

@@ -96,8 +96,8 @@ def it_becomes_read_only(scene: Scene, _: int) -> None:
 def it_hangs(scene: Scene, _: int) -> None:
     """Freeze the file system, so that writes wait as for absent storage, and thaw it.
 
-    Every shard is reported as hanging, and no cycle ends: nothing is decided or written. If a shard waits for the disk and
-    not for another shard's commit, the daemon cannot know more.
+    Every shard is reported as hanging, and no cycle ends: nothing is decided or written. If a shard waits for the disk
+    and not for another shard's commit, the daemon cannot know more.
     """
     with _on_a_disk(scene), scene.settled() as daemon:
         hung, recovered = (
