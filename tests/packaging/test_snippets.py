@@ -60,6 +60,13 @@ def test_an_example_is_valid(text: str, tmp_path: Path) -> None:
         assert loaded(content, tmp_path)
 
 
+def test_every_source_of_the_example_is_valid(tmp_path: Path) -> None:
+    """The example of other servers is a part, so no other test loads it."""
+    (text,) = [each for each in _BLOCK.findall((ROOT / "docs" / "queries.md").read_text()) if "sigv4" in each]
+    (tmp_path / "autoscaler.yaml").write_text(f"{text}\nautoscalers: []\n")
+    assert len(load(tmp_path / "autoscaler.yaml").prometheus) == 6
+
+
 def test_every_example_of_coming_from_is_a_whole_configuration() -> None:
     """Each is then tested by loading it."""
     texts = _BLOCK.findall((ROOT / "docs" / "coming-from.md").read_text())
