@@ -65,7 +65,7 @@ class AwsServer:
     _clients: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def reset(self) -> None:
-        """Delete groups, services, requests and the settings of the world. EC2's images stay, because they load slowly."""
+        """Delete groups, services, requests and the world's settings. EC2's images stay, because they load slowly."""
         for backends in (autoscaling_backends, ecs_backends, applicationautoscaling_backends):
             for account in backends.values():
                 account.reset()
