@@ -28,7 +28,7 @@ from autoscaler.target import (
 )
 from autoscaler.target.programs import NotStarted, ProgramFailed, refusal, run
 
-_LARGEST: Final = 32 * 2**20
+_LARGEST: Final = 16 * 2**20
 """Bytes of a program's answer."""
 _SHARE: Final = 1 / 8
 """Part of a call's time from SIGTERM to SIGKILL, and again from there to the deadline."""

@@ -56,7 +56,7 @@ def test_a_program_that_fails_costs_the_batch_with_its_last_line(tmp_path: Path)
 
 def test_output_without_end_is_ended(tmp_path: Path) -> None:
     began = time.monotonic()
-    with pytest.raises(TargetUnavailable, match="wrote more than 33,554,432 bytes, and was ended"):
+    with pytest.raises(TargetUnavailable, match="wrote more than 16,777,216 bytes, and was ended"):
         adapter(tmp_path, "exec cat /dev/zero").observe([WEB], call(60))
     assert time.monotonic() - began < 30
 
