@@ -14,8 +14,8 @@ pytestmark = pytest.mark.slow
 
 def config(folder: Path, url: str, observe: str) -> Path:
     """Two groups, whose metric asks for three members; `observe` reads them."""
-    metric = {"metric": {"name": "load"}, "query": {"expr": "vector(60)"}, "target": {"type": "AverageValue"}}
-    metric["target"]["averageValue"] = 20
+    target = {"type": "AverageValue", "averageValue": 20}
+    metric = {"metric": {"name": "load"}, "query": {"expr": "vector(60)"}, "target": target}
     groups = str(folder / "groups")
     scalers = [
         {
