@@ -23,7 +23,7 @@ from autoscaler.config.rules import check_autoscalers, check_bounds
 from autoscaler.config.sections import Autoscaler
 from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError, Problem
-from autoscaler.target import canonical, load, one_host
+from autoscaler.target import canonical, load
 
 _KEY: Final = "autoscalers"
 
@@ -102,7 +102,7 @@ def read_outside(
         target = canonical(types[scaler.target.adapter], scaler.target, section.settings)
         for loc, message in grant.refusals(scaler, target):
             problems.add((_KEY, at, *loc), message)
-        if body.dry_run and one_host(types[scaler.target.adapter]):
+        if body.dry_run and section.one_host:
             problems.add((_KEY, at, "dryRun"), "only the main file makes the connection's targets dry runs; remove it")
         place = document.place((_KEY, at, "name"))
         granted.append(Granted(grant.restricted(scaler), target, queries_of(scaler), _values(raw[at]), *place))
