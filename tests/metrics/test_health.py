@@ -184,7 +184,7 @@ def test_a_deferred_write_does_not_count() -> None:
 
 
 def test_a_shard_that_hangs_is_a_warning_and_all_of_them_an_error() -> None:
-    """With several shards, the others go on."""
+    """With several shards, the others continue."""
     known = Known(Shards([ShardName("fleet", 1, 2)], count=2))
     known.health.called("fleet", 1, ())
 
