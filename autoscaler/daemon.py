@@ -23,6 +23,7 @@ from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, watch_membership, watch_queries, watch_shards, watch_state
+from autoscaler.notify import Notifier
 from autoscaler.record import make_folder, state_folder
 from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep
 from autoscaler.runtime.options import open_state, read, read_web, retention_of, unfollowable
@@ -104,6 +105,8 @@ class Daemon:
         )
         answered, shards = self._metrics.state_answered, self._runtime.shards
         self._upkeep = Upkeep(self._state, self._reporter.state_cut, answered, shards, clock, logger)
+        self._notifier = Notifier(self._state.outbox, clock, logger, self._metrics.notices_sent, socket.gethostname())
+        self._notifier.follow(settings.notify.webhook)
         try:
             self._begin_with(settings)
         except BaseException:
@@ -164,6 +167,7 @@ class Daemon:
         self._runtime.supervise()
         self._count_served()
         self._upkeep.turn()
+        self._notifier.turn()
         service.status(self._status_line())
         if not self._ready and shards.begun():
             self._ready = True
@@ -184,6 +188,7 @@ class Daemon:
             self._close()
             raise
         self._begin()
+        self._notifier.follow(None)  # a single cycle does not wait for a receiver
         if self._membership is not None:
             self._membership.start()
         self._reporter.log_every_decision(True)
@@ -280,6 +285,7 @@ class Daemon:
             self._logger.error("reload_failed", error=problem, problems=len(problems))
         if problems:
             self._metrics.reload_failed(problems)
+            self._notifier.reload_refused(problems)
         else:
             self._logger.info("reloaded", autoscalers=len(self._settings.autoscalers), adapters=self._runtime.adapters)
         if self._ready:
@@ -309,6 +315,7 @@ class Daemon:
         self._settings = settings
         self._count(settings)
         self._state.follow(retention_of(settings), settings.autoscalers)
+        self._notifier.follow(settings.notify.webhook)
         self._reporter.follow({scaler.name for scaler in settings.autoscalers})
         self._report_settings(settings)
         return []

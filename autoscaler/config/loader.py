@@ -92,7 +92,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
     if file is not None:
         check_sharing(value, file.state.shared, connections, problems)
         check_grants(file.grants, connections, problems)
-    warnings = absent_files(document, entries.sources, connections)
+    warnings = absent_files(document, entries.sources, connections, None if file is None else file.notify)
     hints = (
         *unshared_files(document, connections),
         *aggregated(document, entries),
@@ -124,6 +124,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         web=file.web,
         operator_places=tuple(document.place(("web", "operators", at)) for at in range(len(file.web.operators))),
         log=file.log,
+        notify=file.notify,
         warnings=warnings,
         hints=hints,
         digest=digest,

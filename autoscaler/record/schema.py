@@ -38,7 +38,7 @@ from sqlalchemy.sql.functions import FunctionElement
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
 
-VERSION: Final = 7
+VERSION: Final = 8
 """Version of the tables. A state of another version is refused (`versions`)."""
 
 metadata = MetaData()
@@ -236,6 +236,15 @@ event_text = Table(
     sqlite_with_rowid=False,
 )
 
+notice = Table(
+    "notice",  # what the webhook is to be told (`outbox`)
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    Column("body", LargeBinary, nullable=False),  # model.Notice
+    Index("notice_at", "at"),
+)
+
 steering = Table(
     "steering",  # pauses and overrides of operators, until they expire or are removed
     metadata,
@@ -287,8 +296,8 @@ follows = Table(
     sqlite_with_rowid=False,
 )
 
-KEPT: Final = tuple(table for table in metadata.sorted_tables if table not in (member, follows, serves))
-"""The tables of a backup, which does not include the users of the state."""
+KEPT: Final = tuple(table for table in metadata.sorted_tables if table not in (member, follows, serves, notice))
+"""The tables of a backup, without the users of the state and what they are told."""
 STEERING: Final = "steering"
 """Counter: the changes of the table of that name."""
 INCARNATION: Final = "incarnation"
