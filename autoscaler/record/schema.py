@@ -26,9 +26,6 @@ from sqlalchemy import (
     Update,
     and_,
     bindparam,
-    func,
-    select,
-    text,
     update,
 )
 from sqlalchemy.ext.compiler import compiles
@@ -242,7 +239,6 @@ notice = Table(
     Column("id", Text, primary_key=True),
     Column("at", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),  # model.Notice
-    Index("notice_at", "at"),
 )
 
 steering = Table(
@@ -310,25 +306,6 @@ _DRIVERS: Final = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite+pysqlit
 def newest_time(table: Table) -> Column[int]:
     """Return the column that decides whether a row of the table is too old."""
     return table.c.until if "until" in table.c else table.c.at
-
-
-def number_after_rows(connection: Connection) -> None:
-    """Set the next autoscaler's id after all ids in the tables, including those of the journal's pages.
-
-    Called after a restore, which inserts rows with their ids.
-    """
-    known = connection.execute(select(func.max(autoscaler.c.id))).scalar_one() or 0
-    chunk = connection.execute(select(func.max(journal.c.chunk))).scalar_one()
-    last = known if chunk is None else max(known, (chunk + 1) * CHUNK - 1)
-    if connection.dialect.name == "postgresql":
-        sequence = func.pg_get_serial_sequence(autoscaler.name, "id")
-        connection.execute(select(func.setval(sequence, last + 1, False)))
-    else:
-        connection.execute(text("DELETE FROM sqlite_sequence WHERE name = :name"), {"name": autoscaler.name})
-        connection.execute(
-            text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :last)"),
-            {"name": autoscaler.name, "last": last},
-        )
 
 
 def few(values: Collection[str]) -> Sequence[str] | None:
