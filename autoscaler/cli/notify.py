@@ -18,7 +18,7 @@ class _What(StrEnum):
 
 
 def notify(
-    what: Annotated[_What, typer.Argument(metavar="test", help="Send a notice of type test.", show_default=False)],  # noqa: ARG001 - the only one
+    what: Annotated[_What, typer.Argument(metavar="ACTION", help="It is test.")],  # noqa: ARG001 - there is one
     *,
     config_file: Annotated[
         Path | None,

@@ -101,6 +101,8 @@ class Metrics:
             "config_last_reload_success_timestamp_seconds", "When the configuration in force was loaded."
         )
         self._notices = counter("notices_total", "Notices for the webhook, by result of a try.", "result")
+        for result in ("delivered", "failed", "refused", "dropped"):  # start at 0, as those of queries
+            self._notices.labels(result)
         self._state_up = gauge("state_up", "1 if the state answered the last check, some seconds ago.")
         self._state_up.set(1)
         gauge("build_info", "Always 1: the version.", "version").labels(version).set(1)
