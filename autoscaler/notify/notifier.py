@@ -44,6 +44,8 @@ class Notifier:
 
     def follow(self, webhook: Webhook | None) -> None:
         """Follow a configuration. None: nothing is sent, and decisions add no notices."""
+        if webhook == self._webhook:
+            return
         self._webhook = webhook
         self._outbox.open = webhook is not None
         self._due, self._failures = 0.0, 0
