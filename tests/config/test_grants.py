@@ -56,7 +56,7 @@ def dump(value: object) -> str:
     return yaml.safe_dump(value, sort_keys=False)
 
 
-def external(**keys: Any) -> Mapping[str, Any]:
+def external(**keys: Any) -> dict[str, Any]:
     """The metrics of `ONE` with other keys."""
     body: Mapping[str, Any] = ONE["metrics"][0]["external"]
     return {"metrics": [{"type": "External", "external": {**body, **keys}}]}

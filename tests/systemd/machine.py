@@ -96,7 +96,7 @@ for at in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
 done
 exec "$@"
 """
-"""The cgroup of a machine.
+"""Runs a command in its own cgroup.
 
 In a shared one, two machines would have one cgroup of the service, and neither could end it.
 """
