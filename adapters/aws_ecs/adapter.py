@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Final
 
@@ -12,7 +12,7 @@ from adapters.aws.raw import Raw, unavailable_if_malformed
 from adapters.aws.settings import AwsSettings
 from adapters.aws.writes import Writes
 from adapters.aws_ecs import services
-from adapters.aws_ecs.rivals import Rivals
+from adapters.aws_ecs.other_autoscalers import OtherAutoscalers
 from adapters.aws_ecs.tasks import Tasks
 from autoscaler.target import (
     AdapterContext,
@@ -25,8 +25,10 @@ from autoscaler.target import (
     TargetError,
     TargetForbidden,
     TargetNotFound,
+    TargetNotWritten,
     TargetRef,
     TargetState,
+    TargetUnavailable,
     Unchanged,
     nothing_written,
 )
@@ -34,6 +36,7 @@ from autoscaler.target import (
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,255}/[A-Za-z0-9_-]{1,255}")
 """Source: ECS API Reference, CreateCluster and CreateService."""
 _SERVICES_A_CALL: Final = 10
+_TRY_AGAIN: Final = (TargetUnavailable, TargetNotWritten)
 
 
 class AwsEcs:
@@ -59,27 +62,28 @@ class AwsEcs:
         self._api: Final = AwsApi(context.name, context.settings, context.clock)
         self._writes = Writes(context.name, context.memory, context.clock, context.logger)
         self._tasks = Tasks(self._api)
-        self._rivals = Rivals(self._api, context.clock)
+        self._other_autoscalers = OtherAutoscalers(self._api, context.clock)
         self._optional = OptionalReads(context.clock, context.logger)
+        self._unread: frozenset[str] = frozenset()
+        """Services that the last observation could not read. They go first, so that each has its turn."""
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
         """Read all services, ten a request, then their tasks; Application Auto Scaling's list from time to time."""
         if not targets:
             return {}
         self._writes.load()
-        found = self._describe(sorted({target.name for target in targets}), call)
-        by_cluster: defaultdict[str, list[str]] = defaultdict(list)
-        for name, service in found.items():
-            if not isinstance(service, TargetError):
-                by_cluster[_cluster(name)].append(_service(name))
-        tasks = self._tasks.read(by_cluster, call)
-        self._optional.run("registered scalable targets", self._rivals.read_next_pages, call)
+        names = sorted({target.name for target in targets}, key=lambda name: (name not in self._unread, name))
+        found = self._describe(names, call)
+        self._tasks.keep(_by_cluster(names))
+        tasks = self._tasks.read(_by_cluster(name for name in names if not isinstance(found[name], TargetError)), call)
+        self._optional.run("registered scalable targets", self._other_autoscalers.read_next_pages, call)
         read = {
             name: service
             if isinstance(service, TargetError)
             else self._read(name, service, tasks[_cluster(name), _service(name)])
             for name, service in found.items()
         }
+        self._unread = frozenset(name for name, state in read.items() if isinstance(state, _TRY_AGAIN))
         return {target: read[target.name] for target in targets}
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
@@ -118,20 +122,17 @@ class AwsEcs:
 
     def _describe(self, names: Sequence[str], call: Call) -> dict[str, Raw | TargetError]:
         """Return the description of each service, or its error."""
-        by_cluster: defaultdict[str, list[str]] = defaultdict(list)
-        for name in names:
-            by_cluster[_cluster(name)].append(name)
         found: dict[str, Raw | TargetError] = {}
-        for own in by_cluster.values():
+        for cluster, own in _by_cluster(names).items():
             for start in range(0, len(own), _SERVICES_A_CALL):
-                found |= self._describe_batch(own[start : start + _SERVICES_A_CALL], call)
+                found |= self._describe_batch(cluster, own[start : start + _SERVICES_A_CALL], call)
         return found
 
-    def _describe_batch(self, names: Sequence[str], call: Call) -> dict[str, Raw | TargetError]:
+    def _describe_batch(self, cluster: str, own: Sequence[str], call: Call) -> dict[str, Raw | TargetError]:
         """Return the same for services of one cluster."""
-        cluster = _cluster(names[0])
+        names = [f"{cluster}/{one}" for one in own]
         found: dict[str, Raw | TargetError] = {name: services.not_found(name, self._api.region) for name in names}
-        wanted = {"cluster": cluster, "services": [_service(name) for name in names], "include": ["TAGS"]}
+        wanted = {"cluster": cluster, "services": own, "include": ["TAGS"]}
         try:
             answer = self._api.ask("ecs", "describe_services", call, wanted)
             with unavailable_if_malformed("describe_services"):
@@ -148,30 +149,25 @@ class AwsEcs:
     def _read(self, name: str, service: Raw, tasks: Sequence[Instance] | TargetError) -> TargetState | TargetError:
         if isinstance(tasks, TargetError):
             return tasks
-        try:
-            with unavailable_if_malformed(f"service {name}"):
-                return TargetState(
-                    replicas=self._writes.size(name, service["desiredCount"]),
-                    status_replicas=sum(not one.deleting for one in tasks),
-                    instances=tuple(tasks),
-                    hold=services.hold(service),
-                    reset_by=services.reset_by(service),
-                    warnings=self._rivals.warnings(name),
-                )
-        except TargetError as error:
-            return error
+        return TargetState(
+            replicas=self._writes.size(name, service["desiredCount"]),
+            status_replicas=sum(not one.deleting for one in tasks),
+            instances=tuple(tasks),
+            hold=services.hold(service),
+            reset_by=services.reset_by(service),
+            warnings=self._other_autoscalers.warnings(name),
+        )
 
     def _look(self, name: str, call: Call) -> Raw:
         """Return the service as AWS describes it now. Raises TargetError."""
-        found = self._describe_batch([name], call)[name]
+        found = self._describe_batch(_cluster(name), [_service(name)], call)[name]
         if isinstance(found, TargetError):
             raise found
         return found
 
     def _scale(self, name: str, change: ScaleChange, call: Call) -> ScaleOutcome:
         service = self._look(name, call)
-        with unavailable_if_malformed(f"service {name}"):
-            current, hold = self._writes.size(name, service["desiredCount"]), services.hold(service)
+        current, hold = self._writes.size(name, service["desiredCount"]), services.hold(service)
         if current == change.size:
             return Unchanged()
         if current != change.decided_from:
@@ -193,6 +189,14 @@ def _cluster(name: str) -> str:
 
 def _service(name: str) -> str:
     return name.partition("/")[2]
+
+
+def _by_cluster(names: Iterable[str]) -> Mapping[str, list[str]]:
+    """Return cluster -> services, in the order of the names."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        found[_cluster(name)].append(_service(name))
+    return found
 
 
 def _named(name: str) -> dict[str, str]:

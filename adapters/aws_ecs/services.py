@@ -9,7 +9,7 @@ for Amazon ECS" (scaling during a deployment may make it fail).
 from typing import Final
 
 from adapters.aws import templates
-from adapters.aws.raw import Raw
+from adapters.aws.raw import Raw, unavailable_if_malformed
 from autoscaler.target import Hold, HoldReason, TargetError, TargetNotFound, TargetNotScalable
 
 _ROLLS_BACK: Final = "rolling back"
@@ -22,8 +22,12 @@ def not_found(name: str, region: str) -> TargetNotFound:
 
 
 def scalable(name: str, service: Raw, region: str) -> Raw | TargetError:
-    """Return the service, or why it cannot be scaled. Raises KeyError when a required field is missing."""
-    _ = service["desiredCount"], service["deployments"]
+    """Return the service, or why it cannot be scaled."""
+    try:
+        with unavailable_if_malformed(f"service {name}"):
+            _ = service["status"], service["desiredCount"], hold(service), reset_by(service)
+    except TargetError as error:
+        return error
     if service["status"] == "INACTIVE":
         return not_found(name, region)
     problem = None

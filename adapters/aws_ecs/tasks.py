@@ -62,9 +62,19 @@ class Tasks:
                     found |= {(cluster, name): error for name in part}
                 else:
                     found |= {(cluster, name): read[name] for name in part}
-        self._known = {cluster: tasks for cluster, tasks in self._known.items() if cluster in services}
-        self._hosts.forget({task.host for tasks in self._known.values() for task in tasks.values()})
         return found
+
+    def keep(self, services: Mapping[str, Collection[str]]) -> None:
+        """Forget the tasks of all but these services, by cluster, unless the cluster's tasks are listed together."""
+        self._known = {
+            cluster: {
+                arn: task
+                for arn, task in self._known.get(cluster, {}).items()
+                if task.service in names or (task.instance is None and len(names) > _LISTED_BY_SERVICE)
+            }
+            for cluster, names in services.items()
+        }
+        self._hosts.forget({task.host for tasks in self._known.values() for task in tasks.values()})
 
     def _read(self, cluster: str, services: frozenset[str], call: Call) -> Mapping[str, Sequence[Instance]]:
         known = self._known.setdefault(cluster, {})

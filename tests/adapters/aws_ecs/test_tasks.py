@@ -4,9 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.errors import TargetForbidden
+from autoscaler.errors import TargetForbidden, TargetUnavailable
 from autoscaler.model import Phase, TargetRef, TargetState
 from tests.adapters.aws_ecs.conftest import BRIDGE, HEALTH_CHECK, Cloud, LiveAdapter
+from tests.servers.faults import Fault
 
 pytestmark = pytest.mark.slow
 
@@ -141,3 +142,39 @@ def test_tasks_that_cannot_be_listed_fail_their_own_service_alone(cloud: Cloud, 
     assert isinstance(found[web], TargetForbidden)
     assert "ecs:ListTasks" in str(found[web])
     assert isinstance(found[work], TargetState)
+
+
+def test_services_that_could_not_be_read_go_first_in_the_next_cycle(cloud: Cloud, connection: LiveAdapter) -> None:
+    """When a cycle is too short for all, the same ones would never be read."""
+    for name in ("a", "b", "c"):
+        cloud.create(f"{name}/web", 1)
+    targets = [TargetRef("test", f"{name}/web") for name in ("a", "b", "c")]
+    cloud.server.faults.faults.append(Fault("ecs:ListTasks", first=lambda: None, times=2))
+    cloud.server.refuse("ecs:ListTasks", "ServerException", status=500, times=3)
+    found = connection.adapter.observe(targets, connection.call())
+    assert [isinstance(found[target], TargetState) for target in targets] == [True, True, False]
+    cloud.server.requests.clear()
+    connection.adapter.observe(targets, connection.call())
+    assert [one.parameters["cluster"] for one in cloud.server.requests if one.action == "ecs:ListTasks"] == [*"cab"]
+
+
+def test_an_answer_that_lacks_a_field_fails_its_own_service_alone(cloud: Cloud, connection: LiveAdapter) -> None:
+    """Both services come in one answer."""
+    for name in ("shop/web", "shop/work"):
+        cloud.create(name, 1)
+    cloud.server.services()["shop/web"].options["deployments"] = None
+    web, work = TargetRef("test", "shop/web"), TargetRef("test", "shop/work")
+    found = connection.adapter.observe([web, work], connection.call())
+    assert isinstance(found[web], TargetUnavailable)
+    assert "service shop/web: the answer lacks what AWS documents" in str(found[web])
+    assert isinstance(found[work], TargetState)
+
+
+def test_a_target_that_is_given_up_is_forgotten(cloud: Cloud, connection: LiveAdapter) -> None:
+    """A daemon runs for months, and its autoscalers change."""
+    for name in ("shop/web", "shop/work"):
+        cloud.create(name, 1)
+    web, work = TargetRef("test", "shop/web"), TargetRef("test", "shop/work")
+    for targets in ([web, work], [work], [web, work]):
+        connection.adapter.observe(targets, connection.call())
+    assert cloud.server.count("DescribeTasks") == 3

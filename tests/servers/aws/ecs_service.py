@@ -191,8 +191,6 @@ class EcsService:
         return {
             "schedulingStrategy": "REPLICA",
             "deploymentController": {"type": "ECS"},
-            **self.options,
-            "tags": self.options.get("tags", []) if tags else [],
             "serviceName": self.name,
             "serviceArn": self.cluster_arn.replace(":cluster/", ":service/") + f"/{self.name}",
             "clusterArn": self.cluster_arn,
@@ -204,6 +202,8 @@ class EcsService:
             "deployments": [one.described(self) for one in self.deployments],
             "taskSets": self.task_sets,
             "events": [],
+            **self.options,
+            "tags": self.options.get("tags", []) if tags else [],
         }
 
     def _launch(self, now: datetime) -> None:

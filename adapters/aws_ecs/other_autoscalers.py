@@ -25,7 +25,7 @@ _WARNING: Final = (
 )
 
 
-class Rivals:
+class OtherAutoscalers:
     """The registered services of the last complete reading."""
 
     def __init__(self, api: "AwsApi", clock: Clock) -> None:
