@@ -75,7 +75,9 @@ def test_a_programs_groups_are_scaled_and_a_missing_one_affects_only_its_own_aut
     ],
     ids=["garbage", "output without end", "hanging"],
 )
-def test_a_broken_program_affects_only_its_own_connection(tmp_path: Path, prometheus: str, program: str, words: str) -> None:
+def test_a_broken_program_affects_only_its_own_connection(
+    tmp_path: Path, prometheus: str, program: str, words: str
+) -> None:
     """Its autoscaler shows the reason. The other connection's autoscaler is decided in each cycle, and scaled."""
     need_jq()
     with running_daemon(config(tmp_path, prometheus, script(tmp_path, program), shop="program")) as daemon:
