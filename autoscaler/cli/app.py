@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "override": "Set other bounds for a while.",
     "backup": "Write the daemon's state into one file.",
     "restore": "Replace the daemon's state by a backup.",
+    "notify": "Send a notice to the webhook, to try it.",
     "forget": "Delete an autoscaler from the state.",
     "create": "Print the configuration of a new autoscaler.",
     "import": "Print the configuration for HorizontalPodAutoscaler manifests.",

@@ -96,7 +96,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
     if file is not None:
         check_sharing(value, file.state.shared, connections, problems)
         check_grants(file.grants, connections, problems)
-    warnings = absent_files(document, entries.sources, connections)
+    warnings = absent_files(document, entries.sources, connections, None if file is None else file.notify)
     hints = (
         *unshared_files(document, connections),
         *aggregated(document, entries),
@@ -128,6 +128,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         web=file.web,
         operators=tuple(_operators(file, document)),
         log=file.log,
+        notify=file.notify,
         warnings=warnings,
         hints=hints,
         digest=digest,
