@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from autoscaler.config.connections import read_connections, type_of
-from autoscaler.config.document import YamlDocument
+from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.entries import Frame, read_entries, validated
 from autoscaler.config.fields import Scope, suggest
-from autoscaler.config.problems import Problems
+from autoscaler.config.problems import Problems, path_text
 from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE
 from autoscaler.config.rules import check_autoscalers, check_bounds, check_grants, check_sharing
-from autoscaler.config.settings import Settings, Shared
+from autoscaler.config.settings import Operator, Settings, Shared
 from autoscaler.config.source import read
+from autoscaler.config.teams import with_teams
 from autoscaler.config.warnings import (
     absent_files,
     aggregated,
@@ -35,12 +36,15 @@ _MANIFESTS: Final = ("HorizontalPodAutoscaler", "HorizontalPodAutoscalerList", "
 
 
 def load(path: Path) -> Settings:
-    """The settings in `path`. Raises ConfigError with every problem at once."""
-    return load_text(path, read(path))
+    """The settings in `path`, with the autoscalers of teams. Raises ConfigError with every problem of the file.
+
+    What is wrong in the folders of teams is `refused`.
+    """
+    return with_teams(load_text(path, read(path)))
 
 
 def load_text(path: Path, text: str) -> Settings:
-    """The settings in `text`, as `path` holds it. Raises ConfigError with every problem at once."""
+    """The settings in `text`, as `path` holds it, alone. Raises ConfigError with every problem at once."""
     with _collector_paused():
         return _load(path, text)
 
@@ -92,7 +96,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
     if file is not None:
         check_sharing(value, file.state.shared, connections, problems)
         check_grants(file.grants, connections, problems)
-    warnings = absent_files(document, entries.sources, connections)
+    warnings = absent_files(document, entries.sources, connections, None if file is None else file.notify)
     hints = (
         *unshared_files(document, connections),
         *aggregated(document, entries),
@@ -122,13 +126,23 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         state=file.state,
         ha=file.ha,
         web=file.web,
-        operator_places=tuple(document.place(("web", "operators", at)) for at in range(len(file.web.operators))),
+        operators=tuple(_operators(file, document)),
         log=file.log,
+        notify=file.notify,
         warnings=warnings,
         hints=hints,
         digest=digest,
         unknown_expressions=unknown,
     )
+
+
+def _operators(file: Frame, document: YamlDocument) -> Iterator[Operator]:
+    """Yield every user who may change something, with the place."""
+    named: dict[Loc, tuple[str, ...]] = {("web", "operators"): file.web.operators}
+    named |= {("grants", name, "operators"): grant.operators for name, grant in file.grants.items()}
+    for loc, names in named.items():
+        for at, name in enumerate(names):
+            yield Operator(name, path_text(loc), *document.place((*loc, at)))
 
 
 def _mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:

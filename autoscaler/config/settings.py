@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -27,11 +27,14 @@ from autoscaler.config.grants import Grant
 from autoscaler.config.part import Part
 from autoscaler.config.queries import SharedQuery
 from autoscaler.config.schedules import Schedules
-from autoscaler.config.server import ExternalUrl, HeaderName, ParameterName, ServerUrl
+from autoscaler.config.server import ExternalUrl, HeaderName, ParameterName, ServerUrl, WebhookUrl
 from autoscaler.errors import Problem
 from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.quantity import format_duration, format_size
 from autoscaler.target import ExistingPath
+
+if TYPE_CHECKING:
+    from autoscaler.config.teams import Teams
 
 _SMALLEST_STATE: Final = 16 * 2**20
 """Bytes. The last hour of a few autoscalers fits."""
@@ -222,6 +225,24 @@ class LogSettings(Part):
 
 
 @dataclass(frozen=True, slots=True)
+class Webhook(Part):
+    """The receiver of notices."""
+
+    url: WebhookUrl
+    """Where CloudEvents are posted to; never shown."""
+    secret_file: ExistingPath
+    """The key of the signature, in base64. Read at each use."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotifySettings(Part):
+    """Who is told of scaling and of what prevents it."""
+
+    webhook: Webhook | None = None
+    """Default: nobody."""
+
+
+@dataclass(frozen=True, slots=True)
 class AdapterSection:
     """One adapter connection: its type and that adapter's own validated `Settings`."""
 
@@ -231,6 +252,8 @@ class AdapterSection:
     """How many shards its targets are divided into."""
     host: str | None = None
     """The machine whose daemon serves it; None: any daemon."""
+    one_host: bool = True
+    """Whether its targets are on one machine, so that the adapter keeps them at their sizes itself."""
 
 
 def _check_address(address: str) -> str:
@@ -282,6 +305,16 @@ class UnknownExpression:
     expr: str
 
 
+class Operator(NamedTuple):
+    """A user whom the file lets make changes, and where."""
+
+    name: str
+    path: str
+    """`web.operators`, or that of a grant."""
+    line: int
+    column: int
+
+
 @dataclass(frozen=True, slots=True)
 class Shared:
     """What autoscalers from outside the main file may refer to, beside sources and connections."""
@@ -307,18 +340,29 @@ class Settings:
     """The folder with a folder for each team; None: there is none."""
     grants: Mapping[str, Grant] = field(default_factory=dict)
     """By the name of a team's folder."""
-    shared: Shared = Shared()
+    shared: Shared = field(default_factory=Shared)
+    teams: "Teams | None" = None
+    """The files of teams that are in force; None: there is no folder."""
+    owners: Mapping[str, str] = field(default_factory=dict)
+    """Of autoscalers that are not in the main file: name -> name of the grant."""
+    refused: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
+    """What is not served, by grant; by name of the folder if it has no grant, and "" for the folder of all teams."""
     state: StateSettings = StateSettings()
     ha: HaSettings = HaSettings()
     web: WebSettings = WebSettings()
-    operator_places: tuple[tuple[int, int], ...] = ()
-    """Line and column of each of `web.operators`."""
+    operators: tuple[Operator, ...] = ()
+    """Of `web` and of the grants."""
     log: LogSettings = LogSettings()
+    notify: NotifySettings = NotifySettings()
     digest: str = ""
-    """The hash of the file's text. Daemons that share a state compare it."""
+    """The hash of the files' texts. Daemons that share a state compare it."""
     warnings: tuple[Problem, ...] = ()
     """Warnings of `check` that are errors of `run`: files that are missing or not readable."""
     hints: tuple[Problem, ...] = ()
     """Warnings of `check` that `run` ignores."""
     unknown_expressions: tuple[UnknownExpression, ...] = ()
     """Warnings of `check` that `run` logs. One in a block that aliases repeat is here for each use."""
+
+    def grant_of(self, name: str) -> Grant | None:
+        """Return the grant of an autoscaler; None for one of the main file."""
+        return self.grants.get(self.owners.get(name, ""))

@@ -10,8 +10,16 @@ from typing import Final
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
 from autoscaler.documents.level import Level
-from autoscaler.documents.status import AskedAloneStatus, ConnectionStatus, DaemonStatus, ReloadStatus, SourceStatus
+from autoscaler.documents.status import (
+    AskedAloneStatus,
+    ConnectionStatus,
+    DaemonStatus,
+    GrantStatus,
+    ReloadStatus,
+    SourceStatus,
+)
 from autoscaler.errors import TargetDeferred, TargetError, TargetForbidden, TargetNotWritten, TargetUnavailable, bug
+from autoscaler.metrics.grants import grants_of
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.metrics.watch import ShardCounts
 from autoscaler.model import ConnectionLimits, ShardName
@@ -19,7 +27,7 @@ from autoscaler.observe import AskedAlone
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.planner import Why
 from autoscaler.target.answers import checked_error
-from autoscaler.text import plain
+from autoscaler.text import count, plain
 
 _PATIENCE_PERIODS: Final = 2
 """Sync periods without an answer until a server counts as failing. One failed query is not an outage."""
@@ -138,9 +146,10 @@ class Health:
                 for name in sorted(missed.keys() & settings.adapters.keys())
             ]
         )
-        reload = self._reload
+        reload, grants = self._reload, grants_of(settings)
         levels = [Level.NORMAL if reload.successful else Level.WARNING]
         levels += [Level.ERROR] if lease_lost else []
+        levels += [Level.WARNING for each in grants if each.refused]
         levels += [each.level for each in sources]
         levels += [each.level for each in connections]
         return DaemonStatus(
@@ -149,11 +158,12 @@ class Health:
             configuration=str(settings.path),
             autoscalers=len(settings.autoscalers),
             level=max(levels, key=_SEVERITY.index),
-            problems=(*([_LEASE_LOST] if lease_lost else []), *_problems(reload, sources, connections)),
+            problems=(*([_LEASE_LOST] if lease_lost else []), *_problems(reload, sources, connections, grants)),
             lease_lost=lease_lost,
             last_reload=reload,
             sources=sources,
             connections=connections,
+            grants=grants,
         )
 
     def _source(self, name: str, settings: Settings, alone: Sequence[AskedAlone]) -> SourceStatus:
@@ -214,7 +224,10 @@ def _words(error: BaseException) -> str:
 
 
 def _problems(
-    reload: ReloadStatus, sources: Sequence[SourceStatus], connections: Sequence[ConnectionStatus]
+    reload: ReloadStatus,
+    sources: Sequence[SourceStatus],
+    connections: Sequence[ConnectionStatus],
+    grants: Sequence[GrantStatus],
 ) -> Iterator[str]:
     if not reload.successful:
         yield "the last reload was refused; the previous configuration stays in force"
@@ -227,3 +240,9 @@ def _problems(
             yield f"connection {each.name} hangs{where}"
         elif each.level is not Level.NORMAL:
             yield f"connection {each.name} fails"
+    for grant in grants:
+        if not grant.name:
+            yield "the folder of all teams cannot be read; the last versions of its files stay in force"
+        elif grant.refused:
+            what = count(grant.refused, "file or autoscaler is", "files or autoscalers are")
+            yield f"of team {grant.name}, {what} refused"

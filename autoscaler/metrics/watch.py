@@ -80,14 +80,15 @@ def watch_membership(
     registry.register(_MembershipCollector(membership, unheld, clock))
 
 
-class _Undescribed(Collector):
+class Undescribed(Collector):
     """Describes no series, so that the registration does not collect."""
 
     def describe(self) -> Sequence[Metric]:
+        """Return nothing."""
         return ()
 
 
-class _ShardCollector(_Undescribed):
+class _ShardCollector(Undescribed):
     def __init__(self, shards: ShardCounts) -> None:
         self._shards = shards
 
@@ -112,7 +113,7 @@ class _ShardCollector(_Undescribed):
         yield from (missed, hung, superseded)
 
 
-class _QueryCollector(_Undescribed):
+class _QueryCollector(Undescribed):
     def __init__(self, alone: Callable[[], Sequence[AskedAlone]]) -> None:
         self._alone = alone
 
@@ -128,7 +129,7 @@ class _QueryCollector(_Undescribed):
         yield family
 
 
-class _StateCollector(_Undescribed):
+class _StateCollector(Undescribed):
     def __init__(self, size: Callable[[], StateSize], clock: Clock) -> None:
         self._size = size
         self._clock = clock
@@ -158,7 +159,7 @@ class _StateCollector(_Undescribed):
         yield from (size, cut)
 
 
-class _MembershipCollector(_Undescribed):
+class _MembershipCollector(Undescribed):
     def __init__(self, membership: MembershipCounts, unheld: Callable[[], int], clock: Clock) -> None:
         self._membership = membership
         self._count_unheld = unheld

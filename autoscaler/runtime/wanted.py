@@ -16,7 +16,7 @@ class WantedAdapter:
     dry_run: bool
     """Whether all the shard's autoscalers are dry runs."""
     dry_targets: frozenset[TargetRef]
-    """The targets of its dry runs."""
+    """The targets of its dry runs, where the adapter replaces instances itself."""
     drains: Mapping[TargetRef, str | None]
     """The targets whose instances are drained, with the hook that the configuration names."""
     nodes: Mapping[str, AdapterSection]
@@ -54,7 +54,9 @@ def wanted_shards(settings: Settings, host: str | None = None) -> Mapping[ShardN
             WantedAdapter(
                 settings.adapters[name.adapter],
                 dry_run=all(scaler.dry_run for scaler in used),
-                dry_targets=frozenset(scaler.target for scaler in used if scaler.dry_run),
+                dry_targets=frozenset(
+                    scaler.target for scaler in used if scaler.dry_run and settings.adapters[name.adapter].one_host
+                ),
                 drains={scaler.target: scaler.drain.hook for scaler in used if scaler.drain is not None},
                 nodes={name: settings.adapters[name] for name in _nodes_of(used)},
             ),

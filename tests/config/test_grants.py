@@ -56,7 +56,7 @@ def dump(value: object) -> str:
     return yaml.safe_dump(value, sort_keys=False)
 
 
-def external(**keys: Any) -> Mapping[str, Any]:
+def external(**keys: Any) -> dict[str, Any]:
     """The metrics of `ONE` with other keys."""
     body: Mapping[str, Any] = ONE["metrics"][0]["external"]
     return {"metrics": [{"type": "External", "external": {**body, **keys}}]}
@@ -78,7 +78,7 @@ def read(settings: Settings, *bodies: Mapping[str, Any]) -> tuple[Granted, ...]:
     return read_outside(text, "shop.yaml", settings.grants["shop"], settings)
 
 
-def test_what_the_grant_gives_is_read_as_in_the_main_file(settings: Settings) -> None:
+def test_granted_keys_are_read_as_in_the_main_file(settings: Settings) -> None:
     (one,) = read(settings, {"labels": {"tier": "front", "team": "pay"}})
     assert (one.scaler.name, one.scaler.max_replicas) == ("shop-web", 10)
     assert one.target == TargetRef("jobs", "web/web", "shop")
@@ -110,7 +110,7 @@ def test_what_the_grant_gives_is_read_as_in_the_main_file(settings: Settings) ->
         ({"maxReplicas": 2**31}, "maxReplicas: 2147483648 is out of range"),
     ],
 )
-def test_what_the_grant_does_not_give_is_refused_with_its_place(
+def test_keys_beyond_the_grant_are_refused_with_their_place(
     settings: Settings, body: Mapping[str, Any], said: str
 ) -> None:
     with pytest.raises(ConfigError) as refused:
@@ -121,7 +121,8 @@ def test_what_the_grant_does_not_give_is_refused_with_its_place(
 
 def test_the_ceiling_caps_every_number(settings: Settings) -> None:
     entry = {"cron": "0 8 * * *", "duration": "1h", "timezone": "UTC", "minReplicas": 500, "maxReplicas": 700}
-    own = {"minReplicas": 400, "maxReplicas": 600, "schedules": [entry, "night"]} | external(fallback={"replicas": 550})
+    numbers = {"minReplicas": 400, "maxReplicas": 600, "schedules": [entry, "night"]}
+    own = {**numbers, **external(fallback={"replicas": 550})}
     ((scaler, *_),) = [(each.scaler,) for each in read(settings, own)]
     fallback = scaler.metrics[0].fallback
     assert fallback is not None
@@ -140,7 +141,7 @@ def test_an_age_counts_as_a_query_of_its_own(settings: Settings) -> None:
     assert len(queries_of(one.scaler)) == 2
 
 
-def test_a_pool_is_a_dry_run_by_the_main_file_alone(settings: Settings) -> None:
+def test_only_the_main_file_makes_a_pool_a_dry_run(settings: Settings) -> None:
     """A connection of pools is built anew when its dry runs change, for all pools."""
     pool = ref(adapter="pools", name="shop-web", namespace=None)
     assert len(read(settings, pool)) == 1
@@ -187,7 +188,7 @@ def test_an_empty_list_has_no_autoscalers(settings: Settings) -> None:
     ],
 )
 def test_grants_that_reach_into_each_other_are_refused(load_text: Load, other: Mapping[str, Any], said: str) -> None:
-    pay = {"namePrefix": "pay-", "maxReplicas": 5, "adapters": ["jobs"]} | other
+    pay = {"namePrefix": "pay-", "maxReplicas": 5, "adapters": ["jobs"], **other}
     with pytest.raises(ConfigError) as refused:
         load_text(dump({**MAIN, "grants": {**MAIN["grants"], "pay": pay}}))
     assert said in str(refused.value)

@@ -1,4 +1,4 @@
-"""A real service of a real engine, and the daemon's brakes. tests/quickstart has the loop with metrics of its tasks."""
+"""A real service of a real engine, and the daemon's brakes. tests/quickstart tests metrics of its tasks."""
 
 import signal
 from pathlib import Path
@@ -13,8 +13,8 @@ from tests.servers.prometheus import running_prometheus
 pytestmark = pytest.mark.slow
 
 
-def test_brakes_hold_what_somebody_set_and_what_a_node_lost_through_a_crash(tmp_path: Path) -> None:
-    """`docker service scale`, kill -9 of the daemon, and the only node drained; then the brakes are taken away."""
+def test_brakes_keep_an_outside_size_and_a_lost_node_through_a_crash(tmp_path: Path) -> None:
+    """`docker service scale`, kill -9 of the daemon, and a drain of the only node; then the brakes are removed."""
     brakes = {"loss": {"hold": "1h"}, "outsideChange": {"hold": "1h"}}
     with (
         running_engine() as engine,
@@ -38,7 +38,7 @@ def test_brakes_hold_what_somebody_set_and_what_a_node_lost_through_a_crash(tmp_
             assert (again["written"], again["message"]) == (None, line["message"])
             engine.wait_running("web", 8)
             seen = len(daemon.events("decision"))
-            daemon.wait_for("decision", seen + 2)  # one of them has read all eight
+            daemon.wait_for("decision", seen + 2)  # one of the daemons has read all eight
             try:
                 engine.drain()
                 line = daemon.wait_for("decision", reason="InstancesLost")

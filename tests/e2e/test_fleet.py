@@ -1,6 +1,6 @@
-"""A small fleet on a real Prometheus: how many queries it is asked, as it counts them.
+"""A small fleet on a real Prometheus, which counts its queries.
 
-Times are for `make bench-fleet`.
+`make bench-fleet` measures times.
 """
 
 import re
@@ -17,7 +17,7 @@ GROUPS, INSTANCES = 300, 10
 
 
 def asked(fleet: Fleet) -> int:
-    """Queries that Prometheus has answered so far."""
+    """Return the number of queries that Prometheus has answered so far."""
     text = requests.get(f"{fleet.prometheus.url}/metrics", timeout=10).text
     of_queries = r'^prometheus_http_requests_total{code="\d+",handler="/api/v1/query"} (\d+)$'
     counts = re.findall(of_queries, text, re.MULTILINE)
@@ -25,8 +25,8 @@ def asked(fleet: Fleet) -> int:
 
 
 @pytest.mark.parametrize(("queries", "most"), [(Queries.SHARED, 1), (Queries.OWN, 2)])
-def test_a_fleet_is_a_handful_of_queries_a_cycle(queries: Queries, most: int) -> None:
-    """Peers send a request for each; the load of every autoscaler is read all the same."""
+def test_a_fleet_needs_a_few_queries_a_cycle(queries: Queries, most: int) -> None:
+    """Other autoscalers send a request for each. Here the load of every autoscaler is read, too."""
     with running_fleet(GROUPS, INSTANCES) as fleet:
         document = fleet.configuration(queries, controller={"syncPeriod": "2s"})
         with running_fleet_daemon(document) as daemon:

@@ -10,21 +10,21 @@ from bench.fuzz.damage import damaged
 from bench.fuzz.targets import TARGETS, Quantities
 
 SECONDS = 10
-"""For each target: how many inputs that is depends on the machine, whether one is a defect does not."""
+"""Seconds for each target. The number of inputs depends on the machine; whether one is a defect does not."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_input_is_a_crash_or_a_hang(target: str) -> None:
-    """Whatever others write is taken or refused with a sentence. The seed is of no meaning; `make fuzz` has more."""
+    """Foreign input is accepted or refused with a message. The seed is arbitrary; `make fuzz` has more."""
     found = fuzz.run(target, 20260101, range(1_000_000), SECONDS)
     assert found.defects == []
-    assert found.taken > 0, "inputs are so wrong that nothing behind the first reader is reached"
+    assert found.taken > 0, "inputs are so wrong that only the first reader sees them"
     assert found.inputs > 10
 
 
 def test_an_input_is_made_again_by_its_number() -> None:
-    """Else what was found could not be looked into."""
+    """Otherwise a defect could not be examined."""
     first, second = (Quantities().make(Random("1/quantities/7")) for _ in range(2))
     assert first == second
     assert damaged(Random(1), ["abc"]) == damaged(Random(1), ["abc"])
@@ -46,4 +46,4 @@ def test_a_crash_and_a_hang_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     said = "\n".join(found.defects)
     assert "ZeroDivisionError" in said
     assert "Hang: it took more than" in said
-    assert found.inputs < 200, "it goes on after so many defects"
+    assert found.inputs < 200, "it continues after so many defects"
