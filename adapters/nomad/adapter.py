@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from adapters.nomad.client import NomadClient, NomadRefusal, unavailable_if_malformed
 from adapters.nomad.drains import NodeDrains
 from adapters.nomad.jobs import Group, Job, JobKey, job_path
+from adapters.nomad.policies import Policies
 from adapters.nomad.region import JobView, Region
 from adapters.nomad.settings import NomadSettings, namespace_of, region_of, resolve
 from autoscaler.target import (
@@ -18,6 +19,7 @@ from autoscaler.target import (
     Call,
     Conflict,
     Decision,
+    Discovery,
     Held,
     Hold,
     HoldReason,
@@ -64,7 +66,8 @@ class _Place(NamedTuple):
 class Nomad:
     """One cluster, through one agent at a time.
 
-    It is an `autoscaler.target.AdapterType`, `Announces`, `Closes`, `DrainsNodes`, `HasAddresses` and `TriesWrites`.
+    It is an `autoscaler.target.AdapterType`, `Announces`, `Closes`, `Discovers`, `DrainsNodes`, `HasAddresses` and
+    `TriesWrites`.
     """
 
     Settings: ClassVar = NomadSettings
@@ -95,6 +98,7 @@ class Nomad:
         self._client = NomadClient(self._connection, self._addresses, context.clock)
         self._drains = NodeDrains(self._client, self._connection.region, context.name, context.logger)
         self._draining = threading.Lock()
+        self._policies = Policies(self._client, self._connection.region, context.name)
         self._record_dry_run = context.settings.record_dry_run
         self._regions: dict[str | None, Region] = {}
         self._read_from = self._addresses.current
@@ -222,6 +226,10 @@ class Nomad:
     def try_drain(self, call: Call) -> str:
         """Find out whether the token may drain nodes. Raises TargetForbidden, or another TargetError."""
         return self._addresses.run(lambda: self._drains.try_drain(call), call)
+
+    def discover(self, namespaces: Collection[str], known: Collection[TargetRef], call: Call) -> Discovery:
+        """Return the policies of the groups in these namespaces, as `Discovers.discover` says."""
+        return self._addresses.observe(lambda: self._policies.discover(namespaces, known, call), call)
 
     def close(self) -> None:
         """Close the connection."""
