@@ -1,0 +1,159 @@
+"""Discovers the scaling policies that back ends have, and converts them to autoscalers."""
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final
+
+from autoscaler.clock import Clock
+from autoscaler.config.settings import AdapterSection, Settings
+from autoscaler.convert.discovered import Converted, NotConverted, convert_policy, granted_namespaces
+from autoscaler.errors import AdapterError, AutoscalerError, TargetError, TargetUnavailable, bug
+from autoscaler.logger import Logger
+from autoscaler.model import Call, TargetRef
+from autoscaler.runtime.building import Builder
+from autoscaler.runtime.known_policies import KnownPolicies, Policy
+from autoscaler.target import Adapter, Discovers, Discovery
+from autoscaler.target.answers import WrongAnswer, checked_discovery, checked_error
+from autoscaler.threads import spawn
+
+PERIOD_SECONDS: Final = 30.0
+"""From the end of a look at a back end's policies to the next one."""
+DEADLINE_SECONDS: Final = 30.0
+"""For one look. What was not read by then is read by the next one."""
+_HANGS_AFTER_SECONDS: Final = 3 * DEADLINE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is known of a connection's policies, and what they become under one configuration."""
+
+    settings: Settings
+    known: KnownPolicies = KnownPolicies()
+    results: Mapping[TargetRef, tuple[Policy, Converted | NotConverted]] = field(default_factory=dict)
+    """Target -> its policy, and its autoscaler or why there is none."""
+
+    def under(self, settings: Settings, known: KnownPolicies) -> "Found":
+        """Return what these policies become. What was converted for the same settings is not converted again."""
+        before = self.results if settings is self.settings else {}
+        results: dict[TargetRef, tuple[Policy, Converted | NotConverted]] = {}
+        for target, policy in known.policies.items():
+            last = before.get(target)
+            is_same = last is not None and last[0] is policy
+            results[target] = last if is_same else (policy, _converted(target, policy, settings))
+        return Found(settings, known, results)
+
+
+@dataclass(slots=True)
+class _Connection:
+    section: AdapterSection
+    found: Found
+    adapter: Adapter | None = None
+    looking: Future[Found] | None = None
+    begun: float = 0.0
+    """When the look that is under way began, on the monotonic clock."""
+    due: float = 0.0
+
+
+class Discoveries:
+    """The policies of all connections with `discover`. Used by the main thread.
+
+    Each look at a back end has an adapter that does nothing else, and a thread of its own: it delays no cycle.
+    """
+
+    def __init__(self, builder: Builder, clock: Clock, logger: Logger) -> None:
+        self._builder = builder
+        self._clock = clock
+        self._logger = logger
+        self._connections: dict[str, _Connection] = {}
+
+    def prepare(self, settings: Settings) -> Mapping[str, Found]:
+        """Return what is found by connection, under another configuration. Takes milliseconds for each policy."""
+        found: dict[str, Found] = {}
+        for name in settings.discover:
+            one = self._connections.get(name)
+            is_kept = one is not None and one.section == settings.adapters[name]
+            found[name] = one.found.under(settings, one.found.known) if is_kept else Found(settings)
+        return found
+
+    def follow(self, settings: Settings, prepared: Mapping[str, Found]) -> None:
+        """Discover on the connections of a configuration, with what was prepared for it."""
+        before, self._connections = self._connections, {}
+        for name, found in prepared.items():
+            one = before.get(name)
+            if one is None or one.section != settings.adapters[name]:
+                self._connections[name] = _Connection(settings.adapters[name], found)
+            else:
+                one.found, one.due = found, 0.0
+                self._connections[name] = one
+        kept = self._connections.values()
+        self._builder.close(one.adapter for one in before.values() if one not in kept and one.adapter is not None)
+
+    def turn(self) -> bool:
+        """Begin the looks that are due, and take up those that have ended. Called about every second.
+
+        Returns whether other autoscalers are found than before.
+        """
+        changed = [self._take_up(name, one) for name, one in self._connections.items()]
+        now = self._clock.monotonic()
+        for name, one in self._connections.items():
+            if one.looking is None and now >= one.due:
+                one.looking, one.begun = spawn(f"discover-{name}", partial(self._look, name, one, one.found)), now
+        return any(changed)
+
+    def _take_up(self, name: str, one: _Connection) -> bool:
+        if one.looking is None or not one.looking.done():
+            return False
+        found, before, one.looking = one.looking.result(), one.found, None
+        one.due = self._clock.monotonic() + PERIOD_SECONDS
+        if found.settings is not before.settings:  # the configuration was reloaded meanwhile
+            one.found, one.due = replace(before, known=found.known), 0.0
+            return False
+        one.found = found
+        if found.known.failures != before.known.failures:
+            self._log_failures(name, found.known)
+        if found.results == before.results:
+            return False
+        refused = sum(isinstance(result, NotConverted) for _, result in found.results.values())
+        self._logger.info("policies_discovered", connection=name, policies=len(found.results), refused=refused)
+        return True
+
+    def _log_failures(self, name: str, known: KnownPolicies) -> None:
+        first = next(iter(known.failures.items()), None)
+        if first is not None:
+            where, error = first
+            self._logger.warning(
+                "discovery_failed", connection=name, where=where, error=error, failures=len(known.failures)
+            )
+
+    def _look(self, name: str, one: _Connection, found: Found) -> Found:
+        """Return what is found now. On a thread of its own."""
+        settings = found.settings
+        namespaces = granted_namespaces(name, settings.grants)
+        now = self._clock.now()
+        call = Call(now, self._clock.monotonic() + DEADLINE_SECONDS)
+        answer: Discovery | TargetError
+        try:
+            if one.adapter is None:
+                one.adapter = self._builder.build_reader(name, one.section)
+            if not isinstance(one.adapter, Discovers):
+                raise AssertionError("`check` refuses `discover` for other adapters")
+            asked = one.adapter.discover(namespaces, [*found.known.policies], call)
+            answer = checked_discovery(asked, name, namespaces)
+        except TargetError as error:
+            answer = checked_error(error)
+        except (AutoscalerError, WrongAnswer) as error:
+            answer = TargetUnavailable(str(error))
+        except Exception as error:  # noqa: BLE001 - foreign code: what it raises is named
+            answer = TargetUnavailable(bug(error))
+        return found.under(settings, found.known.after(answer, namespaces, now))
+
+
+def _converted(target: TargetRef, policy: Policy, settings: Settings) -> Converted | NotConverted:
+    try:
+        return convert_policy(target, policy, settings)
+    except NotConverted as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - a policy is foreign, and costs no other one
+        return NotConverted(bug(error))
