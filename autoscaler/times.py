@@ -8,23 +8,26 @@ from typing import Final
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import parse_duration
 
-_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
-"""A time before the first or after the last counts as these, so that a duration can be added to every time."""
+YEARS: Final = range(1970, 9000)
+"""The years of a time, so that a duration can be added to every time."""
+_EARLIEST: Final = datetime(YEARS[0], 1, 1, tzinfo=UTC)
 
 
 def parse_instant(text: str, zone: tzinfo | None = None) -> datetime:
     """Parse a date and a time in ISO 8601, or as RFC 5322 writes it; return it in UTC.
 
-    `zone` applies to a text without an offset; None: local time. Raises ValueError for another form.
+    `zone` applies to a text without an offset; None: local time. Raises ValueError for another form and
+    for a year outside YEARS.
     """
     # the page and `describe` write a space before the offset
     text = re.sub(r" (?=[-+]\d\d:?\d\d$)", "", re.sub(r" ?(?:UTC|GMT)$", "+00:00", text))
     try:
         found = datetime.strptime(text, "%a, %d %b %Y %H:%M:%S%z") if "," in text else datetime.fromisoformat(text)
-        return _within_limits((found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC))
     except (ValueError, OverflowError):
         raise ValueError(f"{text[:64]!r} is not a valid time") from None
+    if found.year not in YEARS:
+        raise ValueError(f"{text[:64]!r} is not in the years {YEARS[0]} to {YEARS[-1]}")
+    return max((found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC), _EARLIEST)
 
 
 def parse_time(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
@@ -39,10 +42,10 @@ def parse_time(text: str, now: datetime, zone: tzinfo | None = None) -> datetime
             today = datetime.combine(now.astimezone(at.tzinfo).date(), at).astimezone(UTC)
             return today if today <= now else today - timedelta(days=1)
         if "-" not in text and "," not in text:
-            return _within_limits(now - parse_duration(text))
-        return parse_instant(text.removesuffix(" local"), zone)
+            return max(now - parse_duration(text), _EARLIEST)
     except (ValueError, OverflowError, QuantityError):
         raise ValueError(f"{text[:64]!r} is not a valid time") from None
+    return parse_instant(text.removesuffix(" local"), zone)
 
 
 def last_time(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
@@ -57,7 +60,3 @@ def last_time(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
 def rfc3339(at: datetime) -> str:
     """Return a time in UTC as RFC 3339 writes it, with `Z`."""
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def _within_limits(at: datetime) -> datetime:
-    return min(max(at, _EARLIEST), _LATEST)

@@ -23,7 +23,8 @@ def test_an_hour_may_have_one_digit(text: str) -> None:
         ("12:00:01 UTC", NOW - timedelta(days=1, seconds=-1)),
         ("12:30", NOW - timedelta(minutes=30)),
         ("2026-01-31 13:00:00 local", NOW),
-        ("1960-01-01", datetime(1970, 1, 1, tzinfo=UTC)),
+        ("60y", datetime(1970, 1, 1, tzinfo=UTC)),
+        ("1970-01-01", datetime(1970, 1, 1, tzinfo=UTC)),
     ],
 )
 def test_a_time_of_day_is_the_latest_in_the_past(text: str, expected: datetime) -> None:
@@ -59,3 +60,10 @@ def test_an_instant_has_a_date() -> None:
     """The API's clients have another local time than the daemon."""
     with pytest.raises(ValueError, match="'14:30' is not a valid time"):
         parse_instant("14:30")
+
+
+@pytest.mark.parametrize("text", ["0001-01-01", "1969-12-31", "9000-01-01", "9999-12-31T23:59:59-12:00"])
+def test_a_year_outside_the_range_is_refused(text: str) -> None:
+    """Another time in its place would show the schedules of another year."""
+    with pytest.raises(ValueError, match="is not in the years 1970 to 8999"):
+        parse_time(text, NOW)

@@ -80,6 +80,15 @@ class YamlDocument:
         shown = key if of_key else node
         return (self._first_line, 1) if shown is None else self._mark(shown)
 
+    def put_under(self, key: str) -> None:
+        """Make the whole document the value of a key, as in a larger one."""
+        root = self._root
+        if root is None:
+            raise AssertionError("the document is empty")
+        begin, end = root.start_mark, root.end_mark
+        self._root = MappingNode("", [(ScalarNode("", key, begin, end), root)], begin, end)
+        self.value = {key: self.value}
+
     def holds(self, loc: Loc) -> bool:
         """Return whether the file has a value at `loc`."""
         node = self._root

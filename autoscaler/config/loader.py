@@ -14,8 +14,8 @@ from autoscaler.config.fields import Scope, suggest
 from autoscaler.config.problems import Problems
 from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE
-from autoscaler.config.rules import check_autoscalers, check_bounds, check_sharing
-from autoscaler.config.settings import Settings
+from autoscaler.config.rules import check_autoscalers, check_bounds, check_grants, check_sharing
+from autoscaler.config.settings import Settings, Shared
 from autoscaler.config.source import read
 from autoscaler.config.warnings import (
     absent_files,
@@ -91,6 +91,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
     check_bounds(entries, problems)
     if file is not None:
         check_sharing(value, file.state.shared, connections, problems)
+        check_grants(file.grants, connections, problems)
     warnings = absent_files(document, entries.sources, connections)
     hints = (
         *unshared_files(document, connections),
@@ -115,6 +116,9 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
             for body in entries.autoscalers.values()
         ),
         sync_period=file.controller.sync_period,
+        autoscalers_dir=file.autoscalers_dir,
+        grants=file.grants,
+        shared=Shared(file.controller, entries.queries, entries.schedules),
         state=file.state,
         ha=file.ha,
         web=file.web,

@@ -1,11 +1,13 @@
 """Rules about several parts of the file. They read plain values, so that they are checked beside other errors."""
 
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from typing import Any, Final
 
 from autoscaler.config.connections import Connections
 from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.entries import Entries
+from autoscaler.config.grants import Grant, matches
 from autoscaler.config.problems import Problems
 from autoscaler.config.schedules import entries_of
 from autoscaler.errors import named
@@ -166,3 +168,46 @@ def _consult(
             key, message = "name", wrong
         problems.add((*place, key), message)
     return known
+
+
+def check_grants(grants: Mapping[str, Grant], connections: Connections, problems: Problems) -> None:
+    """Add the pairs of grants that could reach into each other: prefixes, sources and targets that overlap."""
+    for (first, one), (second, other) in combinations(grants.items(), 2):
+        loc = ("grants", second)
+        if one.name_prefix.startswith(other.name_prefix) or other.name_prefix.startswith(one.name_prefix):
+            message = (
+                f"{other.name_prefix!r} and {one.name_prefix!r} of {first} begin alike; choose prefixes that differ"
+            )
+            problems.add((*loc, "namePrefix"), message)
+        for source in sorted({*one.sources} & {*other.sources}):
+            message = (
+                f"{source[:64]!r} is also granted to {first}; give each a source whose credential sees its data alone"
+            )
+            problems.add((*loc, "sources"), message)
+        for adapter in sorted({*one.adapters} & {*other.adapters}):
+            pattern = _overlap(one, other, named=_has_namespaces(connections, adapter))
+            if pattern is not None:
+                message = f"{pattern[:64]!r} on {adapter} is also granted to {first}; grant each target once"
+                problems.add((*loc, "targets"), message)
+
+
+def _overlap(one: Grant, other: Grant, *, named: bool) -> str | None:
+    """Return a pattern of `other` that also includes targets of `one`; None: there is none.
+
+    `named`: targets have namespaces.
+    """
+    if named and not {*one.namespaces} & {*other.namespaces}:
+        return None
+    return next((mine for mine in other.targets for its in one.targets if _meet(mine, its)), None)
+
+
+def _meet(one: str, other: str) -> bool:
+    """Return whether a name can match both patterns."""
+    if one.endswith("*") and other.endswith("*"):
+        return one[:-1].startswith(other[:-1]) or other[:-1].startswith(one[:-1])
+    return matches(one, other) if one.endswith("*") else matches(other, one)
+
+
+def _has_namespaces(connections: Connections, adapter: str) -> bool:
+    kind = connections.types.get(adapter)
+    return kind is not None and "namespace" in kind.target_keys

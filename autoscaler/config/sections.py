@@ -1,9 +1,10 @@
 """The file's sections, apart from metrics, queries and behavior."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from autoscaler import model
 from autoscaler.config.behavior import Behavior
@@ -24,6 +25,7 @@ from autoscaler.config.fields import (
     Word,
     scope_of,
 )
+from autoscaler.config.grants import Grant
 from autoscaler.config.metrics import Metric, Shared
 from autoscaler.config.queries import DEFAULT_SOURCE, InstanceQuery, SharedQuery
 from autoscaler.config.schedules import NamedOrEntry, ScheduleEntry, Schedules, entries_of
@@ -152,6 +154,12 @@ class Autoscaler(Section):
         )
 
 
+def _absolute(path: Path, info: ValidationInfo) -> Path:
+    if path == Path():
+        raise ValueError("the path is empty; write one, or remove it")
+    return Path(scope_of(info)["folder"], path)
+
+
 DEFAULT_SOURCES: Final = {DEFAULT_SOURCE: PrometheusSource("http://localhost:9090")}
 
 
@@ -169,6 +177,10 @@ class File(Section):
     schedules: Mapping[Text, Annotated[tuple[ScheduleEntry, ...], Field(min_length=1)]] = Field(default_factory=dict)
     """Shared schedules by name."""
     autoscalers: tuple[Autoscaler, ...]
+    autoscalers_dir: Annotated[Path, AfterValidator(_absolute)] | None = None
+    """A folder with a folder of autoscalers for each team. Default: there is none."""
+    grants: Mapping[Word, Grant] = Field(default_factory=dict)
+    """What the autoscalers in a team's folder may have, by the folder's name."""
     state: StateSettings = StateSettings()
     """Where state is kept."""
     ha: HaSettings = HaSettings()

@@ -2,26 +2,29 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
     BaseModel,
-    ConfigDict,
     Field,
     ModelWrapValidatorHandler,
     ValidationInfo,
     field_validator,
     model_validator,
 )
-from pydantic.alias_generators import to_camel
 
 from autoscaler.config.control_socket import check_length, socket_path
+from autoscaler.config.controller import Controller
 from autoscaler.config.fields import Count, Flag, PositiveDuration, Size, Text, scope_of
+from autoscaler.config.grants import Grant
+from autoscaler.config.part import Part
+from autoscaler.config.queries import SharedQuery
+from autoscaler.config.schedules import Schedules
 from autoscaler.config.server import ExternalUrl, HeaderName, HeaderValue, ParameterName, ServerUrl
 from autoscaler.errors import Problem
 from autoscaler.model import Autoscaler, ConnectionLimits
@@ -49,24 +52,6 @@ def _at_least(smallest: int) -> Callable[[int], int]:
         return size
 
     return check
-
-
-class Part:
-    """Base of a section that is its own settings: read as `AdapterSettings` are, made by hand without a check."""
-
-    __slots__ = ()
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", use_attribute_docstrings=True
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _leave_out(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or None not in data.values():
-            return data
-        known = {to_camel(each.name) for each in fields(cls)}
-        return {key: value for key, value in data.items() if value is not None or key not in known}
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +291,15 @@ class UnknownExpression:
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """What autoscalers from outside the main file may refer to, beside sources and connections."""
+
+    controller: Controller = field(default_factory=Controller)
+    queries: Mapping[str, SharedQuery] = field(default_factory=dict)
+    schedules: Schedules = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """The whole file. Autoscalers carry the controller's options, sync period and dry run already."""
 
@@ -317,6 +311,11 @@ class Settings:
     """By the connection's name. They are not in its section, because a changed limit needs no new adapter."""
     sync_period: timedelta = timedelta(seconds=15)
     """The controller's. Each autoscaler has its own."""
+    autoscalers_dir: Path | None = None
+    """The folder with a folder for each team; None: there is none."""
+    grants: Mapping[str, Grant] = field(default_factory=dict)
+    """By the name of a team's folder."""
+    shared: Shared = Shared()
     state: StateSettings = StateSettings()
     ha: HaSettings = HaSettings()
     web: WebSettings = WebSettings()

@@ -59,6 +59,9 @@ def test_without_a_change_it_says_so(config: Path) -> None:
         (["--until", "2y"], 2, "must be after --from, by at most 366d"),
         (["--from", "2026-11-28T12:00Z", "--until", "2026-11-27T12:00Z"], 2, "must be after --from"),
         (["--from", "soon"], 2, "'soon' is not a valid time"),
+        (["--from", "9999-12-31"], 2, "'9999-12-31' is not in the years 1970 to 8999"),
+        (["--from", "0001-01-01"], 2, "'0001-01-01' is not in the years 1970 to 8999"),
+        (["--until", "9999-12-31"], 2, "'9999-12-31' is not in the years 1970 to 8999"),
     ],
 )
 def test_a_wrong_argument_is_refused(config: Path, words: list[str], code: int, said: str) -> None:

@@ -1,4 +1,4 @@
 """The answers of the real HorizontalPodAutoscaler, and what compares `decide/` with them.
 
-`python -m tests.conformance FILE...` runs scenario files; docs/internals/conformance.md describes their format.
+`python -m tests.conformance FILE...` runs scenario files; `scenario` describes their format.
 """

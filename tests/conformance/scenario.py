@@ -1,4 +1,19 @@
-"""Reads scenario files: JSON lines, plain or gzipped, into the model's values."""
+"""Reads scenario files into the model's values.
+
+A file, plain or gzipped, has one scenario a line, as JSON. Quantities are integers in thousandths; times are seconds
+on one virtual clock. Recommendations, scale events and conditions carry over from step to step.
+
+- `config`: tolerance, downscaleStabilizationSeconds, cpuInitializationPeriodSeconds, initialReadinessDelaySeconds,
+  scaleToZero
+- `spec`: minReplicas, maxReplicas, `behavior` as in autoscaling/v2 or null, metrics: type, name, target
+- `steps[].t`: now
+- `steps[].scale`: replicas and statusReplicas set from outside before the step
+- `steps[].minReplicas`, `maxReplicas`: the spec's values from this step on
+- `steps[].getScaleError`, `updateScaleError`: reading or writing the target fails with this text
+- `steps[].instances`: name, phase, ready (null: unknown), readyTransition, started, deleting, requests
+- `steps[].metrics`: by the metric's index: `samples` per instance, `value` (Object), `values` (External) or `error`
+- `steps[].expect`: scaleTo, currentReplicas, desiredReplicas, conditions, events, currentMetrics, error
+"""
 
 import gzip
 import json

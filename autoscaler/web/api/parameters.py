@@ -32,7 +32,7 @@ def _time(text: Any) -> datetime:
     raise ValueError(f"{str(text)[:64]!r} is not a valid time; {_TIME_FORM}")
 
 
-_TIME_SCHEMA: Final = {"type": "string", "format": "date-time"}
+_TIME_SCHEMA: Final = {"type": "string", "format": "date-time", "pattern": "^(19[7-9]|[2-8][0-9]{2})[0-9]-"}
 _UNIX_SCHEMA: Final = {"type": "number", "minimum": 0, "maximum": 9_999_999_999}
 Time: TypeAlias = Annotated[datetime, BeforeValidator(_time), WithJsonSchema({"anyOf": [_TIME_SCHEMA, _UNIX_SCHEMA]})]
 """A time in a URL."""

@@ -13,13 +13,12 @@ import msgspec
 
 from autoscaler.model import MAX_SIZE, Autoscaler, TargetState
 from autoscaler.text import plain
+from autoscaler.times import YEARS
 from autoscaler.whatif.case.wire import FORMAT, MOST_LINE_BYTES, CaseError, Header, line_from, reason
 from autoscaler.whatif.past.past import Cycle, Finding
 
 MOST_CYCLES: Final = 3_000_000
 """More than a year of cycles 15 s apart."""
-_YEARS: Final = range(1970, 9000)
-"""Of times, so that computing with them cannot overflow."""
 _WRONG_VALUES: Final = (TypeError, ValueError, ArithmeticError, LookupError, RecursionError)
 """Errors that inconsistent values raise where they are used."""
 
@@ -131,8 +130,8 @@ class CasePast:
         """Raise CaseError for a time that cannot be used."""
         if at.tzinfo is None:
             raise self._wrong("a time has no offset")
-        if at.year not in _YEARS:
-            raise self._wrong(f"a time of the year {at.year} is not between {_YEARS[0]} and {_YEARS[-1]}")
+        if at.year not in YEARS:
+            raise self._wrong(f"a time of the year {at.year} is not between {YEARS[0]} and {YEARS[-1]}")
 
     def _wrong(self, what: str) -> CaseError:
         return CaseError(f"{self._file}, line {self._number}: {plain(what)}")

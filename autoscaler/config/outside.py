@@ -1,0 +1,104 @@
+"""Reads autoscalers that are not in the main file, under a grant.
+
+For a team's file, and for any other source of autoscalers: write them as a YAML list in the form of the file's
+`autoscalers`, and call `read_outside` with the grant that applies. What it returns may be served beside `settings`, as
+far as names, targets and the budget of queries are free (`join.py`).
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeAlias
+
+from pydantic import PlainValidator
+from pydantic.json_schema import SkipJsonSchema
+
+from autoscaler import model
+from autoscaler.config.connections import Connections
+from autoscaler.config.document import YamlDocument
+from autoscaler.config.entries import Entries, validated
+from autoscaler.config.fields import Flag, Scope
+from autoscaler.config.grants import Grant
+from autoscaler.config.problems import Problems
+from autoscaler.config.promql import Parser
+from autoscaler.config.rules import check_autoscalers, check_bounds
+from autoscaler.config.sections import Autoscaler
+from autoscaler.config.settings import Settings
+from autoscaler.errors import ConfigError, Problem
+from autoscaler.target import canonical, load, one_host
+
+_KEY: Final = "autoscalers"
+
+
+def _refuse(_: Any) -> None:
+    raise ValueError("only the main file may set it; remove it")
+
+
+def _only_true(value: Any) -> bool:
+    if value is not True:
+        raise ValueError("only the main file makes an autoscaler scale; write true, or remove it")
+    return True
+
+
+_Refused: TypeAlias = SkipJsonSchema[Annotated[None, PlainValidator(_refuse)]]
+
+
+class OutsideAutoscaler(Autoscaler):
+    """An autoscaler that is not in the main file."""
+
+    dry_run: Annotated[Flag, PlainValidator(_only_true)] = False
+    """true: decide and log, write nothing. The main file may say so, too."""
+    sync_period: _Refused = None
+    drain: _Refused = None
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """An autoscaler that its grant allows."""
+
+    scaler: model.Autoscaler
+    """With the grant's labels and ceiling."""
+    target: model.TargetRef
+    """With the connection's defaults written out."""
+    line: int
+    column: int
+
+
+def read_outside(text: str, file: str, grant: Grant, settings: Settings) -> tuple[Granted, ...]:
+    """Return the autoscalers in `text`, a YAML list. Raises ConfigError with every problem.
+
+    `file`: its name in messages. `settings`: the main file's, whose connections, sources, shared queries and shared
+    schedules the text may refer to.
+    """
+    document = YamlDocument(text, file)
+    raw = document.value
+    if not isinstance(raw, list):
+        what = "the file is empty" if raw is None else "the file is not a list of autoscalers"
+        raise ConfigError([Problem(file, *document.place(()), "", f"{what}; write a list, as in `- name: web`, or []")])
+    document.put_under(_KEY)
+    shared, problems = settings.shared, Problems(document)
+    types = {name: load(section.type) for name, section in settings.adapters.items()}
+    connections = Connections(types, settings.adapters, settings.limits)
+    scope: Scope = {
+        "folder": settings.path.absolute().parent,
+        "prometheus": frozenset(settings.prometheus),
+        "queries": {name: {"expr": query.expr.text} for name, query in shared.queries.items()},
+        "expressions": Parser(),
+        "adapters": types,
+        "schedules": shared.schedules,
+    }
+    found = {at: validated(OutsideAutoscaler, each, (_KEY, at), scope, problems) for at, each in enumerate(raw)}
+    bodies = {at: body for at, body in found.items() if body is not None}
+    check_autoscalers(raw, connections, document, problems)
+    check_bounds(Entries(settings.prometheus, shared.queries, dict(bodies), shared.schedules), problems)
+    granted = []
+    for at, body in bodies.items():
+        scaler = body.spec(shared.controller, shared.controller.options(), shared.queries, shared.schedules)
+        section = settings.adapters[scaler.target.adapter]
+        target = canonical(types[scaler.target.adapter], scaler.target, section.settings)
+        for loc, message in grant.refusals(scaler, target):
+            problems.add((_KEY, at, *loc), message)
+        if body.dry_run and one_host(types[scaler.target.adapter]):
+            problems.add((_KEY, at, "dryRun"), "only the main file makes the connection's targets dry runs; remove it")
+        granted.append(Granted(grant.restricted(scaler), target, *document.place((_KEY, at, "name"))))
+    if any(problems):
+        raise ConfigError(list(problems))
+    return tuple(granted)
