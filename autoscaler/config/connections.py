@@ -10,13 +10,14 @@ from pydantic import Field, Strict, ValidationError
 
 from autoscaler import model
 from autoscaler.config.behavior import Seconds
+from autoscaler.config.discover import Discover
 from autoscaler.config.document import Loc
 from autoscaler.config.fields import Count, Section, Text, suggest
 from autoscaler.config.problems import Problems
 from autoscaler.config.settings import AdapterSection
 from autoscaler.errors import AdapterError, named
 from autoscaler.model import ConnectionLimits
-from autoscaler.target import AdapterType, installed, load, one_host, one_shard
+from autoscaler.target import AdapterType, Discovers, installed, load, one_host, one_shard
 
 MOST_SHARDS: Final = 256
 """The most shards of a connection. Each has its own thread and adapter."""
@@ -44,6 +45,8 @@ class Common(Section):
     """How many instances may be removed in a period. Default: no limit."""
     max_total: Count | None = None
     """The limit on the sum of its autoscalers' sizes. Default: no limit."""
+    discover: Discover | None = None
+    """Autoscalers that are made of what the back end has. Default: none."""
 
     def limits(self) -> ConnectionLimits | None:
         """What its autoscalers share; None: nothing."""
@@ -53,8 +56,10 @@ class Common(Section):
         return ConnectionLimits(budget, self.max_total)
 
 
-OF_SHARDS: Final = frozenset({"shards"})
-"""Keys of `Common` that a type with a single shard refuses."""
+def refused_keys(kind: AdapterType) -> Mapping[str, str]:
+    """Return the keys of `Common` that a type refuses -> why."""
+    refused = {"shards": "has one shard"} if one_shard(kind) else {}
+    return refused if isinstance(kind, Discovers) else {**refused, "discover": "has no scaling policies"}
 
 
 class Host(Section):
@@ -83,6 +88,8 @@ class Connections:
     """Those without a problem."""
     limits: Mapping[str, ConnectionLimits]
     """The limits of the connections that have some."""
+    discover: Mapping[str, Discover]
+    """Of the connections whose policies are discovered."""
 
 
 def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -> Connections:
@@ -90,6 +97,7 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
     kinds: dict[str, AdapterType | None] = {}
     sections: dict[str, AdapterSection] = {}
     limits: dict[str, ConnectionLimits] = {}
+    discover: dict[str, Discover] = {}
     for name, section in raw.items():
         kinds[name] = kind = type_of(name, section, problems)
         if kind is None:
@@ -107,14 +115,17 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
             sections[name] = AdapterSection(section["type"], settings, common.shards, host)
             if (shared := common.limits()) is not None:
                 limits[name] = shared
-    return Connections(kinds, sections, limits)
+            if common.discover is not None and common.discover.policies:
+                discover[name] = common.discover
+    return Connections(kinds, sections, limits, discover)
 
 
 def _common_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems: Problems) -> Common:
     given = {key: section[key] for key in _OWN_KEYS - {"type"} if key in section}
-    for key in OF_SHARDS & given.keys() if one_shard(kind) else ():
-        problems.add((*loc, key), f"a connection of type {section['type']!r} has one shard; remove it", of_key=True)
-        del given[key]
+    for key, why in refused_keys(kind).items():
+        if key in given:
+            problems.add((*loc, key), f"a connection of type {section['type']!r} {why}; remove it", of_key=True)
+            del given[key]
     try:
         return Common.model_validate(given, by_alias=True, by_name=False)
     except ValidationError as error:

@@ -14,7 +14,7 @@ from autoscaler.config.fields import Scope, suggest
 from autoscaler.config.problems import Problems
 from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE
-from autoscaler.config.rules import check_autoscalers, check_bounds, check_grants, check_sharing
+from autoscaler.config.rules import check_autoscalers, check_bounds, check_discover, check_grants, check_sharing
 from autoscaler.config.settings import Settings, Shared
 from autoscaler.config.source import read
 from autoscaler.config.warnings import (
@@ -92,6 +92,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
     if file is not None:
         check_sharing(value, file.state.shared, connections, problems)
         check_grants(file.grants, connections, problems)
+        check_discover(file.grants, connections, problems)
     warnings = absent_files(document, entries.sources, connections)
     hints = (
         *unshared_files(document, connections),
@@ -117,6 +118,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         ),
         sync_period=file.controller.sync_period,
         autoscalers_dir=file.autoscalers_dir,
+        discover=connections.discover,
         grants=file.grants,
         shared=Shared(file.controller, entries.queries, entries.schedules),
         state=file.state,

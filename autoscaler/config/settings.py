@@ -20,6 +20,7 @@ from pydantic import (
 
 from autoscaler.config.control_socket import check_length, socket_path
 from autoscaler.config.controller import Controller
+from autoscaler.config.discover import Discover
 from autoscaler.config.fields import Count, Flag, PositiveDuration, Size, Text, scope_of
 from autoscaler.config.grants import Grant
 from autoscaler.config.part import Part
@@ -313,6 +314,8 @@ class Settings:
     """The controller's. Each autoscaler has its own."""
     autoscalers_dir: Path | None = None
     """The folder with a folder for each team; None: there is none."""
+    discover: Mapping[str, Discover] = field(default_factory=dict)
+    """Of the connections whose policies are discovered, by name."""
     grants: Mapping[str, Grant] = field(default_factory=dict)
     """By the name of a team's folder."""
     shared: Shared = Shared()

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from autoscaler.config.grants import Grant
+from autoscaler.config.grants import Grant, matches
 from autoscaler.config.outside import Granted, read_outside
 from autoscaler.config.settings import Settings
 from autoscaler.convert.blocks import AutoscalerBlock, name_of, section_value
@@ -30,8 +30,8 @@ class Converted:
     """Where it scales differently than the policy."""
 
 
-def convert_policy(target: TargetRef, policy: Mapping[str, Any], settings: Settings, *, live: bool) -> Converted:
-    """Return the autoscaler of a target's policy; a dry run unless `live`. Raises NotConverted.
+def convert_policy(target: TargetRef, policy: Mapping[str, Any], settings: Settings) -> Converted:
+    """Return the autoscaler of a target's policy; a dry run unless `discover` has `live`. Raises NotConverted.
 
     Its queries are for the first source of the grant. A policy of which a part cannot be carried over is not converted.
     """
@@ -44,7 +44,8 @@ def convert_policy(target: TargetRef, policy: Mapping[str, Any], settings: Setti
     if imported.left_out:
         raise NotConverted("; ".join(imported.left_out))
     block = _under(grant, replace(imported.block, namespace=target.namespace, target=target.name, sync_period=None))
-    (value,) = section_value([replace(block, dry_run=block.dry_run or not live)])["autoscalers"]
+    dry_run = block.dry_run or not settings.discover[target.adapter].live
+    (value,) = section_value([replace(block, dry_run=dry_run)])["autoscalers"]
     try:
         (granted,) = read_outside(json.dumps([value], ensure_ascii=False), name, grant, settings)
     except ConfigError as error:
@@ -55,7 +56,8 @@ def convert_policy(target: TargetRef, policy: Mapping[str, Any], settings: Setti
 def _grant_of(target: TargetRef, grants: Mapping[str, Grant]) -> Grant:
     """Return the only grant that includes a target. Raises NotConverted."""
     for grant in grants.values():
-        if target.adapter in grant.adapters and target.namespace in grant.namespaces and grant.includes(target.name):
+        is_granted = target.adapter in grant.adapters and target.namespace in grant.namespaces
+        if is_granted and any(matches(pattern, target.name) for pattern in grant.targets):
             return grant
     raise NotConverted(f"no grant includes it; add the target to one of those with the namespace {target.namespace}")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -9,14 +10,14 @@ from typing import Final
 from autoscaler.clock import Clock
 from autoscaler.config.settings import AdapterSection, Settings
 from autoscaler.convert.discovered import Converted, NotConverted, convert_policy, granted_namespaces
-from autoscaler.errors import AdapterError, AutoscalerError, TargetError, TargetUnavailable, bug
+from autoscaler.errors import AutoscalerError, TargetError, TargetUnavailable, bug
 from autoscaler.logger import Logger
 from autoscaler.model import Call, TargetRef
 from autoscaler.runtime.building import Builder
 from autoscaler.runtime.known_policies import KnownPolicies, Policy
 from autoscaler.target import Adapter, Discovers, Discovery
 from autoscaler.target.answers import WrongAnswer, checked_discovery, checked_error
-from autoscaler.threads import spawn
+from autoscaler.threads import NoThread, spawn
 
 PERIOD_SECONDS: Final = 30.0
 """From the end of a look at a back end's policies to the next one."""
@@ -30,7 +31,7 @@ class Found:
     """What is known of a connection's policies, and what they become under one configuration."""
 
     settings: Settings
-    known: KnownPolicies = KnownPolicies()
+    known: KnownPolicies = field(default_factory=KnownPolicies)
     results: Mapping[TargetRef, tuple[Policy, Converted | NotConverted]] = field(default_factory=dict)
     """Target -> its policy, and its autoscaler or why there is none."""
 
@@ -40,8 +41,9 @@ class Found:
         results: dict[TargetRef, tuple[Policy, Converted | NotConverted]] = {}
         for target, policy in known.policies.items():
             last = before.get(target)
-            is_same = last is not None and last[0] is policy
-            results[target] = last if is_same else (policy, _converted(target, policy, settings))
+            if last is None or last[0] is not policy:
+                last = policy, _converted(target, policy, settings)
+            results[target] = last
         return Found(settings, known, results)
 
 
@@ -73,8 +75,10 @@ class Discoveries:
         found: dict[str, Found] = {}
         for name in settings.discover:
             one = self._connections.get(name)
-            is_kept = one is not None and one.section == settings.adapters[name]
-            found[name] = one.found.under(settings, one.found.known) if is_kept else Found(settings)
+            if one is None or one.section != settings.adapters[name]:
+                found[name] = Found(settings)
+            else:
+                found[name] = one.found.under(settings, one.found.known)
         return found
 
     def follow(self, settings: Settings, prepared: Mapping[str, Found]) -> None:
@@ -99,7 +103,9 @@ class Discoveries:
         now = self._clock.monotonic()
         for name, one in self._connections.items():
             if one.looking is None and now >= one.due:
-                one.looking, one.begun = spawn(f"discover-{name}", partial(self._look, name, one, one.found)), now
+                one.due = now + PERIOD_SECONDS
+                with suppress(NoThread):  # it is tried again
+                    one.looking, one.begun = spawn(f"discover-{name}", partial(self._look, name, one, one.found)), now
         return any(changed)
 
     def _take_up(self, name: str, one: _Connection) -> bool:
@@ -135,12 +141,8 @@ class Discoveries:
         call = Call(now, self._clock.monotonic() + DEADLINE_SECONDS)
         answer: Discovery | TargetError
         try:
-            if one.adapter is None:
-                one.adapter = self._builder.build_reader(name, one.section)
-            if not isinstance(one.adapter, Discovers):
-                raise AssertionError("`check` refuses `discover` for other adapters")
-            asked = one.adapter.discover(namespaces, [*found.known.policies], call)
-            answer = checked_discovery(asked, name, namespaces)
+            adapter = self._adapter(name, one)
+            answer = checked_discovery(adapter.discover(namespaces, [*found.known.policies], call), name, namespaces)
         except TargetError as error:
             answer = checked_error(error)
         except (AutoscalerError, WrongAnswer) as error:
@@ -148,6 +150,13 @@ class Discoveries:
         except Exception as error:  # noqa: BLE001 - foreign code: what it raises is named
             answer = TargetUnavailable(bug(error))
         return found.under(settings, found.known.after(answer, namespaces, now))
+
+    def _adapter(self, name: str, one: _Connection) -> Discovers:
+        if one.adapter is None:
+            one.adapter = self._builder.build_reader(name, one.section)
+        if not isinstance(one.adapter, Discovers):
+            raise AssertionError("`check` refuses `discover` for other adapters")
+        return one.adapter
 
 
 def _converted(target: TargetRef, policy: Policy, settings: Settings) -> Converted | NotConverted:

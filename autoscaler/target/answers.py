@@ -134,7 +134,7 @@ def checked_outcome(answer: object) -> ScaleOutcome:
 
 
 def checked_discovery(answer: object, connection: str, namespaces: Collection[str]) -> Discovery:
-    """Return the policies of a connection in these namespaces. Raises WrongAnswer. The policies' contents are unchecked."""
+    """Return the policies of a connection in these namespaces; their contents are not checked. Raises WrongAnswer."""
     if type(answer) is not Discovery:
         _refuse("the answer", answer, "a Discovery")
     if not isinstance(answer.policies, Mapping) or not isinstance(answer.failures, Mapping):
