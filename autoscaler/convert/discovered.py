@@ -25,6 +25,8 @@ class NotConverted(AutoscalerError):
 class Converted:
     """An autoscaler that was made of a policy."""
 
+    grant: str
+    """The grant's name."""
     granted: Granted
     differences: Sequence[str]
     """Where it scales differently than the policy."""
@@ -36,7 +38,8 @@ def convert_policy(target: TargetRef, policy: Mapping[str, Any], settings: Setti
     Its queries are for the first source of the grant. A policy of which a part cannot be carried over is not converted.
     """
     name = f"{target.namespace}/{target.name}"
-    grant = _grant_of(target, settings.grants)
+    grant_name = _grant_of(target, settings.grants)
+    grant = settings.grants[grant_name]
     read = read_object(policy, name, Destination(target.adapter, settings.adapters[target.adapter].type))
     if len(read.imported) != 1:
         raise NotConverted("; ".join([f"{each.path}: {each.message}" for each in read.problems] or ["it is no policy"]))
@@ -50,15 +53,15 @@ def convert_policy(target: TargetRef, policy: Mapping[str, Any], settings: Setti
         (granted,) = read_outside(json.dumps([value], ensure_ascii=False), name, grant, settings)
     except ConfigError as error:
         raise NotConverted("; ".join(f"{each.path}: {each.message}" for each in error.problems)) from None
-    return Converted(granted, [*imported.todo, *imported.differences, _NO_PERIOD])
+    return Converted(grant_name, granted, [*imported.todo, *imported.differences, _NO_PERIOD])
 
 
-def _grant_of(target: TargetRef, grants: Mapping[str, Grant]) -> Grant:
-    """Return the only grant that includes a target. Raises NotConverted."""
-    for grant in grants.values():
+def _grant_of(target: TargetRef, grants: Mapping[str, Grant]) -> str:
+    """Return the name of the only grant that includes a target. Raises NotConverted."""
+    for name, grant in grants.items():
         is_granted = target.adapter in grant.adapters and target.namespace in grant.namespaces
         if is_granted and any(matches(pattern, target.name) for pattern in grant.targets):
-            return grant
+            return name
     raise NotConverted(f"no grant includes it; add the target to one of those with the namespace {target.namespace}")
 
 

@@ -1,6 +1,6 @@
 """Discovers the scaling policies that back ends have, and converts them to autoscalers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -8,8 +8,10 @@ from functools import partial
 from typing import Final
 
 from autoscaler.clock import Clock
+from autoscaler.config.join import OutsideSet
 from autoscaler.config.settings import AdapterSection, Settings
 from autoscaler.convert.discovered import Converted, NotConverted, convert_policy, granted_namespaces
+from autoscaler.documents.discovered import DiscoveredList, DiscoveredPolicy, DiscoveringConnection
 from autoscaler.errors import AutoscalerError, TargetError, TargetUnavailable, bug
 from autoscaler.logger import Logger
 from autoscaler.model import Call, TargetRef
@@ -17,13 +19,16 @@ from autoscaler.runtime.building import Builder
 from autoscaler.runtime.known_policies import KnownPolicies, Policy
 from autoscaler.target import Adapter, Discovers, Discovery
 from autoscaler.target.answers import WrongAnswer, checked_discovery, checked_error
+from autoscaler.text import plain
 from autoscaler.threads import NoThread, spawn
 
 PERIOD_SECONDS: Final = 30.0
 """From the end of a look at a back end's policies to the next one."""
 DEADLINE_SECONDS: Final = 30.0
 """For one look. What was not read by then is read by the next one."""
-_HANGS_AFTER_SECONDS: Final = 3 * DEADLINE_SECONDS
+_HANGS_AFTER_SECONDS: Final = 2 * DEADLINE_SECONDS
+_MOST_SHOWN: Final = 20
+"""Failures of a connection that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class Found:
         return Found(settings, known, results)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Connection:
     section: AdapterSection
     found: Found
@@ -83,16 +88,54 @@ class Discoveries:
 
     def follow(self, settings: Settings, prepared: Mapping[str, Found]) -> None:
         """Discover on the connections of a configuration, with what was prepared for it."""
-        before, self._connections = self._connections, {}
+        now: dict[str, _Connection] = {}
         for name, found in prepared.items():
-            one = before.get(name)
+            one = self._connections.get(name)
             if one is None or one.section != settings.adapters[name]:
-                self._connections[name] = _Connection(settings.adapters[name], found)
+                now[name] = _Connection(settings.adapters[name], found)
             else:
                 one.found, one.due = found, 0.0
-                self._connections[name] = one
-        kept = self._connections.values()
-        self._builder.close(one.adapter for one in before.values() if one not in kept and one.adapter is not None)
+                now[name] = one
+        gone = set(self._connections.values()) - set(now.values())
+        self._connections = now
+        self._builder.close(one.adapter for one in gone if one.adapter is not None)
+
+    def sets(self) -> Sequence[OutsideSet]:
+        """Return the autoscalers that were found, each as a set of its own, sorted."""
+        return [
+            OutsideSet(result.grant, _name(target), (result.granted,))
+            for _, one in sorted(self._connections.items())
+            for target, (_, result) in sorted(one.found.results.items(), key=lambda item: _name(item[0]))
+            if isinstance(result, Converted)
+        ]
+
+    def document(self, refused: Mapping[str, str]) -> DiscoveredList:
+        """Return what was found, and what became of each policy. From any thread.
+
+        `refused`: file of a set -> why it is not served.
+        """
+        policies: list[DiscoveredPolicy] = []
+        connections: list[DiscoveringConnection] = []
+        for name, one in sorted(self._connections.items()):
+            known = one.found.known
+            mine = [_document(target, result, refused) for target, (_, result) in one.found.results.items()]
+            failures = [f"{where}: {error}" for where, error in known.failures.items()]
+            if one.looking is not None and self._clock.monotonic() - one.begun > _HANGS_AFTER_SECONDS:
+                failures.insert(0, f"its adapter has not answered for {self._clock.monotonic() - one.begun:.0f} s")
+            connections.append(
+                DiscoveringConnection(
+                    name=name,
+                    at=known.at,
+                    found=len(mine),
+                    refused=sum(each.refused is not None for each in mine),
+                    failing=len(failures),
+                    failures=tuple([plain(each) for each in failures[:_MOST_SHOWN]]),
+                )
+            )
+            policies += mine
+        return DiscoveredList(
+            connections=tuple(connections), policies=tuple(sorted(policies, key=lambda each: each.target))
+        )
 
     def turn(self) -> bool:
         """Begin the looks that are due, and take up those that have ended. Called about every second.
@@ -157,6 +200,26 @@ class Discoveries:
         if not isinstance(one.adapter, Discovers):
             raise AssertionError("`check` refuses `discover` for other adapters")
         return one.adapter
+
+
+def _name(target: TargetRef) -> str:
+    """Return what a policy is called where it is shown."""
+    return f"{target.adapter}/{target.namespace}/{target.name}"
+
+
+def _document(target: TargetRef, result: Converted | NotConverted, refused: Mapping[str, str]) -> DiscoveredPolicy:
+    name = _name(target)
+    why = str(result) if isinstance(result, NotConverted) else refused.get(name)
+    if isinstance(result, NotConverted) or why is not None:
+        return DiscoveredPolicy(target=name, autoscaler=None, dry_run=False, refused=plain(why or ""), differences=())
+    scaler = result.granted.scaler
+    return DiscoveredPolicy(
+        target=name,
+        autoscaler=scaler.name,
+        dry_run=scaler.dry_run,
+        refused=None,
+        differences=tuple(map(plain, result.differences)),
+    )
 
 
 def _converted(target: TargetRef, policy: Policy, settings: Settings) -> Converted | NotConverted:
