@@ -7,8 +7,9 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from autoscaler.cycle import Batch
+from autoscaler.documents.discovered import DiscoveredList, DiscoveredPolicy, DiscoveringConnection
 from autoscaler.errors import TargetUnavailable
-from autoscaler.metrics import Metrics, watch_membership, watch_queries, watch_shards, watch_state
+from autoscaler.metrics import Metrics, watch_discovery, watch_membership, watch_queries, watch_shards, watch_state
 from autoscaler.model import (
     Autoscaler,
     Brakes,
@@ -40,6 +41,28 @@ FLEET: Final = ShardName("fleet")
 HEAVY: Final = AskedAlone(Question("default", "load"), Why.HEAVY, "did not answer within 5 s", ("web",))
 SHADOW: Final = Shadow(4, NOW, timedelta(seconds=60))
 LIMITS: Final = ConnectionLimits(RemovalBudget(5, timedelta(seconds=60)), 40)
+
+
+DISCOVERED: Final = DiscoveredList(
+    connections=(
+        DiscoveringConnection(name="nomad", at=NOW, found=3, refused=1, failing=1, failures=("shop: HTTP 403",)),
+    ),
+    policies=(
+        DiscoveredPolicy(
+            target="nomad/pay/api/api", autoscaler="pay.api.api", dry_run=True, refused=None, differences=("cooldown",)
+        ),
+        DiscoveredPolicy(
+            target="nomad/pay/web/web", autoscaler="pay.web.web", dry_run=False, refused=None, differences=()
+        ),
+        DiscoveredPolicy(
+            target="nomad/shop/<b>/q",
+            autoscaler=None,
+            dry_run=False,
+            refused="check <c>: it is left out",
+            differences=(),
+        ),
+    ),
+)
 
 
 CYCLE: Final = Batch(shard=FLEET, late_seconds=0.5, observing_seconds=0.1, seconds=0.2)
@@ -106,6 +129,7 @@ def everything() -> Shown:
     shown.configure(web, scaler("api"), scaler("batch", dry_run=True), limits=LIMITS)
     watch_shards(shown.registry, FakeShards())
     watch_queries(shown.registry, lambda: [HEAVY])
+    watch_discovery(shown.registry, lambda: DISCOVERED)
     watch_state(shown.registry, lambda: StateSize(4096, [Cut("detail", NOW, NOW)]), shown.clock)
     watch_membership(shown.registry, FakeMembership(), lambda: 0, shown.clock)
     ProcessCollector(registry=shown.registry)
