@@ -1,0 +1,257 @@
+"""Policies in Nomad's jobs, discovered, beside the Nomad Autoscaler: `make bench-discover`, or with ARGS="--jobs 100".
+
+A real agent has each job twice: in the namespace `theirs` the Nomad Autoscaler scales it, in `ours` the daemon does, by
+the same policy and the same demand, which falls on as many instances as each has. No node satisfies the jobs'
+constraint, so they have counts and no allocations. Printed are the time and the requests until every policy is an
+autoscaler, the requests of a look without changes, and for each phase of the demand how many twins have the same size.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import requests
+import yaml
+
+from bench.processes import cpu_seconds
+from tests.daemon.running import RunningDaemon, running_daemon
+from tests.servers.exporter import Exporter, running_exporter
+from tests.servers.faults import Faults, running_faults
+from tests.servers.nomad import NomadServer, running_nomad, service
+from tests.servers.ports import free_port
+from tests.servers.prometheus import running_prometheus, static
+from tools.golang import GoFailed
+from tools.nomad_autoscaler import nomad_autoscaler_binary
+
+OURS: Final = "ours"
+THEIRS: Final = "theirs"
+_NOWHERE: Final = [{"LTarget": "${node.class}", "RTarget": "no-such-class", "Operand": "="}]
+_EACH: Final = 10
+"""The demand that one instance takes, by every policy."""
+_PHASES: Final = (1.0, 2.5, 0.5)
+"""Multiples of each job's first demand."""
+_AGREEING_SECONDS: Final = 180.0
+"""How long the twins may take in a phase."""
+
+
+def policy(job: str, namespace: str, kind: int) -> dict[str, Any]:
+    """Return a `scaling` block, of one of four kinds."""
+    share = f'share{{job_name="{job}",ns="{namespace}"}}'
+    strategies: tuple[tuple[str, str, dict[str, Any]], ...] = (
+        (share, "target-value", {"target": _EACH}),
+        (f'needed{{job_name="{job}"}}', "pass-through", {}),
+        (share, "target-value", {"target": _EACH, "max_scale_up": "4", "max_scale_down": "4"}),
+        (share, "target-value", {"target": _EACH, "threshold": "0.2"}),
+    )
+    query, strategy, options = strategies[kind]
+    check = {"source": "prometheus", "query": query, "strategy": [{strategy: [options]}]}
+    body = {"cooldown": "30s", "evaluation_interval": "15s", "check": [{"load": [check]}]}
+    return {"Min": 1, "Max": 40, "Enabled": True, "Type": "horizontal", "Policy": body}
+
+
+def demand(number: int, phase: float) -> float:
+    """Return the demand of a job in a phase: at first that of 2 to 8 instances."""
+    return phase * _EACH * (2 + number % 7)
+
+
+class World:
+    """The jobs, and the demand that each of their instances has."""
+
+    def __init__(self, nomad: NomadServer, exporter: Exporter, jobs: int) -> None:
+        self.nomad = nomad
+        self.jobs = jobs
+        self._exporter = exporter
+        self._phase = _PHASES[0]
+        self._over = threading.Event()
+
+    def register(self) -> None:
+        """Register every job in both namespaces, with one instance."""
+        for namespace in (OURS, THEIRS):
+            self.nomad.ask("POST", f"/v1/namespace/{namespace}", {"Name": namespace})
+            for number in range(self.jobs):
+                scaling = policy(f"job-{number}", namespace, number % 4)
+                group = {"Scaling": scaling, "Constraints": _NOWHERE}
+                self.nomad.register(service(f"job-{number}", count=1, group=group, Namespace=namespace))
+
+    def sizes(self, namespace: str) -> Mapping[str, int]:
+        """Return job -> its size, which is the number of its allocations without a node."""
+        listed = requests.get(f"{self.nomad.url}/v1/jobs?namespace={namespace}", timeout=60).json()
+        return {one["ID"]: one["JobSummary"]["Summary"]["work"]["Queued"] for one in listed}
+
+    def show(self, phase: float) -> None:
+        """Change the demand."""
+        self._phase = phase
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Keep the exporter's values up to date during the block."""
+        thread = threading.Thread(target=self._keep_up)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            thread.join()
+
+    def _keep_up(self) -> None:
+        while not self._over.wait(0.5):
+            values: dict[str, float] = {}
+            for namespace in (OURS, THEIRS):
+                for job, size in self.sizes(namespace).items():
+                    whole = demand(int(job.removeprefix("job-")), self._phase)
+                    values[f'share{{job_name="{job}",ns="{namespace}"}}'] = whole / max(1, size)
+                    values[f'needed{{job_name="{job}"}}'] = whole / _EACH
+            self._exporter.values = values
+
+
+@contextmanager
+def running_theirs(folder: Path, nomad: str, prometheus: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the Nomad Autoscaler on the namespace `theirs`. Raises GoFailed."""
+    config = folder / "theirs.hcl"
+    config.write_text(
+        f"""
+nomad {{
+  address   = "{nomad}"
+  namespace = "{THEIRS}"
+}}
+http {{
+  bind_port = {free_port()}
+}}
+apm "prometheus" {{
+  driver = "prometheus"
+  config = {{
+    address = "{prometheus}"
+  }}
+}}
+"""
+    )
+    with (folder / "theirs.log").open("wb") as log:
+        process = subprocess.Popen([nomad_autoscaler_binary(), "agent", f"-config={config}"], stdout=log, stderr=log)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def configuration(nomad: str, prometheus: str, jobs: int) -> dict[str, Any]:
+    """Return the daemon's: no autoscaler of its own, and a grant of the namespace `ours`."""
+    grant = {
+        "namePrefix": f"{OURS}.",
+        "maxReplicas": 100,
+        "adapters": ["nomad"],
+        "namespaces": [OURS],
+        "targets": ["*"],
+        "sources": ["default"],
+        "maxQueries": jobs,
+    }
+    return {
+        "prometheus": {"default": {"url": prometheus}},
+        "adapters": {"nomad": {"type": "nomad", "address": nomad, "discover": {"policies": True, "live": True}}},
+        "grants": {OURS: grant},
+        "autoscalers": [],
+    }
+
+
+def discover(daemon: RunningDaemon, proxy: Faults, jobs: int) -> None:
+    """Print the time and the requests until every policy is an autoscaler, and the requests of two more looks."""
+    began = time.monotonic()
+    daemon.until(lambda: _count(daemon) == (jobs, 0), "discovery", 300)
+    looked = proxy.count("/v1/scaling/polic")
+    print(
+        f"{jobs:,} policies are autoscalers after {time.monotonic() - began:.1f} s and {looked:,} requests", flush=True
+    )
+    daemon.until(lambda: proxy.count("/v1/scaling/policies") >= 3, "two more looks", 120)
+    print(f"two looks without changes: {proxy.count('/v1/scaling/polic') - looked} requests", flush=True)
+
+
+def _count(daemon: RunningDaemon) -> tuple[int, int]:
+    """Return how many policies are found, and how many of them are refused."""
+    connections = daemon.get("/api/v1/status/discovered").json()["data"]["connections"]
+    return sum(each["found"] for each in connections), sum(each["refused"] for each in connections)
+
+
+def compare(world: World, processes: Mapping[str, int]) -> None:
+    """Go through the phases; print when the twins agree, and at the end of each phase what does not."""
+    for phase in _PHASES:
+        world.show(phase)
+        began, spent = time.monotonic(), {name: cpu_seconds(pid) for name, pid in processes.items()}
+        arrived: dict[str, float] = {}
+        while time.monotonic() - began < _AGREEING_SECONDS:
+            time.sleep(5)
+            for namespace in (OURS, THEIRS):
+                if namespace not in arrived and not _wrong(world, namespace, phase):
+                    arrived[namespace] = time.monotonic() - began
+            if len(arrived) == 2:
+                break
+        seconds = time.monotonic() - began
+        ours, theirs = world.sizes(OURS), world.sizes(THEIRS)
+        same = sum(ours[job] == theirs[job] for job in theirs)
+        print(f"demand x {phase:g}: {same:,} of {world.jobs:,} twins have one size after {seconds:.0f} s", flush=True)
+        for namespace in (OURS, THEIRS):
+            when = f"after {arrived[namespace]:.0f} s" if namespace in arrived else "not"
+            print(f"  {namespace}: every size is what the demand needs {when}", flush=True)
+        differing = Counter(int(job.removeprefix("job-")) % 4 for job in theirs if ours[job] != theirs[job])
+        for job in [each for each in theirs if ours[each] != theirs[each]][:5]:
+            print(f"  {job}: ours {ours[job]}, theirs {theirs[job]}", flush=True)
+        if differing:
+            print(f"  by kind of policy: {dict(differing)}", flush=True)
+        used = {name: cpu_seconds(pid) - spent[name] for name, pid in processes.items()}
+        print("  " + ", ".join(f"{name} {each / seconds:.2f} CPUs" for name, each in used.items()), flush=True)
+
+
+def _wrong(world: World, namespace: str, phase: float) -> list[str]:
+    """Return the jobs whose size is not what the demand needs, within the threshold of their policy."""
+    wrong = []
+    for job, size in world.sizes(namespace).items():
+        number = int(job.removeprefix("job-"))
+        needed = demand(number, phase) / _EACH
+        threshold = 0.2 if number % 4 == 3 else 0.01
+        fits = -(-needed // 1) == size or abs(needed / max(1, size) - 1) <= threshold
+        if number % 4 == 1:
+            fits = int(needed) == size
+        if not fits:
+            wrong.append(job)
+    return wrong
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m bench.discover", description=(__doc__ or "").partition("\n\n")[2])
+    parser.add_argument("--jobs", type=int, default=1000, help="of each namespace (%(default)s)")
+    jobs = parser.parse_args().jobs
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-discover-") as temporary,
+        running_exporter() as exporter,
+    ):
+        folder = Path(temporary)
+        for name in ("nomad", "prometheus"):
+            (folder / name).mkdir()
+        with (
+            running_nomad(folder / "nomad") as nomad,
+            running_prometheus(folder / "prometheus", [static("demand", exporter.address)]) as prometheus,
+            running_faults(nomad.url) as proxy,
+        ):
+            world = World(nomad, exporter, jobs)
+            world.register()
+            file = folder / "autoscaler.yaml"
+            file.write_text(yaml.safe_dump(configuration(proxy.url, prometheus.url, jobs)))
+            with world.running(), running_daemon(file) as daemon:
+                discover(daemon, proxy, jobs)
+                try:
+                    with running_theirs(folder, nomad.url, prometheus.url) as theirs:
+                        compare(world, {OURS: daemon.process.pid, THEIRS: theirs.pid, "Nomad": nomad.pid})
+                except GoFailed as error:
+                    sys.exit(f"the Nomad Autoscaler cannot be had, so nothing is compared: {error}")
+
+
+if __name__ == "__main__":
+    main()
