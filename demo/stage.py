@@ -71,10 +71,10 @@ def free_range(size: int, first: int = 20000) -> range:
     raise StageError(f"no {size} free ports in a row between {first} and 32000 on 127.0.0.1; stop what listens there")
 
 
-def web_address() -> str:
-    """Return the daemon's address: the default one, or another one if it is taken."""
-    port = int(USUAL_ADDRESS.rpartition(":")[2])
-    return USUAL_ADDRESS if _is_free(port, or_just_left=True) else f"127.0.0.1:{free_ports(1)[0]}"
+def web_address(usual: str = USUAL_ADDRESS) -> str:
+    """Return the daemon's address: the usual one, or another one if it is taken."""
+    port = int(usual.rpartition(":")[2])
+    return usual if _is_free(port, or_just_left=True) else f"127.0.0.1:{free_ports(1)[0]}"
 
 
 def _is_free(port: int, *, or_just_left: bool = False) -> bool:
@@ -92,14 +92,17 @@ class Stage:
     """One demo's processes and files. Use it as a context manager."""
 
     def __init__(
-        self, adjust: Callable[[dict[str, Any]], None] | None = None, program: Sequence[str] = ("-m", "autoscaler")
+        self,
+        adjust: Callable[[dict[str, Any]], None] | None = None,
+        program: Sequence[str] = ("-m", "autoscaler"),
+        usual: str = USUAL_ADDRESS,
     ) -> None:
         """Prepare the folder; `adjust` can change the filled-in configuration before it is written.
 
-        `program`: what the interpreter runs as the daemon.
+        `program`: what the interpreter runs as the daemon. `usual`: the daemon's address, unless it is taken.
         """
-        self._program = program
-        prometheus, web = f"127.0.0.1:{free_ports(1)[0]}", web_address()
+        self._program, self._usual = program, usual
+        prometheus, web = f"127.0.0.1:{free_ports(1)[0]}", web_address(usual)
         ports = free_range(16)
         self.folder = Path(tempfile.mkdtemp(prefix="autoscaler-demo-"))
         self.prometheus_url = f"http://{prometheus}"
@@ -148,8 +151,8 @@ class Stage:
         try:
             return self._start_daemon()
         except StageError:
-            web = web_address()
-            was_taken = self.page_url == f"http://{USUAL_ADDRESS}" and web != USUAL_ADDRESS
+            web = web_address(self._usual)
+            was_taken = self.page_url == f"http://{self._usual}" and web != self._usual
             if not was_taken or self._processes["daemon"].poll() is None:
                 raise
         del self._processes["daemon"]  # which has ended

@@ -27,16 +27,18 @@ LOCK = "log_writer.lock"
 _LOOK_SECONDS = 0.25
 """The time within which a new pipe is found. A pipe holds 64 KiB meanwhile."""
 _FRESH_NS = 10**9
-_UNOPENED_SECONDS = 2.0
+UNOPENED_SECONDS = 2.0
+"""How long pipes that cannot be opened are tried."""
 _CHUNK = 2**16
 
 
 class LogWriter:
     """Copies the pipes of a folder to logs."""
 
-    def __init__(self, folder: Path, log_bytes: int) -> None:
+    def __init__(self, folder: Path, log_bytes: int, unopened_seconds: float = UNOPENED_SECONDS) -> None:
         self._folder = folder
         self._log_bytes = log_bytes
+        self._unopened_seconds = unopened_seconds
         self._names: dict[int, str] = {}
         """File descriptor -> worker's name."""
         self._poll = select.poll()
@@ -57,7 +59,7 @@ class LogWriter:
                 return self._left
             if self._names:
                 busy = time.monotonic()
-            elif self._left.issuperset(pipes(self._folder)) or time.monotonic() - busy >= _UNOPENED_SECONDS:
+            elif self._left.issuperset(pipes(self._folder)) or time.monotonic() - busy >= self._unopened_seconds:
                 return self._left
             for number, _ in self._poll.poll(_LOOK_SECONDS * 1000):
                 self._read(number)
@@ -126,7 +128,7 @@ def pipes(folder: Path) -> Sequence[Path]:
     return found
 
 
-def main(folder: Path, log_bytes: int) -> None:
+def main(folder: Path, log_bytes: int, unopened_seconds: float = UNOPENED_SECONDS) -> None:
     """Copy the folder's pipes until none is left, unless another process does."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one for each worker
@@ -138,7 +140,7 @@ def main(folder: Path, log_bytes: int) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return
-        left = LogWriter(folder, log_bytes).run()
+        left = LogWriter(folder, log_bytes, unopened_seconds).run()
         fcntl.flock(lock, fcntl.LOCK_UN)
 
 

@@ -26,19 +26,19 @@ class Identity:
     boot_id: str
 
 
-def available() -> bool:
+def available(proc: Path = _PROC) -> bool:
     """Return whether /proc exists and the boot id is known."""
-    return (_PROC / "self/stat").exists() and bool(boot_id())
+    return (proc / "self/stat").exists() and bool(boot_id(proc))
 
 
 @functools.cache
-def boot_id() -> str:
+def boot_id(proc: Path = _PROC) -> str:
     """Return an id that changes with every boot; "" when it is unknown."""
     try:
         # From systemd's %b where the unit passes it: a sandbox may hide the file or show another one's.
         return str(uuid.UUID(os.environ.get("AUTOSCALER_BOOT_ID", "")))
     except ValueError:  # not given, or not by systemd
-        file = _PROC / "sys/kernel/random/boot_id"
+        file = proc / "sys/kernel/random/boot_id"
         return file.read_text().strip() if file.exists() else ""
 
 

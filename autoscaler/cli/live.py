@@ -78,8 +78,8 @@ def examine(
             seen = observer.observe(settings.autoscalers, call, known).observations
         finally:
             observer.close()
-        unknown = _unknown(settings, tally, clock)
-        _ask_the_unused(settings, tally, clock)
+        unknown = _unknown(settings, tally, clock, seconds)
+        _ask_the_unused(settings, tally, clock, seconds)
         seen = _with_causes(settings, seen, call.now, clock)
         targets = {scaler.target: seen[scaler.name].target for scaler in settings.autoscalers}
         read = frozenset(target for target, state in targets.items() if isinstance(state, TargetState))
@@ -182,10 +182,10 @@ def _close(adapters: Iterable[Adapter]) -> None:
     wait([spawn("close", each.close) for each in adapters if isinstance(each, Closes)], timeout=_CLOSE_SECONDS)
 
 
-def _unknown(settings: Settings, tally: _Tally, clock: Clock) -> Sequence[Finding]:
+def _unknown(settings: Settings, tally: _Tally, clock: Clock, seconds: float) -> Sequence[Finding]:
     """Return the findings about the expressions that only their Prometheus can check."""
     asked = [(each.problem.path, Question(each.prometheus, each.expr)) for each in settings.unknown_expressions]
-    answers = _ask([question for _, question in asked], settings, tally, clock)
+    answers = _ask([question for _, question in asked], settings, tally, clock, seconds)
     return [_settled(path, question.prometheus, answers[question]) for path, question in asked]
 
 
@@ -197,17 +197,17 @@ def _settled(path: str, prometheus: str, answer: QueryResult | QueryFailure) -> 
     return Finding(path, f"prometheus {prometheus!r} knows its syntax: {count(len(answer.points), 'sample')}")
 
 
-def _ask_the_unused(settings: Settings, tally: _Tally, clock: Clock) -> None:
+def _ask_the_unused(settings: Settings, tally: _Tally, clock: Clock, seconds: float) -> None:
     """Query a constant from each Prometheus that no query uses."""
     unused = settings.prometheus.keys() - tally.answered.keys() - tally.failed.keys()
-    _ask([Question(name, "vector(1)") for name in sorted(unused)], settings, tally, clock)
+    _ask([Question(name, "vector(1)") for name in sorted(unused)], settings, tally, clock, seconds)
 
 
-def _ask(questions: Sequence[Question], settings: Settings, tally: _Tally, clock: Clock) -> Results:
+def _ask(questions: Sequence[Question], settings: Settings, tally: _Tally, clock: Clock, seconds: float) -> Results:
     """Return the answer to each question, or the failure."""
     names = dict.fromkeys(question.prometheus for question in questions)
     sources = {name: Prometheus(name, settings.prometheus[name], clock) for name in names}
-    call = Call(clock.now(), clock.monotonic() + _CYCLE_SECONDS)
+    call = Call(clock.now(), clock.monotonic() + seconds)
     answers: dict[Question, QueryResult | QueryFailure] = {}
     run_queries(
         [alone(question) for question in dict.fromkeys(questions)], sources, call, clock, tally.queried, answers.update

@@ -127,6 +127,13 @@ def _positive_quantity(value: Any) -> Milli:
     return milli
 
 
+def _quantity_or_zero(value: Any) -> Milli:
+    milli = parse_quantity(_written(value))
+    if milli < 0:
+        raise ValueError(f"{value} is below 0; write a quantity of 0 or more")
+    return milli
+
+
 def _ratio(value: Any) -> float:
     """A quantity at full precision: Kubernetes keeps a tolerance finer than thousandths."""
     ratio = parse_exact(_written(value))
@@ -165,6 +172,7 @@ Size: TypeAlias = Annotated[
 """Bytes, as Prometheus' retention.size: `512MB`, where 1KB is 1024B."""
 SyncPeriod: TypeAlias = Annotated[PositiveDuration, AfterValidator(_check_sync_period)]
 PositiveQuantity: TypeAlias = Annotated[Milli, PlainValidator(_positive_quantity), _QUANTITY_SCHEMA]
+QuantityOrZero: TypeAlias = Annotated[Milli, PlainValidator(_quantity_or_zero), _QUANTITY_SCHEMA]
 Ratio: TypeAlias = Annotated[float, PlainValidator(_ratio), _QUANTITY_SCHEMA]
 Expr: TypeAlias = Annotated[promql.Expression, PlainValidator(_expression), WithJsonSchema({"type": "string"})]
 

@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, PlainValidator, Tag, ValidationInfo, 
 from pydantic.json_schema import SkipJsonSchema
 
 from autoscaler import model
-from autoscaler.config.fields import Count, Flag, LabelName, PositiveQuantity, Section, Text
+from autoscaler.config.fields import Count, Flag, LabelName, PositiveQuantity, QuantityOrZero, Section, Text
 from autoscaler.config.queries import InstanceQuery, Query, SharedQuery, TotalQuery
 
 Shared: TypeAlias = Mapping[str, SharedQuery]
@@ -226,6 +226,8 @@ class TotalMetric(Section):
     """backlog: waiting work, which a dry run's shadow processes at its own rate. Default: a load."""
     service_rate: PositiveQuantity | None = None
     """For a backlog: the items that one instance processes in a second. Default: learnt from the metric."""
+    activation: QuantityOrZero | None = None
+    """The metric is active above it (the sum of the samples), which an idle target waits for. Default: 0."""
 
     @field_validator("service_rate")
     @classmethod
@@ -237,7 +239,7 @@ class TotalMetric(Section):
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
         """Return the frozen metric."""
         mine = None if self.kind is None else model.MetricKind(self.kind)
-        return replace(_spec(self, kind, shared), kind=mine, service_rate=self.service_rate)
+        return replace(_spec(self, kind, shared), kind=mine, service_rate=self.service_rate, activation=self.activation)
 
 
 class ExternalMetric(TotalMetric):

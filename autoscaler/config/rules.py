@@ -33,9 +33,10 @@ def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument
             problems.add(
                 (*loc, "name"), f"{name[:64]!r} is already the name of the autoscaler on line {line}; rename one"
             )
-        if body.get("minReplicas") == 0 and not _sees_demand_without_instances(body.get("metrics")):
-            message = "0 needs an Object or External metric to scale up again; add one, or write 1"
-            problems.add((*loc, "minReplicas"), message)
+        for zero, remedy in (("minReplicas", "write 1"), ("idleReplicas", "leave it out")):
+            if body.get(zero) == 0 and not _sees_demand_without_instances(body.get("metrics")):
+                message = f"0 needs an Object or External metric to scale up again; add one, or {remedy}"
+                problems.add((*loc, zero), message)
         for key, metric in _metrics(body):
             _check_metric(metric, body, (*loc, "metrics", *key), connections, problems)
         target = _target(body.get("scaleTargetRef"))

@@ -1,10 +1,12 @@
 """The file's sections, apart from metrics, queries and behavior."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
 
 from autoscaler import model
 from autoscaler.config.behavior import Behavior
@@ -31,6 +33,14 @@ from autoscaler.config.queries import DEFAULT_SOURCE, InstanceQuery, SharedQuery
 from autoscaler.config.schedules import NamedOrEntry, ScheduleEntry, Schedules, entries_of
 from autoscaler.config.settings import HaSettings, LogSettings, PrometheusSource, StateSettings, WebSettings
 from autoscaler.target import Duration
+
+_COOLDOWN: Final = timedelta(minutes=5)
+
+
+def _check_idle(replicas: int) -> int:
+    if replicas != 0:
+        raise ValueError(f"{replicas} is not possible; write 0, or leave it out and raise minReplicas")
+    return replicas
 
 
 class Victims(Section):
@@ -110,6 +120,25 @@ class Autoscaler(Section):
     """How long after an instance was first ready its samples do not count. Default: the Auto Scaling group's own."""
     drain: Drain | None = None
     """What happens to an instance that leaves before its back end ends it. Default: nothing."""
+    idle_replicas: Annotated[int, Strict(), AfterValidator(_check_idle)] | None = None
+    """0: while no metric is active, the size is 0 and not minReplicas. Default: as minReplicas: 0 with an activation
+    or a cooldown."""
+    cooldown: Duration | None = None
+    """How long after the last activity the size goes to 0. Default: 5m."""
+
+    @property
+    def activations(self) -> Mapping[int, int]:
+        """Return the activations that are written, by the metric's place."""
+        bodies = {place: each.external or each.object_ for place, each in enumerate(self.metrics)}
+        return {
+            place: body.activation for place, body in bodies.items() if body is not None and body.activation is not None
+        }
+
+    @property
+    def can_idle(self) -> bool:
+        """Return whether the size depends on activity."""
+        follows_activity = self.cooldown is not None or bool(self.activations)
+        return self.idle_replicas == 0 or (self.min_replicas == 0 and follows_activity)
 
     @field_validator("max_replicas")
     @classmethod
@@ -134,12 +163,13 @@ class Autoscaler(Section):
     ) -> model.Autoscaler:
         """Return the frozen autoscaler, with the controller's options."""
         victims = self.scale_target_ref.victims
+        metrics = tuple([self._metric(metric.spec(shared)) for metric in self.metrics])
         return model.Autoscaler(
             name=self.name,
             target=self.scale_target_ref.ref(),
             min_replicas=self.min_replicas,
             max_replicas=self.max_replicas,
-            metrics=tuple(metric.spec(shared) for metric in self.metrics),
+            metrics=metrics,
             behavior=self.behavior.spec() if self.behavior else None,
             options=options,
             sync_period=self.sync_period or controller.sync_period,
@@ -151,7 +181,13 @@ class Autoscaler(Section):
             schedules=tuple([entry for _, entry in entries_of(self.schedules, schedules)]),
             recover_size=self.recover_size,
             drain=None if self.drain is None else self.drain.spec(),
+            cooldown=None if not self.can_idle else _COOLDOWN if self.cooldown is None else self.cooldown,
         )
+
+    def _metric(self, metric: model.MetricSpec) -> model.MetricSpec:
+        """Return the metric with its activation, or without one if the size does not depend on activity."""
+        waking = self.can_idle and metric.type in (model.MetricType.OBJECT, model.MetricType.EXTERNAL)
+        return replace(metric, activation=(metric.activation or 0) if waking else None)
 
 
 def _absolute(path: Path, info: ValidationInfo) -> Path:

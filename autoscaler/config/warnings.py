@@ -91,9 +91,16 @@ def never_on(document: YamlDocument, controller: Controller | None, entries: Ent
 
 
 def without_effect(document: YamlDocument, entries: Entries) -> tuple[Problem, ...]:
-    """The warm-ups of autoscalers whose metrics have no samples of instances."""
+    """The warm-ups of autoscalers whose metrics have no samples of instances, and what only idle autoscalers use."""
     hints = Problems(document)
     for index, body in entries.autoscalers.items():
+        if not body.can_idle:
+            message = f"it has no effect with minReplicas {body.min_replicas} and no idleReplicas; add idleReplicas: 0"
+            if body.cooldown is not None:
+                hints.add(("autoscalers", index, "cooldown"), message)
+            for at in body.activations:
+                key = "external" if body.metrics[at].external else "object"
+                hints.add(("autoscalers", index, "metrics", at, key, "activation"), message)
         if body.warm_up and not any(True for metric in body.metrics for _ in metric.instance_queries()):
             message = "no metric has a sample for each instance, so a warm-up changes nothing; remove it"
             hints.add(("autoscalers", index, "warmUp"), message)

@@ -38,6 +38,7 @@ class MetricBlock:
     hint: str
     """The comment beside the query."""
     fallback: Mapping[str, Any] | None = None
+    activation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class AutoscalerBlock:
     schedules: Sequence[Mapping[str, Any]] = ()
     sync_period: str | None = None
     dry_run: bool = False
+    idle_replicas: int | None = None
+    cooldown: str | None = None
 
     def head(self) -> dict[str, Any]:
         """Return the values before `metrics`."""
@@ -66,7 +69,9 @@ class AutoscalerBlock:
             **({"labels": dict(self.labels)} if self.labels else {}),
             "scaleTargetRef": {"adapter": self.adapter, "name": self.target, **namespace},
             "minReplicas": self.minimum,
+            **({} if self.idle_replicas is None else {"idleReplicas": self.idle_replicas}),
             "maxReplicas": self.maximum,
+            **({} if self.cooldown is None else {"cooldown": self.cooldown}),
             **({} if self.sync_period is None else {"syncPeriod": self.sync_period}),
             **({"dryRun": True} if self.dry_run else {}),
             **({"schedules": [dict(each) for each in self.schedules]} if self.schedules else {}),
@@ -98,12 +103,14 @@ def _metric_value(metric: MetricBlock) -> dict[str, Any]:
     label = {} if metric.query.label is None else {"instanceLabel": metric.query.label}
     source = {} if metric.query.source is None else {"prometheus": metric.query.source}
     request = {} if not _has_request(metric) else {"request": metric.query.request}
+    activation = {} if metric.activation is None else {"activation": metric.activation}
     fallback = {} if metric.fallback is None else {"fallback": metric.fallback}
     return {
         **metric.body,
         "query": {"expr": metric.query.expr, **label, **source},
         **request,
         "target": metric.target,
+        **activation,
         **fallback,
     }
 
@@ -148,6 +155,8 @@ def _metric(metric: MetricBlock) -> Iterator[str]:
     elif metric.target.get("type") == "Utilization":
         yield _beside("          # request: 1", "left out: the instance's own reservation")
     yield f"          target: {flow(dict(metric.target))}"
+    if metric.activation is not None:
+        yield f"          activation: {flow(metric.activation)}"
     if metric.fallback is not None:
         line = f"          fallback: {flow(dict(metric.fallback))}"
         static = "allowScaleIn" in metric.fallback

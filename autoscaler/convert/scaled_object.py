@@ -20,14 +20,11 @@ from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, 
 from autoscaler.convert.hpa import Metadata
 from autoscaler.convert.import_hpa import guesses
 from autoscaler.convert.imported import Destination, Imported, read_model
-from autoscaler.convert.series import plain_number
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import format_quantity, parse_exact
 
 _HPA_PERIOD_SECONDS: Final = 15
 """How often the HPA that KEDA makes asks for its metrics."""
-_WINDOW_SECONDS: Final = 300
-"""HPA's default of the window for scale-in."""
 _LONGEST_NAME: Final = 64
 
 
@@ -91,15 +88,21 @@ class Spec(_KedaModel):
     polling_interval: _Count = 30
     cooldown_period: _Count = 300
     min_replica_count: _Count = 0
+    idle_replica_count: _Count | None = None
     max_replica_count: _Count = 100
     fallback: Fallback | None = None
     advanced: Advanced = Advanced()
     triggers: tuple[Trigger, ...]
 
+    @property
+    def can_idle(self) -> bool:
+        """Return whether it goes to 0 while no trigger is active."""
+        return 0 in (self.min_replica_count, self.idle_replica_count)
+
 
 _CARRIED: Final = {
-    "spec": {"scaleTargetRef", "pollingInterval", "cooldownPeriod", "initialCooldownPeriod", "minReplicaCount",
-             "maxReplicaCount", "fallback", "advanced", "triggers"},
+    "spec": {"scaleTargetRef", "pollingInterval", "cooldownPeriod", "initialCooldownPeriod", "idleReplicaCount",
+             "minReplicaCount", "maxReplicaCount", "fallback", "advanced", "triggers"},
     "advanced": {"horizontalPodAutoscalerConfig", "restoreToOriginalReplicaCount"},
 }  # fmt: skip
 """Fields that are carried over, or that have no effect on the size here."""
@@ -141,7 +144,7 @@ def read_scaled_object(
         except ValueError as error:
             problems.add((*loc, "spec", "triggers", index), str(error))
             return ()
-    minimum = spec.min_replica_count
+    minimum, idles = spec.min_replica_count, spec.can_idle
     if not found.metrics:
         if not found.schedules:
             problems.add((*loc, "spec", "triggers"), "has no trigger of type prometheus, cpu, memory or cron")
@@ -149,9 +152,9 @@ def read_scaled_object(
         hint = "a constant: the schedule alone sets the size"
         goal = {"type": "AverageValue", "averageValue": 1}
         found.metrics.append(MetricBlock("External", _named("none"), goal, UsualQuery("vector(0)"), hint))
-    elif minimum == 0 and all(metric.type != "External" for metric in found.metrics):
-        minimum = 1
-        found.todo.append("minReplicas is 1: no trigger can ask for instances at 0")
+    elif idles and all(metric.type != "External" for metric in found.metrics):
+        minimum, idles = max(minimum, 1), False
+        found.todo.append(f"minReplicas is {minimum}: no trigger can ask for instances at 0")
     behavior = _get(given, "advanced", "horizontalPodAutoscalerConfig", "behavior")
     block = AutoscalerBlock(
         metadata.name,
@@ -163,12 +166,14 @@ def read_scaled_object(
         behavior or None,
         metadata.labels,
         schedules=found.schedules,
+        idle_replicas=0 if idles and minimum else None,
+        cooldown=f"{spec.cooldown_period}s" if idles else None,
     )
     found.todo += [
         *guesses(block, spec.scale_target_ref.name),
         *(f"it reads {url}: name that source {name} in `prometheus`" for url, name in sources.items()),
     ]
-    found.differences += [*_fields_left_out(given), *_of_spec(spec, minimum), *_of_pauses(metadata)]
+    found.differences += [*_fields_left_out(given), *_of_spec(spec), *_of_pauses(metadata)]
     return [Imported(place, metadata.namespace, block, found.todo, found.differences)]
 
 
@@ -252,8 +257,9 @@ def _prometheus(index: int, trigger: Trigger, spec: Spec, sources: Mapping[str, 
     threshold = _number(trigger, "threshold")
     if threshold == 0:
         raise ValueError("metadata.threshold is 0; write a number above 0")
-    if spec.min_replica_count == 0 and trigger.metadata.get("activationThreshold"):
-        expr = _activated(expr, _number(trigger, "activationThreshold"))
+    activation = None
+    if spec.can_idle and trigger.metadata.get("activationThreshold"):
+        activation = format_quantity(_number(trigger, "activationThreshold"))
     return MetricBlock(
         "External",
         _named((trigger.name or trigger.metadata.get("metricName") or f"s{index}-prometheus")[:253]),
@@ -261,15 +267,8 @@ def _prometheus(index: int, trigger: Trigger, spec: Spec, sources: Mapping[str, 
         UsualQuery(expr, source=None if source == "default" else source),
         "the samples are summed",
         _fallback(spec) if kind == "AverageValue" else None,
+        activation,
     )
-
-
-def _activated(expr: str, threshold: int) -> str:
-    """Return 0 up to the threshold: KEDA leaves 0 only above it."""
-    if threshold == 0:
-        return expr  # a value above 0 asks for an instance
-    inner = f"({expr}\n)" if "#" in expr else f"({expr})"  # a comment ends with its line
-    return f"({inner} > {plain_number(threshold)}) or {inner} * 0"
 
 
 def _fallback(spec: Spec) -> Mapping[str, Any] | None:
@@ -340,16 +339,9 @@ def _fields_left_out(given: Mapping[str, Any]) -> Iterator[str]:
             yield f"{path}.{str(key)[:_LONGEST_NAME]} is left out"
 
 
-def _of_spec(spec: Spec, minimum: int) -> Iterator[str]:
-    behavior = spec.advanced.horizontal_pod_autoscaler_config.behavior
-    rules = None if behavior is None else behavior.scale_down
-    given = None if rules is None else rules.stabilization_window_seconds
-    window = _WINDOW_SECONDS if given is None else given
-    if minimum == 0 and window != spec.cooldown_period:
-        yield (
-            f"the last instance leaves after the window for scale-in ({window} s), not after cooldownPeriod "
-            f"({spec.cooldown_period} s)"
-        )
+def _of_spec(spec: Spec) -> Iterator[str]:
+    if spec.idle_replica_count:
+        yield f"idleReplicaCount {spec.idle_replica_count} is left out; KEDA refuses it, too: only 0 is possible"
     fallback = spec.fallback
     if fallback is None:
         return

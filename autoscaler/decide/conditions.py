@@ -28,12 +28,14 @@ class Conditions:
 
     def __init__(self, known: Iterable[Condition], now: datetime) -> None:
         self._known = {condition.type: condition for condition in known}
-        self._set: dict[ConditionType, tuple[bool, str, str]] = {}
+        self._set: dict[ConditionType, tuple[bool, str, str, datetime]] = {}
         self._now = now
 
-    def set(self, kind: ConditionType, status: bool, reason: str, message: str) -> None:
-        """Set a condition. The last call for a type counts."""
-        self._set[kind] = (status, reason, message)
+    def set(
+        self, kind: ConditionType, status: bool, reason: str, message: str, changed: datetime | None = None
+    ) -> None:
+        """Set a condition. The last call for a type counts. `changed`: when a new status began, if not now."""
+        self._set[kind] = (status, reason, message, changed or self._now)
 
     def forget(self, kind: ConditionType) -> None:
         """Remove a condition that no longer applies to this autoscaler."""
@@ -55,10 +57,10 @@ class Conditions:
     def frozen(self) -> tuple[Condition, ...]:
         """Return all conditions in the order they were first set. An unchanged status keeps its transition time."""
         conditions = self._known
-        for kind, (status, reason, message) in self._set.items():
+        for kind, (status, reason, message, changed) in self._set.items():
             known = conditions.get(kind)
             if known is None or known.status != status:
-                conditions[kind] = Condition(kind, status, reason, message, self._now)
+                conditions[kind] = Condition(kind, status, reason, message, changed)
             elif known.reason != reason or known.message != message:
                 conditions[kind] = Condition(kind, status, reason, message, known.last_transition)
         return tuple(conditions.values())

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from autoscaler.decide.proposals import WAKING_METRICS, describe, propose
+from autoscaler.decide.proposals import describe, nothing_runs, propose
 from autoscaler.model import (
     Autoscaler,
     Event,
@@ -89,8 +89,7 @@ def failing_by_readings(
 
 def _is_idle(metric: MetricSpec, observed: Observation) -> bool:
     """Return whether the metric has no value because nothing runs, which is not a failure of its source."""
-    state = observed.target
-    return isinstance(state, TargetState) and state.replicas == 0 and metric.type not in WAKING_METRICS
+    return isinstance(observed.target, TargetState) and nothing_runs(metric, observed.target)
 
 
 def _has_no_samples(reading: Reading) -> bool:

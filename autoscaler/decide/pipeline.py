@@ -10,8 +10,10 @@ from autoscaler.decide.brakes import Braking, brake, holds
 from autoscaler.decide.conditions import MESSAGES, Conditions
 from autoscaler.decide.deployments import Recovery, follow_deployments
 from autoscaler.decide.drains import with_drains
-from autoscaler.decide.fallback import condition_of, events_of, failing_by_readings, has_fallback, with_fallbacks
-from autoscaler.decide.proposals import FAILURE_REASONS, can_wake, describe, name_of, propose, reason_of
+from autoscaler.decide.fallback import condition_of, events_of, failing_by_readings, has_fallback
+from autoscaler.decide.idle import follow_activity
+from autoscaler.decide.measurement import decisive, measure
+from autoscaler.decide.proposals import FAILURE_REASONS, can_wake, name_of, reason_of
 from autoscaler.decide.remember import arrived, with_events
 from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
 from autoscaler.decide.schedules import open_entries
@@ -101,6 +103,8 @@ def _decide(
         return draft.disabled(current)
     if current == bounds.maximum == 0:
         return draft.switched_off(bounds)
+    if draft.idle:
+        return draft.rest(observed, state, bounds)
     if current > bounds.maximum and not bounds.maximum_scheduled:
         return draft.finish(observed, state, bounds.maximum, f"the size is above {bounds.maximum_of}", braked=False)
     goal = draft.recover(state, bounds)
@@ -121,8 +125,8 @@ class _Draft:
     """One decision in progress. The stages add to it in order, within one call of `decide`."""
 
     __slots__ = (
-        "bounds", "braking", "conditions", "error", "events", "failing", "has_fallback", "history", "metrics", "now",
-        "ready", "recommendations", "recovery", "scale_downs", "scale_event", "scale_ups", "scaler", "schedules",
+        "bounds", "braking", "conditions", "error", "events", "failing", "has_fallback", "history", "idle", "metrics",
+        "now", "ready", "recommendations", "recovery", "scale_downs", "scale_event", "scale_ups", "scaler", "schedules",
         "steering", "trace", "warnings",
     )  # fmt: skip
 
@@ -139,6 +143,7 @@ class _Draft:
         self.error: str | None = None
         self.warnings: tuple[str, ...] = ()
         self.bounds: Bounds | None = None
+        self.idle = ""
         self.ready: int | None = None
         self.steering = history.steering.at(now)
         self.schedules: tuple[OpenEntry, ...] = ()
@@ -177,10 +182,9 @@ class _Draft:
         latest = history.unfinished
         intent = arrived(latest, state.replicas)
         if intent is not None:  # the write succeeded, but its answer was lost
-            rise = intent.size > intent.decided_from
             if self.scaler.behavior is not None:  # without a behavior no events are kept
-                event = ScaleEvent(abs(intent.size - intent.decided_from), min(intent.at, now))
-                (self.scale_ups if rise else self.scale_downs).append(event)
+                events = self.scale_ups if intent.size > intent.decided_from else self.scale_downs
+                events.append(ScaleEvent(abs(intent.size - intent.decided_from), min(intent.at, now)))
             if intent.scaled_to_zero is not None:
                 self.conditions.set_scaled_to_zero(zero=intent.scaled_to_zero)
             self.trace.append(
@@ -194,11 +198,24 @@ class _Draft:
     def bound(self, observed: Observation, state: TargetState) -> Bounds:
         """Return the bounds in force."""
         self.schedules = open_entries(self.scaler, observed.civil, self.now)
-        bounds = bounds_of(self.scaler, self.steering.override, self.schedules, state.limits)
+        self._follow_activity(observed, state)
+        override = self.steering.override
+        bounds = bounds_of(self.scaler, override, self.schedules, state.limits, idle=bool(self.idle))
         if state.replicas == bounds.minimum == 0 < bounds.maximum and not can_wake(self.scaler):
             bounds = bounds._replace(minimum=1, minimum_of="the smallest size that the metrics can measure")
         self.bounds = bounds
         return bounds
+
+    def _follow_activity(self, observed: Observation, state: TargetState) -> None:
+        """Find whether the target is idle, from metrics that are read at any size."""
+        override, cooldown = self.steering.override, self.scaler.cooldown
+        if cooldown is None:
+            self.conditions.forget(ConditionType.ACTIVE)
+            return
+        self._read_metrics(observed, state)
+        found = follow_activity(cooldown, self.metrics, self.schedules, override, state, self.history, self.now)
+        self.idle = found.idle
+        self.conditions.set(ConditionType.ACTIVE, found.active, found.reason, found.message, found.since)
 
     def may_leave_zero(self) -> bool:
         """Return whether the autoscaler scaled the target to zero. An operator's zero switches scaling off."""
@@ -210,42 +227,24 @@ class _Draft:
         self.recovery = self.recovery.within(self.scaler, state, bounds, self.now, held=held)
         return self.recovery.goal
 
+    def _read_metrics(self, observed: Observation, state: TargetState) -> None:
+        found = measure(self.scaler, observed, state, self.history, self.now)
+        self.metrics, self.failing, self.error = found.outcomes, found.failing, found.error
+        self.events += found.events
+
     def measure(self, observed: Observation, state: TargetState) -> MetricOutcome | None:
         """Return the metric with the largest proposal, or None if failed metrics prevent a decision."""
-        scaler = self.scaler
-        self.metrics = tuple(
-            [
-                propose(scaler, metric, reading, state, self.now)
-                for metric, reading in zip(scaler.metrics, observed.readings, strict=True)
-            ]
-        )
-        if self.has_fallback:
-            self.metrics, self.failing = with_fallbacks(
-                scaler, observed, state, self.metrics, self.history.failing, self.now
-            )
-        failed = [outcome for outcome in self.metrics if outcome.error is not None]
-        for outcome in failed:
-            self._warn(FAILURE_REASONS[outcome.type], f"{describe(outcome)}: {outcome.error}")
-        winner: MetricOutcome | None = None
-        without_proposal: MetricOutcome | None = None  # the first failed metric without an active fallback
-        for outcome in self.metrics:
-            if outcome.proposal is None:
-                without_proposal = without_proposal or outcome
-            elif winner is None or winner.proposal is None or outcome.proposal > winner.proposal:
-                winner = outcome
-        if failed:
-            first = failed[0]
-            self.error = f"{len(failed)} of {len(self.metrics)} metrics failed, first {describe(first)}: {first.error}"
-            if without_proposal is not None and (
-                winner is None or winner.proposal is None or winner.proposal < state.replicas
-            ):
-                self.conditions.set(_ACTIVE, False, FAILURE_REASONS[without_proposal.type], self.error)
-                return None
-        if winner is not None and winner.proposal is not None:
-            name = name_of(winner)
-            self.conditions.set(_ACTIVE, True, Reason.VALID_METRIC_FOUND, f"calculated from {name}")
-            self.trace.append(Step(Reason.VALID_METRIC_FOUND, state.replicas, winner.proposal, name))
-        return winner
+        if self.scaler.cooldown is None:
+            self._read_metrics(observed, state)
+        found = decisive(self.metrics, state.replicas)
+        if found is None or found.proposal is None:
+            if found is not None:
+                self.conditions.set(_ACTIVE, False, FAILURE_REASONS[found.type], self.error or "")
+            return None
+        name = name_of(found)
+        self.conditions.set(_ACTIVE, True, Reason.VALID_METRIC_FOUND, f"calculated from {name}")
+        self.trace.append(Step(Reason.VALID_METRIC_FOUND, state.replicas, found.proposal, name))
+        return found
 
     def normalize(self, proposal: int, current: int, bounds: Bounds) -> int:
         """Apply stabilization, then rates and bounds. Each sets a condition and adds a step."""
@@ -305,6 +304,13 @@ class _Draft:
         self.trace.append(bounds.too_many(0))
         return self.keep(0)
 
+    def rest(self, observed: Observation, state: TargetState, bounds: Bounds) -> Decision:
+        """Return the decision for an idle target: it goes to the minimum at once, and stays there."""
+        self.conditions.set(_LIMITED, True, Reason.IDLE, self.idle)
+        self.trace.append(Step(Reason.IDLE, state.replicas, bounds.minimum, self.idle))
+        resting = state.replicas == bounds.minimum
+        return self.keep(state.replicas) if resting else self.finish(observed, state, bounds.minimum, self.idle)
+
     def unmeasured(self, current: int, bounds: Bounds) -> Decision:
         """Return the decision when metrics give no proposal. The size and the previous desired size stay."""
         if bounds.minimum_scheduled:
@@ -359,12 +365,8 @@ class _Draft:
         self.events += (*self.recovery.events, *self.braking.events)
         self.events += ended(self.history, self.now)
         scaled_to_zero = None
-        if change is not None and scaler.options.scale_to_zero:
-            scaled_to_zero = (
-                change.size == 0
-                and self.bounds is not None
-                and (self.bounds.maximum == 0 or (self.bounds.minimum == 0 and can_wake(scaler)))
-            )
+        if change is not None and self.bounds is not None and scaler.options.scale_to_zero:
+            scaled_to_zero = change.size == 0 and self.bounds.allow_zero(can_wake(scaler))
         return Decision(
             name=scaler.name,
             target=scaler.target,

@@ -55,6 +55,11 @@ def describe(metric: MetricOutcome | MetricSpec) -> str:
     return f"{words} {metric.name}"
 
 
+def nothing_runs(metric: MetricSpec, state: TargetState) -> bool:
+    """Return whether the metric has no value because nothing runs, which is not a failure of its source."""
+    return state.replicas == 0 and metric.type not in WAKING_METRICS
+
+
 def can_wake(scaler: Autoscaler) -> bool:
     """Return whether a metric can ask for instances while there are none."""
     return any(metric.type in WAKING_METRICS for metric in scaler.metrics)
@@ -236,4 +241,5 @@ def _per_value(metric: MetricSpec, reading: ValueReading, state: TargetState, to
         proposal=proposal.replicas,
         detail=proposal.detail,
         ready=ready,
+        active=None if metric.activation is None else value > metric.activation,
     )

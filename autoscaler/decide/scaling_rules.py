@@ -45,6 +45,10 @@ class Bounds(NamedTuple):
             return self.too_few(desired)
         return self.within(desired)
 
+    def allow_zero(self, wakes: bool) -> bool:
+        """Return whether the autoscaler leaves a size of 0 again. `wakes`: a metric has a value at 0."""
+        return self.maximum == 0 or (self.minimum == 0 and wakes)
+
     def too_few(self, desired: int) -> Step:
         """Return the step that raises the size to the minimum."""
         return Step(Reason.TOO_FEW_REPLICAS, desired, self.minimum, f"{self.minimum_of} is {self.minimum}")
@@ -76,16 +80,28 @@ class _Bound(NamedTuple):
     source: _Source = _Source.FILE
 
 
-def bounds_of(scaler: Autoscaler, override: Override | None, schedules: Sequence[OpenEntry], limits: Limits) -> Bounds:
+def bounds_of(
+    scaler: Autoscaler,
+    override: Override | None,
+    schedules: Sequence[OpenEntry],
+    limits: Limits,
+    *,
+    idle: bool = False,
+) -> Bounds:
     """Return the bounds in force. Each is the override's, else the open schedules', else the configuration's.
 
     Of several open schedules the largest minimum and the smallest maximum count. The target's own `limits` narrow them.
+    `idle`: the minimum is 0. With a cooldown it is at least 1 otherwise, because only idleness removes all instances.
     """
     minimum, maximum = _scheduled(scaler, schedules)
     if override is not None and override.minimum is not None:
         minimum = _Bound(override.minimum, f"the minimum set by {override.by}", _Source.OVERRIDE)
     if override is not None and override.maximum is not None:
         maximum = _Bound(override.maximum, f"the maximum set by {override.by}", _Source.OVERRIDE)
+    if idle:
+        minimum = _Bound(0, "idleReplicas")
+    elif scaler.cooldown is not None and minimum.size == 0 < maximum.size:
+        minimum = minimum._replace(size=1, of="the smallest size of an active target")
     if minimum.size > maximum.size and {minimum.source, maximum.source} & _SCHEDULED:
         if minimum.source > maximum.source:
             maximum = _Bound(minimum.size, minimum.of, maximum.source)

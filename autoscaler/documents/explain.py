@@ -52,6 +52,7 @@ from autoscaler.model import (
     TargetType,
     ValueReading,
 )
+from autoscaler.quantity import format_quantity
 from autoscaler.record import Record
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without the configuration's loader
@@ -152,7 +153,26 @@ class _Case:
         outcomes, state = self.decision.metrics, self.observed.target
         if not outcomes or not isinstance(state, TargetState) or self.decision.written is not None:
             return ()
+        if self.decision.idle:
+            return (self._way_to_work(),)
         return (self._way(Direction.OUT, outcomes), self._way(Direction.IN, outcomes))
+
+    def _way_to_work(self) -> Way:
+        """Return how an idle target begins to work: any of its metrics is above its activation."""
+        needed = [
+            (f"{metric.name} above {format_quantity(metric.activation)}", ValueReading((metric.activation + 1,)))
+            if metric.activation is not None
+            else (None, None)
+            for metric in self.scaler.metrics
+        ]
+        ahead = self._forecast(self._observing([reading for _, reading in needed]))
+        return Way(
+            direction=Direction.OUT,
+            when=tuple([text for text, _ in needed if text is not None]),
+            met=(),
+            hurdles=_steps(ahead.hurdles),
+            earliest=self._document(self._towards(Direction.OUT, ahead.move)),
+        )
 
     def _way(self, direction: Direction, outcomes: Sequence[MetricOutcome]) -> Way:
         """Scale-out needs one metric that asks for more; scale-in needs all to ask for less. Some may do so already."""
@@ -333,7 +353,8 @@ def _bounds(scaler: Autoscaler, decision: Decision, observed: Observation) -> Bo
     state = observed.target
     if not isinstance(state, TargetState):
         return None
-    found = bounds_of(scaler, decision.steering.override, decision.schedules, state.limits)
+    override, idle = decision.steering.override, decision.idle
+    found = bounds_of(scaler, override, decision.schedules, state.limits, idle=idle)
     return BoundsDocument.of(found)
 
 

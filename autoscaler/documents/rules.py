@@ -103,6 +103,8 @@ class MetricSpecDocument(Document):
     kind: MetricKind | None = None
     service_rate: str | None = None
     """For a backlog: the items that one instance processes in a second; null: it is learnt."""
+    activation: str | None = None
+    """The metric is active above it; null: activity does not matter."""
 
 
 class SpecDocument(Document):
@@ -119,6 +121,8 @@ class SpecDocument(Document):
     brakes: tuple[BrakeDocument, ...] = ()
     drain: str | None = None
     """What happens to an instance that leaves, such as `by command, for at most 15m`; null: nothing."""
+    cooldown_seconds: Seconds | None = None
+    """How long after the last activity the size goes to 0; null: activity does not matter."""
 
 
 def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = MappingProxyType({})) -> SpecDocument:
@@ -140,6 +144,7 @@ def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = Mapping
         ),
         brakes=configured(scaler.brakes),
         drain=None if scaler.drain is None else _drain(scaler.drain),
+        cooldown_seconds=scaler.cooldown,
     )
 
 
@@ -181,6 +186,7 @@ def _metric(metric: MetricSpec, sources: "Mapping[str, PrometheusSource]") -> Me
         else format_quantity(request),
         fallback=None if metric.fallback is None else _fallback(metric.fallback, sources),
         service_rate=None if metric.service_rate is None else format_quantity(metric.service_rate),
+        activation=None if metric.activation is None else format_quantity(metric.activation),
     )
 
 

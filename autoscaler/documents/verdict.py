@@ -32,6 +32,8 @@ class AutoscalerState(StrEnum):
     """The target, a brake or an earlier failure prevents a change of size."""
     DISABLED = "disabled"
     """The target's size was set to 0."""
+    IDLE = "idle"
+    """Nothing is active, and the target has no instances."""
     LIMITED = "limited"
     """Bounds or policies prevent the size that the metrics ask for."""
     STABILIZING = "stabilizing"
@@ -121,6 +123,8 @@ def state(decision: Decision | None, steering: Steering) -> AutoscalerState:
         return AutoscalerState.DISABLED
     if decision.written is not None or isinstance(decision.outcome, Proposed):
         return AutoscalerState.SCALING
+    if decision.idle:
+        return AutoscalerState.IDLE
     if limited is not None and limited.status:
         return AutoscalerState.LIMITED
     if able is not None and able.reason in (Reason.SCALE_DOWN_STABILIZED, Reason.SCALE_UP_STABILIZED):
@@ -167,6 +171,7 @@ _LIMITS = frozenset(
         Reason.TOO_FEW_REPLICAS,
         Reason.TOO_MANY_REPLICAS,
         Reason.RECOVERING_SIZE,
+        Reason.IDLE,
         *CONNECTION_LIMITS,
     }
 )

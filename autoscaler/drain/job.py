@@ -23,8 +23,7 @@ from autoscaler.target.answers import checked_error
 CALL_SECONDS: Final = 10.0
 """Limit of one call of an adapter."""
 PAUSES: Final = {DrainAction.NOMAD: 5.0, DrainAction.HTTP: 2.0, DrainAction.COMMAND: 10.0}
-"""Seconds from one attempt to the next."""
-_RELEASE_AGAIN_SECONDS: Final = 5.0
+"""Seconds from one attempt of the action, or to let the instance go, to the next."""
 _STEP_SECONDS: Final = 1.0
 """Longest pause without a look whether the drain goes on."""
 _HEARTBEAT_SHARE: Final = 1 / 3
@@ -136,7 +135,7 @@ class Job:
                 self.report = replace(self.report, released=True, detail=detail)
                 tools.logger.info("drain_ended", target=str(self.target), instance=instance, outcome=outcome)
                 return
-            self._pause(_RELEASE_AGAIN_SECONDS, timed=False)
+            self._pause(tools.pauses[self.rule.action], timed=False)
 
     def _goes_on(self) -> bool:
         """Return whether to go on with the action. Keeps the instance waiting."""

@@ -111,11 +111,11 @@ def next_allowance(
 def lookback(scaler: Autoscaler) -> timedelta:
     """How far back anything remembered has a say.
 
-    The longest window, period of a policy, duration of a failure or time of a brake.
+    The longest window, period of a policy, duration of a failure, time of a brake, or cooldown.
     """
     longest, behavior = scaler.options.downscale_stabilization, scaler.behavior
     longest = max([longest, *[metric.fallback.failure_duration for metric in scaler.metrics if metric.fallback]])
-    longest = max([longest, *scaler.brakes.times])
+    longest = max([longest, *scaler.brakes.times, *([] if scaler.cooldown is None else [scaler.cooldown])])
     if behavior is None:
         return longest
     for rules in (behavior.scale_up, behavior.scale_down):

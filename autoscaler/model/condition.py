@@ -1,4 +1,4 @@
-"""An autoscaler's conditions: HPA's own, and one of KEP-5679, true or false, each with why."""
+"""An autoscaler's conditions: HPA's own, one of KEP-5679 and one of KEDA, true or false, each with why."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -7,13 +7,14 @@ from msgspec import Struct
 
 
 class ConditionType(StrEnum):
-    """HPA's conditions; the last one only where a metric has a fallback."""
+    """HPA's conditions; MetricFallbackActive only where a metric has a fallback, Active only with a cooldown."""
 
     ABLE_TO_SCALE = "AbleToScale"
     SCALING_ACTIVE = "ScalingActive"
     SCALING_LIMITED = "ScalingLimited"
     SCALED_TO_ZERO = "ScaledToZero"
     METRIC_FALLBACK_ACTIVE = "MetricFallbackActive"
+    ACTIVE = "Active"
 
 
 class Condition(Struct, frozen=True, gc=False):
@@ -25,4 +26,4 @@ class Condition(Struct, frozen=True, gc=False):
     """A `Reason`, or an adapter's own word for a hold."""
     message: str
     last_transition: datetime
-    """When `status` last changed."""
+    """When `status` last changed; of Active False, the last activity."""

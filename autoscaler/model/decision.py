@@ -13,6 +13,7 @@ from autoscaler.model.deployment import DeploymentMemory
 from autoscaler.model.drain import Drain
 from autoscaler.model.history import Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import MetricFailure, MetricOutcome
+from autoscaler.model.reason import Reason
 from autoscaler.model.schedule import OpenEntry
 from autoscaler.model.shadow import Shadow
 from autoscaler.model.steering import Direction, Steering
@@ -120,6 +121,11 @@ class Decision(Struct, frozen=True):
     def doubts(self) -> tuple[str, ...]:
         """What the operator should know: the target's own warnings, then what makes its shadow doubtful."""
         return self.warnings if self.shadow_memory is None else (*self.warnings, *self.shadow_memory.doubts)
+
+    @property
+    def idle(self) -> bool:
+        """Whether the target was idle, or would have been but for a hold."""
+        return any(step.reason == Reason.IDLE for step in self.trace)
 
     @property
     def decided_from(self) -> int | None:

@@ -43,6 +43,9 @@ class MetricOutcome(Struct, frozen=True, gc=False):
     """These six name instances or samples, as `InstanceReading` and HPA's grouping define them."""
     more_unmatched: int = 0
     """How many more samples belong to no instance than `unmatched` names."""
+    active: bool | None = None
+    """Whether the value is above the activation. Without a value, the last known one counts. None: it is unknown, or
+    activity does not depend on this metric."""
 
     @property
     def failed(self) -> bool:

@@ -38,9 +38,16 @@ class Reason(StrEnum):
     RECOVERING_SIZE = "RecoveringSize"
     """Ours: a deployment reset the size, which returns to what it was."""
 
+    IDLE = "Idle"
+    """Ours: nothing is active, and the cooldown has passed."""
+
     # of the condition ScaledToZero
     SCALED_TO_ZERO = "ScaledToZero"
     NOT_SCALED_TO_ZERO = "NotScaledToZero"
+
+    # of the condition Active
+    ACTIVE = "Active"
+    NOT_ACTIVE = "NotActive"
 
     # of the condition MetricFallbackActive
     METRIC_UNAVAILABLE = "MetricUnavailable"

@@ -116,6 +116,8 @@ class MetricSpec:
     """Object and External only. None: the load does not depend on the size."""
     service_rate: Milli | None = None
     """Of a backlog: what a ready unit of size works off in a second. None: it is learnt."""
+    activation: Milli | None = None
+    """The metric is active above it. None: activity does not depend on it."""
 
     @property
     def request_query(self) -> Query | None:
@@ -244,6 +246,11 @@ class Autoscaler:
     """How long after an instance was first ready its samples do not count. None: the target's own."""
     drain: DrainRule | None = None
     """None: instances that leave are not drained."""
+    cooldown: timedelta | None = None
+    """How long after the last activity the size goes to 0. None: activity does not matter.
+
+    Source: KEDA's ScaledObject, idleReplicaCount and cooldownPeriod.
+    """
 
     @property
     def queries(self) -> Iterator[Query]:

@@ -278,7 +278,7 @@ def _other_values(what: str, label: str, wanted: str, values: Sequence[str]) -> 
     said = f'{what} has {label}="{_shortened(wanted)}"'
     if not values:
         return Cause(f"{said}, nor the label {label} at all", may_be_zero=True)
-    near = difflib.get_close_matches(wanted[:200], values[:_MOST_COMPARED], n=1)
+    near = difflib.get_close_matches(wanted[:200], values[:_MOST_COMPARED])
     if near:
         return Cause(f'{said}; did you mean "{_shortened(near[0])}"?')
     return Cause(f"{said}; its values: {_listed(values)}", may_be_zero=True)
@@ -287,7 +287,7 @@ def _other_values(what: str, label: str, wanted: str, values: Sequence[str]) -> 
 def _nearest(name: str, names: Sequence[str]) -> str | None:
     """Return the most similar name. Of many names, only those with the longest common beginning are compared."""
     compared = nlargest(_MOST_COMPARED, names, key=lambda each: len(commonprefix((name, each))))  # noqa: RUF071 - no paths
-    found = difflib.get_close_matches(name[:200], compared, n=1, cutoff=_SIMILAR)
+    found = difflib.get_close_matches(name[:200], compared, cutoff=_SIMILAR)
     return found[0] if found else None
 
 

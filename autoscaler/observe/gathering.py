@@ -10,9 +10,6 @@ from autoscaler.observe.plan import Question, questions_of
 from autoscaler.observe.planner import PlannedQuery
 from autoscaler.observe.result import QueryResult
 
-_MOST_HELD: Final = 100_000
-"""Samples kept before observations are made early. Below this, all answers are awaited, while the adapter responds."""
-
 Complete: TypeAlias = Callable[[Autoscaler, Answers], object]
 """Makes one autoscaler's observation from the answers."""
 
@@ -20,12 +17,13 @@ Complete: TypeAlias = Callable[[Autoscaler, Answers], object]
 class Gathering:
     """Collects the answers of one batch. Used by one thread."""
 
-    def __init__(self, scalers: Sequence[Autoscaler], complete: Complete) -> None:
-        """`complete` is called once for each autoscaler."""
+    def __init__(self, scalers: Sequence[Autoscaler], complete: Complete, most_held: int) -> None:
+        """`complete` is called once for each autoscaler. `most_held`: samples kept before it is called early."""
         self.samples: Final[dict[Question, int]] = {}
         """Number of samples of each answered question."""
         self._scalers = scalers
         self._complete = complete
+        self._most_held = most_held
         self._results: dict[Question, QueryResult | QueryFailure] = {}
         self._answers = Answers(self._results)
         self._asked = [questions_of(scaler) for scaler in scalers]
@@ -60,7 +58,7 @@ class Gathering:
                 self._missing[number] -= 1
                 if not self._missing[number]:
                     self._ready.append(number)
-        if self._held >= _MOST_HELD:
+        if self._held >= self._most_held:
             self.complete()
 
     def complete(self) -> None:

@@ -105,7 +105,7 @@ class Observer:
             )
 
         batch = self._split(scalers)
-        gathering = Gathering(batch.scalers, complete)
+        gathering = Gathering(batch.scalers, complete, self._queries.sizes.held)
         plan = self._plan(gathering.questions, batch)
         ordered = self._queries.in_order(gathering.in_order(plan))
         asked = run_queries(ordered, self._sources, call, self._clock, self._queried, gathering.settle, self._queries)

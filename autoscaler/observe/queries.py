@@ -7,8 +7,19 @@ from typing import Final, NamedTuple
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Autoscaler
 from autoscaler.observe.plan import Question, age_question, question, questions, questions_of
-from autoscaler.observe.planner import ALONE_PART, Asked, Outcome, PlannedQuery, Planner, Sent, Separation, Why, alone
-from autoscaler.observe.split_answers import SplitBatch, Splittable, split, splittable
+from autoscaler.observe.planner import (
+    ALONE_PART,
+    Asked,
+    Limits,
+    Outcome,
+    PlannedQuery,
+    Planner,
+    Sent,
+    Separation,
+    Why,
+    alone,
+)
+from autoscaler.observe.split_answers import AnswerSizes, SplitBatch, Splittable, split, splittable
 
 CANARIES: Final = 2
 """Most canaries in a cycle."""
@@ -34,8 +45,10 @@ class Queries:
     It outlives the observer, so that a reload keeps it. Used by one cycle at a time.
     """
 
-    def __init__(self) -> None:
-        self._planner = Planner()
+    def __init__(self, limits: Limits | None = None, sizes: AnswerSizes | None = None) -> None:
+        """`limits`: of a merged query. `sizes`: of answers."""
+        self.sizes: Final = sizes or AnswerSizes()
+        self._planner = Planner(limits)
         self._separation = Separation()
         self._unanswered: frozenset[Question] = frozenset()
         """Questions without an answer when they were last asked."""
@@ -66,7 +79,7 @@ class Queries:
         """Return these autoscalers with their queries as this cycle asks them."""
         batch = next((each for each in self._batches if each.scalers is scalers), None)
         if batch is None:
-            batch = _Batch(scalers)
+            batch = _Batch(scalers, self.sizes)
             self._batches = [*self._batches[1 - _BATCHES :], batch]
             current = {known for each in self._batches for known in each.splittable}
             self._samples = {each: count for each, count in self._samples.items() if each in current}
@@ -147,8 +160,9 @@ def _had_no_turn(sent: Sent) -> bool:
 class _Batch:
     """Autoscalers that are observed together, and which of their questions are asked in parts."""
 
-    def __init__(self, scalers: Sequence[Autoscaler]) -> None:
+    def __init__(self, scalers: Sequence[Autoscaler], sizes: AnswerSizes) -> None:
         self.scalers = scalers
+        self._sizes = sizes
         self.splittable = splittable(scalers)
         self.divisible: Mapping[Question, Splittable] = {}
         """Questions that are asked in parts if they are large or costly."""
@@ -184,7 +198,7 @@ class _Batch:
         self, each: Splittable, question: Question, samples: Mapping[Question, int], costly: Container[Question]
     ) -> int | None:
         return each.values_per_query(
-            samples.get(question), self._values_per_query.get(question), costly=question in costly
+            self._sizes, samples.get(question), self._values_per_query.get(question), costly=question in costly
         )
 
 

@@ -283,9 +283,6 @@ class SourceQueries:
     def _close_search(self, search: _Search) -> None:
         """Close a search. Its unanswered members have no answer in this cycle."""
         error = search.error or QueryFailure("the query was not sent: the cycle's time is over")
-        for query in search.state.culprits:
-            if next(query.questions) not in search.said:
-                self._blame(search, query, error)
         for query in search.state.lost:
             merged = "it was merged with other queries, and the failing one was not found in time"
             self._fail(query, replace(error, message=f"{error}; {merged}"))

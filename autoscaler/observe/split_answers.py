@@ -2,7 +2,7 @@
 
 A query that several autoscalers use is sent once. Its whole answer is in memory until the last autoscaler has read its
 samples. An answer of more than about 150,000 samples is better asked in parts: each autoscaler gets a question of its
-own (`narrowing.py`), and the planner merges as many of these into a query as have PART samples.
+own (`narrowing.py`), and the planner merges as many of these into a query as `AnswerSizes.part` says.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,15 +13,23 @@ from autoscaler.model import Autoscaler, Query
 from autoscaler.observe.plan import Question, age_question, question, with_queries
 from autoscaler.observe.planner import Limits, Narrowing, can_be_written, narrowing
 
-LARGE: Final = 150_000
-"""Samples of an answer from which on it is split. A smaller one costs less as one query."""
-_SMALL: Final = 120_000
-"""Samples below which an answer is no longer split."""
-_MANY: Final = 1_000
-"""Number of label values from which on an answer of unknown size counts as large."""
-PART: Final = 25_000
-"""Samples in one query's part of a split answer: 5 MB of text."""
 _MOST_VALUES: Final = Limits().values
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSizes:
+    """How large answers are asked for and kept, in samples."""
+
+    large: int = 150_000
+    """Samples of an answer from which on it is split. A smaller one costs less as one query."""
+    small: int = 120_000
+    """Samples below which an answer is no longer split."""
+    part: int = 25_000
+    """Samples in one query's part of a split answer: 5 MB of text."""
+    many_values: int = 1_000
+    """Number of label values above which an answer of unknown size counts as large."""
+    held: int = 100_000
+    """Samples kept before observations are made early. Below this, all answers are awaited while the adapter works."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,9 @@ class Splittable:
     values: frozenset[str]
     """The values of its label that autoscalers match on."""
 
-    def values_per_query(self, samples: int | None, now: int | None, *, costly: bool = False) -> int | None:
+    def values_per_query(
+        self, sizes: AnswerSizes, samples: int | None, now: int | None, *, costly: bool = False
+    ) -> int | None:
         """Return for how many values one query is; None if the answer is not split.
 
         `samples`: of its last answer; None if not known. `now`: the current result, which changes only if necessary.
@@ -51,12 +61,12 @@ class Splittable:
         """
         count = len(self.values)
         if costly:
-            samples = max(samples or 0, LARGE)
+            samples = max(samples or 0, sizes.large)
         if samples is None:
-            return now or (_MOST_VALUES if count > _MANY else None)
-        if samples < (_SMALL if now else LARGE):
+            return now or (_MOST_VALUES if count > sizes.many_values else None)
+        if samples < (sizes.small if now else sizes.large):
             return None
-        wanted = max(1, min(_MOST_VALUES, PART * count // samples))
+        wanted = max(1, min(_MOST_VALUES, sizes.part * count // samples))
         return now if now and wanted <= 2 * now <= 4 * wanted else wanted
 
 

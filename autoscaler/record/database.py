@@ -28,7 +28,6 @@ _FORMS: Final = "expected sqlite:////a/file.db or postgresql://user@host/databas
 _BUSY_SECONDS: Final = 5.0
 """How long a write waits for SQLite's lock if another process holds it."""
 _TURN_SECONDS: Final = 10.0
-"""How long a thread waits for this process' other threads to write to SQLite."""
 _POSTGRESQL_LIMITS: Final = {"connect_timeout": 5, "tcp_user_timeout": 10_000}
 """Seconds to connect, and milliseconds until an unresponsive server counts as gone."""
 _LOCK_SECONDS: Final = 5
@@ -195,12 +194,17 @@ def _sqlite_uri(url: URL, *, read_only: bool) -> URL:
 class Database:
     """Writes to the state. Any number of threads can use it; on SQLite they write one after another."""
 
-    def __init__(self, url: URL, *, idle: timedelta = _IDLE, sessions: str | None = None) -> None:
-        """Arguments as of `connect`; connects at first use. Raises StateError."""
+    def __init__(
+        self, url: URL, *, idle: timedelta = _IDLE, sessions: str | None = None, turn_seconds: float = _TURN_SECONDS
+    ) -> None:
+        """Arguments as of `connect`; connects at first use. Raises StateError.
+
+        `turn_seconds`: how long a thread waits for this process' other threads to write to SQLite.
+        """
         self.url: Final = url
         self.sqlite: Final = url.get_backend_name() == "sqlite"
         self._engine = connect(url, idle=idle, sessions=sessions)
-        self._turn = FairLock()
+        self._turn, self._turn_seconds = FairLock(), turn_seconds
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -209,9 +213,9 @@ class Database:
             with state_errors(self.url), self._engine.begin() as connection:
                 yield connection
             return
-        if not self._turn.acquire(_TURN_SECONDS):
+        if not self._turn.acquire(self._turn_seconds):
             raise StateError(
-                f"{place(self.url)}: another write has taken more than {_TURN_SECONDS:.0f} s; check its disk"
+                f"{place(self.url)}: another write has taken more than {self._turn_seconds:.0f} s; check its disk"
             )
         try:
             with state_errors(self.url), self._engine.begin() as connection:

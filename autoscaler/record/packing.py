@@ -13,6 +13,7 @@ from autoscaler.record.evaluation import DECISION, Columns
 from autoscaler.record.journal import LEFT_ALONE, SEGMENT, rows_from
 from autoscaler.record.rows import Row, completed, pack_rows, runs
 from autoscaler.record.series import SeriesRow, pack_points, series_row
+from autoscaler.record.shards import keep_from_committing
 from autoscaler.record.times import micros_of
 
 
@@ -86,8 +87,9 @@ def pack(connection: Connection, segment: Segment) -> Packed:
 def replace_pages(connection: Connection, segment: Segment, packed: Packed) -> None:
     """Replace the pages by the blocks, unless another daemon has done so, or a page was written, since `pack`.
 
-    A segment whose shard seems to be gone gets another page if the wall clock was set.
+    A segment whose shard seems to be gone gets another page if the wall clock was set. No page is written meanwhile.
     """
+    keep_from_committing(connection, segment.connection, segment.shard)
     newest = connection.execute(select(func.max(schema.journal.c.number)).where(segment.pages)).scalar_one()
     if newest != packed.newest:
         return

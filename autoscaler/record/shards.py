@@ -96,6 +96,11 @@ def fence_off(connection: Connection, names: Collection[ShardName], member: str)
     return found
 
 
+def keep_from_committing(connection: Connection, adapter: str, number: int) -> None:
+    """Lock the rows of the shards of an adapter connection with this number. On SQLite only one transaction writes."""
+    _lock(connection, (_TABLE.c.connection == adapter) & (_TABLE.c.shard == number))
+
+
 def fence(connection: Connection, name: ShardName, epoch: int, member: str | None = None) -> datetime | None:
     """Ensure that this epoch is the newest of its shard until the commit. Raises StaleLedger.
 

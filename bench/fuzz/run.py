@@ -39,10 +39,16 @@ class Hang(Exception):
     """An input took too long."""
 
 
-def run(target: str, seed: int, numbers: range, seconds: float | None = None) -> Found:
-    """Feed these inputs, for at most `seconds`."""
+def run(
+    target: str, seed: int, numbers: range, seconds: float | None = None, *, hang_seconds: float = HANG_SECONDS
+) -> Found:
+    """Feed these inputs, for at most `seconds`. One that takes `hang_seconds` is a defect."""
+
+    def hang(_number: int, _frame: FrameType | None) -> None:
+        raise Hang(f"it took more than {hang_seconds:.0f} s")
+
     found = Found(target)
-    before = signal.signal(signal.SIGALRM, _hang)
+    before = signal.signal(signal.SIGALRM, hang)
     try:
         with TARGETS[target][0]() as reader:
             end = None if seconds is None else time.monotonic() + seconds
@@ -51,7 +57,7 @@ def run(target: str, seed: int, numbers: range, seconds: float | None = None) ->
                     break
                 given = reader.make(Random(f"{seed}/{target}/{number}"))
                 begin = time.perf_counter()
-                signal.setitimer(signal.ITIMER_REAL, HANG_SECONDS)
+                signal.setitimer(signal.ITIMER_REAL, hang_seconds)
                 try:
                     found.taken += reader.read(given)
                 except (Exception, Hang) as error:  # noqa: BLE001 - whatever it is, it is what is looked for
@@ -70,10 +76,6 @@ def run(target: str, seed: int, numbers: range, seconds: float | None = None) ->
     finally:
         signal.signal(signal.SIGALRM, before)
     return found
-
-
-def _hang(_number: int, _frame: FrameType | None) -> None:
-    raise Hang(f"it took more than {HANG_SECONDS:.0f} s")
 
 
 def _said(number: int, given: bytes, error: BaseException) -> str:

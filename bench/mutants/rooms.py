@@ -20,5 +20,5 @@ ROOMS: Final = {
     "observe": Room(
         "autoscaler/observe", ("tests/observe",), ("tests/observe/planner", "tests/observe/test_causes.py")
     ),
-    "ledger": Room("autoscaler/record/ledger.py", ("tests/record", "tests/act", "tests/daemon")),
+    "ledger": Room("autoscaler/record/ledger.py", ("tests/record", "tests/act", "tests/daemon"), ("tests/record",)),
 }

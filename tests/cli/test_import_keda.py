@@ -65,7 +65,12 @@ SAME: Final[Mapping[str, tuple[dict[str, Any], Any]]] = {
         lambda scaler: (scaler["minReplicas"], scaler["maxReplicas"]) == (2, 9),
     ),
     "`pollingInterval` (30 s)": (scaled_object(pollingInterval=5), lambda scaler: "syncPeriod" not in scaler),
-    "`initialCooldownPeriod`": (scaled_object(initialCooldownPeriod=60), lambda scaler: "behavior" not in scaler),
+    "`initialCooldownPeriod`": (scaled_object(initialCooldownPeriod=60), lambda scaler: scaler["cooldown"] == "300s"),
+    "`cooldownPeriod` (300 s)": (scaled_object(cooldownPeriod=60), lambda scaler: scaler["cooldown"] == "60s"),
+    "`idleReplicaCount: 0`": (
+        scaled_object(idleReplicaCount=0, minReplicaCount=4),
+        lambda scaler: (scaler["idleReplicas"], scaler["minReplicas"], scaler["cooldown"]) == (0, 4, "300s"),
+    ),
     "`advanced.horizontalPodAutoscalerConfig.behavior`": (
         scaled_object(advanced={"horizontalPodAutoscalerConfig": {"behavior": BEHAVIOR}}),
         lambda scaler: scaler["behavior"] == BEHAVIOR,
@@ -80,7 +85,7 @@ SAME: Final[Mapping[str, tuple[dict[str, Any], Any]]] = {
     ),
     "`activationThreshold`": (
         scaled_object(prometheus(activationThreshold="5.5")),
-        lambda scaler: first(scaler)["query"]["expr"] == f"(({QUERY}) > 5.5) or ({QUERY}) * 0",
+        lambda scaler: first(scaler)["activation"] == "5500m",
     ),
     "triggers `cpu`, `memory`": (
         scaled_object(
@@ -118,11 +123,6 @@ SAID: Final = {
         0,
     ),
     "several series of a query": (scaled_object(), "KEDA fails if the query returns several series", 0),
-    "`cooldownPeriod` (300 s), before the step to zero": (
-        scaled_object(cooldownPeriod=60),
-        "after the window for scale-in (300 s), not after cooldownPeriod (60 s)",
-        1,
-    ),
     '`ignoreNullValues: "true"` (its default)': (
         scaled_object(prometheus(ignoreNullValues="true")),
         'write: QUERY or 0 * max(up{job="JOB"} == 1)',
@@ -148,7 +148,6 @@ SAID: Final = {
         "autoscaler override mail --min 4 --max 4",
         1,
     ),
-    "`idleReplicaCount`": (scaled_object(idleReplicaCount=0), "spec.idleReplicaCount is left out", 1),
     "other [scalers](https://keda.sh/docs/latest/scalers/)": (
         scaled_object(prometheus(), {"type": "rabbitmq", "metadata": {}}),
         "triggers[1], rabbitmq: it is left out. Export its value to Prometheus",
@@ -165,6 +164,20 @@ def test_a_cron_trigger_becomes_a_schedule(file: Path) -> None:
         {"cron": "0 8 * * 1-5", "until": "0 18 * * 1-5", "timezone": "Europe/Berlin", "minReplicas": 8}
     ]
     assert first(scaler)["query"] == {"expr": "vector(0)"}
+
+
+def test_what_only_an_idle_object_uses_is_left_out_of_others(file: Path) -> None:
+    """With a minimum of its own KEDA looks at neither."""
+    scaler, _, code = imported(file, scaled_object(prometheus(activationThreshold="5"), minReplicaCount=1))
+    assert code == 0
+    assert not {"cooldown", "idleReplicas"} & set(scaler)
+    assert "activation" not in first(scaler)
+
+
+def test_an_idle_count_that_keda_refuses_is_named(file: Path) -> None:
+    _, err, code = imported(file, scaled_object(idleReplicaCount=1, minReplicaCount=2))
+    assert code == 1
+    assert "idleReplicaCount 1 is left out; KEDA refuses it, too: only 0 is possible" in err
 
 
 def test_servers_become_sources(file: Path) -> None:

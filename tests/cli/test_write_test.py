@@ -120,10 +120,9 @@ def test_the_exit_code_says_whether_the_daemon_may_scale(tmp_path: Path, prometh
     ids=["hangs", "no JSON", "another server", "an error"],
 )
 def test_a_back_end_that_gives_no_answer_costs_its_own_line(
-    tmp_path: Path, prometheus: str, nomad: NomadServer, monkeypatch: pytest.MonkeyPatch, fault: Fault, text: str
+    tmp_path: Path, prometheus: str, nomad: NomadServer, fault: Fault, text: str
 ) -> None:
     """It is no permission. A neighbour on another connection to the same agent is tested all the same."""
-    monkeypatch.setattr(live, "_CYCLE_SECONDS", 6.0)
     with running_faults(nomad.url) as proxy:
         proxy.faults.append(replace(fault, times=None))
         token = str(tmp_path / "token")
@@ -134,7 +133,7 @@ def test_a_back_end_that_gives_no_answer_costs_its_own_line(
         other = {"adapter": "behind", "name": "other/work"}
         document["autoscalers"].insert(0, {**scaler, "name": "other", "scaleTargetRef": other})
         config.write_text(yaml.safe_dump(document))
-        *_, disturbed, quiet = live.examine(load(config), SystemClock(), RecordingLogger(), write_test=True)
+        *_, disturbed, quiet = live.examine(load(config), SystemClock(), RecordingLogger(), write_test=True, seconds=6)
     assert said(quiet).startswith("permitted: ")
     assert said(disturbed).startswith("the test has no result: ")
     assert text in wrong(disturbed)

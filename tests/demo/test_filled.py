@@ -11,6 +11,7 @@ import yaml
 from autoscaler.config import load
 from demo.__main__ import introduce
 from demo.stage import CONFIG, ROOT, Stage, filled, free_range, web_address
+from tests.servers.ports import free_port
 
 
 def test_the_configuration_in_the_repository_is_valid() -> None:
@@ -44,15 +45,14 @@ def test_a_range_with_a_taken_port_is_skipped() -> None:
     assert len(again) == 16
 
 
-def test_if_the_usual_address_is_taken_another_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_the_usual_address_is_taken_another_is_used() -> None:
     """A daemon that already runs must neither stop the demo nor be mistaken for it."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         usual = f"127.0.0.1:{taken.getsockname()[1]}"
-        monkeypatch.setattr("demo.stage.USUAL_ADDRESS", usual)
-        assert web_address() != usual
-    assert web_address() == usual
+        assert web_address(usual) != usual
+    assert web_address(usual) == usual
 
 
 @pytest.mark.slow
@@ -71,15 +71,12 @@ def test_the_commands_that_the_demo_prints_reach_its_daemon() -> None:
 @pytest.mark.slow
 def test_an_address_that_is_taken_meanwhile_is_replaced() -> None:
     """Two demos may choose at the same moment."""
-    with socket.socket() as taken, pytest.MonkeyPatch.context() as patched:
-        taken.bind(("127.0.0.1", 0))
-        usual = f"127.0.0.1:{taken.getsockname()[1]}"
-        patched.setattr("demo.stage.USUAL_ADDRESS", usual)
-        patched.setattr("demo.stage._is_free", lambda _, **__: True)
-        with Stage() as stage:
-            assert stage.page_url == f"http://{usual}"
-            patched.setattr("demo.stage._is_free", lambda port, **__: port != taken.getsockname()[1])
-            taken.listen()
-            stage.start_daemon()
-            assert stage.page_url != f"http://{usual}"
-            assert requests.get(f"{stage.page_url}/-/healthy", timeout=10).ok
+    port = free_port()
+    usual = f"127.0.0.1:{port}"
+    with Stage(usual=usual) as stage, socket.socket() as taken:
+        assert stage.page_url == f"http://{usual}"
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        stage.start_daemon()
+        assert stage.page_url != f"http://{usual}"
+        assert requests.get(f"{stage.page_url}/-/healthy", timeout=10).ok

@@ -27,9 +27,8 @@ def back() -> Iterator[BackEnd]:
     made.goes_on.set()
 
 
-def test_a_release_that_fails_is_tried_again(back: BackEnd, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_that_fails_is_tried_again(back: BackEnd) -> None:
     """The back end may throttle, or a permission be missing for a while; the report says so."""
-    monkeypatch.setattr("autoscaler.drain.job._RELEASE_AGAIN_SECONDS", 0.05)
     back.failing = [TargetForbidden("CompleteLifecycleAction: not authorized")]
     shard = Shard(back, COMMAND)
     shard.cycle(ONE)

@@ -11,7 +11,6 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 
-MINUTE_SECONDS: Final = 60.0
 _LAST_LINES: Final = 4
 """Of a traceback: where it broke off, and with what."""
 
@@ -69,7 +68,7 @@ class Rehearsal:
     what: str
     """A line that says what happens in it."""
     rehearse: Rehearse
-    minutes: int
+    minutes: float
     """It is broken off after so many, in its long form; of all rehearsals together under three hours."""
     on_request: bool = False
     """It runs only where it is named, and not with the others."""
@@ -126,7 +125,7 @@ def _within(minutes: float) -> Iterator[None]:
         raise Overdue
 
     handler = signal.signal(signal.SIGALRM, end)
-    timer = signal.setitimer(signal.ITIMER_REAL, minutes * MINUTE_SECONDS)
+    timer = signal.setitimer(signal.ITIMER_REAL, minutes * 60)
     try:
         yield
     finally:

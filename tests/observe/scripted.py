@@ -178,12 +178,17 @@ class Shard:
     """An observer of some autoscalers over a scripted server."""
 
     def __init__(
-        self, server: HasUrl, scalers: Sequence[Autoscaler], gates: Gates | None = None, **source: Any
+        self,
+        server: HasUrl,
+        scalers: Sequence[Autoscaler],
+        gates: Gates | None = None,
+        queries: Queries | None = None,
+        **source: Any,
     ) -> None:
         self.scalers = tuple(scalers)
         self.names = [each.name for each in self.scalers]
         self.log = RecordingLogger()
-        self.queries = Queries()
+        self.queries = queries or Queries()
         self.gates = gates
         self.sources = {"default": PrometheusSource(server.url, **source)}
         self.clock = Ahead()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.observe.planner import Limits, Planner
+from autoscaler.observe.planner import Limits
 from autoscaler.observe.queries import Queries
 from tests.observe.build import NOW
 from tests.observe.scripted import Answer, Scripted, Shard, Simulated, answered, fleet, refused, sample, scripted
@@ -222,8 +222,7 @@ def test_late_queries_run_after_queries_that_were_not_sent(
 
 def test_heavy_members_of_many_merged_queries_are_all_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any two of the whole queries take all of a cycle's time, so the search runs first."""
-    shard, server = simulated(monkeypatch, 140)
-    monkeypatch.setattr(shard.queries, "_planner", Planner(Limits(values=10)))
+    shard, server = simulated(monkeypatch, 140, queries=Queries(Limits(values=10)))
     shard.look(seconds=15)
     heavy = [expr.split("|")[3] for expr in server.taken()][1:]
     assert len(heavy) == 13

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -15,6 +16,7 @@ from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.ranges import Grid, RangeResult, parse_range
 from autoscaler.observe.result import Point, QueryResult, ResultType
 from tests.observe.build import CLOCK, NOW, call
+from tests.observe.test_faults import Request, answering
 from tests.servers.prometheus import PrometheusServer
 
 STEP = timedelta(seconds=15)
@@ -127,3 +129,26 @@ def test_an_instant_querys_answer_is_an_error() -> None:
     body = {"status": "success", "data": {"resultType": "vector", "result": []}}
     with pytest.raises(NotAnAnswer, match="neither a matrix nor an error"):
         parse_range(json.dumps(body).encode(), 200, GRID, 2**26)
+
+
+def test_the_times_of_a_grid_are_counted_from_1970() -> None:
+    """The server is asked by the seconds, and a replay decides at the times."""
+    grid = Grid(STEP, 2, 3, timedelta(seconds=7))
+    assert [grid.at(index) for index in range(3)] == [
+        datetime(1970, 1, 1, 0, 0, seconds, tzinfo=UTC) for seconds in (37, 52)
+    ] + [datetime(1970, 1, 1, 0, 1, 7, tzinfo=UTC)]
+    assert [grid.seconds(index) for index in range(3)] == [37, 52, 67]
+
+
+def test_the_server_is_told_the_time_limit() -> None:
+    """It would go on with a query that nobody waits for."""
+
+    def reply(request: Request) -> None:
+        request.reply({"status": "success", "data": {"resultType": "matrix", "result": []}})
+
+    with answering(reply) as fake:
+        source = Prometheus("main", PrometheusSource(fake.url, timeout=timedelta(seconds=3)), CLOCK)
+        source.range("load", GRID, call(60).deadline)
+        source.close()
+        sent = fake.seen[-1]
+        assert parse_qs(sent.form or urlsplit(sent.path).query)["timeout"] == ["3000ms"]

@@ -1,17 +1,19 @@
 """Large shared answers, split."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from autoscaler.model import Autoscaler, MetricTarget, MetricType, Query, TargetRef, TargetType
-from autoscaler.observe import gathering, split_answers
+from autoscaler.observe.gathering import Gathering
 from autoscaler.observe.plan import Question
-from autoscaler.observe.split_answers import SplitBatch, split, splittable
+from autoscaler.observe.queries import Queries
+from autoscaler.observe.split_answers import AnswerSizes, SplitBatch, split, splittable
 from tests.observe.build import metric, scaler
-from tests.observe.scripted import Answer, Scripted, Shard, Simulated, answered, refused, sample, scripted
+from tests.observe.scripted import Answer, HasUrl, Scripted, Shard, Simulated, answered, refused, sample, scripted
 from tests.observe.test_merged import well
 
 LOAD = Question("default", "load")
@@ -29,13 +31,13 @@ def matching(count: int, expr: str = "load", **query: Any) -> list[Autoscaler]:
     ]
 
 
-@pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousandth of the real sizes, or so."""
-    monkeypatch.setattr(split_answers, "LARGE", 100)
-    monkeypatch.setattr(split_answers, "_SMALL", 50)
-    monkeypatch.setattr(split_answers, "PART", 25)
-    monkeypatch.setattr(gathering, "_MOST_HELD", 100)
+SIZES = AnswerSizes(large=100, small=50, part=25, held=100)
+"""A thousandth of the real sizes, or so."""
+
+
+def matching_shard(server: HasUrl, count: int, sizes: AnswerSizes = SIZES, **source: Any) -> Shard:
+    """Return an observer of a fleet on one shared query, with small sizes of answers."""
+    return Shard(server, matching(count), queries=Queries(sizes=sizes), **source)
 
 
 def every(groups: Sequence[str], count: int = 100) -> Answer:
@@ -47,7 +49,7 @@ def test_an_answer_that_was_large_is_split() -> None:
     """The whole of it would be in memory until the last autoscaler has its part."""
     with scripted() as server:
         server.answer = every
-        shard = Shard(server, matching(100))
+        shard = matching_shard(server, 100)
         assert shard.values() == well(100)
         assert server.taken() == ["load"]
         assert shard.values() == well(100)
@@ -59,7 +61,7 @@ def test_an_answer_that_is_not_large_is_asked_for_once() -> None:
     """Below, one query costs less than the many."""
     with scripted() as server:
         server.answer = lambda groups: every(groups, 99)
-        shard = Shard(server, matching(99))
+        shard = matching_shard(server, 99)
         for _ in range(3):
             assert shard.values() == well(99)
         assert server.taken() == ["load"] * 3
@@ -74,7 +76,7 @@ def test_an_answer_that_became_small_is_asked_for_once_again() -> None:
 
     with scripted() as server:
         server.answer = answer
-        shard = Shard(server, matching(100))
+        shard = matching_shard(server, 100)
         counts = []
         for count in (100, 60, 60, 40, 40, 40):
             present = count
@@ -91,7 +93,7 @@ def test_one_that_is_over_max_answer_is_split_from_the_next_cycle_on() -> None:
             groups or [f"g{number}" for number in range(60)],
             *(sample(group, filler="0" * 2000) for group in groups or [f"g{number}" for number in range(60)]),
         )
-        shard = Shard(server, matching(60), max_answer=2**16)
+        shard = matching_shard(server, 60, max_answer=2**16)
         assert "more than 0.0625 MiB" in str(shard.values()["g0"])
         assert shard.values() == well(60)
 
@@ -100,18 +102,17 @@ def test_nothing_is_split_where_queries_are_not_merged() -> None:
     """Each autoscaler's part would be a query."""
     with scripted() as server:
         server.answer = every
-        shard = Shard(server, matching(100), merge_queries=False)
+        shard = matching_shard(server, 100, merge_queries=False)
         for _ in range(2):
             assert shard.values() == well(100)
         assert server.taken() == ["load"] * 2
 
 
-def test_a_fleet_on_one_query_is_split_from_the_first_cycle_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody knows yet how large the answer is, and the first cycle should not fail."""
-    monkeypatch.setattr(split_answers, "_MANY", 20)
+def test_a_fleet_on_one_query_is_split_from_the_first_cycle_on() -> None:
+    """The size of the answer is not known yet, and the first cycle should not fail."""
     with scripted() as server:
         server.answer = every
-        shard = Shard(server, matching(100))
+        shard = matching_shard(server, 100, replace(SIZES, many_values=20))
         assert shard.values() == well(100)
         assert len(server.taken()) == 1  # the limit of values
         shard.look()
@@ -120,7 +121,7 @@ def test_a_fleet_on_one_query_is_split_from_the_first_cycle_on(monkeypatch: pyte
 
 def test_a_failing_part_affects_only_its_own_autoscalers() -> None:
     with scripted() as server:
-        shard = Shard(server, matching(100))
+        shard = matching_shard(server, 100)
         server.answer = every
         shard.look()
         server.answer = lambda groups: (503, {}) if "g99" in groups else every(groups)
@@ -133,7 +134,7 @@ def test_a_failing_part_affects_only_its_own_autoscalers() -> None:
 
 def test_a_member_that_makes_a_shared_answer_late_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole, the answer is late for all who match on it: it is split, and the late part is searched."""
-    shard = Shard(Scripted(), matching(60))
+    shard = matching_shard(Scripted(), 60)
     server = Simulated(shard, monkeypatch)
     server.heavy("g7")
     assert not isinstance(shard.values(seconds=15)["g0"], int)
@@ -153,7 +154,7 @@ def test_a_shared_answer_that_an_overloaded_server_is_late_with_stays_whole() ->
     """In shards it would be asked for many times, of a server that answers nothing."""
     with scripted() as server:
         server.answer = lambda groups: refused("query timed out in query execution", 503, "timeout")
-        shard = Shard(server, matching(60))
+        shard = matching_shard(server, 60)
         for _ in range(3):
             shard.look()
             assert len(server.taken()) == 3
@@ -162,16 +163,16 @@ def test_a_shared_answer_that_an_overloaded_server_is_late_with_stays_whole() ->
 def test_answers_are_let_go_of_as_soon_as_nobody_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is in memory is some shards, not the answer."""
     held: list[int] = []
-    settle = gathering.Gathering.settle
+    settle = Gathering.settle
 
-    def watched(self: gathering.Gathering, results: Any) -> None:
+    def watched(self: Gathering, results: Any) -> None:
         settle(self, results)
         held.append(len(self._results))
 
-    monkeypatch.setattr(gathering.Gathering, "settle", watched)
+    monkeypatch.setattr(Gathering, "settle", watched)
     with scripted() as server:
         server.answer = every
-        shard = Shard(server, matching(1000))
+        shard = matching_shard(server, 1000)
         for _ in range(2):
             held.clear()
             values = shard.values()

@@ -137,6 +137,17 @@ def test_a_damaged_memory_costs_its_own_autoscaler(opener: Opener, *, intended: 
     assert_only_hurt(opener.restart())
 
 
+def test_a_damaged_memory_stays_refused_when_an_autoscaler_is_added(opener: Opener) -> None:
+    """A reload reads the new autoscaler's memory only."""
+    keep(opener.ledger(), *(decision(0, name, name) for name in NAMES))
+    ledger = opener.restart()
+    hurt_memory(ledger)
+    for names in (NAMES, (*NAMES, "added")):
+        scalers = [scaler(name, name) for name in names]
+        ledger.follow(scalers)
+        assert ledger.recall(scalers).keys() == {*names} - {"hurt"}
+
+
 def test_a_memory_that_is_damaged_while_a_shard_holds_it_is_written_anew(opener: Opener) -> None:
     """The shard reads it again only where its own may not be the newest."""
     ledger = opener.ledger()

@@ -1,13 +1,15 @@
 """The lock behind which a process writes to SQLite."""
 
 import threading
+from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url, text
 
 from autoscaler.errors import StateError
+from autoscaler.record.database import Database
 from autoscaler.record.fair_lock import FairLock
-from tests.record.conftest import Opener, in_threads
-from tests.record.samples import FLEET, decision, keep
+from tests.record.conftest import in_threads
 
 
 def until_waiting(lock: FairLock, count: int) -> None:
@@ -59,25 +61,22 @@ def test_a_lock_that_was_given_back_can_be_taken_at_once() -> None:
         lock.release()
 
 
-def test_a_write_that_waits_too_long_for_its_turn_is_explained(
-    sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A disk that hangs in one shard's commit: the others say so, and go on once it is over."""
-    monkeypatch.setattr("autoscaler.record.database._TURN_SECONDS", 0.05)
-    state = sqlite_opener.state()
-    ledger = state.ledger(FLEET)
+def test_a_write_that_waits_too_long_for_its_turn_is_explained(tmp_path: Path) -> None:
+    """The disk hangs in the commit of one shard. The others report it, and go on when it ends."""
+    database = Database(make_url(f"sqlite:///{tmp_path / 'state.db'}"), turn_seconds=0.05)
     begun, over = threading.Event(), threading.Event()
 
     def hang() -> None:
-        with state._database.writing():
+        with database.writing():
             begun.set()
             over.wait(30)
 
     with in_threads([hang]) as raised:
         assert begun.wait(30)
-        with pytest.raises(StateError, match="another write has taken more than"):
-            keep(ledger, decision())
+        with pytest.raises(StateError, match="another write has taken more than"), database.writing():
+            pass
         over.set()
     assert raised == []
-    keep(ledger, decision())
-    assert state.archive.latest() == {"web": decision()}
+    with database.writing() as connection:
+        assert connection.execute(text("SELECT 1")).scalar_one() == 1
+    database.close()

@@ -124,6 +124,8 @@ def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
                 yield "    request:", query_text(spec.request)
             if spec.kind is not None:
                 yield "    kind:", _kind(spec)
+            if spec.activation is not None:
+                yield "    activation:", f"above {notation.plain(spec.activation)}"
             if spec.fallback is not None:
                 yield "    fallback:", _fallback(spec.fallback)
         if several and metric.error:
@@ -166,6 +168,8 @@ def _sizes(detail: Detail) -> Iterator[tuple[str, str]]:
     low, high = (spec.minimum, spec.maximum) if spec is not None else (summary.minimum, summary.maximum)
     yield "Min replicas:", _bound(low, summary.minimum)
     yield "Max replicas:", _bound(high, summary.maximum)
+    if spec is not None and spec.cooldown_seconds is not None:
+        yield "Idle replicas:", f"0, {format_duration(spec.cooldown_seconds)} after the last activity"
     shadow = "" if summary.shadow is None else f" / {summary.shadow} shadow"
     yield "Replicas:", f"{or_unknown(summary.current)} current{shadow} / {or_unknown(summary.desired)} desired"
     if summary.ready is not None:

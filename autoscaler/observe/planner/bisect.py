@@ -103,9 +103,7 @@ class Bisection:
 
 
 def bisect(query: PlannedQuery, budget: int = BUDGET) -> Bisection:
-    """Start the search in a failed query. A query with one member is its own culprit."""
-    if len(query.members) == 1:
-        return Bisection((), budget, culprits=(query,))
+    """Start the search in a failed query of several members."""
     search = Bisection(halves(query), budget)
     return search if budget else search.stopped()
 

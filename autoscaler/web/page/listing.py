@@ -23,6 +23,7 @@ URGENCY: Final = (
     AutoscalerState.SCALING,
     AutoscalerState.STABILIZING,
     AutoscalerState.UNKNOWN,
+    AutoscalerState.IDLE,
     AutoscalerState.STEADY,
 )
 """States, most urgent first."""

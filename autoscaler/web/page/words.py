@@ -23,6 +23,7 @@ MEANINGS: Final[Mapping[AutoscalerState, str]] = {
     AutoscalerState.LIMITED: "Bounds or policies limit the size that the metrics ask for",
     AutoscalerState.PAUSED: "An operator has paused it",
     AutoscalerState.DISABLED: "The target's size was set to 0, which disables scaling",
+    AutoscalerState.IDLE: "Nothing is active, so the target has no instances",
     AutoscalerState.SCALING: "It has just changed the size",
     AutoscalerState.STABILIZING: "A stabilization window keeps the size for a while",
     AutoscalerState.UNKNOWN: "There is no decision yet",

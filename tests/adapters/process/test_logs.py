@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -185,23 +187,26 @@ def test_a_second_log_writer_ends_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "web-1.log").exists()
 
 
-def workers_end_once_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their pipes, which the test holds open, are closed when the log writer has written what was in one."""
-    write = log_writer.LogWriter._write
+@contextmanager
+def workers_end_once_read(folder: Path, *workers: str) -> Iterator[None]:
+    """Close their pipes, which the test holds open, when the log writer has written the output of each."""
 
-    def written(self: log_writer.LogWriter, name: str, output: bytes) -> None:
-        write(self, name, output)
-        logs.LogWriterProcess(self._folder).close()
+    def end() -> None:
+        for worker in workers:
+            poll((folder / f"{worker}.log").exists, f"output of {worker}")
+            logs.LogWriterProcess(folder).close()
 
-    monkeypatch.setattr(log_writer.LogWriter, "_write", written)
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(end)
+        yield
+        ended.result()
 
 
-def test_the_log_writer_ends_as_soon_as_no_pipe_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_writer_ends_as_soon_as_no_pipe_is_left(tmp_path: Path) -> None:
     """It waited for two seconds, and so outlived `make run`."""
-    monkeypatch.setattr(log_writer, "_UNOPENED_SECONDS", 3600.0)
-    workers_end_once_read(monkeypatch)
     os.write(logs.pipe(tmp_path / "web-1.log"), b"output")
-    log_writer.main(tmp_path, 100)
+    with workers_end_once_read(tmp_path, "web-1"):
+        log_writer.main(tmp_path, 100, unopened_seconds=3600)
     assert (tmp_path / "web-1.log").read_text() == "output"
     assert not (tmp_path / "web-1.pipe").exists()
 
@@ -216,22 +221,21 @@ def test_a_pipe_that_comes_as_the_log_writer_ends_is_drained(tmp_path: Path, mon
         lock(number, how)
 
     monkeypatch.setattr("fcntl.flock", flock)
-    workers_end_once_read(monkeypatch)
     os.write(logs.pipe(tmp_path / "web-1.log"), b"output")
-    log_writer.main(tmp_path, 100)
+    with workers_end_once_read(tmp_path, "web-1", "web-2"):
+        log_writer.main(tmp_path, 100)
     assert (tmp_path / "web-2.log").read_text() == "late"
 
 
-def test_the_log_writer_ends_although_a_pipe_cannot_be_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_writer_ends_although_a_pipe_cannot_be_removed(tmp_path: Path) -> None:
     """As on a disk that became read-only: here the pipe is a mount point."""
     require_mounts()
-    monkeypatch.setattr(log_writer, "_UNOPENED_SECONDS", 3600.0)
-    workers_end_once_read(monkeypatch)
     os.write(logs.pipe(tmp_path / "web-1.log"), b"output")
     pipe = str(tmp_path / "web-1.pipe")
     run("mount", "--bind", pipe, pipe)
     try:
-        log_writer.main(tmp_path, 100)
+        with workers_end_once_read(tmp_path, "web-1"):
+            log_writer.main(tmp_path, 100, unopened_seconds=3600)
     finally:
         run("umount", pipe)
     assert (tmp_path / "web-1.log").read_text() == "output"

@@ -109,7 +109,7 @@ def test_an_unknown_pool_names_the_nearest(name: str, problem: str | None) -> No
 
 def test_a_system_without_proc_is_told_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers could be started and never be found again."""
-    monkeypatch.setattr(procfs, "_PROC", tmp_path)
+    monkeypatch.setattr(procfs, "available", lambda: False)
     with pytest.raises(AdapterError, match="run the daemon on Linux"):
         Process(make_context(_settings(), tmp_path))
 

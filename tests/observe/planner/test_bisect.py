@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from autoscaler.observe.planner import Bisection, Outcome, bisect, refused
-from tests.observe.planner.build import each, only, plan
+from autoscaler.observe.planner import Outcome, bisect, refused
 from tests.observe.planner.searching import fleet, questions, search
 
 
@@ -22,11 +21,6 @@ def test_the_culprit_is_found_and_the_others_are_answered() -> None:
 def test_a_single_member_is_asked_as_written() -> None:
     query = fleet(2)
     assert search(query, {next(query.questions)})[1] == ['a{g="v000"}', 'a{g="v001"}']
-
-
-def test_a_query_with_one_member_is_its_own_culprit() -> None:
-    query = only(plan(each("a{g=$}", "x")))
-    assert bisect(query) == Bisection((), 40, culprits=(query,))
 
 
 def test_without_failing_halves_there_is_no_culprit() -> None:

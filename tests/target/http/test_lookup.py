@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.target.http import Late, Unreachable, lookup
+from autoscaler.target.http import Late, Unreachable
 from autoscaler.target.http.session import Session
 from tests.servers.ports import free_port
 from tests.servers.scripted import Wire, full_backlog, scripted
@@ -42,9 +42,9 @@ class Resolver:
 
 @pytest.fixture
 def resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolver]:
-    """Replace the machine's resolver, and start without other tests' look-ups."""
+    """Replace the machine's resolver once the look-ups of other tests have ended."""
+    wait_until(lambda: not look_ups())
     made = Resolver()
-    monkeypatch.setattr(lookup, "_LOOK_UPS", lookup.LookUps())
     monkeypatch.setattr(socket, "getaddrinfo", made)
     yield made
     made.released.set()

@@ -1,0 +1,52 @@
+"""What is shown of an idle autoscaler: since when, and what ends it."""
+
+from autoscaler.documents.conclusion import conclusion
+from autoscaler.documents.verdict import AutoscalerState, verdict
+from autoscaler.model import Failure, Steering
+from tests.decide.build import value
+from tests.decide.test_idle import BUSY, MAILS, QUEUE, QUIET, idle_scaler
+from tests.documents.test_explain import Diary
+
+LAST = "2026-01-01T12:00:15+00:00"
+
+
+def resting() -> Diary:
+    diary = Diary(idle_scaler(QUEUE, MAILS))
+    diary.step(BUSY, value(0))
+    for _ in range(5):
+        diary.step(QUIET, value(0))
+    assert diary.size == 0
+    return diary
+
+
+def test_an_idle_autoscaler_says_since_when_and_what_ends_it() -> None:
+    told = resting().explained()
+    assert f"Idle: 0 (idle: no metric is above its activation; the last activity was at {LAST}" in " ".join(told.lines)
+    assert "To scale out it takes queue above 5 or mails above 0; at the earliest to 3 in 15s." in told.lines
+    assert [way.direction for way in told.ways] == ["out"]
+    assert told.bounds is not None
+    assert (told.bounds.minimum, told.bounds.minimum_of) == (0, "idleReplicas")
+
+
+def test_an_autoscaler_in_its_cooldown_says_when_it_ends() -> None:
+    diary = Diary(idle_scaler(QUEUE))
+    diary.step(BUSY)
+    diary.step(QUIET)
+    assert "If nothing changes, it goes to 0 in 45s." in diary.explained().lines
+
+
+def test_the_headline_of_an_idle_autoscaler_is_idle() -> None:
+    newest = resting().newest
+    assert newest is not None
+    found = verdict(newest.decision, Steering())
+    assert (found.state, found.level) == (AutoscalerState.IDLE, "normal")
+    assert conclusion(newest).startswith(
+        "stays at 0: idle: no metric is above its activation; the last activity was at"
+    )
+
+
+def test_an_idle_autoscaler_that_a_failed_metric_cannot_wake_is_failing() -> None:
+    diary = resting()
+    diary.step(QUIET, Failure("connection refused"))
+    assert diary.newest is not None
+    assert verdict(diary.newest.decision, Steering()).state is AutoscalerState.FAILING
