@@ -18,7 +18,7 @@ from autoscaler.config.control_socket import default_socket
 from autoscaler.config.settings import Settings
 from autoscaler.cycle import Batch
 from autoscaler.documents.hosts import unheld
-from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
+from autoscaler.errors import AdapterError, AutoscalerError, ConfigError, StateError, bug
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
@@ -26,6 +26,8 @@ from autoscaler.metrics import Metrics, watch_membership, watch_queries, watch_s
 from autoscaler.record import make_folder, state_folder
 from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep
 from autoscaler.runtime.options import open_state, read, read_web, retention_of, unfollowable
+from autoscaler.runtime.requests import Moved, NewFiles, Reload
+from autoscaler.runtime.team_watch import TeamWatch
 from autoscaler.threads import Stop, Stopping, within
 from autoscaler.version import VERSION
 
@@ -35,25 +37,12 @@ if TYPE_CHECKING:
 _HEARTBEAT_SECONDS: Final = 1.0
 _RELOAD_SECONDS: Final = 60.0
 """How long an HTTP client waits for a reload: running cycles may have to end first."""
-_LOOK_SECONDS: Final = 0.1
-"""How often it is looked meanwhile whether the daemon stops."""
 _STATE_SECONDS: Final = 5.0
 """How long the end, and /metrics, wait for a database that may not answer."""
 _T = TypeVar("_T")
 _LOGGED_PROBLEMS: Final = 100
 """Of a configuration that was refused; `check` shows more."""
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
-
-
-class _Reload:
-    """A reload that was asked for over HTTP; `answer` gets what was wrong."""
-
-    def __init__(self) -> None:
-        self.answer: SimpleQueue[Sequence[str]] = SimpleQueue()
-
-
-class _Moved:
-    """Other shards are held than before."""
 
 
 class Daemon:
@@ -72,8 +61,8 @@ class Daemon:
         self._options = options
         self._logger = logger
         self._ready = False
-        self._requests: SimpleQueue[int | _Reload | _Moved] = SimpleQueue()
-        """Signals, reloads that were asked for over HTTP, and that other shards are held."""
+        self._requests: SimpleQueue[int | Reload | NewFiles | Moved] = SimpleQueue()
+        """Signals, reloads that were asked for over HTTP, changed files of teams, and that other shards are held."""
         self._stop = Stop()
         for known in (*_STOP, signal.SIGHUP):  # first of all, so that a signal during the build is handled afterwards
             signal.signal(known, self._on_signal)
@@ -90,7 +79,9 @@ class Daemon:
         self._report_settings(settings)
         self._service = ServiceManager(clock)
         shared = self._state.leases
-        self._membership = None if shared is None else Membership(shared, clock, logger, self._moved)
+        self._membership = (
+            None if shared is None else Membership(shared, clock, logger, lambda: self._requests.put(Moved()))
+        )
         self._runtime = Runtime(
             self._state,
             state_dir,
@@ -123,6 +114,7 @@ class Daemon:
     def _begin_with(self, settings: Settings) -> None:
         """Raises AdapterError, Stopping, and StateError: at the start no shard may be late."""
         self._state.follow(retention_of(settings), settings.autoscalers)
+        self._reporter.refused(settings.refused)
         if failure := self._runtime.follow(settings):
             raise failure
 
@@ -137,15 +129,18 @@ class Daemon:
             self._close()
             raise
         self._begin()
+        teams = TeamWatch(lambda: self._settings, self._requests.put, self._clock, self._logger)
         with suppress(Stopping):
             if not self._stop.asked():
                 self._runtime.shards.start()
                 if self._membership is not None:
                     self._membership.start()
+                teams.start()
             while not self._stop.asked():
                 self._turn(web)
         self._service.stopping()
         self._logger.info("stopping")
+        teams.close()
         web.stop()
         return self._close()
 
@@ -153,8 +148,10 @@ class Daemon:
         """What the main thread does every second, or sooner when it is asked for something. Raises Stopping."""
         shards, service = self._runtime.shards, self._service
         request = self._next_request()
-        if isinstance(request, _Reload):
+        if isinstance(request, Reload):
             request.answer.put(self._reload(web))
+        elif isinstance(request, NewFiles):
+            request.answer.put(self._follow_teams(request))
         elif request == signal.SIGHUP:
             self._reload(web)
         shards.follow_clock()
@@ -244,13 +241,13 @@ class Daemon:
 
     def _request_reload(self) -> Sequence[str]:
         """From the HTTP server's threads: have the main thread reload, and wait for what was wrong."""
-        request, until = _Reload(), self._clock.monotonic() + _RELOAD_SECONDS
+        request, until = Reload(), self._clock.monotonic() + _RELOAD_SECONDS
         self._requests.put(request)
-        while self._clock.monotonic() < until:
-            with suppress(Empty):
-                return request.answer.get(timeout=_LOOK_SECONDS)
-            if self._stop.asked():  # no reload is begun any more, and the HTTP server waits for its answers
-                return [str(Stopping())]
+        problems = request.wait(lambda: self._stop.asked() or self._clock.monotonic() >= until)
+        if problems is not None:
+            return problems
+        if self._stop.asked():  # no reload is begun any more, and the HTTP server waits for its answers
+            return [str(Stopping())]
         return [f"the reload has not ended within {_RELOAD_SECONDS:.0f} s, and goes on; the log says what comes of it"]
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - signal's signature
@@ -258,11 +255,7 @@ class Daemon:
             self._stop.ask()
         self._requests.put(number)  # safe in a signal handler: SimpleQueue.put is reentrant
 
-    def _moved(self) -> None:
-        """From the membership's thread: have the main thread look at once."""
-        self._requests.put(_Moved())
-
-    def _next_request(self) -> "int | _Reload | _Moved | None":
+    def _next_request(self) -> "int | Reload | NewFiles | Moved | None":
         try:
             return self._requests.get(timeout=_HEARTBEAT_SECONDS)
         except Empty:
@@ -293,7 +286,7 @@ class Daemon:
         Raises Stopping.
         """
         try:
-            settings = self._stop.run_interruptibly(partial(read, self._options))
+            settings = self._stop.run_interruptibly(partial(read, self._options, self._settings.teams))
             web_config = self._stop.run_interruptibly(partial(read_web, self._options, settings))
             if key := unfollowable(self._options, self._settings, settings):
                 return [f"{key} changed, which a reload cannot follow; restart the daemon, or change it back"]
@@ -306,12 +299,30 @@ class Daemon:
             return [str(error)]
         except Exception as error:  # noqa: BLE001 - a defect of ours or an adapter's must not end what runs
             return [f"the reload failed: {bug(error)}"]
-        self._settings = settings
+        self._take(settings)
+        self._report_settings(settings)
         self._count(settings)
+        return []
+
+    def _follow_teams(self, request: NewFiles) -> bool:
+        """Follow changed files of teams. Shards without a changed autoscaler go on untouched. Raises Stopping."""
+        if request.before is not self._settings:  # a reload came first, and has looked at them
+            return True
+        try:
+            self._runtime.follow(request.after)
+        except AdapterError as error:
+            self._logger.error("teams_not_followed", error=str(error))  # noqa: TRY400 - an expected failure, not a bug
+            return False
+        self._take(request.after)
+        self._logger.info("teams_followed", autoscalers=len(self._settings.autoscalers))
+        return True
+
+    def _take(self, settings: Settings) -> None:
+        """Use the settings that the runtime follows, everywhere else, too."""
+        self._settings = settings
         self._state.follow(retention_of(settings), settings.autoscalers)
         self._reporter.follow({scaler.name for scaler in settings.autoscalers})
-        self._report_settings(settings)
-        return []
+        self._reporter.refused(settings.refused)
 
     def _report_settings(self, settings: Settings) -> None:
         self._reporter.log_every_decision(settings.log.every_decision)

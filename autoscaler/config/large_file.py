@@ -1,61 +1,90 @@
-"""Loads a large configuration in a child process, which returns the settings.
+"""Loads large files in a child process, which returns the settings.
 
 Loading ten thousand autoscalers allocates some 250 MiB, which a process cannot return completely, and for seconds it
 slows other threads down to half a processor. The settings themselves are a fiftieth of that.
 """
 
+import gc
 import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from autoscaler.config.loader import load_text
 from autoscaler.config.settings import Settings
 from autoscaler.config.source import read
+from autoscaler.config.teams import Parsed, Teams, Text, parse, with_teams
 from autoscaler.errors import ConfigError, Problem
 
 SMALL: Final = 256 * 2**10
 """Characters. A smaller file is loaded in this process, because a child process takes half a second longer."""
+_FEW: Final = 32 * 2**10
+"""Characters of teams' files that are parsed in this process: some tens of autoscalers. More would delay cycles."""
 
 
-def load_for_daemon(path: Path, small: int = SMALL) -> Settings:
-    """Return the settings in `path`. Raises ConfigError with every problem at once.
+def load_for_daemon(path: Path, small: int = SMALL, *, before: Teams | None = None, dry_run: bool = False) -> Settings:
+    """Return the settings in `path`, with the autoscalers of teams. Raises ConfigError with every problem of the file.
 
-    A file of more than `small` characters is loaded in a child process; in this process if the child process cannot
-    start, or cannot return the settings of an adapter.
+    `before`: the teams' files in force. `dry_run`: all autoscalers are dry runs. A file of more than `small` characters
+    is loaded in a child process; in this process if the child process cannot start, or cannot return the settings of an
+    adapter.
     """
     text = read(path)
-    found = _loaded_elsewhere(path, text) if len(text) > small else None
-    if found is None:
+    found = _run_elsewhere(_settings_in, path, text) if len(text) > small else None
+    if isinstance(found, list):
+        raise ConfigError(found)
+    main: Settings = load_text(path, text) if found is None else found
+    return with_teams(_as_dry_run(main) if dry_run else main, before, parse_teams)
+
+
+def parse_teams(settings: Settings, texts: Sequence[Text]) -> Sequence[Parsed]:
+    """Return what is in each text. Many texts are parsed in a child process."""
+    if sum(len(each.text) for each in texts) <= _FEW:
+        return parse(settings, texts)
+    found: list[Parsed] | None = _run_elsewhere(parse, replace(settings, autoscalers=(), teams=None), texts)
+    return parse(settings, texts) if found is None else found
+
+
+def _as_dry_run(main: Settings) -> Settings:
+    """Return the main file's settings with dry runs alone, those of teams included."""
+    controller = main.shared.controller.model_copy(update={"dry_run": True})
+    return replace(
+        main,
+        autoscalers=tuple([replace(scaler, dry_run=True) for scaler in main.autoscalers]),
+        shared=replace(main.shared, controller=controller),
+    )
+
+
+def _settings_in(path: Path, text: str) -> Settings | list[Problem]:
+    try:
         return load_text(path, text)
-    if isinstance(found, Settings):
-        return found
-    raise ConfigError(found)
+    except ConfigError as error:
+        return list(error.problems)
 
 
-def _loaded_elsewhere(path: Path, text: str) -> Settings | list[Problem] | None:
-    """Return the result of a child process; None: it has none."""
-    command = [sys.executable, "-P", "-c", f"from {__name__} import main; main()", str(path)]
+def _run_elsewhere(work: Any, *arguments: Any) -> Any:
+    """Return the result of a function of this package in a child process; None: it has none."""
+    command = [sys.executable, "-P", "-c", f"from {__name__} import main; main()"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
+        given = pickle.dumps((work, arguments), pickle.HIGHEST_PROTOCOL)
         done = subprocess.run(  # noqa: S603 - this interpreter, on our own module
-            command, input=text.encode(), capture_output=True, check=True, env=environment
+            command, input=given, capture_output=True, check=True, env=environment
         )
-        return pickle.loads(done.stdout)  # type: ignore[no-any-return]  # noqa: S301 - our own code wrote it, as our own user
-    except Exception:  # noqa: BLE001 - this process then loads the file, or reports what is wrong
+        return pickle.loads(done.stdout)  # noqa: S301 - our own code wrote it, as our own user
+    except Exception:  # noqa: BLE001 - this process then does the work, or reports what is wrong
         return None
 
 
 def main() -> None:
-    """Runs in the child process: reads the text from standard input and writes the result to standard output."""
+    """Run in the child process: read a function and its arguments from standard input, and write its result."""
+    gc.disable()
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # an adapter's import may print
-    found: Any
-    try:
-        found = load_text(Path(sys.argv[1]), sys.stdin.buffer.read().decode())
-    except ConfigError as error:
-        found = list(error.problems)
+    work, arguments = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 - our parent wrote it
     with output:
-        pickle.dump(found, output, pickle.HIGHEST_PROTOCOL)
+        pickle.dump(work(*arguments), output, pickle.HIGHEST_PROTOCOL)

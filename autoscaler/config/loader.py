@@ -17,6 +17,7 @@ from autoscaler.config.queries import DEFAULT_SOURCE
 from autoscaler.config.rules import check_autoscalers, check_bounds, check_discover, check_grants, check_sharing
 from autoscaler.config.settings import Settings, Shared
 from autoscaler.config.source import read
+from autoscaler.config.teams import with_teams
 from autoscaler.config.warnings import (
     absent_files,
     aggregated,
@@ -35,12 +36,15 @@ _MANIFESTS: Final = ("HorizontalPodAutoscaler", "HorizontalPodAutoscalerList", "
 
 
 def load(path: Path) -> Settings:
-    """The settings in `path`. Raises ConfigError with every problem at once."""
-    return load_text(path, read(path))
+    """The settings in `path`, with the autoscalers of teams. Raises ConfigError with every problem of the file.
+
+    What is wrong in the folders of teams is `refused`.
+    """
+    return with_teams(load_text(path, read(path)))
 
 
 def load_text(path: Path, text: str) -> Settings:
-    """The settings in `text`, as `path` holds it. Raises ConfigError with every problem at once."""
+    """The settings in `text`, as `path` holds it, alone. Raises ConfigError with every problem at once."""
     with _collector_paused():
         return _load(path, text)
 

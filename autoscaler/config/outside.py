@@ -16,7 +16,7 @@ from autoscaler.config.connections import Connections
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.entries import Entries, validated
 from autoscaler.config.fields import Flag, Scope
-from autoscaler.config.grants import Grant
+from autoscaler.config.grants import Grant, queries_of
 from autoscaler.config.problems import Problems
 from autoscaler.config.promql import Parser
 from autoscaler.config.rules import check_autoscalers, check_bounds
@@ -58,6 +58,8 @@ class Granted:
     """With the grant's labels and ceiling."""
     target: model.TargetRef
     """With the connection's defaults written out."""
+    queries: frozenset[tuple[str, str, bool]]
+    """What counts towards the grant's `maxQueries`."""
     line: int
     column: int
 
@@ -98,7 +100,9 @@ def read_outside(text: str, file: str, grant: Grant, settings: Settings) -> tupl
             problems.add((_KEY, at, *loc), message)
         if body.dry_run and one_host(types[scaler.target.adapter]):
             problems.add((_KEY, at, "dryRun"), "only the main file makes the connection's targets dry runs; remove it")
-        granted.append(Granted(grant.restricted(scaler), target, *document.place((_KEY, at, "name"))))
+        granted.append(
+            Granted(grant.restricted(scaler), target, queries_of(scaler), *document.place((_KEY, at, "name")))
+        )
     if any(problems):
         raise ConfigError(list(problems))
     return tuple(granted)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -31,6 +31,9 @@ from autoscaler.errors import Problem
 from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.quantity import format_duration, format_size
 from autoscaler.target import ExistingPath
+
+if TYPE_CHECKING:
+    from autoscaler.config.teams import Teams
 
 _SMALLEST_STATE: Final = 16 * 2**20
 """Bytes. The last hour of a few autoscalers fits."""
@@ -318,7 +321,13 @@ class Settings:
     """Of the connections whose policies are discovered, by name."""
     grants: Mapping[str, Grant] = field(default_factory=dict)
     """By the name of a team's folder."""
-    shared: Shared = Shared()
+    shared: Shared = field(default_factory=Shared)
+    teams: "Teams | None" = None
+    """The files of teams that are in force; None: there is no folder."""
+    owners: Mapping[str, str] = field(default_factory=dict)
+    """Of autoscalers that are not in the main file: name -> name of the grant."""
+    refused: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
+    """What is not served, by grant; by name of the folder if it has no grant, and "" for the folder of all teams."""
     state: StateSettings = StateSettings()
     ha: HaSettings = HaSettings()
     web: WebSettings = WebSettings()
@@ -326,7 +335,7 @@ class Settings:
     """Line and column of each of `web.operators`."""
     log: LogSettings = LogSettings()
     digest: str = ""
-    """The hash of the file's text. Daemons that share a state compare it."""
+    """The hash of the files' texts. Daemons that share a state compare it."""
     warnings: tuple[Problem, ...] = ()
     """Warnings of `check` that are errors of `run`: files that are missing or not readable."""
     hints: tuple[Problem, ...] = ()

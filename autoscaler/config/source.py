@@ -15,7 +15,11 @@ _UTF16_OR_32: Final = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 
 def read(path: Path) -> str:
     """Return the file's text without a byte order mark. Raises ConfigError with one problem if it cannot be read."""
-    raw = _read_bytes(path)
+    return decoded(path, _read_bytes(path))
+
+
+def decoded(path: Path, raw: bytes) -> str:
+    """Return the text of a file with this content. Raises ConfigError with one problem if it is not UTF-8."""
     if raw.startswith(_UTF16_OR_32) or b"\0" in raw[:4]:
         _refuse(path, "is not UTF-8 but UTF-16 or UTF-32; save it as UTF-8")
     try:

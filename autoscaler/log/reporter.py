@@ -16,6 +16,8 @@ from autoscaler.text import listed
 _NAMED_IN_STATUS: Final = 3
 _LOGGED_UNKNOWN: Final = 20
 """`check` shows them all."""
+_LOGGED_REFUSED: Final = 5
+"""Of one team. `check` shows them all."""
 _ENDED: Final[Mapping[str, str]] = {Reason.PAUSE_ENDED: "pause_ended", Reason.OVERRIDE_ENDED: "override_ended"}
 """Reasons of events that are logged, as `paused`, `overridden` and `resumed` are -> the log's event."""
 
@@ -33,6 +35,7 @@ class Reporter:
         """Autoscaler's name -> the warnings of its target in the last cycle."""
         self._hung: tuple[ShardName, ...] = ()
         self._cut: frozenset[str] = frozenset()
+        self._refused: Mapping[str, Sequence[Problem]] = {}
 
     @property
     def failed_names(self) -> Sequence[str]:
@@ -75,6 +78,14 @@ class Reporter:
         """Log the first expressions of a configuration that only their Prometheus can check."""
         for problem in problems[:_LOGGED_UNKNOWN]:
             self._logger.warning("expression_not_checked", message=str(problem), expressions=len(problems))
+
+    def refused(self, problems: Mapping[str, Sequence[Problem]]) -> None:
+        """Log what has become wrong in the folders of teams. `problems`: by team."""
+        for team, now in problems.items():
+            before = self._refused.get(team, ())
+            for problem in [one for one in now if one not in before][:_LOGGED_REFUSED]:
+                self._logger.warning("team_file_refused", team=team, error=str(problem), problems=len(now))
+        self._refused = problems
 
     def log_every_decision(self, every: bool) -> None:
         """Set whether each decision is logged, or only changes."""

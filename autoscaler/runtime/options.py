@@ -1,13 +1,14 @@
 """The options of `autoscaler run`, and the configuration that they name."""
 
 import socket
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoscaler.clock import Clock
 from autoscaler.config import load_for_daemon
 from autoscaler.config.settings import Settings
+from autoscaler.config.teams import Teams
 from autoscaler.errors import ConfigError
 from autoscaler.record import LeaseOptions, Retention, State
 from autoscaler.runtime.wanted import refuse_other_hosts
@@ -29,15 +30,16 @@ class RunOptions:
     """File with the HTTP server's TLS and users; None: neither."""
 
 
-def read(options: RunOptions) -> Settings:
-    """Return the configuration to run. Raises ConfigError, also for the warnings of `check` (absent secret files)."""
-    settings = load_for_daemon(options.config_file)
+def read(options: RunOptions, before: Teams | None = None) -> Settings:
+    """Return the configuration to run. Raises ConfigError, also for the warnings of `check` (absent secret files).
+
+    `before`: the teams' files in force.
+    """
+    settings = load_for_daemon(options.config_file, before=before, dry_run=options.dry_run)
     if settings.warnings:
         raise ConfigError(settings.warnings)
     if not settings.state.shared:
         refuse_other_hosts(settings, socket.gethostname())
-    if options.dry_run:
-        return replace(settings, autoscalers=tuple(replace(scaler, dry_run=True) for scaler in settings.autoscalers))
     return settings
 
 

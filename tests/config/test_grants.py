@@ -56,7 +56,7 @@ def dump(value: object) -> str:
     return yaml.safe_dump(value, sort_keys=False)
 
 
-def external(**keys: Any) -> Mapping[str, Any]:
+def external(**keys: Any) -> dict[str, Any]:
     """The metrics of `ONE` with other keys."""
     body: Mapping[str, Any] = ONE["metrics"][0]["external"]
     return {"metrics": [{"type": "External", "external": {**body, **keys}}]}
@@ -187,7 +187,7 @@ def test_an_empty_list_has_no_autoscalers(settings: Settings) -> None:
     ],
 )
 def test_grants_that_reach_into_each_other_are_refused(load_text: Load, other: Mapping[str, Any], said: str) -> None:
-    pay = {"namePrefix": "pay-", "maxReplicas": 5, "adapters": ["jobs"]} | other
+    pay = {"namePrefix": "pay-", "maxReplicas": 5, "adapters": ["jobs"], **other}
     with pytest.raises(ConfigError) as refused:
         load_text(dump({**MAIN, "grants": {**MAIN["grants"], "pay": pay}}))
     assert said in str(refused.value)

@@ -1,0 +1,78 @@
+"""Joins autoscalers from outside the main file with those in it.
+
+A name and a target have one autoscaler. The main file's comes first, then those of the sets in their order.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from autoscaler.config.outside import Granted
+from autoscaler.config.settings import Settings
+from autoscaler.errors import Problem
+from autoscaler.model import Autoscaler, TargetRef
+from autoscaler.target import canonical, load
+
+MOST: Final = 1_000
+"""Autoscalers of one grant."""
+
+
+class OutsideSet(NamedTuple):
+    """Autoscalers that were read together, such as those in a file."""
+
+    grant: str
+    """The grant's name."""
+    file: str
+    """Where they come from, for messages."""
+    granted: Sequence[Granted]
+
+
+def join(settings: Settings, sets: Sequence[OutsideSet]) -> Settings:
+    """Return the main file's settings with the autoscalers of these sets, and with why others are not served."""
+    names: dict[str, str] = {scaler.name: str(settings.path) for scaler in settings.autoscalers}
+    targets: dict[TargetRef, str] = {_canonical(scaler, settings): scaler.name for scaler in settings.autoscalers}
+    queries: dict[str, set[tuple[str, str, bool]]] = {}
+    owners: dict[str, str] = {}
+    accepted: list[Autoscaler] = []
+    refused: dict[str, list[Problem]] = {}
+    counts = Counter[str]()
+    for name, file, granted in sets:
+        grant, used = settings.grants[name], queries.setdefault(name, set())
+        for one in granted:
+            scaler = one.scaler
+            if scaler.name in names:
+                message = f"{scaler.name} is already the name of an autoscaler in {names[scaler.name]}; rename one"
+            elif one.target in targets:
+                message = f"{one.target} is already scaled by {targets[one.target]}; remove one of the two"
+            elif len(used | one.queries) > grant.max_queries:
+                message = f"its queries go beyond the grant's maxQueries {grant.max_queries}; remove or share some"
+            elif counts[name] >= MOST:
+                message = f"a grant has at most {MOST:,} autoscalers; remove some"
+            else:
+                names[scaler.name], targets[one.target], owners[scaler.name] = file, scaler.name, name
+                used |= one.queries
+                counts[name] += 1
+                accepted.append(scaler)
+                continue
+            refused.setdefault(name, []).append(Problem(file, one.line, one.column, scaler.name, message))
+    return replace(
+        settings,
+        autoscalers=(*settings.autoscalers, *accepted),
+        owners=owners,
+        refused={name: tuple(problems) for name, problems in refused.items()},
+    )
+
+
+def merged(*problems: Mapping[str, Sequence[Problem]]) -> Mapping[str, tuple[Problem, ...]]:
+    """Return the problems of each grant together."""
+    found: dict[str, tuple[Problem, ...]] = {}
+    for each in problems:
+        for name, some in each.items():
+            found[name] = (*found.get(name, ()), *some)
+    return found
+
+
+def _canonical(scaler: Autoscaler, settings: Settings) -> TargetRef:
+    section = settings.adapters[scaler.target.adapter]
+    return canonical(load(section.type), scaler.target, section.settings)

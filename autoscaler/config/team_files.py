@@ -1,0 +1,165 @@
+"""Looks at the folders of teams, and reads their files.
+
+A team may put anything into its folder: links, pipes, files of another user, a million names. Only regular files with a
+single name are read, which not every user may write, up to a limited size, and a folder is entered without following
+links. What a limit refuses costs its own folder alone.
+"""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+from autoscaler.config.source import decoded
+from autoscaler.errors import ConfigError, Problem
+
+MOST_FILES: Final = 100
+"""Files of one team."""
+MOST_BYTES: Final = 512 * 2**10
+"""Of all files of one team together: some thousand autoscalers."""
+_MOST_ENTRIES: Final = 1_000
+"""Names in one folder."""
+_NAME: Final = re.compile(r"[A-Za-z0-9][-_.A-Za-z0-9]{0,99}\.ya?ml")
+"""Of the files that are read. Other names, such as README.md and an editor's drafts, are left alone."""
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+Mark: TypeAlias = tuple[int, ...]
+"""Differs between versions of a file: device, inode, size, and times of the last changes of content and inode."""
+
+
+class Seen(NamedTuple):
+    """A file in a team's folder."""
+
+    team: str
+    mark: Mark
+    problem: str = ""
+    """Why it is not read; empty: it may be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is in the folders of teams at one time."""
+
+    files: Mapping[Path, Seen]
+    """By path, sorted by team and name."""
+    problems: Mapping[str, Problem]
+    """What is wrong with a team's whole folder, by its name. With the name "": with the folder of all."""
+
+    def is_unread(self, team: str) -> bool:
+        """Return whether the files of a team are unknown, so that none counts as removed."""
+        return team in self.problems or "" in self.problems
+
+
+def look(folder: Path, teams: Collection[str]) -> Look:
+    """Return what is in the folders of these teams. Folders of others are named as problems."""
+    files: dict[Path, Seen] = {}
+    problems: dict[str, Problem] = {}
+    try:
+        with _opened(folder, None, _FOLDER & ~os.O_NOFOLLOW) as handle:
+            names = _entries(handle)
+            for name in sorted(names):
+                place = folder / name
+                if name in teams:
+                    try:
+                        files |= {place / each: seen for each, seen in _look_at(handle, name)}
+                    except OSError as error:
+                        problems[name] = _wrong(place, _reason(error))
+                elif names[name] and not name.startswith("."):
+                    problems[ascii(name)[1:-1]] = _wrong(
+                        place, "no grant names this folder; add one, or remove the folder"
+                    )
+    except OSError as error:
+        problems[""] = _wrong(folder, _reason(error))
+    return Look(files, problems)
+
+
+def read_team_file(path: Path, mark: Mark) -> str:
+    """Return the text of a file whose mark this is. Raises ConfigError, also if it changes meanwhile."""
+    try:
+        with _opened(path.parent, None, _FOLDER) as folder, _opened(path.name, folder, _FILE) as handle:
+            before = os.fstat(handle)
+            raw = os.read(handle, MOST_BYTES + 1) if stat.S_ISREG(before.st_mode) else b""
+            if not mark == _mark(before) == _mark(os.fstat(handle)) or len(raw) != before.st_size:
+                raise _refusal(path, "the file changes while it is read; write another file and rename it to this one")
+    except OSError as error:
+        raise _refusal(path, _reason(error)) from None
+    return decoded(path, raw)
+
+
+def _look_at(above: int, team: str) -> Iterator[tuple[str, Seen]]:
+    """Yield the files of a team. Raises OSError if the folder cannot be read or has too many names."""
+    with _opened(team, above, _FOLDER) as handle:
+        names = sorted(filter(_NAME.fullmatch, _entries(handle)))
+        total = 0
+        for number, name in enumerate(names, 1):
+            try:
+                status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+            except FileNotFoundError:  # it has just gone
+                continue
+            problem = _problem(status)
+            if not problem:
+                total += status.st_size
+                if number > MOST_FILES:
+                    problem = f"the folder has more than {MOST_FILES} files; join some of them"
+                elif total > MOST_BYTES:
+                    problem = f"the folder's files have more than {MOST_BYTES // 2**10} KiB in total; shorten them"
+            yield name, Seen(team, _mark(status), problem)
+
+
+def _problem(status: os.stat_result) -> str:
+    """Return why a file is not read; empty: it may be read."""
+    if not stat.S_ISREG(status.st_mode):
+        return "the file is not a regular one, or is a link; write the text into it"
+    if status.st_mode & stat.S_IWOTH:
+        return "every user may write the file; take that permission away (chmod o-w)"
+    return "the file has a second name (a hard link); remove one of them" if status.st_nlink > 1 else ""
+
+
+@contextmanager
+def _opened(path: Path | str, above: int | None, flags: int) -> Iterator[int]:
+    """Open a path. Raises OSError, also for a folder that every user may write."""
+    handle = os.open(path, flags, dir_fd=above)
+    try:
+        status = os.fstat(handle)
+        if stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_IWOTH:
+            raise OSError(errno.EPERM, "every user may write the folder; take that permission away (chmod o-w)")
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _entries(handle: int) -> Mapping[str, bool]:
+    """Return the names in a folder, each with whether it is a folder. Raises OSError if there are too many."""
+    found: dict[str, bool] = {}
+    with os.scandir(handle) as entries:
+        for entry in entries:
+            found[entry.name] = entry.is_dir(follow_symlinks=False)
+            if len(found) > _MOST_ENTRIES:
+                raise OSError(errno.EFBIG, f"the folder has more than {_MOST_ENTRIES:,} names; remove some")
+    return found
+
+
+def _mark(status: os.stat_result) -> Mark:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _reason(error: OSError) -> str:
+    if error.errno in (errno.EPERM, errno.EFBIG) and "; " in str(error.strerror):
+        return str(error.strerror)
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return "it is a link, or not a folder; make it a folder"
+    return f"cannot be read: {error.strerror or error}; check its permissions and the path"
+
+
+def _wrong(path: Path, message: str) -> Problem:
+    return Problem(str(path).encode(errors="backslashreplace").decode(), 1, 1, "", message)
+
+
+def _refusal(path: Path, message: str) -> ConfigError:
+    return ConfigError([_wrong(path, message)])

@@ -1,0 +1,322 @@
+"""The folders of teams: what is read, what keeps its last good version, and what costs no other team."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from autoscaler.config import Settings, load
+from autoscaler.config.join import MOST
+from autoscaler.config.large_file import load_for_daemon, parse_teams
+from autoscaler.config.team_files import MOST_BYTES, MOST_FILES, look, read_team_file
+from autoscaler.config.teams import changed_files, follow, parse, with_teams
+from autoscaler.errors import ConfigError
+
+EMPTY: list[Any] = []
+
+
+def scaler(name: str, adapter: str = "swarm", query: str = "q", **more: Any) -> dict[str, Any]:
+    metric = {
+        "metric": {"name": "q"},
+        "query": {"expr": query, "prometheus": name.partition("-")[0]},
+        "target": {"type": "Value", "value": 1},
+    }
+    target = {"scaleTargetRef": {"adapter": adapter, "name": name}}
+    return {"name": name, **target, "maxReplicas": 3, "metrics": [{"type": "External", "external": metric}], **more}
+
+
+class Folders:
+    """A main file with two teams, and their folders."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "autoscaler.yaml"
+        self.teams = folder / "autoscalers.d"
+        self.grants: dict[str, dict[str, Any]] = {
+            team: {
+                "namePrefix": f"{team}-",
+                "maxReplicas": 20,
+                "adapters": ["swarm"],
+                "targets": [f"{team}-*"],
+                "sources": [team],
+                "maxQueries": 10,
+            }
+            for team in ("pay", "shop")
+        }
+        for team in self.grants:
+            (self.teams / team).mkdir(parents=True)
+        self.main()
+
+    def main(self, *scalers: Mapping[str, Any]) -> None:
+        document = {
+            "prometheus": {name: {"url": f"http://{name}"} for name in ("default", "main", "shop", "pay", "web")},
+            "adapters": {"swarm": {"type": "docker-swarm"}},
+            "autoscalersDir": "autoscalers.d",
+            "grants": self.grants,
+            "autoscalers": list(scalers),
+        }
+        self.path.write_text(yaml.safe_dump(document, sort_keys=False))
+
+    def write(self, team: str, file: str, *scalers: Mapping[str, Any]) -> Path:
+        return self.text(team, file, yaml.safe_dump(list(scalers), sort_keys=False))
+
+    def text(self, team: str, file: str, text: str) -> Path:
+        path = self.teams / team / file
+        path.write_text(text)
+        return path
+
+    def after(self, before: Settings, parsed: Callable[..., Any] = parse) -> Settings:
+        """The settings with what the folders have now."""
+        assert before.teams is not None
+        seen = look(self.teams, before.grants)
+        return follow(before.teams.main, before.teams, seen, changed_files(before.teams, seen), parse=parsed)
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    return Folders(tmp_path)
+
+
+def names(settings: Settings) -> list[str]:
+    return [each.name for each in settings.autoscalers]
+
+
+def problems(settings: Settings, team: str) -> str:
+    return "\n".join(map(str, settings.refused.get(team, ())))
+
+
+def test_each_team_is_served_under_its_grant(folders: Folders) -> None:
+    folders.main(scaler("main"))
+    folders.write("shop", "web.yaml", scaler("shop-web"), scaler("shop-api", maxReplicas=50))
+    folders.write("pay", "api.yml", scaler("pay-api"))
+    settings = load(folders.path)
+    assert names(settings) == ["main", "pay-api", "shop-web", "shop-api"]
+    assert settings.autoscalers[-1].max_replicas == 20
+    assert settings.owners == {"pay-api": "pay", "shop-web": "shop", "shop-api": "shop"}
+    assert settings.refused == {}
+
+
+def test_a_wrong_file_keeps_its_last_good_version_and_its_neighbours(folders: Folders) -> None:
+    path = folders.write("shop", "web.yaml", scaler("shop-web"))
+    folders.write("shop", "other.yaml", scaler("shop-other"))
+    folders.write("pay", "api.yaml", scaler("pay-api"))
+    before = load(folders.path)
+    folders.text("shop", "web.yaml", "- name: [\n")
+    folders.write("shop", "other.yaml", scaler("shop-other", maxReplicas=7))
+    after = folders.after(before)
+    assert names(after) == names(before)
+    assert {each.name: each.max_replicas for each in after.autoscalers}["shop-other"] == 7
+    assert f"{path}:2:1: invalid YAML" in problems(after, "shop")
+    assert after.refused.keys() == {"shop"}
+    folders.write("shop", "web.yaml", scaler("shop-new"))
+    mended = folders.after(after)
+    assert (names(mended), mended.refused) == (["pay-api", "shop-other", "shop-new"], {})
+
+
+def test_a_wrong_file_has_no_version_after_a_restart(folders: Folders) -> None:
+    """A daemon reads only what is there; the state keeps what it remembers of these autoscalers."""
+    folders.text("shop", "web.yaml", "[")
+    folders.write("pay", "api.yaml", scaler("pay-api"))
+    settings = load(folders.path)
+    assert names(settings) == ["pay-api"]
+    assert "web.yaml" in problems(settings, "shop")
+
+
+def test_an_unchanged_file_is_not_parsed_again(folders: Folders) -> None:
+    """A change of one file costs what that file costs."""
+    folders.write("shop", "web.yaml", scaler("shop-web"))
+    folders.write("pay", "api.yaml", scaler("pay-api"))
+    before, parsed = load(folders.path), list[str]()
+
+    def noted(settings: Settings, texts: Any) -> Any:
+        parsed.extend(Path(each.file).name for each in texts)
+        return parse(settings, texts)
+
+    folders.write("shop", "web.yaml", scaler("shop-web", maxReplicas=9))
+    after = folders.after(before, noted)
+    assert parsed == ["web.yaml"]
+    assert after.autoscalers[0] is before.autoscalers[0], "a shard sees that it has not changed"
+    assert after.digest != before.digest, "daemons that share a state compare it"
+
+
+def test_a_file_that_is_gone_lets_its_autoscalers_go(folders: Folders) -> None:
+    folders.write("shop", "web.yaml", scaler("shop-web"))
+    path = folders.write("shop", "api.yaml", scaler("shop-api"))
+    before = load(folders.path)
+    path.unlink()
+    assert names(folders.after(before)) == ["shop-web"]
+
+
+def test_a_file_that_may_only_be_replaced_is_kept(folders: Folders) -> None:
+    """An editor may remove a file before it writes the new one."""
+    path = folders.write("shop", "web.yaml", scaler("shop-web"))
+    before = load(folders.path)
+    path.unlink()
+    assert before.teams is not None
+    seen = look(folders.teams, before.grants)
+    assert names(follow(before.teams.main, before.teams, seen, only=())) == ["shop-web"]
+    assert changed_files(before.teams, seen) == {path: ()}
+
+
+def test_a_folder_that_is_gone_keeps_its_versions(folders: Folders) -> None:
+    """It may be a disk that is not mounted. The grant's end lets them go."""
+    path = folders.write("shop", "web.yaml", scaler("shop-web"))
+    before = load(folders.path)
+    folders.teams.rename(folders.teams.with_name("elsewhere"))
+    after = folders.after(before)
+    assert names(after) == ["shop-web"]
+    assert "cannot be read: No such file or directory" in problems(after, "")
+    assert changed_files(after.teams, look(folders.teams, after.grants)) == {}  # type: ignore[arg-type]  # it has teams
+    del folders.grants["shop"]
+    folders.main()
+    assert names(load_for_daemon(folders.path, before=after.teams)) == []
+    assert not path.exists()
+
+
+def test_a_new_main_file_is_applied_to_versions_in_force(folders: Folders) -> None:
+    """A ceiling is lowered; a source is taken away, also from a file that is wrong now."""
+    folders.write("shop", "web.yaml", scaler("shop-web", maxReplicas=20))
+    folders.write("pay", "api.yaml", scaler("pay-api"))
+    before = load(folders.path)
+    folders.text("pay", "api.yaml", "[")
+    before = folders.after(before)
+    folders.grants["shop"]["maxReplicas"] = 4
+    folders.main()
+    lowered = load_for_daemon(folders.path, before=before.teams)
+    assert {each.name: each.max_replicas for each in lowered.autoscalers} == {"pay-api": 3, "shop-web": 4}
+    folders.grants["pay"]["sources"] = EMPTY
+    folders.main()
+    taken = load_for_daemon(folders.path, before=lowered.teams)
+    assert names(taken) == ["shop-web"]
+    assert "api.yaml" in problems(taken, "pay")
+
+
+def test_what_a_grant_now_allows_is_read_again(folders: Folders) -> None:
+    path = folders.write("shop", "web.yaml", scaler("web"))
+    before = load(folders.path)
+    assert names(before) == []
+    folders.grants["shop"] |= {"namePrefix": "w", "targets": ["web"], "sources": ["default"]}
+    path.write_text(path.read_text().replace("prometheus: web", "prometheus: default"))
+    folders.main()
+    assert names(load_for_daemon(folders.path, before=before.teams)) == ["web"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda path: _replaced(path, lambda: path.symlink_to("/etc/passwd")), "is not a regular one, or is a link"),
+        (lambda path: _replaced(path, lambda: os.mkfifo(path)), "is not a regular one, or is a link"),
+        (lambda path: _replaced(path, path.mkdir), "is not a regular one, or is a link"),
+        (lambda path: path.chmod(0o666), "every user may write the file"),
+        (lambda path: path.with_name("again.yaml").hardlink_to(path), "the file has a second name (a hard link)"),
+        (lambda path: path.write_bytes(b"\xff\xfe" + b"- a"), "is not UTF-8 but UTF-16"),
+        (lambda path: path.write_bytes(b"- \xff"), "byte 0xff is not UTF-8"),
+        (lambda path: path.write_text(""), "the file is empty"),
+        (lambda path: path.write_text("#" * (MOST_BYTES + 1)), "have more than 512 KiB in total"),
+        (lambda path: path.write_text("- &a [x]\n" + "- [*a, *a]\n" * 9), "expected a mapping, found a list"),
+        (lambda path: path.write_text(_bomb()), "aliases make the document too large"),
+        (lambda path: path.write_text("[" * 10_000), "nested deeper than 50 levels"),
+        (lambda path: path.write_text("- !!python/object:os.system {}\n"), "tags such as"),
+        (lambda path: [path.with_name(f"n{at}.yaml").write_text("[]") for at in range(1000)], "more than 1,000 names"),
+        (lambda path: _replaced(path.parent, lambda: path.parent.symlink_to("/etc")), "it is a link"),
+        (lambda path: path.parent.chmod(0o777), "every user may write the folder"),
+    ],
+)
+def test_a_hostile_folder_keeps_its_version_and_costs_no_other(
+    folders: Folders, damage: Callable[[Path], object], said: str
+) -> None:
+    path = folders.write("shop", "web.yaml", scaler("shop-web"))
+    folders.write("pay", "api.yaml", scaler("pay-api"))
+    before = load(folders.path)
+    damage(path)
+    after = folders.after(before)
+    assert names(after) == names(before)
+    assert said in problems(after, "shop")
+    assert "pay" not in after.refused
+
+
+def _replaced(path: Path, make: Callable[[], object]) -> None:
+    path.rename(path.with_name("moved-away")) if path.is_dir() else path.unlink()
+    make()
+
+
+def _bomb() -> str:
+    lines = ["- &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"- &a{at} [{', '.join([f'*a{at - 1}'] * 10)}]" for at in range(1, 9)]
+    return "\n".join(lines) + "\n"
+
+
+def test_more_files_than_allowed_are_named(folders: Folders) -> None:
+    for at in range(MOST_FILES + 2):
+        folders.write("shop", f"f{at:03}.yaml", scaler(f"shop-{at}", query=f"q{at}"))
+    folders.write("pay", "api.yaml", scaler("pay-api"))
+    settings = load(folders.path)
+    assert len(settings.autoscalers) == 11, "ten queries are granted"
+    assert "f100.yaml:1:1: the folder has more than 100 files; join some of them" in problems(settings, "shop")
+    assert "its queries go beyond the grant's maxQueries 10" in problems(settings, "shop")
+
+
+def test_a_grant_has_a_limited_number_of_autoscalers(folders: Folders) -> None:
+    body = yaml.safe_dump([scaler("shop-x")], sort_keys=False).replace("- name: shop-x", "- &a\n  name: shop-x")
+    more = "".join(
+        f"- {{<<: *a, name: shop-{at}, scaleTargetRef: {{adapter: swarm, name: shop-{at}}}}}\n" for at in range(MOST)
+    )
+    folders.text("shop", "many.yaml", body + more)
+    settings = load(folders.path)
+    assert len(settings.autoscalers) == MOST
+    assert "a grant has at most 1,000 autoscalers" in problems(settings, "shop")
+
+
+def test_a_folder_without_a_grant_is_named(folders: Folders) -> None:
+    (folders.teams / "other").mkdir()
+    (folders.teams / ".git").mkdir()
+    (folders.teams / "README.md").write_text("what this is")
+    settings = load(folders.path)
+    assert "no grant names this folder" in problems(settings, "other")
+    assert settings.refused.keys() == {"other"}
+
+
+def test_names_and_targets_of_others_are_refused_one_by_one(folders: Folders) -> None:
+    """The main file comes first, then the folders in order, then the files."""
+    folders.main(scaler("main") | {"scaleTargetRef": {"adapter": "swarm", "name": "shop-main"}}, scaler("shop-cron"))
+    taken = scaler("shop-b") | {"scaleTargetRef": {"adapter": "swarm", "name": "shop-main"}}
+    folders.write("shop", "a.yaml", scaler("shop-a"), taken, scaler("shop-cron"))
+    folders.write("shop", "b.yaml", scaler("shop-a"))
+    settings = load(folders.path)
+    assert names(settings) == ["main", "shop-cron", "shop-a"]
+    said = problems(settings, "shop")
+    assert "swarm/shop-main is already scaled by main" in said
+    assert f"shop-cron is already the name of an autoscaler in {folders.path}" in said
+    assert "shop-a is already the name of an autoscaler in" in said
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(folders: Folders) -> None:
+    path = folders.write("shop", "web.yaml", scaler("shop-web"))
+    seen = look(folders.teams, folders.grants).files[path]
+    folders.write("shop", "web.yaml", scaler("shop-web", maxReplicas=9))
+    with pytest.raises(ConfigError, match="changes while it is read"):
+        read_team_file(path, seen.mark)
+
+
+def test_other_names_are_left_alone(folders: Folders) -> None:
+    """Such as an editor's draft."""
+    for name in (".web.yaml.swp", ".web.yaml", "web.yaml~", "README.md", "web.yaml.bak"):
+        folders.text("shop", name, "[")
+    assert load(folders.path).refused == {}
+
+
+def test_many_texts_are_parsed_in_a_child_process(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same result."""
+    folders.write("shop", "web.yaml", *[scaler(f"shop-{at}", query="q") for at in range(200)])
+    folders.text("pay", "api.yaml", "[")
+    here = load(folders.path)
+    monkeypatch.setattr("autoscaler.config.teams.read_outside", None)
+    assert with_teams(here.teams.main, None, parse_teams) == here  # type: ignore[union-attr]  # it has teams
+
+
+def test_a_dry_run_of_the_daemon_includes_the_teams(folders: Folders) -> None:
+    folders.main(scaler("main"))
+    folders.write("shop", "web.yaml", scaler("shop-web"))
+    assert [each.dry_run for each in load_for_daemon(folders.path, dry_run=True).autoscalers] == [True, True]
