@@ -9,6 +9,7 @@ from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
+from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.documents.level import Level
 from autoscaler.documents.status import AskedAloneStatus, ConnectionStatus, DaemonStatus, ReloadStatus, SourceStatus
 from autoscaler.errors import TargetDeferred, TargetError, TargetForbidden, TargetNotWritten, TargetUnavailable, bug
@@ -28,6 +29,7 @@ _OF_THE_SERVER: Final = (TargetUnavailable, TargetNotWritten, TargetForbidden)
 _MOST_ALONE: Final = 20
 """Queries listed, and autoscalers listed for each."""
 _LEASE_LOST: Final = "the lease is lost, for the database does not answer; this daemon scales nothing"
+_NONE_DISCOVERED: Final = DiscoveredList()
 _SEVERITY: Final = (Level.NORMAL, Level.WARNING, Level.ERROR)
 
 
@@ -124,10 +126,12 @@ class Health:
         *,
         lease_lost: bool = False,
         alone: Sequence[AskedAlone] = (),
+        discovered: DiscoveredList = _NONE_DISCOVERED,
     ) -> DaemonStatus:
         """Return the health of the configuration's servers and of the shards.
 
         `lease_lost`: the daemon scales nothing. `alone`: the queries excluded from merging.
+        `discovered`: the policies that were discovered.
         """
         sources = tuple([self._source(name, settings, alone) for name in sorted(settings.prometheus)])
         missed, superseded = shards.missed(), shards.superseded()
@@ -141,6 +145,8 @@ class Health:
         reload = self._reload
         levels = [Level.NORMAL if reload.successful else Level.WARNING]
         levels += [Level.ERROR] if lease_lost else []
+        undiscovered = [each.name for each in discovered.connections if each.failing]
+        levels += [Level.WARNING for _ in undiscovered]
         levels += [each.level for each in sources]
         levels += [each.level for each in connections]
         return DaemonStatus(
@@ -149,7 +155,7 @@ class Health:
             configuration=str(settings.path),
             autoscalers=len(settings.autoscalers),
             level=max(levels, key=_SEVERITY.index),
-            problems=(*([_LEASE_LOST] if lease_lost else []), *_problems(reload, sources, connections)),
+            problems=(*([_LEASE_LOST] if lease_lost else []), *_problems(reload, sources, connections, undiscovered)),
             lease_lost=lease_lost,
             last_reload=reload,
             sources=sources,
@@ -214,7 +220,10 @@ def _words(error: BaseException) -> str:
 
 
 def _problems(
-    reload: ReloadStatus, sources: Sequence[SourceStatus], connections: Sequence[ConnectionStatus]
+    reload: ReloadStatus,
+    sources: Sequence[SourceStatus],
+    connections: Sequence[ConnectionStatus],
+    undiscovered: Sequence[str],
 ) -> Iterator[str]:
     if not reload.successful:
         yield "the last reload was refused; the previous configuration stays in force"
@@ -227,3 +236,5 @@ def _problems(
             yield f"connection {each.name} hangs{where}"
         elif each.level is not Level.NORMAL:
             yield f"connection {each.name} fails"
+    for name in undiscovered:
+        yield f"connection {name} does not tell its policies; those known before stay in force"

@@ -5,10 +5,10 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from autoscaler.clock import Clock
-from autoscaler.config.join import OutsideSet
+from autoscaler.config.join import OutsideSet, join
 from autoscaler.config.settings import AdapterSection, Settings
 from autoscaler.convert.discovered import Converted, NotConverted, convert_policy, granted_namespaces
 from autoscaler.documents.discovered import DiscoveredList, DiscoveredPolicy, DiscoveringConnection
@@ -27,6 +27,7 @@ PERIOD_SECONDS: Final = 30.0
 DEADLINE_SECONDS: Final = 30.0
 """For one look. What was not read by then is read by the next one."""
 _HANGS_AFTER_SECONDS: Final = 2 * DEADLINE_SECONDS
+_RETRY_SECONDS: Final = 15.0
 _MOST_SHOWN: Final = 20
 """Failures of a connection that are listed."""
 
@@ -51,16 +52,37 @@ class Found:
             results[target] = last
         return Found(settings, known, results)
 
+    def sets(self) -> Sequence[OutsideSet]:
+        """Return the autoscalers, each as a set of its own."""
+        return [
+            OutsideSet(result.grant, _name(target), (result.granted,))
+            for target, (_, result) in self.results.items()
+            if isinstance(result, Converted)
+        ]
+
 
 @dataclass(slots=True, eq=False)
 class _Connection:
     section: AdapterSection
     found: Found
+    followed: Mapping[TargetRef, tuple[Policy, Converted | NotConverted]]
+    """The results that the daemon follows."""
     adapter: Adapter | None = None
     looking: Future[Found] | None = None
     begun: float = 0.0
     """When the look that is under way began, on the monotonic clock."""
     due: float = 0.0
+
+
+class Prepared(NamedTuple):
+    """What the daemon is to follow."""
+
+    found: Mapping[str, Found]
+    """By connection."""
+    settings: Settings
+    """Those of the files, with the autoscalers that were found."""
+    refused: Mapping[str, str]
+    """Name of a policy -> why its autoscaler is not among them, although it was converted."""
 
 
 class Discoveries:
@@ -74,51 +96,51 @@ class Discoveries:
         self._clock = clock
         self._logger = logger
         self._connections: dict[str, _Connection] = {}
+        self._refused: Mapping[str, str] = {}
+        self._put_off = 0.0
 
-    def prepare(self, settings: Settings) -> Mapping[str, Found]:
-        """Return what is found by connection, under another configuration. Takes milliseconds for each policy."""
+    def prepare(self, files: Settings) -> Prepared:
+        """Return the settings of the files with the autoscalers that were found. The files' have precedence.
+
+        Under a changed main file, every policy is converted again, which takes a millisecond for each.
+        """
+        main = files if files.teams is None else files.teams.main
         found: dict[str, Found] = {}
-        for name in settings.discover:
+        for name in files.discover:
             one = self._connections.get(name)
-            if one is None or one.section != settings.adapters[name]:
-                found[name] = Found(settings)
+            if one is None or one.section != files.adapters[name]:
+                found[name] = Found(main)
             else:
-                found[name] = one.found.under(settings, one.found.known)
-        return found
+                found[name] = one.found.under(main, one.found.known)
+        sets = {one.file: one for each in found.values() for one in each.sets()}
+        joined = join(files, [sets[name] for name in sorted(sets)])
+        problems = [problem for each in joined.refused.values() for problem in each if problem.file in sets]
+        refused = {problem.file: problem.message for problem in problems}
+        return Prepared(found, replace(joined, refused=files.refused), refused)
 
-    def follow(self, settings: Settings, prepared: Mapping[str, Found]) -> None:
+    def follow(self, prepared: Prepared) -> None:
         """Discover on the connections of a configuration, with what was prepared for it."""
         now: dict[str, _Connection] = {}
-        for name, found in prepared.items():
-            one = self._connections.get(name)
-            if one is None or one.section != settings.adapters[name]:
-                now[name] = _Connection(settings.adapters[name], found)
+        for name, found in prepared.found.items():
+            one, section = self._connections.get(name), prepared.settings.adapters[name]
+            if one is None or one.section != section:
+                now[name] = _Connection(section, found, found.results)
             else:
-                one.found, one.due = found, 0.0
+                if found.settings is not one.found.settings:
+                    one.due = 0.0
+                one.found, one.followed = found, found.results
                 now[name] = one
         gone = set(self._connections.values()) - set(now.values())
-        self._connections = now
+        self._connections, self._refused = now, prepared.refused
         self._builder.close(one.adapter for one in gone if one.adapter is not None)
 
-    def sets(self) -> Sequence[OutsideSet]:
-        """Return the autoscalers that were found, each as a set of its own, sorted."""
-        return [
-            OutsideSet(result.grant, _name(target), (result.granted,))
-            for _, one in sorted(self._connections.items())
-            for target, (_, result) in sorted(one.found.results.items(), key=lambda item: _name(item[0]))
-            if isinstance(result, Converted)
-        ]
-
-    def document(self, refused: Mapping[str, str]) -> DiscoveredList:
-        """Return what was found, and what became of each policy. From any thread.
-
-        `refused`: file of a set -> why it is not served.
-        """
+    def document(self) -> DiscoveredList:
+        """Return what was found, and what became of each policy. From any thread."""
         policies: list[DiscoveredPolicy] = []
         connections: list[DiscoveringConnection] = []
         for name, one in sorted(self._connections.items()):
             known = one.found.known
-            mine = [_document(target, result, refused) for target, (_, result) in one.found.results.items()]
+            mine = [_document(target, result, self._refused) for target, (_, result) in one.found.results.items()]
             failures = [f"{where}: {error}" for where, error in known.failures.items()]
             if one.looking is not None and self._clock.monotonic() - one.begun > _HANGS_AFTER_SECONDS:
                 failures.insert(0, f"its adapter has not answered for {self._clock.monotonic() - one.begun:.0f} s")
@@ -140,33 +162,35 @@ class Discoveries:
     def turn(self) -> bool:
         """Begin the looks that are due, and take up those that have ended. Called about every second.
 
-        Returns whether other autoscalers are found than before.
+        Returns whether other autoscalers are found than those that are followed.
         """
-        changed = [self._take_up(name, one) for name, one in self._connections.items()]
         now = self._clock.monotonic()
         for name, one in self._connections.items():
+            self._take_up(name, one)
             if one.looking is None and now >= one.due:
                 one.due = now + PERIOD_SECONDS
                 with suppress(NoThread):  # it is tried again
                     one.looking, one.begun = spawn(f"discover-{name}", partial(self._look, name, one, one.found)), now
-        return any(changed)
+        return now >= self._put_off and any(one.found.results != one.followed for one in self._connections.values())
 
-    def _take_up(self, name: str, one: _Connection) -> bool:
+    def put_off(self) -> None:
+        """Let `turn` return False for a while: what was found could not be followed."""
+        self._put_off = self._clock.monotonic() + _RETRY_SECONDS
+
+    def _take_up(self, name: str, one: _Connection) -> None:
         if one.looking is None or not one.looking.done():
-            return False
+            return
         found, before, one.looking = one.looking.result(), one.found, None
         one.due = self._clock.monotonic() + PERIOD_SECONDS
         if found.settings is not before.settings:  # the configuration was reloaded meanwhile
             one.found, one.due = replace(before, known=found.known), 0.0
-            return False
+            return
         one.found = found
         if found.known.failures != before.known.failures:
             self._log_failures(name, found.known)
-        if found.results == before.results:
-            return False
-        refused = sum(isinstance(result, NotConverted) for _, result in found.results.values())
-        self._logger.info("policies_discovered", connection=name, policies=len(found.results), refused=refused)
-        return True
+        if found.results != before.results:
+            refused = sum(isinstance(result, NotConverted) for _, result in found.results.values())
+            self._logger.info("policies_discovered", connection=name, policies=len(found.results), refused=refused)
 
     def _log_failures(self, name: str, known: KnownPolicies) -> None:
         first = next(iter(known.failures.items()), None)
