@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from autoscaler import memory
+from autoscaler import memory, metrics
 from autoscaler.clock import Clock
 from autoscaler.config.control_socket import default_socket
 from autoscaler.config.settings import Settings
@@ -22,7 +22,6 @@ from autoscaler.errors import AdapterError, AutoscalerError, ConfigError, StateE
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
-from autoscaler.metrics import Metrics, watch_discovery, watch_membership, watch_queries, watch_shards, watch_state
 from autoscaler.record import make_folder, state_folder
 from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep
 from autoscaler.runtime.building import Builder
@@ -77,7 +76,7 @@ class Daemon:
         self._clock = clock
         self._started = clock.now()
         self._reporter = Reporter(logger, clock)
-        self._metrics = Metrics(self.registry, clock, VERSION)
+        self._metrics = metrics.Metrics(self.registry, clock, VERSION)
         self._report_settings(settings)
         self._service = ServiceManager(clock)
         shared = self._state.leases
@@ -106,12 +105,14 @@ class Daemon:
             self._leave(ended=True)
             raise
         self._count(settings)
-        watch_shards(self.registry, self._runtime.shards)
-        watch_queries(self.registry, self._runtime.asked_alone)
-        watch_discovery(self.registry, self._discoveries.document)
-        watch_state(self.registry, partial(self._asked, self._state.archive.size), clock)
+        metrics.watch_shards(self.registry, self._runtime.shards)
+        metrics.watch_queries(self.registry, self._runtime.asked_alone)
+        metrics.watch_discovery(self.registry, self._discoveries.document)
+        metrics.watch_grants(self.registry, lambda: self._settings)
+        metrics.watch_state(self.registry, partial(self._asked, self._state.archive.size), clock)
         if self._membership is not None:
-            watch_membership(self.registry, self._membership, self._unheld, clock)
+            ownership = partial(self._asked, self._state.archive.ownership)
+            metrics.watch_membership(self.registry, self._membership, lambda: len(unheld(ownership())), clock)
         ProcessCollector(registry=self.registry)
         memory.freeze()
 
@@ -169,7 +170,7 @@ class Daemon:
             self._follow_outside(self._files)
         self._count_served()
         self._upkeep.turn()
-        service.status(self._status_line())
+        service.status(self._reporter.status(self._runtime.status_line(self._settings)))
         if not self._ready and shards.begun():
             self._ready = True
             service.ready()
@@ -254,11 +255,10 @@ class Daemon:
         request, until = Reload(), self._clock.monotonic() + _RELOAD_SECONDS
         self._requests.put(request)
         problems = request.wait(lambda: self._stop.asked() or self._clock.monotonic() >= until)
-        if problems is not None:
-            return problems
-        if self._stop.asked():  # no reload is begun any more, and the HTTP server waits for its answers
+        if problems is None and self._stop.asked():  # no reload is begun any more
             return [str(Stopping())]
-        return [f"the reload has not ended within {_RELOAD_SECONDS:.0f} s, and goes on; the log says what comes of it"]
+        late = f"the reload has not ended within {_RELOAD_SECONDS:.0f} s, and goes on; the log says what comes of it"
+        return [late] if problems is None else problems
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - signal's signature
         if number in _STOP:
@@ -334,8 +334,7 @@ class Daemon:
 
     def _take(self, files: Settings, prepared: Prepared) -> None:
         """Use the settings that the runtime follows, everywhere else, too."""
-        self._files, self._settings = files, prepared.settings
-        settings = self._settings
+        self._files, self._settings = files, (settings := prepared.settings)
         self._discoveries.follow(prepared)
         self._state.follow(retention_of(settings), settings.autoscalers)
         self._reporter.follow({scaler.name for scaler in settings.autoscalers})
@@ -360,27 +359,8 @@ class Daemon:
         if self._membership is not None:
             self._reporter.follow({scaler.name for scaler in served})
 
-    def _status_line(self) -> str:
-        """For `systemctl status`."""
-        count = len(self._settings.autoscalers)
-        if self._membership is None:
-            return self._reporter.status(f"{count} autoscalers on {len(self._runtime.adapters)} connections")
-        if self._is_lease_lost():
-            return self._reporter.status("the lease is lost, nothing is scaled: the database does not answer")
-        served = len(self._runtime.served(self._settings))
-        members = self._membership.members
-        return self._reporter.status(
-            f"{served} of {count} autoscalers on {len(self._runtime.adapters)} connections; {members} "
-            f"daemon{'' if members == 1 else 's'}"
-        )
-
     def _is_lease_lost(self) -> bool:
         return self._membership is not None and not self._membership.is_member
-
-    def _unheld(self) -> int:
-        """How many autoscalers no daemon serves. Raises StateError."""
-        ownership = self._asked(self._state.archive.ownership)
-        return 0 if ownership is None else len(unheld(ownership))
 
     def _asked(self, read: Callable[[], _T]) -> _T:
         """What a read of the state returns, for /metrics: no silent database may hold that up. Raises StateError."""

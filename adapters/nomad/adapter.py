@@ -61,6 +61,8 @@ class _Place(NamedTuple):
     region: str | None
     job: JobKey
     group: str
+    warns_of_policy: bool
+    """Whether a policy in its `scaling` block is warned of."""
 
 
 class Nomad:
@@ -99,6 +101,7 @@ class Nomad:
         self._drains = NodeDrains(self._client, self._connection.region, context.name, context.logger)
         self._draining = threading.Lock()
         self._policies = Policies(self._client, self._connection.region, context.name)
+        self._discovers = context.discovers
         self._record_dry_run = context.settings.record_dry_run
         self._regions: dict[str | None, Region] = {}
         self._read_from = self._addresses.current
@@ -238,7 +241,8 @@ class Nomad:
     def _place(self, target: TargetRef) -> _Place:
         job, _, group = target.name.rpartition("/")
         namespace = target.namespace or self._connection.namespace
-        return _Place(target.region or self._connection.region, JobKey(namespace, job), group)
+        region = target.region or self._connection.region
+        return _Place(region, JobKey(namespace, job), group, not self._discovers)
 
     def _region(self, name: str | None) -> Region:
         return self._regions.setdefault(name, Region(self._client, name))
@@ -326,7 +330,7 @@ def _hold(place: _Place, view: JobView) -> Hold:
 
 def _warnings(place: _Place, group: Group, view: JobView) -> list[str]:
     found = []
-    if group.policy:
+    if group.policy and place.warns_of_policy:
         found.append(
             f'the scaling block of group "{place.group}" has a policy: a Nomad Autoscaler would also '
             "change its count; remove the policy, or this autoscaler"

@@ -47,7 +47,7 @@ def check(
         bool, typer.Option("--strict", help="Treat warnings as errors: exit 1 if there are any.")
     ] = False,
 ) -> None:
-    """Check configuration files, offline: keys, values, references, the syntax of every query.
+    """Check configuration files, offline: keys, values, references, the syntax of every query; also the files of teams.
 
     Prints one line for each error, FILE:LINE:COLUMN: PATH: what is wrong; what to do. Exits with 1 if there are any.
     Then prints the warnings: a file, such as a secret, that is missing here and may exist on the daemon's host; an
@@ -77,10 +77,11 @@ def _check(file: Path, examine: Callable[[Settings], bool] | None, *, plan: bool
     except ConfigError as error:
         _print_problems(error.problems, error.warnings, strict=strict)
         return False
+    refused = [each for problems in settings.refused.values() for each in problems]
     unknown = {each.problem for each in settings.unknown_expressions if examine is None}
     warnings = sorted({*settings.warnings, *settings.hints, *unknown})
-    _print_problems((), warnings, strict=strict)
-    if strict and warnings:
+    _print_problems(refused, warnings, strict=strict)
+    if refused or (strict and warnings):
         return False
     autoscalers, queries = len(settings.autoscalers), len(_queries(settings))
     typer.echo(f"{file}: ok, {count(autoscalers, 'autoscaler')}, {count(queries, 'query', 'queries')}")

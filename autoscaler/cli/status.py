@@ -6,7 +6,7 @@ from autoscaler.cli.options import ConfigFile, HttpConfigFile, OutputForm, Serve
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.hosts import host_rows, notes
-from autoscaler.cli.tables.status import alone_lines, connection_rows, daemon_lines
+from autoscaler.cli.tables.status import alone_lines, connection_rows, daemon_lines, grant_lines
 
 
 def status(
@@ -35,6 +35,7 @@ def status(
             if found.daemon.connections:
                 show(["", *connection_rows(found.daemon, now, screen())])
             show(alone_lines(found.daemon))
+            show(grant_lines(found.daemon))
             for problem in found.daemon.problems:
                 typer.echo(problem, err=True)
         if not found.hosts.shared:

@@ -48,6 +48,10 @@ class Common(Section):
     discover: Discover | None = None
     """Autoscalers that are made of what the back end has. Default: none."""
 
+    def found(self) -> Discover | None:
+        """Which autoscalers are made of what the back end has; None: none."""
+        return self.discover if self.discover is not None and self.discover.policies else None
+
     def limits(self) -> ConnectionLimits | None:
         """What its autoscalers share; None: nothing."""
         if self.removal_budget is None and self.max_total is None:
@@ -88,8 +92,6 @@ class Connections:
     """Those without a problem."""
     limits: Mapping[str, ConnectionLimits]
     """The limits of the connections that have some."""
-    discover: Mapping[str, Discover]
-    """Of the connections whose policies are discovered."""
 
 
 def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -> Connections:
@@ -97,7 +99,6 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
     kinds: dict[str, AdapterType | None] = {}
     sections: dict[str, AdapterSection] = {}
     limits: dict[str, ConnectionLimits] = {}
-    discover: dict[str, Discover] = {}
     for name, section in raw.items():
         kinds[name] = kind = type_of(name, section, problems)
         if kind is None:
@@ -112,12 +113,10 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
         except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what its validation raises is named
             problems.add(loc, f"adapter {section['type']!r} failed to read it: {named(error)}; report it")
         else:
-            sections[name] = AdapterSection(section["type"], settings, common.shards, host)
+            sections[name] = AdapterSection(section["type"], settings, common.shards, host, common.found())
             if (shared := common.limits()) is not None:
                 limits[name] = shared
-            if common.discover is not None and common.discover.policies:
-                discover[name] = common.discover
-    return Connections(kinds, sections, limits, discover)
+    return Connections(kinds, sections, limits)
 
 
 def _common_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems: Problems) -> Common:

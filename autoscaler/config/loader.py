@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from autoscaler.config.connections import read_connections, type_of
-from autoscaler.config.document import YamlDocument
+from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.entries import Frame, read_entries, validated
 from autoscaler.config.fields import Scope, suggest
-from autoscaler.config.problems import Problems
+from autoscaler.config.problems import Problems, path_text
 from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE
 from autoscaler.config.rules import check_autoscalers, check_bounds, check_discover, check_grants, check_sharing
-from autoscaler.config.settings import Settings, Shared
+from autoscaler.config.settings import Operator, Settings, Shared
 from autoscaler.config.source import read
 from autoscaler.config.teams import with_teams
 from autoscaler.config.warnings import (
@@ -122,19 +122,27 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         ),
         sync_period=file.controller.sync_period,
         autoscalers_dir=file.autoscalers_dir,
-        discover=connections.discover,
         grants=file.grants,
         shared=Shared(file.controller, entries.queries, entries.schedules),
         state=file.state,
         ha=file.ha,
         web=file.web,
-        operator_places=tuple(document.place(("web", "operators", at)) for at in range(len(file.web.operators))),
+        operators=tuple(_operators(file, document)),
         log=file.log,
         warnings=warnings,
         hints=hints,
         digest=digest,
         unknown_expressions=unknown,
     )
+
+
+def _operators(file: Frame, document: YamlDocument) -> Iterator[Operator]:
+    """Yield every user who may change something, with the place."""
+    named: dict[Loc, tuple[str, ...]] = {("web", "operators"): file.web.operators}
+    named |= {("grants", name, "operators"): grant.operators for name, grant in file.grants.items()}
+    for loc, names in named.items():
+        for at, name in enumerate(names):
+            yield Operator(name, path_text(loc), *document.place((*loc, at)))
 
 
 def _mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -78,7 +78,7 @@ def read_outside(text: str, file: str, grant: Grant, settings: Settings) -> tupl
     document.put_under(_KEY)
     shared, problems = settings.shared, Problems(document)
     types = {name: load(section.type) for name, section in settings.adapters.items()}
-    connections = Connections(types, settings.adapters, settings.limits, settings.discover)
+    connections = Connections(types, settings.adapters, settings.limits)
     scope: Scope = {
         "folder": settings.path.absolute().parent,
         "prometheus": frozenset(settings.prometheus),

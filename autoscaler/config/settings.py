@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import (
     AfterValidator,
@@ -243,6 +243,8 @@ class AdapterSection:
     """How many shards its targets are divided into."""
     host: str | None = None
     """The machine whose daemon serves it; None: any daemon."""
+    discover: Discover | None = None
+    """Which autoscalers are made of what its back end has; None: none."""
 
 
 def _check_address(address: str) -> str:
@@ -294,6 +296,16 @@ class UnknownExpression:
     expr: str
 
 
+class Operator(NamedTuple):
+    """A user whom the file lets make changes, and where."""
+
+    name: str
+    path: str
+    """`web.operators`, or that of a grant."""
+    line: int
+    column: int
+
+
 @dataclass(frozen=True, slots=True)
 class Shared:
     """What autoscalers from outside the main file may refer to, beside sources and connections."""
@@ -317,8 +329,6 @@ class Settings:
     """The controller's. Each autoscaler has its own."""
     autoscalers_dir: Path | None = None
     """The folder with a folder for each team; None: there is none."""
-    discover: Mapping[str, Discover] = field(default_factory=dict)
-    """Of the connections whose policies are discovered, by name."""
     grants: Mapping[str, Grant] = field(default_factory=dict)
     """By the name of a team's folder."""
     shared: Shared = field(default_factory=Shared)
@@ -331,8 +341,8 @@ class Settings:
     state: StateSettings = StateSettings()
     ha: HaSettings = HaSettings()
     web: WebSettings = WebSettings()
-    operator_places: tuple[tuple[int, int], ...] = ()
-    """Line and column of each of `web.operators`."""
+    operators: tuple[Operator, ...] = ()
+    """Of `web` and of the grants."""
     log: LogSettings = LogSettings()
     digest: str = ""
     """The hash of the files' texts. Daemons that share a state compare it."""
@@ -342,3 +352,7 @@ class Settings:
     """Warnings of `check` that `run` ignores."""
     unknown_expressions: tuple[UnknownExpression, ...] = ()
     """Warnings of `check` that `run` logs. One in a block that aliases repeat is here for each use."""
+
+    def grant_of(self, name: str) -> Grant | None:
+        """Return the grant of an autoscaler; None for one of the main file."""
+        return self.grants.get(self.owners.get(name, ""))

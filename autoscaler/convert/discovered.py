@@ -47,7 +47,8 @@ def convert_policy(target: TargetRef, policy: Mapping[str, Any], settings: Setti
     if imported.left_out:
         raise NotConverted("; ".join(imported.left_out))
     block = _under(grant, replace(imported.block, namespace=target.namespace, target=target.name, sync_period=None))
-    dry_run = block.dry_run or not settings.discover[target.adapter].live
+    discover = settings.adapters[target.adapter].discover
+    dry_run = block.dry_run or discover is None or not discover.live
     (value,) = section_value([replace(block, dry_run=dry_run)])["autoscalers"]
     try:
         (granted,) = read_outside(json.dumps([value], ensure_ascii=False), name, grant, settings)

@@ -82,6 +82,19 @@ class ConnectionStatus(Document):
     """The last failure, of one target."""
 
 
+class GrantStatus(Document):
+    """The autoscalers under one grant, as those in a team's folder."""
+
+    name: str
+    """The grant's; or that of a folder without a grant; empty: of the folder of all teams."""
+    autoscalers: int
+    """The number of those that are served."""
+    refused: int
+    """The number of problems: with its folder, its files and its autoscalers."""
+    problems: tuple[str, ...]
+    """What is wrong; at most twenty of them."""
+
+
 class DaemonStatus(Document):
     """The daemon, and what it depends on."""
 
@@ -102,3 +115,5 @@ class DaemonStatus(Document):
     """Sorted by name."""
     connections: tuple[ConnectionStatus, ...]
     """The connections with autoscalers, sorted by name."""
+    grants: tuple[GrantStatus, ...] = ()
+    """Sorted by name."""

@@ -1,6 +1,7 @@
 """The daemon's own metrics, for Prometheus. Their help texts are the site's list of metrics."""
 
 from autoscaler.metrics.adapter import metered
+from autoscaler.metrics.grants import watch_grants
 from autoscaler.metrics.health import Health
 from autoscaler.metrics.metrics import Metrics
 from autoscaler.metrics.text import CONTENT_TYPE, exposition
@@ -13,6 +14,7 @@ __all__ = [
     "exposition",
     "metered",
     "watch_discovery",
+    "watch_grants",
     "watch_membership",
     "watch_queries",
     "watch_shards",

@@ -11,8 +11,16 @@ from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
 from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.documents.level import Level
-from autoscaler.documents.status import AskedAloneStatus, ConnectionStatus, DaemonStatus, ReloadStatus, SourceStatus
+from autoscaler.documents.status import (
+    AskedAloneStatus,
+    ConnectionStatus,
+    DaemonStatus,
+    GrantStatus,
+    ReloadStatus,
+    SourceStatus,
+)
 from autoscaler.errors import TargetDeferred, TargetError, TargetForbidden, TargetNotWritten, TargetUnavailable, bug
+from autoscaler.metrics.grants import grants_of
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.metrics.watch import ShardCounts
 from autoscaler.model import ConnectionLimits, ShardName
@@ -20,7 +28,7 @@ from autoscaler.observe import AskedAlone
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.planner import Why
 from autoscaler.target.answers import checked_error
-from autoscaler.text import plain
+from autoscaler.text import count, plain
 
 _PATIENCE_PERIODS: Final = 2
 """Sync periods without an answer until a server counts as failing. One failed query is not an outage."""
@@ -142,11 +150,12 @@ class Health:
                 for name in sorted(missed.keys() & settings.adapters.keys())
             ]
         )
-        reload = self._reload
+        reload, grants = self._reload, grants_of(settings)
         levels = [Level.NORMAL if reload.successful else Level.WARNING]
         levels += [Level.ERROR] if lease_lost else []
         undiscovered = [each.name for each in discovered.connections if each.failing]
         levels += [Level.WARNING for _ in undiscovered]
+        levels += [Level.WARNING for each in grants if each.refused]
         levels += [each.level for each in sources]
         levels += [each.level for each in connections]
         return DaemonStatus(
@@ -155,11 +164,16 @@ class Health:
             configuration=str(settings.path),
             autoscalers=len(settings.autoscalers),
             level=max(levels, key=_SEVERITY.index),
-            problems=(*([_LEASE_LOST] if lease_lost else []), *_problems(reload, sources, connections, undiscovered)),
+            problems=(
+                *([_LEASE_LOST] if lease_lost else []),
+                *_problems(reload, sources, connections, grants),
+                *(f"connection {name} does not tell its policies; those known stay in force" for name in undiscovered),
+            ),
             lease_lost=lease_lost,
             last_reload=reload,
             sources=sources,
             connections=connections,
+            grants=grants,
         )
 
     def _source(self, name: str, settings: Settings, alone: Sequence[AskedAlone]) -> SourceStatus:
@@ -223,7 +237,7 @@ def _problems(
     reload: ReloadStatus,
     sources: Sequence[SourceStatus],
     connections: Sequence[ConnectionStatus],
-    undiscovered: Sequence[str],
+    grants: Sequence[GrantStatus],
 ) -> Iterator[str]:
     if not reload.successful:
         yield "the last reload was refused; the previous configuration stays in force"
@@ -236,5 +250,9 @@ def _problems(
             yield f"connection {each.name} hangs{where}"
         elif each.level is not Level.NORMAL:
             yield f"connection {each.name} fails"
-    for name in undiscovered:
-        yield f"connection {name} does not tell its policies; those known before stay in force"
+    for grant in grants:
+        if not grant.name:
+            yield "the folder of all teams cannot be read; the last versions of its files stay in force"
+        elif grant.refused:
+            what = count(grant.refused, "file or autoscaler is", "files or autoscalers are")
+            yield f"of team {grant.name}, {what} refused"

@@ -86,14 +86,15 @@ def watch_membership(
     registry.register(_MembershipCollector(membership, unheld, clock))
 
 
-class _Undescribed(Collector):
+class Undescribed(Collector):
     """Describes no series, so that the registration does not collect."""
 
     def describe(self) -> Sequence[Metric]:
+        """Return nothing."""
         return ()
 
 
-class _ShardCollector(_Undescribed):
+class _ShardCollector(Undescribed):
     def __init__(self, shards: ShardCounts) -> None:
         self._shards = shards
 
@@ -118,7 +119,7 @@ class _ShardCollector(_Undescribed):
         yield from (missed, hung, superseded)
 
 
-class _QueryCollector(_Undescribed):
+class _QueryCollector(Undescribed):
     def __init__(self, alone: Callable[[], Sequence[AskedAlone]]) -> None:
         self._alone = alone
 
@@ -134,7 +135,7 @@ class _QueryCollector(_Undescribed):
         yield family
 
 
-class _DiscoveryCollector(_Undescribed):
+class _DiscoveryCollector(Undescribed):
     def __init__(self, found: Callable[[], DiscoveredList]) -> None:
         self._found = found
 
@@ -156,7 +157,7 @@ class _DiscoveryCollector(_Undescribed):
         yield from (policies, failures)
 
 
-class _StateCollector(_Undescribed):
+class _StateCollector(Undescribed):
     def __init__(self, size: Callable[[], StateSize], clock: Clock) -> None:
         self._size = size
         self._clock = clock
@@ -186,7 +187,7 @@ class _StateCollector(_Undescribed):
         yield from (size, cut)
 
 
-class _MembershipCollector(_Undescribed):
+class _MembershipCollector(Undescribed):
     def __init__(self, membership: MembershipCounts, unheld: Callable[[], int], clock: Clock) -> None:
         self._membership = membership
         self._count_unheld = unheld

@@ -104,6 +104,7 @@ class Builder:
             logger=self._logger,
             state_dir=make_folder(self._state_dir / "adapters" / name),
             dry_run=False,
+            discovers=section.discover is not None,
         )
 
     def _build(self, section: AdapterSection, context: AdapterContext[Any]) -> Adapter:

@@ -73,6 +73,10 @@ class _Connection:
     """When the look that is under way began, on the monotonic clock."""
     due: float = 0.0
 
+    def is_of(self, section: AdapterSection) -> bool:
+        """Return whether this is the same back end, so that what is known of it stays."""
+        return (self.section.type, self.section.settings) == (section.type, section.settings)
+
 
 class Prepared(NamedTuple):
     """What the daemon is to follow."""
@@ -106,12 +110,11 @@ class Discoveries:
         """
         main = files if files.teams is None else files.teams.main
         found: dict[str, Found] = {}
-        for name in files.discover:
-            one = self._connections.get(name)
-            if one is None or one.section != files.adapters[name]:
-                found[name] = Found(main)
-            else:
-                found[name] = one.found.under(main, one.found.known)
+        for name, section in files.adapters.items():
+            if section.discover is not None:
+                one = self._connections.get(name)
+                kept = KnownPolicies() if one is None or not one.is_of(section) else one.found.known
+                found[name] = (Found(main) if one is None else one.found).under(main, kept)
         sets = {one.file: one for each in found.values() for one in each.sets()}
         joined = join(files, [sets[name] for name in sorted(sets)])
         problems = [problem for each in joined.refused.values() for problem in each if problem.file in sets]
@@ -123,7 +126,7 @@ class Discoveries:
         now: dict[str, _Connection] = {}
         for name, found in prepared.found.items():
             one, section = self._connections.get(name), prepared.settings.adapters[name]
-            if one is None or one.section != section:
+            if one is None or not one.is_of(section):
                 now[name] = _Connection(section, found, found.results)
             else:
                 if found.settings is not one.found.settings:

@@ -45,7 +45,7 @@ def read(options: RunOptions, before: Teams | None = None) -> Settings:
 
 def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
     """Return the HTTP server's configuration. Raises ConfigError, also if `settings` names unknown operators."""
-    if options.web_config is None and not settings.web.operators:
+    if options.web_config is None and not settings.operators:
         return None
     from autoscaler.web import check_operators, load_web_config  # noqa: PLC0415 - a single cycle needs no server
 

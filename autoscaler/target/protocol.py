@@ -85,6 +85,8 @@ class AdapterContext(Generic[SettingsT]):
 
     Such an instance waits (`TargetState.awaiting_drain`) until `Drains.release`.
     """
+    discovers: bool = False
+    """Whether autoscalers are made of the back end's own policies. The adapter does not warn of those, then."""
 
 
 class Adapter(Protocol):

@@ -3,8 +3,9 @@
 - DNS rebinding: without TLS and users, the Host header must be an address, this machine, or one of
   `web.allowedHosts`.
 - Cross-site requests: a change must not come from another origin, nor in a form's encoding.
-- Credentials: as the web configuration requires. Only clients in `web.operators` make changes. An address is no
-  proof: a proxy on this machine gives its own address to every client.
+- Credentials: as the web configuration requires. Only clients in `web.operators` make changes, and those in a grant's
+  `operators` to its autoscalers, one at a time. An address is no proof: a proxy on this machine gives its own address
+  to every client.
 - Request smuggling: a request with an ambiguous end is refused, and its connection closed.
 - Floods: `logins` bounds wrong passwords.
 
@@ -12,8 +13,9 @@ Sources: OWASP's Cross-Site Request Forgery Prevention Cheat Sheet; the Fetch Me
 """
 
 import ipaddress
+import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -26,6 +28,7 @@ from autoscaler.config.settings import WebSettings
 from autoscaler.logger import Logger
 from autoscaler.web.addresses import client_of
 from autoscaler.web.api.answers import RETRY, ErrorType, RequestError, failure
+from autoscaler.web.api.endpoints import PREFIX
 from autoscaler.web.credentials import Credentials
 from autoscaler.web.logins import LoginRefused, Logins
 from autoscaler.web.webconfig import WebConfig
@@ -44,6 +47,8 @@ _SECURITY_HEADERS: Final = {
     "X-Frame-Options": "DENY",
 }
 _INSTEAD: Final = "on the daemon's machine, `autoscaler pause`, `resume` and `override` use its control socket"
+_OF_ONE: Final = re.compile(f"{PREFIX}/autoscalers/(.+)/(?:pause|resume|override)|/autoscalers/(.+)")
+"""Paths that concern one autoscaler: those of the API's changes, and its page."""
 _NO_CONFIG: Final = WebConfig(Path())
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="autoscaler", charset="UTF-8"'}
 
@@ -55,10 +60,21 @@ class Guard:
     """
 
     def __init__(
-        self, app: ASGIApp, config: WebConfig | None, web: WebSettings, clock: Clock, host: str, logger: Logger
+        self,
+        app: ASGIApp,
+        config: WebConfig | None,
+        web: WebSettings,
+        clock: Clock,
+        host: str,
+        logger: Logger,
+        operators_of: Callable[[str], Collection[str]] = lambda _: (),
     ) -> None:
-        """`config`: None without --web.config.file. `host`: the server's listen address."""
+        """`config`: None without --web.config.file. `host`: the server's listen address.
+
+        `operators_of` returns the users whom a grant lets change one autoscaler.
+        """
         self._app = app
+        self._operators_of = operators_of
         self._clock = clock
         self._names = {"localhost", host.lower(), socket.gethostname().lower()} - {""}
         self._logins = Logins(clock, logger)
@@ -97,7 +113,7 @@ class Guard:
             if changes:
                 _refuse_other_sites(headers, scope["scheme"])
             scope["user"] = user = await self._user(scope, headers)
-            scope["change_refused"] = self._change_refused(user)
+            scope["change_refused"] = self._change_refused(user, scope["path"])
             if changes:
                 _refuse_change(scope["change_refused"])
         except RequestError as refusal:
@@ -146,9 +162,12 @@ class Guard:
             raise RequestError(ErrorType.UNAUTHORIZED, "name or password is missing or wrong; log in", _CHALLENGE)
         return user
 
-    def _change_refused(self, user: str | None) -> str:
-        """Return why this client must not make changes; empty: it may."""
+    def _change_refused(self, user: str | None, path: str) -> str:
+        """Return why this client must not change what the path names; empty: it may."""
         if user is not None and user in self._web.operators:
+            return ""
+        one = _OF_ONE.fullmatch(path)
+        if user is not None and one is not None and user in self._operators_of(one[1] or one[2]):
             return ""
         if user is not None:
             return f"the user {user[:64]!r} may only read: web.operators does not name it; {_INSTEAD}"

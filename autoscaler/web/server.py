@@ -72,7 +72,7 @@ class WebServer:
         """The server's URL; with port 0, with the port found."""
         app = application(sources, logger, with_users=config is not None and bool(config.users), pages=pages)
         clock, host = sources.clock, listen.rpartition(":")[0].strip("[]")
-        self._guard = Guard(app, config, sources.settings().web, clock, host, logger)
+        self._guard = Guard(app, config, sources.settings().web, clock, host, logger, sources.operators_of)
         settings = _settings(self._guard)
         logging.getLogger("uvicorn").setLevel(logging.ERROR)  # a client that does not speak HTTP must not fill the log
         self._context = None if config is None or config.tls is None else config.tls.context()

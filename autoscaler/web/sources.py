@@ -1,6 +1,6 @@
 """The server's access to the daemon."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
@@ -39,3 +39,8 @@ class Sources:
         """Return the documents of the running configuration."""
         settings = self.settings()
         return StateDocuments(self.state.archive, settings.autoscalers, settings.prometheus)
+
+    def operators_of(self, name: str) -> Collection[str]:
+        """Return the users whom a grant lets change this autoscaler."""
+        grant = self.settings().grant_of(name)
+        return () if grant is None else grant.operators

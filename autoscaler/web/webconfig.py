@@ -103,7 +103,7 @@ def load_web_config(path: Path) -> WebConfig:
 
 
 def check_operators(config: WebConfig | None, settings: Settings) -> None:
-    """Raise ConfigError for entries of `web.operators` that cannot log in."""
+    """Raise ConfigError for operators, of `web` or of a grant, that cannot log in."""
     if config is not None and config.verifies_clients and not config.users:
         return  # the name of a certificate, which may be issued later
     known = frozenset() if config is None else frozenset(config.users)
@@ -111,12 +111,13 @@ def check_operators(config: WebConfig | None, settings: Settings) -> None:
     problems = [
         Problem(
             str(settings.path),
-            *place,
-            "web.operators",
-            f"{name[:64]!r} cannot log in: {where}; add it to basic_auth_users there, or remove it here",
+            each.line,
+            each.column,
+            each.path,
+            f"{each.name[:64]!r} cannot log in: {where}; add it to basic_auth_users there, or remove it here",
         )
-        for name, place in zip(settings.web.operators, settings.operator_places, strict=True)
-        if name not in known
+        for each in settings.operators
+        if each.name not in known
     ]
     if problems:
         raise ConfigError(problems)

@@ -37,7 +37,7 @@ def nomad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NomadServer]:
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Every policy's query is 30 for a target of 10."""
+    """Every policy's query asks for 30 instances."""
     with (
         running_exporter({"load": 30}) as exporter,
         running_prometheus(tmp_path_factory.mktemp("prometheus"), [static("load", exporter.address)]) as server,
@@ -90,13 +90,15 @@ def count_of(nomad: NomadServer, job: str) -> int:
 def sized(job: str, count: int = 1) -> dict[str, Any]:
     """Return a job with a policy, and with instances that no node takes."""
     made = with_policy(job)
+    check = {"source": "prometheus", "query": "load", "strategy": [{"pass-through": [{}]}]}
+    made["TaskGroups"][0]["Scaling"]["Policy"] = {"check": [{"load": [check]}]}
     nowhere = [{"LTarget": "${node.class}", "RTarget": "no-such-class", "Operand": "="}]
     made["TaskGroups"][0] |= {"Count": count, "Constraints": nowhere}
     return made
 
 
 def test_a_job_is_scaled_by_its_policy(nomad: NomadServer, prometheus: str, tmp_path: Path) -> None:
-    """Target-value of 30 against 10: up to the block's maximum of 9."""
+    """Up to the maximum of its block: its query asks for more."""
     nomad.register(sized("scaled"))
     with discovering(tmp_path, nomad.url, prometheus) as daemon:
         policy = until_found(daemon, "scaled")["default/scaled/work"]

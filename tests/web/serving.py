@@ -11,6 +11,7 @@ from typing import Any
 import requests
 from prometheus_client import CollectorRegistry, Gauge
 
+from autoscaler.config.grants import Grant
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings, WebSettings
 from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.metrics import Health
@@ -54,6 +55,8 @@ class Daemon:
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     work: Work = field(default_factory=Work)
     web: WebSettings = field(default_factory=WebSettings)
+    grants: Mapping[str, Grant] = field(default_factory=dict)
+    owners: Mapping[str, str] = field(default_factory=dict)
     prometheus: Mapping[str, PrometheusSource] = field(default_factory=dict)
     adapters: Mapping[str, AdapterSection] = field(default_factory=dict)
     health: Health = field(init=False)
@@ -67,7 +70,8 @@ class Daemon:
     def settings(self) -> Settings:
         """The running configuration."""
         path = Path("/etc/autoscaler/autoscaler.yaml")
-        return Settings(path, self.prometheus, self.adapters, tuple(self.scalers), web=self.web)
+        of_teams = {"grants": self.grants, "owners": self.owners}
+        return Settings(path, self.prometheus, self.adapters, tuple(self.scalers), web=self.web, **of_teams)
 
     def sources(self) -> Sources:
         self.registry, self.work = CollectorRegistry(), Work()

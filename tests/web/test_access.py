@@ -8,7 +8,8 @@ import bcrypt
 import pytest
 import requests
 
-from autoscaler.config.settings import Settings, WebSettings
+from autoscaler.config.grants import Grant
+from autoscaler.config.settings import Operator, Settings, WebSettings
 from autoscaler.errors import ConfigError
 from autoscaler.web import check_operators, load_web_config
 from autoscaler.web.credentials import Credentials
@@ -229,9 +230,37 @@ def test_a_reader_sees_no_forms_and_the_reason(daemon: Daemon, config: Path) -> 
     assert "data-action" in of_ann
 
 
+def test_an_operator_of_a_grant_changes_its_autoscalers_alone(daemon: Daemon, config: Path) -> None:
+    """Another team's, the daemon's configuration, and many at a time stay closed."""
+    config.write_text(WITH_READER)
+    daemon.web = OPERATOR
+    daemon.grants = {"shop": Grant("w", 4, operators=("scraper",)), "pay": Grant("p", 4)}
+    daemon.owners = {"web": "shop"}
+    bounds = "/api/v1/autoscalers/web/override"
+    with serving(daemon, config) as served:
+        served.session.auth = ("scraper", PASSWORD)
+        assert served.post(PAUSE).status_code == 200
+        assert served.post(bounds, {"maximum": 4}).status_code == 200
+        assert "data-action" in served.get("/autoscalers/web").text
+        beyond = served.post(bounds, {"maximum": 5})
+        assert (beyond.status_code, beyond.json()["error"]) == (
+            409,
+            "the autoscaler's grant allows at most 4 replicas; give no more, or raise that",
+        )
+        for path in ("/-/reload", "/api/v1/pause", "/api/v1/resume", "/api/v1/autoscalers/other/pause"):
+            assert served.post(path, {}).status_code == 403
+        daemon.owners = {"web": "pay"}
+        assert served.post(PAUSE).status_code == 403
+        assert "data-action" not in served.get("/autoscalers/web").text
+
+
 def test_an_operator_who_cannot_log_in_is_an_error(config: Path) -> None:
     settings = Settings(
-        Path("autoscaler.yaml"), {}, {}, (), web=WebSettings(operators=(ANN, "an")), operator_places=((3, 9), (3, 14))
+        Path("autoscaler.yaml"),
+        {},
+        {},
+        (),
+        operators=(Operator(ANN, "web.operators", 3, 9), Operator("an", "web.operators", 3, 14)),
     )
     config.write_text(WITH_READER)
     with pytest.raises(ConfigError) as raised:

@@ -34,6 +34,16 @@ def alone_lines(daemon: DaemonStatus) -> Iterator[str]:
             yield f"    {each.said}"
 
 
+def grant_lines(daemon: DaemonStatus) -> Iterator[str]:
+    """Yield a line for each grant, and below it what is wrong with its folder, files and autoscalers."""
+    for grant in daemon.grants:
+        yield ""
+        refused = f", {grant.refused} refused" if grant.refused else ""
+        yield f"grant {clean(grant.name) or 'of all'}: {count(grant.autoscalers, 'autoscaler')}{refused}"
+        for problem in grant.problems:
+            yield f"  {clean(problem)}"
+
+
 def connection_rows(daemon: DaemonStatus, now: datetime, screen: Screen) -> Sequence[str]:
     """Return the table of connections, in lines."""
     return Table(_HEADER, screen).lines([_row(each, now) for each in daemon.connections])

@@ -56,6 +56,12 @@ class SteeringChanges:
         """Set temporary bounds. Replaces an earlier override."""
         now = self._sources.clock.now()
         _check_bounds(self._configured(name), body)
+        grant = self._sources.settings().grant_of(name)
+        if grant is not None and max(body.minimum or 0, body.maximum or 0) > grant.max_replicas:
+            message = (
+                f"the autoscaler's grant allows at most {grant.max_replicas} replicas; give no more, or raise that"
+            )
+            raise RequestError(ErrorType.CONFLICT, message)
         override = Override(body.minimum, body.maximum, by, body.reason, now, body.end(now))
         event = _always(overridden(override))
         kept = self._change(name, lambda before: replace(before.at(now), override=override), event, now)
