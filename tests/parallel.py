@@ -26,7 +26,7 @@ TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "demo": ("tests/demo/",),  # two demos at once would choose the same ports
     "nomad": ("tests/adapters/nomad/",),  # the files of the following folders share what their conftest starts
-    "aws": ("tests/adapters/aws_asg/",),
+    "aws": ("tests/adapters/aws_asg/", "tests/adapters/aws_ecs/"),
     "browser": ("tests/browser/",),
     "systemd": ("tests/systemd/test_booted.py", "tests/systemd/test_control_socket.py"),
 }

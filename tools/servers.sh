@@ -34,6 +34,7 @@ have chromium || wanted+=(chromium)
 have aws || wanted+=(awscli)
 have nginx || wanted+=(nginx)
 have caddy || wanted+=(caddy)
+have victoria-metrics || wanted+=(victoria-metrics)
 have jq || wanted+=(jq)
 /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null || wanted+=(python3-venv) # what the Debian package is made with
 have dh_installsysusers && have dpkg-buildpackage || wanted+=(debhelper)
@@ -55,13 +56,13 @@ if [ ${#wanted[@]} -gt 0 ]; then
         for package in "${wanted[@]}"; do # one at a time: what cannot be had keeps nothing else away
             said=$(apt-get -qq -y --no-install-recommends install "$package" 2>&1) ||
                 printf 'apt-get could not install %s:\n%s\n' "$package" "$said"
-            # Both take port 80 at the next boot otherwise.
-            case $package in nginx | caddy) ! have systemctl || systemctl --quiet disable "$package" ;; esac
+            # They take ports 80 and 8428 at the next boot otherwise.
+            case $package in nginx | caddy | victoria-metrics) ! have systemctl || systemctl --quiet disable "$package" ;; esac
         done
     fi
 fi
 
-line() { printf '  %-12s %s\n' "$1" "$2"; }
+line() { printf '  %-16s %s\n' "$1" "$2"; }
 found() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" || echo "absent: $2"; }
 echo "Servers for the tests:"
 line prometheus "$(python -m tools.prometheus 2>&1 | head -n 1)"
@@ -84,4 +85,5 @@ line skopeo "$(found skopeo 'apt install skopeo')"
 line aws "$(found aws 'apt install awscli')"
 line nginx "$(found nginx 'apt install nginx')"
 line caddy "$(found caddy 'apt install caddy')"
+line victoria-metrics "$(found victoria-metrics 'apt install victoria-metrics')"
 line jq "$(found jq 'apt install jq')"

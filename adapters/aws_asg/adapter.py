@@ -1,21 +1,22 @@
 """The adapter for the Auto Scaling groups of one account and region."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final
 
+from adapters.aws.ec2 import Ec2Instances
+from adapters.aws.optional import OptionalReads
+from adapters.aws.raw import Raw, unavailable_if_malformed
+from adapters.aws.writes import Writes
 from adapters.aws_asg import groups, permission
 from adapters.aws_asg.breaker import Breaker
-from adapters.aws_asg.ec2 import Ec2Instances
 from adapters.aws_asg.hooks import Hooks
 from adapters.aws_asg.lifecycle import LIFECYCLE, LifecycleStage, stage_of
 from adapters.aws_asg.other_autoscalers import OtherAutoscalers
-from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.refreshes import Refreshes
 from adapters.aws_asg.scaling import Scaling
-from adapters.aws_asg.settings import AwsSettings
-from adapters.aws_asg.writes import Writes
+from adapters.aws_asg.settings import AsgSettings
 from autoscaler.target import (
     AdapterContext,
     Call,
@@ -23,11 +24,9 @@ from autoscaler.target import (
     Phase,
     ScaleChange,
     ScaleOutcome,
-    StateError,
     TargetError,
     TargetRef,
     TargetState,
-    TargetUnavailable,
     nothing_written,
 )
 
@@ -39,7 +38,7 @@ _NAMES_A_CALL: Final = 100
 class AwsAsg:
     """Sets the DesiredCapacity of Auto Scaling groups and changes nothing else."""
 
-    Settings: ClassVar = AwsSettings
+    Settings: ClassVar = AsgSettings
     target_keys: ClassVar[frozenset[str]] = frozenset({"victims"})
     drain_keys: ClassVar[frozenset[str]] = frozenset({"hook", "nomad", "http", "command"})
     concurrent_writes: ClassVar[int] = 8
@@ -47,7 +46,7 @@ class AwsAsg:
     account's request budget even where each request takes a second."""
 
     @staticmethod
-    def target_problem(target: TargetRef, settings: AwsSettings) -> str | None:  # noqa: ARG004 - the contract's
+    def target_problem(target: TargetRef, settings: AsgSettings) -> str | None:  # noqa: ARG004 - the contract's
         """Return why no group can have this name, or None."""
         if _NAME.fullmatch(target.name):
             return None
@@ -56,11 +55,10 @@ class AwsAsg:
             "of at most 255 ASCII characters without spaces and colons"
         )
 
-    def __init__(self, context: AdapterContext[AwsSettings]) -> None:
-        from adapters.aws_asg.api import AwsApi  # noqa: PLC0415 - loading the class must not import boto3
+    def __init__(self, context: AdapterContext[AsgSettings]) -> None:
+        from adapters.aws.api import AwsApi  # noqa: PLC0415 - loading the class must not import boto3
 
         settings = context.settings
-        self._clock = context.clock
         self._logger = context.logger
         self._api: Final = AwsApi(context.name, settings, context.clock)
         self._writes = Writes(context.name, context.memory, context.clock, context.logger)
@@ -72,15 +70,14 @@ class AwsAsg:
         self._scaling = Scaling(
             self._api, self._writes, self._ec2, self._refreshes, self._breaker, self._hooks, settings, context.logger
         )
+        self._optional = OptionalReads(context.clock, context.logger)
         self._logged_states: set[str] = set()
-        self._logged: dict[str, str] = {}
-        """Request that fails -> class of its last logged error."""
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
         """Read all groups, a hundred a request; EC2 for new instances only; AWS's other lists from time to time."""
         if not targets:
             return {}
-        self._recall_writes()
+        self._writes.load()
         found = self._describe(sorted({target.name for target in targets}), call)
         failed = self._learn([group for group in found.values() if not isinstance(group, TargetError)], call)
         read = {name: self._read(name, group, failed) for name, group in found.items()}
@@ -96,7 +93,7 @@ class AwsAsg:
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Set the group's DesiredCapacity, or terminate the chosen victims."""
         with nothing_written():
-            self._recall_writes()
+            self._writes.load()
         return self._scaling.scale(target.name, change, call)
 
     def release(self, target: TargetRef, instance: str, call: Call) -> None:
@@ -120,14 +117,6 @@ class AwsAsg:
     def close(self) -> None:
         """Close idle connections."""
         self._api.close()
-
-    def _recall_writes(self) -> None:
-        try:
-            self._writes.load()
-        except StateError as error:
-            raise TargetUnavailable(
-                f"the recent writes cannot be read from the state, so the sizes are unknown: {error}"
-            ) from None
 
     def _describe(self, names: Sequence[str], call: Call) -> dict[str, Raw | TargetError]:
         """Return the description of each group, or its error."""
@@ -193,27 +182,15 @@ class AwsAsg:
     def _read_optional(self, seen: Mapping[str, TargetState], call: Call) -> None:
         """Read what no size depends on, in the time that is left. A failure is logged; a later cycle asks again."""
         complete = {name for name, state in seen.items() if _is_complete(state)}
-        self._try_to_read(
+        self._optional.run(
             "scaling activities",
             lambda part: self._breaker.read_activities(complete, seen.keys() - complete, part),
             call,
         )
         leaving = {name for name, state in seen.items() if any(one.deleting for one in state.instances)}
-        self._try_to_read("lifecycle hooks", lambda part: self._hooks.read(seen.keys(), leaving, part), call)
-        self._try_to_read("instance refreshes", lambda part: self._refreshes.read_again(seen.keys(), part), call)
-        self._try_to_read("scaling policies", self._other_autoscalers.read_next_pages, call)
-
-    def _try_to_read(self, what: str, read: Callable[[Call], None], call: Call) -> None:
-        """Run one optional read within half of the remaining time, so that the groups' states are returned in time."""
-        now = self._clock.monotonic()
-        try:
-            read(replace(call, deadline=now + (call.deadline - now) / 2))
-        except TargetError as error:
-            if self._logged.get(what) != type(error).__name__:
-                self._logger.warning("aws_request_failed", about=what, error=str(error))
-            self._logged[what] = type(error).__name__
-        else:
-            self._logged.pop(what, None)
+        self._optional.run("lifecycle hooks", lambda part: self._hooks.read(seen.keys(), leaving, part), call)
+        self._optional.run("instance refreshes", lambda part: self._refreshes.read_again(seen.keys(), part), call)
+        self._optional.run("scaling policies", self._other_autoscalers.read_next_pages, call)
 
     def _completed(self, name: str, state: TargetState, group: Raw) -> TargetState:
         """Add the holds and warnings of refreshes, failing launches and other autoscalers."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws_asg.raw import Raw, unavailable_if_malformed
+from adapters.aws.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.settings import CircuitBreaker
 from autoscaler.target import Call, Clock, HoldReason, Moment
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import AwsApi
+    from adapters.aws.api import AwsApi
 
 _GROUPS_A_CYCLE: Final = 5
 _LONGEST_MEMORY: Final = timedelta(days=1)

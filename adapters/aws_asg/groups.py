@@ -3,9 +3,10 @@
 from datetime import timedelta
 from typing import Final
 
-from adapters.aws_asg.ec2 import Ec2Instances
+from adapters.aws import templates
+from adapters.aws.ec2 import Ec2Instances
+from adapters.aws.raw import Raw
 from adapters.aws_asg.lifecycle import COUNTING, LifecycleStage, stage_of
-from adapters.aws_asg.raw import Raw
 from autoscaler.target import HoldReason, Instance, Limits, Phase, TargetNotFound, TargetNotScalable, TargetUnavailable
 
 UNITS: Final = "units"
@@ -29,19 +30,11 @@ def warm_up(group: Raw) -> timedelta:
 
 def reset_by(group: Raw) -> str:
     """Return which template sets the size at its next deployment, and the remedy; empty: no tag names one."""
-    tags = {one["Key"]: one.get("Value") or "" for one in group.get("Tags") or ()}
-    stack = tags.get("aws:cloudformation:stack-name")
-    if stack:
-        return (
-            f"an update of the CloudFormation stack {stack} sets the size that its template says; write "
-            "`AutoScalingScheduledAction: {IgnoreUnmodifiedGroupSizeProperties: true}` into the group's UpdatePolicy"
-        )
-    named = next((f"{key}={value}" for key, value in tags.items() if "terraform" in f"{key}={value}".lower()), None)
-    if named is None:
-        return ""
-    return (
-        f"the tag {named} names Terraform, which sets desired_capacity; write "
-        "`lifecycle { ignore_changes = [desired_capacity] }`"
+    return templates.reset_by(
+        {one["Key"]: one.get("Value") or "" for one in group.get("Tags") or ()},
+        cloudformation="write `AutoScalingScheduledAction: {IgnoreUnmodifiedGroupSizeProperties: true}` into the "
+        "group's UpdatePolicy",
+        terraform="desired_capacity",
     )
 
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws_asg.ec2 import Ec2Instances
-from adapters.aws_asg.raw import Raw, unavailable_if_malformed
+from adapters.aws.ec2 import Ec2Instances
+from adapters.aws.raw import Raw, unavailable_if_malformed
 from autoscaler.target import AwaitingDrain, Call, Clock, HoldReason, TargetError, TargetNotFound, TargetUnavailable
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import AwsApi
+    from adapters.aws.api import AwsApi
 
 _TERMINATING: Final = "autoscaling:EC2_INSTANCE_TERMINATING"
 COMPLETE: Final = "complete_lifecycle_action"

@@ -1,26 +1,23 @@
 """Other autoscalers of the same groups: AWS's scaling policies and scheduled actions.
 
-One list for each account and region has them all. The adapter reads it every ten minutes, some pages a cycle.
 Sources: Auto Scaling API Reference, DescribePolicies and DescribeScheduledActions (the group may be left out); User
 Guide, "Suspend and resume Amazon EC2 Auto Scaling processes".
 """
 
 from collections import defaultdict
 from collections.abc import Collection
-from datetime import timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from adapters.aws_asg.raw import Raw, unavailable_if_malformed
-from autoscaler.target import Call, Clock, Moment
+from adapters.aws.lists import List, Lists
+from adapters.aws.raw import Raw, unavailable_if_malformed
+from autoscaler.target import Call, Clock
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import AwsApi
+    from adapters.aws.api import AwsApi
 
-_AGAIN_AFTER: Final = timedelta(minutes=10)
-_PAGES_A_CYCLE: Final = 4
 _LISTS: Final = (
-    ("describe_policies", "ScalingPolicies"),
-    ("describe_scheduled_actions", "ScheduledUpdateGroupActions"),
+    List("autoscaling", "describe_policies", "ScalingPolicies", {"MaxRecords": 100}),
+    List("autoscaling", "describe_scheduled_actions", "ScheduledUpdateGroupActions", {"MaxRecords": 100}),
 )
 
 
@@ -41,59 +38,33 @@ class OtherAutoscalers:
     """The scaling policies and scheduled actions of the last complete reading."""
 
     def __init__(self, api: "AwsApi", clock: Clock) -> None:
-        self._api = api
-        self._clock = clock
+        self._lists = Lists(api, _LISTS, clock)
         self._found: dict[str, list[_Other]] = {}
-        self._reading: defaultdict[str, list[_Other]] = defaultdict(list)
-        self._place: tuple[int, str | None] | None = None
-        """The next list and page; None: all are read."""
-        self._begun: Moment | None = None
-        """Time when the current reading started."""
 
     def warnings(self, group: str, suspended: Collection[str]) -> tuple[str, ...]:
         """Return a sentence for each policy or scheduled action of the group. `suspended`: its suspended processes."""
         return tuple([each.warning for each in self._found.get(group, ()) if each.process not in suspended])
 
     def read_next_pages(self, call: Call) -> None:
-        """Read the next pages; start again after ten minutes, also after an error. Raises TargetError."""
-        now = self._clock.moment()
-        if self._place is None and self._begun is not None and now.since(self._begun) < _AGAIN_AFTER:
+        """Read the next pages of AWS's lists. Raises TargetError."""
+        entries = self._lists.read_next_pages(call)
+        if entries is None:
             return
-        place, self._place, self._begun = self._place or (0, None), None, now
-        for _ in range(_PAGES_A_CYCLE):
-            following = self._read(place, call)
-            if following is None:
-                return
-            place = following
-        self._place = place
+        found = defaultdict[str, list[_Other]](list)
+        with unavailable_if_malformed("describe_policies"):
+            for one in entries:
+                if (other := _other(one)) is not None:
+                    found[one["AutoScalingGroupName"]].append(other)
+        self._found = found
 
-    def _read(self, place: tuple[int, str | None], call: Call) -> tuple[int, str | None] | None:
-        number, token = place
-        if place == (0, None):
-            self._reading = defaultdict(list)
-        operation, items = _LISTS[number]
-        page = self._api.ask(
-            "autoscaling", operation, call, {"MaxRecords": 100, **({"NextToken": token} if token else {})}
-        )
-        with unavailable_if_malformed(operation):
-            for one in page[items]:
-                self._note(one)
-        if page.get("NextToken"):
-            return number, page["NextToken"]
-        if number + 1 < len(_LISTS):
-            return number + 1, None
-        self._found = dict(self._reading)
+
+def _other(one: Raw) -> _Other | None:
+    if "ScheduledActionName" in one:
+        return _Other(f"scheduled action {one['ScheduledActionName']}", "ScheduledActions")
+    if not one.get("Enabled", True) or _only_forecasts(one):
         return None
-
-    def _note(self, one: Raw) -> None:
-        if "ScheduledActionName" in one:
-            other = _Other(f"scheduled action {one['ScheduledActionName']}", "ScheduledActions")
-        elif one.get("Enabled", True) and not _only_forecasts(one):
-            predicts = one.get("PolicyType") == "PredictiveScaling"  # without an alarm
-            other = _Other(f"scaling policy {one['PolicyName']}", None if predicts else "AlarmNotification")
-        else:
-            return
-        self._reading[one["AutoScalingGroupName"]].append(other)
+    predicts = one.get("PolicyType") == "PredictiveScaling"  # without an alarm
+    return _Other(f"scaling policy {one['PolicyName']}", None if predicts else "AlarmNotification")
 
 
 def _only_forecasts(policy: Raw) -> bool:

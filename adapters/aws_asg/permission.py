@@ -12,14 +12,14 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws_asg.errors import OutcomeUnknown
+from adapters.aws.errors import OutcomeUnknown
+from adapters.aws.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.hooks import ACTIONS, Hooks
-from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.refreshes import Refreshes
 from autoscaler.target import Call, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import AwsApi
+    from adapters.aws.api import AwsApi
 
 _ABOVE_MAX: Final = 1_000_000
 """So far above MaxSize that no change of MaxSize since it was read makes the size a valid one."""

@@ -7,12 +7,12 @@ Source: Auto Scaling API Reference, DescribeInstanceRefreshes and InstanceRefres
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws_asg.raw import unavailable_if_malformed
+from adapters.aws.raw import unavailable_if_malformed
 from adapters.aws_asg.settings import OnInstanceRefresh
 from autoscaler.target import Call, Hold, HoldReason
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import AwsApi
+    from adapters.aws.api import AwsApi
 
 _UNDER_WAY: Final = frozenset({"Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking"})
 _GROUPS_A_CYCLE: Final = 5

@@ -6,16 +6,16 @@ AWS has no compare-and-set. A change by another client in the milliseconds betwe
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from adapters.aws.ec2 import Ec2Instances
+from adapters.aws.errors import InProgress, OutcomeUnknown, not_written
+from adapters.aws.raw import Raw, unavailable_if_malformed
+from adapters.aws.writes import Writes
 from adapters.aws_asg import groups
 from adapters.aws_asg.breaker import Breaker
-from adapters.aws_asg.ec2 import Ec2Instances
-from adapters.aws_asg.errors import InProgress, OutcomeUnknown
 from adapters.aws_asg.hooks import Hooks
-from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.refreshes import Refreshes
-from adapters.aws_asg.settings import AwsSettings
+from adapters.aws_asg.settings import AsgSettings
 from adapters.aws_asg.victims import victims
-from adapters.aws_asg.writes import Writes
 from autoscaler.target import (
     Call,
     Conflict,
@@ -26,14 +26,13 @@ from autoscaler.target import (
     ScaleOutcome,
     StateError,
     TargetError,
-    TargetNotWritten,
     TargetUnavailable,
     Unchanged,
     Written,
 )
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import AwsApi
+    from adapters.aws.api import AwsApi
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +45,13 @@ class Scaling:
     refreshes: Refreshes
     breaker: Breaker
     hooks: Hooks
-    settings: AwsSettings
+    settings: AsgSettings
     logger: Logger
 
     def scale(self, name: str, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Return the outcome. Raises TargetError; OutcomeUnknown when AWS may have performed the write."""
-        try:
+        with not_written():
             return self._scale(name, change, call)
-        except OutcomeUnknown:
-            raise
-        except TargetUnavailable as error:
-            raise TargetNotWritten(str(error)) from error
 
     def _scale(self, name: str, change: ScaleChange, call: Call) -> ScaleOutcome:
         group = self.look(name, call)
@@ -97,34 +92,23 @@ class Scaling:
         raise groups.not_found(name, self.api.region)
 
     def _set(self, name: str, change: ScaleChange, current: int, call: Call) -> ScaleOutcome:
+        wanted = {
+            "AutoScalingGroupName": name,
+            "DesiredCapacity": change.size,
+            "HonorCooldown": self.settings.honor_cooldown,
+        }
         try:
-            self.writes.asking(name)
-        except StateError as error:
-            raise TargetUnavailable(
-                f"group {name}: the request for size {change.size} cannot be recorded in the state, "
-                f"so it is not sent: {error}"
-            ) from None
-        try:
-            self.api.ask(
-                "autoscaling",
-                "set_desired_capacity",
-                call,
-                {
-                    "AutoScalingGroupName": name,
-                    "DesiredCapacity": change.size,
-                    "HonorCooldown": self.settings.honor_cooldown,
-                },
-                write=True,
+            written = self.writes.set_size(
+                name,
+                change,
+                current,
+                lambda: self.api.ask("autoscaling", "set_desired_capacity", call, wanted, write=True),
             )
         except InProgress as error:
             return _busy(error)
-        except OutcomeUnknown:
-            self.writes.unknown(name)
-            raise
-        self.writes.accepted(name, change.id, current, change.size)
         if change.size > current:
             self.breaker.note_scale_out(name)
-        return Written(change.size)
+        return written
 
     def _end_victims(self, group: Raw, change: ScaleChange, current: int, call: Call) -> ScaleOutcome:
         name = group["AutoScalingGroupName"]

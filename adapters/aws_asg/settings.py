@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, Self
-from urllib.parse import urlsplit
+from typing import Annotated
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import Field
 
+from adapters.aws.settings import AwsSettings
 from autoscaler.target import AdapterSettings, Duration
 
 
@@ -27,36 +27,12 @@ class CircuitBreaker(AdapterSettings):
     """How long scale-out is held. Then one scale-out is attempted."""
 
 
-class AwsSettings(AdapterSettings):
-    """The groups of one account in one region. Omitted settings come from boto3's own sources."""
+class AsgSettings(AwsSettings):
+    """The groups of one account in one region."""
 
-    region: Annotated[str, StringConstraints(pattern=r"^[a-z]+(-[a-z]+)+-\d+$")] | None = None
-    """The region, for example `eu-west-1`. Default: AWS_DEFAULT_REGION, else the profile's."""
-    profile: Annotated[str, Field(min_length=1)] | None = None
-    """A profile of the AWS configuration files. Default: AWS_PROFILE, else boto3's chain."""
-    role_arn: Annotated[str, StringConstraints(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:role/[!-~]+$")] | None = None
-    """A role to assume with these credentials."""
-    external_id: Annotated[str, Field(min_length=2, max_length=1224)] | None = None
-    """The external id that the role's trust policy requires."""
-    endpoint_url: str | None = Field(default=None, examples=["http://127.0.0.1:5000"])
-    """One URL for Auto Scaling, EC2 and STS instead of AWS's own."""
     honor_cooldown: bool = False
     """true: the adapter does not set a size during the group's own cooldown."""
     on_instance_refresh: OnInstanceRefresh = OnInstanceRefresh.HOLD_SCALE_IN
     """What waits for the end of an instance refresh: all scaling, scale-in alone, or nothing."""
     circuit_breaker: CircuitBreaker = CircuitBreaker()
     """Holds scale-out while the group's launches keep failing."""
-
-    @field_validator("endpoint_url")
-    @classmethod
-    def _http(cls, url: str | None) -> str | None:
-        parts = urlsplit(url or "http://nobody")
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-            raise ValueError("this is not a valid endpoint URL; write it as http://127.0.0.1:5000, without credentials")
-        return url
-
-    @model_validator(mode="after")
-    def _an_external_id_belongs_to_a_role(self) -> Self:
-        if self.external_id is not None and self.role_arn is None:
-            raise ValueError("externalId is for assuming a role; add `roleArn`, or remove it")
-        return self

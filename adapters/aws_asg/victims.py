@@ -9,10 +9,10 @@ termination policy").
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from adapters.aws_asg.ec2 import Ec2Instances
+from adapters.aws.ec2 import Ec2Instances
+from adapters.aws.raw import Raw
 from adapters.aws_asg.groups import suspended_processes, weight
 from adapters.aws_asg.lifecycle import COUNTING, stage_of
-from adapters.aws_asg.raw import Raw
 
 
 def victims(group: Raw, ranked: Collection[str], units: int, ec2: Ec2Instances) -> Mapping[str, int]:

@@ -9,7 +9,7 @@ from adapters.process.logs import pipe
 from adapters.process.procfs import TOKEN_VARIABLE, Identity, identify
 from adapters.process.records import Worker
 from adapters.process.settings import PORT_MARK, PoolSettings
-from autoscaler.target.environment import inherited
+from autoscaler.target.programs import inherited
 
 
 def free_port(ports: range, taken: Collection[int], begin: int) -> int | None:

@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "forget": "Delete an autoscaler from the state.",
     "create": "Print the configuration of a new autoscaler.",
     "import": "Print the configuration for HorizontalPodAutoscaler manifests.",
+    "adapter": "Test an adapter, such as one of your own programs.",
     "completion": "Print the script that completes commands in bash, zsh or fish.",
 }
 """Command -> its line in the overview. The function is NAME in `autoscaler.cli.NAME`; for `import`, `import_`."""

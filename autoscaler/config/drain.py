@@ -2,14 +2,14 @@
 
 import re
 from datetime import timedelta
-from typing import Annotated, Final, Self, TypeAlias
+from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, model_validator
 
 from autoscaler import model
 from autoscaler.config.fields import AdapterName, PositiveDuration, Section, Text, scope_of
 from autoscaler.quantity import format_duration
-from autoscaler.target import DrainsNodes, drain_keys
+from autoscaler.target import Command, DrainsNodes, drain_keys
 
 ACTIONS: Final = tuple(model.DrainAction)
 LONGEST: Final = timedelta(hours=48)
@@ -38,25 +38,11 @@ def _check_url(url: str) -> str:
     return url
 
 
-def _check_command(command: tuple[str, ...]) -> tuple[str, ...]:
-    if not command[0].startswith("/"):
-        raise ValueError(f"{command[0][:64]!r} is not an absolute path; write one, as in [/usr/local/bin/drain]")
-    if any("\0" in word for word in command):
-        raise ValueError("a word holds a NUL character; remove it")
-    return command
-
-
 def _drains_nodes(name: str, info: ValidationInfo) -> str:
     kind: object = scope_of(info)["adapters"].get(name)
     if kind is not None and not isinstance(kind, DrainsNodes):
         raise ValueError(f"adapter {name!r} drains no nodes; name a connection of type nomad")
     return name
-
-
-Command: TypeAlias = Annotated[
-    tuple[Annotated[str, Strict()], ...], Field(min_length=1), AfterValidator(_check_command)
-]
-"""A program with its absolute path, and its arguments. No shell runs."""
 
 
 class NomadDrain(Section):

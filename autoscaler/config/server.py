@@ -8,11 +8,23 @@ from pydantic import AfterValidator
 
 _OWN_PARAMS: Final = frozenset({"query", "time", "timeout"})
 """Parameters of Prometheus' instant queries that the daemon sets."""
+_OWN_TOKEN_PARAMS: Final = {
+    "grant_type": "remove it",
+    "scope": "write it under scopes",
+    "client_id": "write it as clientId",
+    "client_secret": "write its file as clientSecretFile",
+}
+"""Parameters of a request for a token that the daemon sets, with the remedy."""
 
 
 def _check_url(url: str) -> str:
     """The URL is never shown: it may hold a password."""
     return _checked_url(url, "write basicAuth with a passwordFile instead", "write them under params")
+
+
+def _check_token_url(url: str) -> str:
+    """The URL is not shown in messages either."""
+    return _checked_url(url, "write clientId and clientSecretFile instead", "write them under endpointParams")
 
 
 def _check_external_url(url: str) -> str:
@@ -42,8 +54,8 @@ def _check_header(name: str) -> str:
     return name
 
 
-def _check_header_value(value: str) -> str:
-    """The value is never shown: it may be a secret."""
+def check_header_value(value: str) -> str:
+    """Return a header's value. Raises ValueError, which never shows it, because it may be a secret."""
     if not re.fullmatch(r"(?:[!-~\xa0-\xff](?:[\t -~\xa0-\xff]*[!-~\xa0-\xff])?)?", value):  # RFC 9110, 5.5
         raise ValueError("expected one line of Latin-1 characters without spaces around them; correct it")
     return value
@@ -55,10 +67,18 @@ def _check_param(name: str) -> str:
     return name
 
 
+def _check_token_param(name: str) -> str:
+    if name in _OWN_TOKEN_PARAMS:
+        raise ValueError(f"{name} is set by oauth2 itself; {_OWN_TOKEN_PARAMS[name]}")
+    return name
+
+
 ServerUrl: TypeAlias = Annotated[str, AfterValidator(_check_url)]
 ExternalUrl: TypeAlias = Annotated[str, AfterValidator(_check_external_url)]
 """The address for browsers."""
+TokenUrl: TypeAlias = Annotated[str, AfterValidator(_check_token_url)]
+TokenParameterName: TypeAlias = Annotated[str, AfterValidator(_check_token_param)]
 HeaderName: TypeAlias = Annotated[str, AfterValidator(_check_header)]
-HeaderValue: TypeAlias = Annotated[str, AfterValidator(_check_header_value)]
+HeaderValue: TypeAlias = Annotated[str, AfterValidator(check_header_value)]
 ParameterName: TypeAlias = Annotated[str, AfterValidator(_check_param)]
 """A parameter of an instant query's URL."""

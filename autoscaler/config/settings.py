@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -17,7 +17,9 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic.alias_generators import to_camel
 
+from autoscaler.config.authentication import BasicAuth, Header, OAuth2, SigV4, Tls
 from autoscaler.config.control_socket import check_length, socket_path
 from autoscaler.config.controller import Controller
 from autoscaler.config.discover import Discover
@@ -26,7 +28,7 @@ from autoscaler.config.grants import Grant
 from autoscaler.config.part import Part
 from autoscaler.config.queries import SharedQuery
 from autoscaler.config.schedules import Schedules
-from autoscaler.config.server import ExternalUrl, HeaderName, HeaderValue, ParameterName, ServerUrl
+from autoscaler.config.server import ExternalUrl, HeaderName, ParameterName, ServerUrl
 from autoscaler.errors import Problem
 from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.quantity import format_duration, format_size
@@ -48,6 +50,10 @@ _SMALLEST_ANSWER: Final = 2**16
 _MOST_AT_A_TIME: Final = 100
 """Queries. Each has a thread and a connection."""
 
+_WAYS_IN: Final = ("basic_auth", "bearer_token_file", "sigv4", "oauth2")
+"""A source has at most one of them."""
+_T = TypeVar("_T")
+
 
 def _at_least(smallest: int) -> Callable[[int], int]:
     def check(size: int) -> int:
@@ -56,35 +62,6 @@ def _at_least(smallest: int) -> Callable[[int], int]:
         return size
 
     return check
-
-
-@dataclass(frozen=True, slots=True)
-class BasicAuth(Part):
-    """HTTP basic authentication."""
-
-    username: Text
-    password_file: ExistingPath
-    """Read at each use."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tls(Part):
-    """TLS towards the server, and our own certificate."""
-
-    ca_file: ExistingPath | None = None
-    """Default: the system's."""
-    cert_file: ExistingPath | None = None
-    key_file: Annotated[ExistingPath | None, Field(validate_default=True)] = None
-    server_name: Text | None = None
-    """The name in the server's certificate. Default: the URL's host."""
-    insecure_skip_verify: Flag = False
-
-    @field_validator("key_file")
-    @classmethod
-    def _with_certificate(cls, value: Path | None, info: ValidationInfo) -> Path | None:
-        if "cert_file" in info.data and (value is None) != (info.data["cert_file"] is None):
-            raise ValueError("certFile and keyFile go together; give both or neither")
-        return value
 
 
 class Compression(StrEnum):
@@ -106,8 +83,10 @@ class PrometheusSource(Part):
     basic_auth: BasicAuth | None = None
     bearer_token_file: ExistingPath | None = None
     """Read at each use."""
+    sigv4: SigV4 | None = None
+    oauth2: OAuth2 | None = None
     tls: Tls | None = None
-    headers: Mapping[HeaderName, HeaderValue] = field(default_factory=dict)
+    headers: Mapping[HeaderName, Header] = field(default_factory=dict)
     """Added to each request."""
     params: Mapping[ParameterName, str] = field(default_factory=dict)
     """Added to each request's URL; not query, time or timeout."""
@@ -124,11 +103,12 @@ class PrometheusSource(Part):
     external_url: ExternalUrl | None = None
     """The address for browsers, for the page's links to queries. Default: url."""
 
-    @field_validator("bearer_token_file")
+    @field_validator("bearer_token_file", "sigv4", "oauth2")
     @classmethod
-    def _one_way_in(cls, value: Path | None, info: ValidationInfo) -> Path | None:
-        if value is not None and info.data.get("basic_auth") is not None:
-            raise ValueError("bearerTokenFile and basicAuth are both given; remove one of them")
+    def _one_way_in(cls, value: _T | None, info: ValidationInfo) -> _T | None:
+        other = next((each for each in _WAYS_IN if info.data.get(each) is not None), None)
+        if value is not None and other is not None:
+            raise ValueError(f"{to_camel(str(info.field_name))} and {to_camel(other)} are both given; remove one")
         return value
 
     @property

@@ -41,6 +41,8 @@ class TeamFile:
     """Of the newest version that was read or refused."""
     text: str | None = None
     """The version in force; None: there is none."""
+    digest: str = ""
+    """The hash of that text."""
     granted: tuple[Granted, ...] = ()
     """The autoscalers of the version in force."""
     problems: tuple[Problem, ...] = ()
@@ -107,14 +109,16 @@ def follow(
     }
     for path, result in _parsed(parse, main, stale):
         if isinstance(result, list):  # the main file no longer allows it
-            files[path] = replace(files[path], mark=_NOTHING, text=None, granted=(), problems=tuple(result))
+            files[path] = TeamFile(files[path].team, _NOTHING, problems=tuple(result))
         else:
             files[path] = replace(files[path], granted=result)
     for path, result in _parsed(parse, main, texts):
         if isinstance(result, list):
             files[path] = replace(files[path], problems=tuple(result))
         else:
-            files[path] = replace(files[path], text=texts[path].text, granted=result, problems=())
+            text = texts[path].text
+            digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+            files[path] = TeamFile(files[path].team, files[path].mark, text, digest, result)
     return _joined(main, Teams(main, files, seen.problems))
 
 
@@ -170,7 +174,7 @@ def _joined(main: Settings, teams: Teams) -> Settings:
     of_folders = {name: (problem,) for name, problem in teams.problems.items()}
     digest = sha256(main.digest.encode())
     for path, each in teams.files.items():
-        digest.update(f"{path}\0{each.text}\0".encode("utf-8", "surrogatepass"))
+        digest.update(f"{path} {each.digest} ".encode("utf-8", "surrogatepass"))
     refused = merged(of_folders, of_files, joined.refused)
     return replace(
         joined,

@@ -206,7 +206,7 @@ def name_of(target: str) -> str:
 
 def usual_query(resource: str, adapter_type: str | None, target: str) -> UsualQuery | None:
     """Return the usual query for `cpu` or `memory` on this adapter type (None: unknown); None for other resources."""
-    makers = {"aws-asg": _aws_asg, "docker-swarm": _docker_swarm, "nomad": _nomad}
+    makers = {"aws-asg": _aws_asg, "aws-ecs": _aws_ecs, "docker-swarm": _docker_swarm, "nomad": _nomad}
     return makers.get(adapter_type or "", _process)(target).get(resource)
 
 
@@ -223,6 +223,15 @@ def _aws_asg(group: str) -> Mapping[str, UsualQuery]:
             f"sum by (instance_id) ({total} - node_memory_MemAvailable_bytes{{asg={name}}})",
             _asked(f"sum by (instance_id) ({total})"),
         ),
+    }
+
+
+def _aws_ecs(target: str) -> Mapping[str, UsualQuery]:
+    """Return queries for the process metrics of every Prometheus client library, with the service's name as `job`."""
+    chosen = f"{{job={quoted(target.rpartition('/')[2])}}}"
+    return {
+        "cpu": UsualQuery(f"sum by (instance) (rate(process_cpu_seconds_total{chosen}[2m]))"),
+        "memory": UsualQuery(f"sum by (instance) (process_resident_memory_bytes{chosen})"),
     }
 
 

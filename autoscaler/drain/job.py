@@ -115,7 +115,7 @@ class Job:
                 return nodes.drain(tools.nodes, rule.nomad, now)
             if rule.http is not None:
                 return http.ask(rule.http, now, local=tools.local)
-            return command.run(rule.command, now)
+            return command.drain(rule.command, now)
         except TargetError as error:
             return Attempt(done=False, detail=str(checked_error(error)))
         except Exception as error:  # noqa: BLE001 - foreign code must only affect its own instance

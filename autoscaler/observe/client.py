@@ -4,6 +4,7 @@ That library has no deadline, retries by default, drops the result type and the 
 into the URL. This client uses a bounded session and decodes the answer itself.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final, TypeVar
@@ -14,24 +15,27 @@ from requests import Response
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Compression, PrometheusSource
-from autoscaler.config.settings import Tls as TlsSettings
 from autoscaler.errors import LONGEST_MESSAGE, MetricError
 from autoscaler.observe.answer import MORE_ROOM, NotAnAnswer, parse_answer
-from autoscaler.observe.credentials import Credentials, without_login
+from autoscaler.observe.credentials import Credentials, plain_headers, without_login
 from autoscaler.observe.failure import QueryError, QueryFailure
 from autoscaler.observe.freshness import ServerTime, check_fresh, date_of
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult, parse_range
 from autoscaler.observe.result import QueryResult
-from autoscaler.target.http import HttpError, Late, Tls, TooLarge, Unreachable, on_this_machine
+from autoscaler.observe.secret_files import tls_of
+from autoscaler.target.http import HttpError, Late, TooLarge, Unreachable, on_this_machine
 from autoscaler.target.http.answer import decoded
 from autoscaler.target.http.session import Session
 from autoscaler.text import plain
 
 _LONGEST_URL_QUERY: Final = 2000
 """Longest parameters of a GET, in characters. Proxies commonly reject URLs of a few KiB."""
+_AWS_ERROR: Final = re.compile(r"[A-Za-z]{1,64}Exception\b")
+"""The beginning of AWS' header for the kind of an error. No other text of a refusal is shown: it may repeat secrets."""
 _T = TypeVar("_T")
 _OK: Final = 200
+_REFUSED: Final = (401, 403)
 _LONGEST_TYPE: Final = 128
 """Longest content type shown, in bytes."""
 
@@ -39,13 +43,13 @@ _LONGEST_TYPE: Final = 128
 class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library ships no types
     """A connection to one Prometheus, for one thread at a time."""
 
-    def __init__(self, source: PrometheusSource, clock: Clock) -> None:
-        tls = source.tls or TlsSettings()
-        at = Tls(tls.ca_file, tls.cert_file, tls.key_file, tls.server_name, verify=not tls.insecure_skip_verify)
-        session = Session(at, largest=source.max_answer, environment=True, compressed=compressed(source))
-        headers = {**source.headers, "Cache-Control": "no-cache"}
+    def __init__(self, source: PrometheusSource, credentials: Credentials, clock: Clock) -> None:
+        session = Session(
+            tls_of(source.tls), largest=source.max_answer, environment=True, compressed=compressed(source)
+        )
+        headers = {**plain_headers(source.headers), "Cache-Control": "no-cache"}
         super().__init__(without_login(source.url), headers=headers, session=session)
-        session.auth = Credentials(source)
+        self._credentials = credentials
         session.mount(self.url, session.transport)  # replaces the library's adapter, which retries and has no deadline
         self._source = source
         self._clock = clock
@@ -89,16 +93,12 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         long = len(urlencode(form)) > _LONGEST_URL_QUERY
         asked = self._clock.now()
         try:
-            response = self._session.request(
-                "POST" if long else "GET",
-                f"{self.url}/api/v1/{path}",
-                headers=self.headers,
-                timeout=seconds,
-                **{"data" if long else "params": form},
-            )
+            response = self._send("POST" if long else "GET", path, seconds, **{"data" if long else "params": form})
             if (date := date_of(response.headers)) is not None:
                 self.server_time = ServerTime(date, self._clock.monotonic())
-            result = _read(response, parse)
+            if response.status_code in _REFUSED:  # a signature of another time is refused, and the Date says so
+                check_fresh(response.headers, asked, self._clock.now())
+            result = _read(response, parse, self._credentials.remedy)
             check_fresh(response.headers, asked, self._clock.now())
         except (HttpError, MetricError) as error:
             return _failure(error)
@@ -107,18 +107,25 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
     def get(self, path: str, form: Mapping[str, str], kind: type[_T], seconds: float) -> _T | QueryFailure:
         """Return what the API has at `path` below /api/v1, decoded as `kind`, or the failure."""
         try:
-            response = self._session.request(
-                "GET",
-                f"{self.url}/api/v1/{path}",
-                headers=self.headers,
-                timeout=seconds,
-                params={**self._source.params, **form},
-            )
+            response = self._send("GET", path, seconds, params={**self._source.params, **form})
             if response.status_code != _OK:
                 return QueryFailure(f"answered HTTP {response.status_code} to /api/v1/{path}")
             return decoded(response.content, kind, self._source.max_answer)
         except (HttpError, MetricError) as error:
             return _failure(error)
+
+    def _send(self, method: str, path: str, seconds: float, **form: Mapping[str, str]) -> Response:
+        """Return the answer within `seconds`, of which the credentials may take a part."""
+        began = self._clock.monotonic()
+        authorize = self._credentials.authorize(seconds)
+        left = seconds - (self._clock.monotonic() - began)
+        url = f"{self.url}/api/v1/{path}"
+        answer: Response = self._session.request(
+            method, url, headers=self.headers, auth=authorize, timeout=left, **form
+        )
+        if answer.status_code in _REFUSED:
+            self._credentials.refused()
+        return answer
 
 
 def compressed(source: PrometheusSource) -> bool:
@@ -145,8 +152,8 @@ def _failure(error: HttpError | MetricError) -> QueryFailure:
     return QueryFailure(f"cannot be asked: {text}")
 
 
-def _read(response: Response, parse: Callable[[bytes, int], _T]) -> _T:
-    """Return the result. Raises a MetricError that describes any other response."""
+def _read(response: Response, parse: Callable[[bytes, int], _T], remedy: str) -> _T:
+    """Return the result. Raises a MetricError that describes any other response. `remedy`: for one that refuses."""
     status, body = response.status_code, response.content
     if response.is_redirect:
         raise MetricError(f"answered HTTP {status}, a redirect; put the address it leads to into its url")
@@ -155,7 +162,9 @@ def _read(response: Response, parse: Callable[[bytes, int], _T]) -> _T:
     except NotAnAnswer as error:
         kind = plain(response.headers.get("Content-Type", "no content type"), _LONGEST_TYPE)
         wrong = f": {plain(str(error), 256)}" if str(error) else ""
-        hint = "check its credentials" if status in (401, 403) else "check its url"
+        if error_type := _AWS_ERROR.match(response.headers.get("x-amzn-ErrorType", "")):
+            wrong = f": {error_type[0]}"
+        hint = remedy if status in _REFUSED else "check its url"
         raise MetricError(
             f"answered HTTP {status} with {len(body)} bytes of {kind}, not with a result{wrong}; {hint}"
         ) from None

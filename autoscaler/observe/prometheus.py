@@ -11,7 +11,7 @@ from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.client import PrometheusClient
-from autoscaler.observe.credentials import without_login
+from autoscaler.observe.credentials import shared_credentials, without_login
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.freshness import ServerTime
 from autoscaler.observe.gate import Gate
@@ -37,6 +37,7 @@ class Prometheus:
         """`gate`: shared with other users of the same server."""
         self._name = name
         self._source = source
+        self._credentials = shared_credentials(source, clock)
         self._clock = clock
         self._gate = gate or Gate(source.concurrency)
         self._idle: deque[PrometheusClient] = deque()
@@ -140,7 +141,7 @@ class Prometheus:
         try:
             return self._idle.pop()
         except IndexError:
-            return PrometheusClient(self._source, self._clock)
+            return PrometheusClient(self._source, self._credentials, self._clock)
 
     def close(self) -> None:
         """Close idle connections. Running queries end within their own limits."""

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -62,7 +61,7 @@ def evaluating(scenario: Scenario) -> Iterator[Evaluate | None]:
 
 def _client(name: str, source: PrometheusSource, url: str, clock: SystemClock) -> Prometheus:
     """Return a client with the source's own limits, but without what only its real server needs."""
-    plain = replace(source, url=url, basic_auth=None, bearer_token_file=None, tls=None, headers={}, params={})
+    plain = PrometheusSource(url, source.timeout, max_answer=source.max_answer, concurrency=source.concurrency)
     return Prometheus(name, plain, clock)
 
 

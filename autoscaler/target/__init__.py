@@ -40,6 +40,7 @@ from autoscaler.quantity import Milli
 from autoscaler.target.fields import (
     LONGEST,
     AdapterSettings,
+    Command,
     ConfigPath,
     Duration,
     ExistingFile,
@@ -93,6 +94,7 @@ __all__ = [
     "ChecksSizes",
     "Clock",
     "Closes",
+    "Command",
     "ConfigPath",
     "Conflict",
     "Decision",

@@ -9,7 +9,9 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     PlainSerializer,
+    Strict,
     ValidationInfo,
     WithJsonSchema,
     model_validator,
@@ -108,3 +110,15 @@ ExistingPath: TypeAlias = Annotated[ConfigPath, AfterValidator(_existing)]
 
 `check` only warns when it is missing, because it may run on another machine; `run` refuses to start.
 """
+
+
+def _command(command: tuple[str, ...]) -> tuple[str, ...]:
+    if not command[0].startswith("/"):
+        raise ValueError(f"{command[0][:64]!r} is not an absolute path; write one, as in [/usr/local/bin/program]")
+    if any("\0" in word for word in command):
+        raise ValueError("a word holds a NUL character; remove it")
+    return command
+
+
+Command: TypeAlias = Annotated[tuple[Annotated[str, Strict()], ...], Field(min_length=1), AfterValidator(_command)]
+"""A program with its absolute path, and its arguments. No shell runs."""

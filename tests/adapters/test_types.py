@@ -7,6 +7,8 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from adapters.aws_asg import AwsAsg
+from adapters.aws_ecs import AwsEcs
+from adapters.command import CommandAdapter
 from adapters.docker_swarm import DockerSwarm
 from adapters.memory import Memory
 from adapters.nomad import Nomad
@@ -35,6 +37,20 @@ TYPES: Final = {
         ("web", "web/asg_(blue)-1", "x" * 255),
         ("", "x" * 256, "two words", "grün", "arn:aws:autoscaling:eu-west-1:1:autoScalingGroup"),
         "not the ARN",
+    ),
+    "aws-ecs": Type(
+        AwsEcs,
+        {},
+        ("shop/web", "a/b", "A-b_1/" + "x" * 255),
+        ("", "web", "shop/", "/web", "shop/web/1", "shop/two words", "arn:aws:ecs:eu-west-1:1:service/shop/web"),
+        "is not CLUSTER/SERVICE",
+    ),
+    "command": Type(
+        CommandAdapter,
+        {"observe": ["/bin/observe"], "scale": ["/bin/scale"]},
+        ("web", "team/web (blue)", "--size"),
+        ("", " "),
+        "write a name that the programs know",
     ),
     "docker-swarm": Type(
         DockerSwarm,

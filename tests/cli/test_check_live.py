@@ -21,6 +21,7 @@ from autoscaler.target.registry import GROUP
 from tests.cli.scene import UNREACHABLE
 from tests.cli.stubborn import Stubborn
 from tests.daemon.running import autoscaler, finished, running_daemon, workers, write_config
+from tests.servers.guarded_sources import TokenServer, TokenSource, Workspace, answering
 from tests.servers.ports import free_port
 
 pytestmark = pytest.mark.slow
@@ -85,6 +86,30 @@ def test_live_sees_the_workers_of_a_running_daemon_and_changes_nothing(tmp_path:
     assert "\n  adapter local       process, 1 of 1 target read\n" in out
     assert "\nweb on local/web: ok\n  target  size 1, 1 instance: 1 ready\n  load    1 sample joined\n" in out
     assert out.endswith(f"\n{config}: all would work\n")
+
+
+def test_live_uses_tokens_and_signatures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only fails on the first night would not be found by a check without them."""
+    tokens, workspace = TokenServer(), Workspace()
+    (tmp_path / "secret").write_text(tokens.client[1])
+    for name, value in {"ACCESS_KEY_ID": "AKID", "SECRET_ACCESS_KEY": "secret"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    with (
+        answering(tokens.answer) as token_url,
+        answering(TokenSource(tokens).answer) as behind_a_token,
+        answering(workspace.answer) as signed,
+    ):
+        oauth2 = {"clientId": "scaler", "clientSecretFile": "secret", "tokenUrl": token_url}
+        sources = {
+            "default": {"url": behind_a_token, "oauth2": oauth2},
+            "signed": {"url": signed, "sigv4": {"region": "eu-west-1"}},
+            "elsewhere": {"url": signed, "sigv4": {"region": "us-east-1"}},
+        }
+        code, out = check(write_config(tmp_path, sources, [autoscaler("web", "vector(3)")]), "--live")
+    assert code == 1
+    assert "\n  prometheus default    1 query answered" in out
+    assert "\n  prometheus signed     1 query answered" in out
+    assert "InvalidSignatureException; check the region and the keys of sigv4" in out
 
 
 def test_live_before_the_first_start_creates_no_file_and_no_worker(tmp_path: Path, prometheus: str) -> None:

@@ -13,6 +13,7 @@ from autoscaler.config import load
 ADAPTERS = """\
 adapters:
   fleet: {type: aws-asg, region: eu-west-1}
+  containers: {type: aws-ecs, region: eu-west-1}
   swarm: {type: docker-swarm}
   nomad: {type: nomad}
   local: {type: process, pools: {shop: {command: [sleep, "9"]}}}
@@ -31,7 +32,9 @@ def create(*arguments: str) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-@pytest.mark.parametrize("target", ["fleet/web-asg", "swarm/shop_web", "nomad/shop/web", "local/shop"])
+@pytest.mark.parametrize(
+    "target", ["fleet/web-asg", "containers/shop/web", "swarm/shop_web", "nomad/shop/web", "local/shop"]
+)
 @pytest.mark.parametrize(
     "metrics", [("--cpu", "60%"), ("--cpu", "500m"), ("--memory", "80%"), ("--cpu", "60%", "--memory", "1Gi")]
 )

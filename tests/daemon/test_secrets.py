@@ -17,6 +17,9 @@ SECRETS = {
     "token": "eyJhbGciOiJub25lIn0",
     "header": "staple-of-headers",
     "parameter": "value-of-a-parameter",
+    "client": "secret-of-a-client",
+    "key": "secret-access-key",
+    "session": "session-token-of-aws",
 }
 
 
@@ -32,6 +35,9 @@ def refusing() -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
+        def do_POST(self) -> None:
+            self.do_GET()
+
         def log_message(self, *_: Any) -> None:
             """Nothing."""
 
@@ -44,16 +50,31 @@ def test_the_log_holds_no_secret_at_any_level(folder: Path, refusing: str, reach
     """Not in an answer's body, not in an error's message, not in a library's debug log."""
     (folder / "password").write_text(SECRETS["password"])
     (folder / "token").write_text(SECRETS["token"])
+    (folder / "client").write_text(SECRETS["client"])
+    (folder / "header").write_text(SECRETS["header"])
     url = refusing if reachable else "http://127.0.0.1:1"
-    more = {"headers": {"X-Key": SECRETS["header"]}, "params": {"key": SECRETS["parameter"]}}
-    basic = {"url": url, "basicAuth": {"username": "me", "passwordFile": "password"}, **more}
-    bearer = {"url": url, "bearerTokenFile": "token", **more}
-    scalers = [autoscaler("web", "vector(1)"), autoscaler("queue", "vector(1)")]
-    scalers[1]["metrics"][0]["external"]["query"]["prometheus"] = "second"
-    config = write_config(folder, {"default": basic, "second": bearer}, scalers)
-    with running_daemon(config, "--log.level=debug", service_manager=True) as daemon:
-        daemon.wait_for("decision", autoscaler="web", level="warning", count=2)
-        daemon.wait_for("decision", autoscaler="queue", level="warning", count=2)
+    more = {
+        "headers": {"X-Key": SECRETS["header"], "X-Other": {"valueFile": "header"}},
+        "params": {"key": SECRETS["parameter"]},
+    }
+    ways: dict[str, dict[str, Any]] = {
+        "basic": {"basicAuth": {"username": "me", "passwordFile": "password"}},
+        "bearer": {"bearerTokenFile": "token"},
+        "oauth2": {"oauth2": {"clientId": "me", "clientSecretFile": "client", "tokenUrl": url}},
+        "sigv4": {"sigv4": {"region": "eu-west-1"}},
+    }
+    keys = {
+        "AWS_ACCESS_KEY_ID": "AKID",
+        "AWS_SECRET_ACCESS_KEY": SECRETS["key"],
+        "AWS_SESSION_TOKEN": SECRETS["session"],
+    }
+    scalers = [autoscaler(name, "vector(1)") for name in ways]
+    for scaler in scalers:
+        scaler["metrics"][0]["external"]["query"]["prometheus"] = scaler["name"]
+    config = write_config(folder, {name: {"url": url, **way, **more} for name, way in ways.items()}, scalers)
+    with running_daemon(config, "--log.level=debug", service_manager=True, env=keys) as daemon:
+        for name in ways:
+            daemon.wait_for("decision", autoscaler=name, level="warning", count=2)
         assert daemon.stop() == 0
         text = str(daemon.log) + str(daemon.told)
     for secret in SECRETS.values():

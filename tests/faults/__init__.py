@@ -1,4 +1,4 @@
-"""Rehearsals: a fault is caused again and again, and what is promised for it is checked and counted.
+"""Rehearsals cause a fault again and again, and check and count its promises.
 
 `make rehearse` runs the long forms (`python -m tests.faults`), `make test` the short ones (the tests in this folder).
 """

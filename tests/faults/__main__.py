@@ -1,7 +1,7 @@
-"""Every fault rehearsed, one rehearsal after another: `make rehearse`. Exit 1 when a promise was not kept.
+"""Runs every rehearsal, one after another: `make rehearse`. Exits with 1 if a promise is not kept.
 
 It ends by itself in under three hours. ARGS="--only kill" runs one of them, ARGS=--short the short forms.
-`make bench-hostile` runs the one that is not among them.
+`make bench-hostile` runs the rehearsal that is not part of it.
 """
 
 import signal
@@ -16,7 +16,7 @@ from tests.faults.rehearsals import REHEARSALS
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the table; 1 where a promise was not kept."""
+    """Print the table. Returns 1 if a promise is not kept."""
     parser = ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--only", action="append", choices=list(REHEARSALS), help="this rehearsal; repeatable")
     parser.add_argument("--short", action="store_true", help="the short forms, as `make test` has them")
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--hours", type=float, default=24.0, help="of the day, a minute each (%(default)s)")
     asked = parser.parse_args(arguments)
     extent = Extent(asked.short, asked.case, asked.section, asked.hours)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is stopped, as with Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops the processes that were started, as Ctrl-C does
     began, failed = time.monotonic(), 0
     print(table.head(), flush=True)
     for name in asked.only or [name for name, rehearsal in REHEARSALS.items() if not rehearsal.on_request]:

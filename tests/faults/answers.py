@@ -1,8 +1,8 @@
-"""A Prometheus that answers badly in every way at once: nothing is made smaller, and nobody else hears of it.
+"""A Prometheus answers badly in every way at once. Nothing is scaled in, and other autoscalers are not affected.
 
 Each of 29 sources, a real Prometheus behind a proxy, has an autoscaler of each of three types of metric. All are at
-their most, and no window holds them there: whatever a bad answer came to would be written at once. Beside them is a
-neighbour on the same connection whose source is well.
+their maximum without a window, so a size that follows from a bad answer is written at once. There is also a
+neighbour on the same connection with a healthy source.
 """
 
 import time
@@ -27,19 +27,19 @@ LEAST: Final = 2
 MOST: Final = 6
 NEIGHBOUR: Final = "neighbour"
 _BAD_CYCLES: Final = 3
-"""So many times each is decided about while answers are bad; at the first it may have asked before."""
+"""The number of decisions about each while answers are bad. The first may use an earlier answer."""
 _PERIOD: Final = "3s"
 _TIMEOUT: Final = "2s"
-"""A busy machine needs a while for as many queries; only the one that is slow on purpose is to come to its end."""
+"""A busy machine needs time for so many queries. Only the query that is slow on purpose should reach it."""
 _WITHIN_SECONDS: Final = 90.0
 _INSTANCES: Final = 200
-"""More than an autoscaler here ever starts: they are numbered on."""
+"""More instances than an autoscaler ever starts here. They are numbered consecutively."""
 _POLICIES: Final = {"policies": [{"type": "Pods", "value": MOST, "periodSeconds": 1}]}
 _AT_ONCE: Final = {"scaleUp": _POLICIES, "scaleDown": {"stabilizationWindowSeconds": 0, **_POLICIES}}
 
 
 def victim(case: str, kind: str) -> str:
-    """The autoscaler of this type of metric on the source of this case."""
+    """Return the autoscaler of this type of metric on the source of this case."""
     return f"{list(ANSWERS).index(case):02}-{kind.lower()}"
 
 
@@ -47,14 +47,14 @@ CASE_OF: Final = {victim(case, kind): case for case in ANSWERS for kind in TYPES
 
 
 class Stage:
-    """The daemon, the loads, and what was decided of late."""
+    """The daemon, the loads and the recent decisions."""
 
     def __init__(self, daemon: RunningDaemon, proxy: Proxy, exporter: Exporter, prometheus: PrometheusServer) -> None:
         self.daemon, self.proxy = daemon, proxy
         self._exporter, self._prometheus = exporter, prometheus
         self._read = 0
         self.since: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        """Autoscaler -> its decisions since the last `begin`; the first may be of a cycle that had begun."""
+        """Autoscaler -> its decisions since the last `begin`; the first may be of a cycle that had already begun."""
         self._began = datetime.now(UTC)
 
     def begin(self) -> None:
@@ -64,7 +64,7 @@ class Stage:
         self._began = datetime.now(UTC)
 
     def follow(self) -> None:
-        """Read what was decided meanwhile."""
+        """Read the new decisions."""
         log = self.daemon.log
         for line in log[self._read :]:
             if line["event"] == "decision" and datetime.fromisoformat(line["timestamp"]) > self._began:
@@ -72,14 +72,14 @@ class Stage:
         self._read = len(log)
 
     def load(self, series: str, size: int) -> None:
-        """What asks for this size, once Prometheus has it."""
+        """Set loads that ask for this size, and wait until Prometheus has them."""
         for name, value in loads(series, size).items():
             self._exporter.values[name] = value
         first, value = next(iter(loads(series, size).items()))
         self._prometheus.wait_for(f"{first} == {value}")
 
     def missing(self, names: Sequence[str], size: int) -> Sequence[str]:
-        """Those of them whose size does not come to this one, waited for."""
+        """Wait for this size. Returns the autoscalers that do not reach it."""
         end = time.monotonic() + _WITHIN_SECONDS
 
         def left() -> list[str]:
@@ -91,7 +91,7 @@ class Stage:
         return left()
 
     def until(self, true: Callable[[], bool], what: str) -> None:
-        """Follow the log until it is so. Fails when it does not come."""
+        """Follow the log until the condition holds. Raises AssertionError if it does not."""
 
         def follow() -> bool:
             self.follow()
@@ -101,29 +101,29 @@ class Stage:
 
 
 def loads(series: str, size: int) -> Mapping[str, float]:
-    """Series -> value, with which `series` asks for this size; of each instance there is far too much or too little."""
+    """Return series -> value that ask for this size. The values of instances are far too high or too low."""
     each = {f'each{{of="{series}",number="{number}"}}': 3.0 if size == MOST else 0.1 for number in range(_INSTANCES)}
     return {f'load{{of="{series}"}}': float(size), **(each if series == "victims" else {})}
 
 
 @dataclass(slots=True)
 class Seen:
-    """What came of the rounds so far."""
+    """The results of the rounds so far."""
 
     rounds: int = 0
     decided: int = 0
-    """Under bad answers."""
+    """Decisions under bad answers."""
     without_value: int = 0
-    """Of those."""
+    """Those of them without a value."""
     neighbours: int = 0
-    """Decisions of the neighbour meanwhile."""
+    """Decisions about the neighbour meanwhile."""
     smaller: list[str] = field(default_factory=list)
     stuck: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
 
 
 def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
-    """Rounds, in each of which every answer is bad for a while."""
+    """Run rounds, in each of which every answer is bad for a while."""
     seen = Seen()
     with _stage(folder) as stage:
         for _ in range(1 if extent.short else ROUNDS):
@@ -132,7 +132,7 @@ def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
         errors = [str(line) for line in stage.daemon.log if line["event"] in FORBIDDEN]
     runs = seen.rounds * len(CASE_OF)
     yield Row(
-        runs if seen.without_value else 0,  # else the answers were not bad
+        runs if seen.without_value else 0,  # otherwise the answers were not bad
         "never smaller because data is missing or wrong",
         f"{len(seen.smaller)} of {seen.decided:,} decisions, {seen.without_value:,} of them without a value",
         seen.smaller,
@@ -148,7 +148,7 @@ def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
 
 
 def _round(stage: Stage, seen: Seen) -> None:
-    """All are made large, then answers are bad for some cycles, then all are made small."""
+    """Scale all out, make answers bad for some cycles, then scale all in."""
     everybody = [*CASE_OF, CONTROL]
     stage.begin()
     stage.load("victims", MOST)
@@ -160,9 +160,7 @@ def _round(stage: Stage, seen: Seen) -> None:
     stage.load(NEIGHBOUR, size)
     seen.late += [_told(seen, name, f"did not come to {size}") for name in stage.missing([NEIGHBOUR], size)]
     stage.until(lambda: min(len(stage.since[name]) for name in CASE_OF) >= _BAD_CYCLES, "decisions under bad answers")
-    assert not stage.missing([CONTROL], LEAST), (
-        "what was believed did not make it smaller, so that the rest says nothing"
-    )
+    assert not stage.missing([CONTROL], LEAST), "the answer of 0 did not scale it in, so the round proves nothing"
     unasked = [case for case in ANSWERS if case != DOWN and stage.proxy.asked[case] == before[case]]
     assert not unasked, f"these answers were never given: {unasked}"
     for name in CASE_OF:

@@ -1,4 +1,4 @@
-"""Bad answers of a Prometheus: a proxy before a real one passes answers on, or makes of each what its case says.
+"""Bad answers of a Prometheus: a proxy before a real one forwards answers, or changes each one as its case says.
 
 A source's URL ends in the name of its case, so that one proxy has all of them at once.
 """
@@ -20,7 +20,7 @@ from tests.servers.scripted import Wire, scripted
 SERIES: Final = 200_000
 SLOW: Final = "slow past the deadline"
 DOWN: Final = "down"
-"""Nobody listens. It is no answer, so it has a port of its own."""
+"""No process listens. It is not an answer, so it has its own port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class Right:
     """The answer of the real server."""
 
     path: str
-    """That was asked for, at the proxy."""
+    """The path that was requested at the proxy."""
     at: float
-    """The time that was asked for, in seconds since 1970."""
+    """The requested time, in seconds since 1970."""
     body: bytes
 
     @property
     def result(self) -> list[dict[str, Any]]:
-        """The samples of its vector."""
+        """Return the samples of its vector."""
         found: list[dict[str, Any]] = json.loads(self.body)["data"]["result"]
         return found
 
@@ -44,12 +44,12 @@ Answer: TypeAlias = Callable[[Wire, Right], None]
 
 
 def _says(change: Callable[[dict[str, Any]], Any], **more: Any) -> Answer:
-    """Each sample with another `value`: what `change` makes of it."""
+    """Return an answer with the `value` that `change` returns for each sample."""
     return lambda wire, right: wire.answer(_vector([each | {"value": change(each)} for each in right.result], **more))
 
 
 def _value(value: Any) -> Answer:
-    """Each sample's value is this."""
+    """Return an answer with this value in each sample."""
     return _says(lambda sample: [sample["value"][0], value])
 
 
@@ -59,7 +59,7 @@ def _body(content: Any) -> Answer:
 
 
 def _status(status: str, **error: str) -> Answer:
-    """As Prometheus words it; without an error of its own as something in front of it does."""
+    """Return an error as Prometheus reports it; without a message, as a proxy before it does."""
     body = json.dumps({"status": "error", **error}).encode() if error else status.encode()
     return lambda wire, _: wire.answer(body, status)
 
@@ -74,7 +74,7 @@ def _twice(wire: Wire, right: Right) -> None:
 
 
 def _part(sample: dict[str, Any]) -> Any:
-    """What some of the stores behind it have."""
+    """Return the partial data of some stores behind it."""
     at, value = sample["value"]
     return [at, str(float(value) / 4)]
 
@@ -143,17 +143,17 @@ ANSWERS: Final[Mapping[str, Answer]] = {
 
 
 CONTROL: Final = "plausible"
-"""Nothing tells that this one is wrong, so it makes its autoscaler smaller: the others could have become so, too."""
+"""This answer does not look wrong, so its autoscaler scales in. It shows that the others could have done so, too."""
 _GIVEN: Final = {**ANSWERS, CONTROL: _value("0")}
 
 
 @dataclass(slots=True)
 class Proxy:
-    """Healthy until `fault` is called."""
+    """A proxy that forwards answers until `fault` is called."""
 
     backend: str
     asked: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_GIVEN, 0))
-    """Case -> how many queries it has spoilt."""
+    """Case -> number of queries with a bad answer."""
     _port: int = 0
     _down_port: int = 0
     _bad: bool = False
@@ -161,16 +161,16 @@ class Proxy:
     _listening: ExitStack = field(default_factory=ExitStack)
 
     def url(self, case: str) -> str:
-        """Of the source that is answered by it."""
+        """Return the URL of the source of this case."""
         return f"http://127.0.0.1:{self._down_port if case == DOWN else self._port}/{quote(case)}"
 
     def fault(self) -> None:
-        """Every answer is bad from now on."""
+        """Make every answer bad from now on."""
         self._bad = True
         self._listening.close()
 
     def heal(self) -> None:
-        """Every answer is the real one from now on."""
+        """Forward every answer from now on."""
         self._bad = False
         self._listening.enter_context(scripted(self._serve, port=self._down_port))
 
@@ -182,7 +182,7 @@ class Proxy:
             _, case, at_backend = path.split("/", 2)
             case = unquote(case)
             kept = dict(header.split(": ", 1) for header in headers)
-            kept.pop("Accept-Encoding", None)  # it is read here
+            kept.pop("Accept-Encoding", None)  # it is decoded here
             status, _, content = forward(self.backend, method, f"/{at_backend}", kept, body)
             if not self._bad or status != 200:
                 wire.answer(content, str(status), b"Content-Type: application/json\r\n")
@@ -195,7 +195,7 @@ class Proxy:
 
 @contextmanager
 def running_proxy(backend: str) -> Iterator[Proxy]:
-    """A healthy one before the Prometheus of this URL."""
+    """Run a proxy before the Prometheus of this URL."""
     proxy = Proxy(backend, _down_port=free_port())
     with scripted(proxy._serve) as server, proxy._listening:
         proxy._port = server.port

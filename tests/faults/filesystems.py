@@ -1,4 +1,4 @@
-"""File systems of a rehearsal's own, and one without a byte left."""
+"""A rehearsal's own file systems, and full ones."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from typing import Final
 from tests.servers.required import require
 
 _PIECES: Final = (2**20, 2**12)
-"""Bytes, the large ones first: somebody else writes there, too, so what is left is not known."""
+"""Sizes of blocks, the largest first. Other programs write there, too, so the free space is unknown."""
 
 
 _SYS_ADMIN: Final = 21
@@ -27,25 +27,25 @@ def require_mounts() -> None:
 
 
 def run(*words: str, may_be: frozenset[int] = frozenset({0})) -> None:
-    """A command of the system's. Raises AssertionError where its exit status is another one."""
+    """Run a command of the system. Raises AssertionError if its exit status differs."""
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode in may_be, f"{' '.join(words)}: {done.stderr}"
 
 
 @contextmanager
 def in_memory(folder: Path, size: int) -> Iterator[None]:
-    """A new file system of so many bytes at `folder`, which is made."""
+    """Mount a new file system of so many bytes at `folder`, which is created."""
     folder.mkdir(mode=0o700)
     run("mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", str(folder))
     try:
         yield
     finally:
-        run("umount", "--lazy", str(folder))  # what drains the workers' output has files open for some seconds more
+        run("umount", "--lazy", str(folder))  # the log writer has files open for some more seconds
 
 
 @contextmanager
 def filled(folder: Path) -> Iterator[None]:
-    """The file system that the folder is on is full, as long as the block lasts."""
+    """Fill the folder's file system as long as the block lasts."""
     filler = folder / "filler"
     with filler.open("wb") as file:
         size = 0

@@ -1,6 +1,6 @@
-"""What must hold of a life full of faults, by its records and by what its back end was asked. Each finding is a text.
+"""Judges a life full of faults by its records and by the requests to its back end. Each finding is a text.
 
-Everything is computed anew here, from all that was ever committed: nothing that the daemon remembered is believed.
+Everything is computed anew from all commits. The judge trusts nothing that the daemon remembered.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ class Change(NamedTuple):
     before: int
     after: int
     until: datetime | None = None
-    """It came between `at` and then, perhaps in several steps; None: it is one, and came at `at`."""
+    """It came between `at` and this time, perhaps in several steps; None: in one step, at `at`."""
 
 
 class Asked(NamedTuple):
@@ -46,13 +46,13 @@ class Asked(NamedTuple):
     """The `now` of the decision."""
     size: int
     accepted: bool
-    """By the back end."""
+    """Whether the back end accepted it."""
 
 
 def decided_otherwise(records: Sequence[Record]) -> Iterator[str]:
-    """Decisions that `decide` does not give from everything committed before them, as `remember` keeps it.
+    """Return decisions that differ from those of `decide` with all earlier commits, as `remember` keeps them.
 
-    What is remembered has ages: where a clock was set, all its times are set with it.
+    Remembered times have ages: if a clock is set, they are moved with it.
     """
     known = History()
     for record in records:
@@ -74,7 +74,7 @@ def decided_otherwise(records: Sequence[Record]) -> Iterator[str]:
 
 
 def written_twice(asked: Sequence[Asked]) -> Iterator[str]:
-    """Decisions whose write was sent more than once, whatever came of it."""
+    """Return decisions whose write was sent more than once, whatever its result."""
     ids = [each.id for each in asked]
     for each in sorted(set(ids)):
         if ids.count(each) > 1:
@@ -82,7 +82,7 @@ def written_twice(asked: Sequence[Asked]) -> Iterator[str]:
 
 
 def unknown_writes(records: Sequence[Record], asked: Sequence[Asked]) -> Iterator[str]:
-    """Accepted writes that the record does not know: neither by their outcome, nor as unfinished, nor as arrived."""
+    """Return accepted writes that no record has: as an outcome, as unfinished or as arrived."""
     recorded = {record.decision.now for record in records}
     for each in asked:
         if each.accepted and each.at not in recorded:
@@ -95,7 +95,7 @@ def unknown_writes(records: Sequence[Record], asked: Sequence[Asked]) -> Iterato
 
 
 def invented_changes(records: Sequence[Record], asked: Sequence[Asked]) -> Iterator[str]:
-    """Changes that were remembered, and that no accepted write had made. `asked`: all there were."""
+    """Return remembered changes without an accepted write. `asked`: all requests."""
     made = {each.at for each in asked if each.accepted}
     known = [record.history or History() for record in records]
     remembered = {event.at for each in known for event in (*each.scale_ups, *each.scale_downs)}
@@ -104,7 +104,7 @@ def invented_changes(records: Sequence[Record], asked: Sequence[Asked]) -> Itera
 
 
 def changes_of(records: Sequence[Record], asked: Sequence[Asked] | None = None) -> Sequence[Change]:
-    """The sizes that were set, in order: as the back end accepted them; where it cannot say, as cycles found them."""
+    """Return the sizes that were set, in order: as accepted by the back end or, without `asked`, as found by cycles."""
     if asked is not None:
         accepted = [each for each in asked if each.accepted]
         sizes = [_current(records[0]), *[each.size for each in accepted]]
@@ -113,13 +113,13 @@ def changes_of(records: Sequence[Record], asked: Sequence[Asked] | None = None) 
 
 
 def forgotten_windows(records: Sequence[Record], changes: Sequence[Change]) -> Iterator[str]:
-    """Changes beyond what was recommended within the stabilization window before them."""
+    """Return changes beyond the recommendations in the stabilization window before them."""
     recommended = [each for record in records for each in record.decision.recommendations]
     behavior = records[0].scaler.behavior
     assert behavior is not None
     for each in changes:
         if each.until is not None:
-            continue  # of when it was decided, and from what, nothing is recorded
+            continue  # no record has the time and the input of its decision
         up = each.after > each.before
         window = (behavior.scale_up if up else behavior.scale_down).stabilization_window
         assert window is not None
@@ -129,7 +129,7 @@ def forgotten_windows(records: Sequence[Record], changes: Sequence[Change]) -> I
 
 
 def exceeded_policies(records: Sequence[Record], changes: Sequence[Change]) -> Iterator[str]:
-    """Changes that no policy allows after those within its period before them."""
+    """Return changes that no policy allows, given the changes in its period before them."""
     behavior = records[0].scaler.behavior
     assert behavior is not None
     for number, each in enumerate(changes):
@@ -142,7 +142,7 @@ def exceeded_policies(records: Sequence[Record], changes: Sequence[Change]) -> I
 
 
 def unseen_sizes(records: Sequence[Record], changes: Sequence[Change]) -> Iterator[str]:
-    """Cycles that found another size than the last one that was set: somebody else wrote, or a write went unseen."""
+    """Return cycles that found another size than the last one that was set: a write from outside, or an unknown one."""
     for record in records:
         now = record.decision.now
         size = next((each.after for each in reversed(changes) if each.at < now), changes[0].before if changes else None)
@@ -151,7 +151,7 @@ def unseen_sizes(records: Sequence[Record], changes: Sequence[Change]) -> Iterat
 
 
 def _furthest(rules: ScalingRules, change: Change, earlier: Sequence[Change]) -> int:
-    """How far the policy that allows most lets the size go; only policies of Pods, as the rehearsals use."""
+    """Return the furthest size that a policy allows. The rehearsals use only policies of Pods."""
     up = change.after > change.before
     allowed = []
     for policy in rules.policies:
@@ -163,7 +163,10 @@ def _furthest(rules: ScalingRules, change: Change, earlier: Sequence[Change]) ->
 
 
 def _between(before: Record, after: Record) -> Sequence[Change]:
-    """How the size went from one recorded cycle to the next: several daemons may have written, and died, in between."""
+    """Return the changes of the size between two recorded cycles.
+
+    Several daemons may have written and died in between.
+    """
     known, since = after.history or History(), before.decision.now
     steps = [(each.at, each.change) for each in known.scale_ups if each.at >= since]
     steps += [(each.at, -each.change) for each in known.scale_downs if each.at >= since]
@@ -173,13 +176,13 @@ def _between(before: Record, after: Record) -> Sequence[Change]:
     for at, step in sorted(steps):
         found.append(Change(at, size, size + step))
         size += step
-    if size != _current(after):  # an event older than all periods gives way to a new one: not all of them are known
+    if size != _current(after):  # a new event replaces one that is older than all periods, so not all of them are known
         return [Change(since, _current(before), _current(after), after.decision.now)]
     return [each for each in found if each.before != each.after]
 
 
 def _with_unrecorded(scaler: Autoscaler, known: History, given: History) -> History:
-    """With what unrecorded cycles committed before their writes: `unknown_writes` says whether it is right."""
+    """Return the records with the commits of unrecorded cycles before their writes, which `unknown_writes` checks."""
     behavior = scaler.behavior or Behavior()
     up, down = _arrived(known, given)
 
@@ -195,7 +198,7 @@ def _with_unrecorded(scaler: Autoscaler, known: History, given: History) -> Hist
 
 
 def _arrived(known: History, given: History) -> tuple[ScaleEvent | None, ScaleEvent | None]:
-    """The change, out or in, of a write without an answer, if an unrecorded cycle found that it had arrived.
+    """Return the change of a write without an answer, if an unrecorded cycle found that it had arrived.
 
     That cycle announced the next write from its size, and committed both.
     """
@@ -210,12 +213,12 @@ def _arrived(known: History, given: History) -> tuple[ScaleEvent | None, ScaleEv
 
 
 def _open(history: History) -> Sequence[Intent]:
-    """The writes that may still arrive."""
+    """Return the writes that may still arrive."""
     return () if history.unfinished is None else history.unfinished.and_earlier
 
 
 def _is_new(intent: Intent | None, known: History) -> bool:
-    """Committed by a cycle that was never recorded, so that no record tells of it."""
+    """Return whether it was committed by a cycle without a record."""
     return intent is not None and (known.at is None or intent.at > known.at)
 
 
@@ -225,7 +228,7 @@ def _current(record: Record) -> int:
 
 
 def _comparable(decision: Decision) -> Any:
-    """Errors are equal when they are of one class and say the same."""
+    """Return a form in which errors of the same class and text are equal."""
     return replace(decision, outcome=None), (type(decision.outcome), str(decision.outcome))
 
 

@@ -1,7 +1,7 @@
-"""A daemon is killed again and again while its load changes, at random and at placed points of a write.
+"""A daemon is killed many times while its load changes, at random and at placed points of a write.
 
 Its targets are groups of a real Nomad, whose API compares and sets, behind a proxy that places the kills, and a pool of
-real processes. What it was asked to remember is read from its state alone, at the end.
+real processes. At the end its memory is read only from its state.
 """
 
 import json
@@ -43,22 +43,22 @@ POOL: Final = "pool"
 LEAST: Final = 2
 MOST: Final = 16
 _CALM_CYCLES: Final = 3
-"""In the end, with each load at what its size is."""
+"""The last life, in which each load equals its size."""
 _BEHAVIOR: Final = {
     "scaleUp": {"stabilizationWindowSeconds": 0, "policies": [{"type": "Pods", "value": 4, "periodSeconds": 6}]},
     "scaleDown": {"stabilizationWindowSeconds": 6, "policies": [{"type": "Pods", "value": 3, "periodSeconds": 6}]},
 }
 _SCALE: Final = r"^POST /v1/job/[^/]+/scale"
 _HOLDS_SECONDS: Final = (2.0, 6.0)
-"""A load stays where it is for between so many seconds."""
+"""The shortest and the longest time that a load stays the same, in seconds."""
 _STARTS_SECONDS: Final = 2.5
-"""A start takes about so long; a kill during one comes within it."""
+"""The duration of a start, within which a kill during a start comes."""
 _LIVES_SECONDS: Final = 4.0
-"""A kill at random comes at most so long after the first decision."""
+"""The latest random kill after the first decision."""
 
 
 class Moment(StrEnum):
-    """When a daemon is killed."""
+    """The moment of a kill."""
 
     START = "while it starts"
     RANDOM = "at random"
@@ -70,11 +70,11 @@ class Moment(StrEnum):
 
 
 MOMENTS: Final = (*Moment, Moment.RANDOM)
-"""In turn: of 200 kills 75 are at random, 25 of them during a start, and 25 at each placed point."""
+"""The moments, in turn. Of 200 kills 75 are at random, 25 of them during a start, and 25 at each placed point."""
 
 
 class Script:
-    """The loads, each of which stays for a few seconds at a level and goes to another."""
+    """The loads. Each stays at a level for a few seconds and changes to another."""
 
     def __init__(self, exporter: Exporter, chance: random.Random) -> None:
         self._exporter = exporter
@@ -85,12 +85,12 @@ class Script:
             self._set(name, LEAST)
 
     def start(self) -> None:
-        """From here on loads change."""
+        """Begin to change loads."""
         for thread in self._threads:
             thread.start()
 
     def end(self, levels: Mapping[str, int]) -> None:
-        """Loads stay at these levels."""
+        """Keep the loads at these levels."""
         self._ending.set()
         for thread in self._threads:
             thread.join()
@@ -106,21 +106,21 @@ class Script:
 
 
 def series(name: str) -> str:
-    """The load of an autoscaler."""
+    """Return the series of an autoscaler's load."""
     return f'load{{of="{name}"}}'
 
 
 class Lives:
-    """The daemon's lives, one after another, and what was seen of them."""
+    """The daemon's lives, one after another, and their observations."""
 
     def __init__(self, config: Path, proxy: Faults, chance: random.Random) -> None:
         self._config, self._proxy, self._chance = config, proxy, chance
         self.ended: Counter[Moment] = Counter()
         self.left_alone: list[int] = []
-        """How many workers ran right after each kill."""
+        """The number of running workers right after each kill."""
 
     def live(self, moment: Moment) -> None:
-        """One life up to its kill. Fails when it does not come to that moment."""
+        """Run one life up to its kill. Raises AssertionError if it does not reach that moment."""
         with running_daemon(self._config) as daemon:
             if moment is Moment.START:
                 time.sleep(self._chance.uniform(0, _STARTS_SECONDS))
@@ -128,7 +128,7 @@ class Lives:
                 self._decides(daemon)
                 self._goes_on(moment, daemon)
             else:
-                if self._chance.random() < 0.5:  # else it may be the first cycle's write
+                if self._chance.random() < 0.5:  # otherwise it may be the first cycle's write
                     self._decides(daemon)
                 self._writes(moment, daemon)
             _kill(daemon)
@@ -136,7 +136,7 @@ class Lives:
         self.left_alone.append(len(workers(self._config.parent)))
 
     def last(self) -> None:
-        """The last life, which ends when it is told to, after a few cycles."""
+        """Run the last life, which ends on request after a few cycles."""
         with running_daemon(self._config) as daemon:
             for name in (*GROUPS, POOL):
                 daemon.wait_for("decision", autoscaler=name, count=_CALM_CYCLES)
@@ -155,7 +155,7 @@ class Lives:
         daemon.until(lambda: len(_written(daemon)) > began, "another write")
 
     def _writes(self, moment: Moment, daemon: RunningDaemon) -> None:
-        """Up to the moment of its next write, at which the proxy kills it."""
+        """Wait for the moment of its next write, at which the proxy kills it."""
 
         def kill() -> None:
             _kill(daemon)
@@ -179,7 +179,7 @@ class Lives:
 
 
 def _kill(daemon: RunningDaemon) -> None:
-    """It is gone when this returns."""
+    """Kill the daemon, and wait until it has ended."""
     daemon.process.kill()
     daemon.process.wait()
 
@@ -190,26 +190,26 @@ def _written(daemon: RunningDaemon) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """One autoscaler's whole life."""
+    """The whole life of one autoscaler."""
 
     recorded: Sequence[Record]
     asked: Sequence[Asked] | None
-    """None: its back end tells nobody what it was asked."""
+    """None: its back end does not show its requests."""
 
     @property
     def changes(self) -> Sequence[Change]:
-        """Of its size."""
+        """Return the changes of its size."""
         return judge.changes_of(self.recorded, self.asked)
 
     @property
     def unrecorded(self) -> Sequence[Asked]:
-        """Writes whose outcome no decision holds."""
+        """Return the writes without an outcome in a decision."""
         ended = {record.decision.now for record in self.recorded}
         return [each for each in self.asked or () if each.at not in ended]
 
 
 def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
-    """Every kill, and what is promised for them all. Seeded, but when what happens is up to the machine."""
+    """Run every kill, and yield rows for its promises. The seed fixes all except the times of events."""
     chance = random.Random(20260101)
     with _world(folder, chance) as (lives, proxy, nomad, script):
         script.start()
@@ -229,7 +229,7 @@ def _rows(lives: Lives, scaled: Sequence[Scaled]) -> Iterator[Row]:
     made = sum(len(each.recorded) for each in scaled)
     broken = [text for each in scaled for text in judge.decided_otherwise(each.recorded)]
     yield Row(
-        kills if made else 0,  # with nothing to judge, nothing was put to the test
+        kills if made else 0,  # without a judged case, the promise was not tested
         "each decision is what `decide` gives from everything that was committed",
         f"{len(broken)} of {made:,} decisions differ",
         broken,
@@ -277,7 +277,7 @@ def _rows(lives: Lives, scaled: Sequence[Scaled]) -> Iterator[Row]:
 
 @contextmanager
 def _world(folder: Path, chance: random.Random) -> Iterator[tuple[Lives, Faults, NomadServer, Script]]:
-    """Nomad behind its proxy, Prometheus and what it scrapes; no daemon yet."""
+    """Run Nomad behind its proxy, Prometheus and its exporter, without a daemon."""
     for name in ("nomad", "prometheus"):
         (folder / name).mkdir()
     with ExitStack() as stack:
@@ -314,7 +314,7 @@ def _counts(nomad: NomadServer) -> Mapping[str, int]:
 
 
 def _asked(proxy: Faults, group: str) -> list[Asked]:
-    """What was to be set of a group's count, in the order in which it came to the proxy."""
+    """Return the requested counts of a group, in the order of the proxy."""
     found = []
     for write in proxy.writes:
         body = json.loads(write.body)

@@ -1,4 +1,4 @@
-"""What a rehearsal is, and how one is run within its time."""
+"""Rehearsals, and how each is run within its time."""
 
 import signal
 import tempfile
@@ -12,52 +12,52 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 _LAST_LINES: Final = 4
-"""Of a traceback: where it broke off, and with what."""
+"""The number of a traceback's last lines to show."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One promise, and what was seen of it."""
+    """One promise and its result."""
 
     runs: int
-    """How many times it was put to the test."""
+    """How many times it was tested."""
     promised: str
-    """As docs/internals/reliability.md says it: "no target is written twice for one decision"."""
+    """The promise in docs/internals/reliability.md: "no target is written twice for one decision"."""
     seen: str
     """Figures: "0 of 412 writes"."""
     broken: Sequence[str] = ()
-    """Each case in which it did not hold, with what is needed to look into it; none: it held."""
+    """Each case in which it did not hold, with details; none: it held."""
 
     @property
     def ok(self) -> bool:
-        """Whether the promise held, in one run at least."""
+        """Return whether the promise held, in at least one run."""
         return self.runs > 0 and not self.broken
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of a rehearsal is wanted."""
+    """The requested part of a rehearsal."""
 
     short: bool = False
-    """Its short form."""
+    """Whether its short form is requested."""
     cases: Sequence[str] = ()
     """Only cases whose names contain one of these words, of a rehearsal that has cases; none: all."""
     sections: Sequence[str] = ()
     """Only cases of these sections, of a rehearsal that has sections; none: all."""
     hours: float = 24.0
-    """Of the day, a minute each."""
+    """Hours of the day, a minute each."""
 
     def takes(self, case: str) -> bool:
-        """Whether the case of this name is wanted."""
+        """Return whether the case of this name is requested."""
         return not self.cases or any(word.lower() in case.lower() for word in self.cases)
 
 
 SHORT: Final = Extent(short=True)
 
 Rehearse: TypeAlias = Callable[[Path, Extent], Iterator[Row]]
-"""Takes an empty folder for its files, and how much of it is wanted; stops all that it starts.
+"""A rehearsal's function. Takes an empty folder for its files and the requested part. Stops all that it starts.
 
-An exception of it, an AssertionError of its helpers among them, is a promise that was not kept.
+An exception, also an AssertionError of its helpers, is a promise that is not kept.
 """
 
 
@@ -66,22 +66,22 @@ class Rehearsal:
     """One kind of fault."""
 
     what: str
-    """A line that says what happens in it."""
+    """A line that describes it."""
     rehearse: Rehearse
     minutes: float
-    """It is broken off after so many, in its long form; of all rehearsals together under three hours."""
+    """The limit of its long form. All rehearsals together take less than three hours."""
     on_request: bool = False
-    """It runs only where it is named, and not with the others."""
+    """Whether it runs only if it is named."""
 
 
 class Overdue(BaseException):
-    """A rehearsal took too long. Not an Exception: nothing in it may take this for a fault that it caused itself."""
+    """A rehearsal took too long. It is not an Exception, so that no rehearsal handles it as its own fault."""
 
 
 def run(rehearsal: Rehearsal, extent: Extent) -> Iterator[Row]:
-    """Its rows as they come, in a folder that is removed.
+    """Yield the rows of a rehearsal as they come. Its folder is removed afterwards.
 
-    A rehearsal that breaks off, or that has no row, ends with a row that is not ok. Only in the main
+    A rehearsal that fails or has no row ends with a row that is not ok. Only in the main
     thread (signal.setitimer).
     """
     with tempfile.TemporaryDirectory(prefix="rehearse-", ignore_cleanup_errors=True) as folder:
@@ -93,7 +93,7 @@ def run(rehearsal: Rehearsal, extent: Extent) -> Iterator[Row]:
                     yield row
             if not rows:
                 yield Row(0, "something is rehearsed", "nothing", ["no case has such a name"])
-        except (pytest.skip.Exception, pytest.fail.Exception) as missing:  # of the tests' servers
+        except (pytest.skip.Exception, pytest.fail.Exception) as missing:  # a port of the tests' servers
             yield Row(1, "its servers can be had", "not here", [str(missing)])
         except Overdue:
             yield Row(1, "it ends by itself", f"not within {minutes:.0f} minutes", ["it was broken off"])
@@ -103,9 +103,9 @@ def run(rehearsal: Rehearsal, extent: Extent) -> Iterator[Row]:
 
 
 def held(rows: Iterator[Row]) -> None:
-    """For a short form in `make test`. Raises AssertionError: a promise was not kept, or there was no row.
+    """Assert that the promises of a short form are kept. Raises AssertionError also if there is no row.
 
-    A rehearsal that skips the test, for want of what it needs, does so once its rows of before have held.
+    A rehearsal without a required tool skips the test after its earlier rows have held.
     """
     found, skipped = list[Row](), None
     try:
@@ -129,5 +129,5 @@ def _within(minutes: float) -> Iterator[None]:
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, *timer)  # that of a test which this may be part of
+        signal.setitimer(signal.ITIMER_REAL, *timer)  # the timer of a test that this may be part of
         signal.signal(signal.SIGALRM, handler)

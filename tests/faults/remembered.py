@@ -1,4 +1,4 @@
-"""What must hold of recorded decisions where clocks were set and commits failed. Each finding is a text."""
+"""Judges recorded decisions of a life with set clocks and failed commits. Each finding is a text."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -11,9 +11,9 @@ from tests.record.test_decided_again import comparable, decided_again
 
 
 def forgotten(records: Sequence[Record]) -> Iterator[str]:
-    """Decisions of one autoscaler that do not come out again, or not from what the one before them left.
+    """Return decisions of one autoscaler that cannot be repeated, or not from the memory of the decision before.
 
-    A clock that was set moves all that was left alike. A cycle whose outcome could not be committed adds to it.
+    A step of a clock moves the whole memory equally. A cycle without a committed outcome adds to it.
     """
     for record in records:
         if comparable(decided_again(record)) != comparable(record.decision):
@@ -29,7 +29,7 @@ def forgotten(records: Sequence[Record]) -> Iterator[str]:
 
 
 def unexplained(records: Sequence[Record]) -> Iterator[str]:
-    """Sizes of one autoscaler's target that no decision wrote: nobody else sets them."""
+    """Return sizes of one autoscaler's target that no decision wrote. Only decisions set sizes here."""
     for before, after in pairwise(records):
         assert after.history is not None
         outcome, intent = before.decision.outcome, after.history.unfinished
@@ -40,7 +40,7 @@ def unexplained(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _committed(history: History, until: History) -> tuple[object, ...]:
-    """What the records tell of: a write whose outcome could not be committed is in none."""
+    """Return the writes in the records. A write without a committed outcome is in none."""
     last = until.at
     return (
         history.recommendations,

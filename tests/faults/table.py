@@ -1,4 +1,4 @@
-"""The table that `make rehearse` prints: a line for each promise, and below it what was not kept."""
+"""The table that `make rehearse` prints: a line for each promise, and below it the failed cases."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -8,13 +8,13 @@ from typing import Final
 from tests.faults.rehearsal import Row
 
 _WIDTHS: Final = (12, -6, 50, 44, 6)
-"""One below zero is of a column that is flush right."""
+"""The widths of the columns. A negative one means aligned to the right."""
 _SHOWN: Final = 10
-"""So many cases of a broken promise; the rest are counted."""
+"""The number of shown cases of a broken promise. The others are only counted."""
 
 
 def head() -> str:
-    """Names of the columns."""
+    """Return the names of the columns."""
     (names,) = _columns(("rehearsal", "runs", "promised", "seen", ""))
     return f"{names}\n{'-' * (sum(map(abs, _WIDTHS)) + 2 * len(_WIDTHS) - 2)}"
 
@@ -29,7 +29,7 @@ def printed(name: str, rows: Iterable[Row]) -> int:
 
 
 def lines(name: str, row: Row) -> Iterator[str]:
-    """A row of the rehearsal of this name."""
+    """Return the lines of a row of the rehearsal of this name."""
     yield from _columns((name, f"{row.runs:,}", row.promised, row.seen, "ok" if row.ok else "FAILED"))
     for each in row.broken[:_SHOWN]:
         yield "    ! " + each.replace("\n", "\n      ")
@@ -38,7 +38,7 @@ def lines(name: str, row: Row) -> Iterator[str]:
 
 
 def _columns(texts: Sequence[str]) -> Iterator[str]:
-    """Side by side, each wrapped within its column."""
+    """Return these texts side by side, each wrapped in its column."""
     cells = [wrap(text, abs(width)) for text, width in zip(texts, _WIDTHS, strict=True)]
     for line in zip_longest(*cells, fillvalue=""):
         each = [f"{text:{'<' if width > 0 else '>'}{abs(width)}}" for text, width in zip(line, _WIDTHS, strict=True)]

@@ -10,11 +10,11 @@ from tests.faults.rehearsal import SHORT, held
 
 
 @pytest.mark.slow
-def test_no_bad_answer_makes_anything_smaller_or_stops_anybody_for_good(tmp_path: Path) -> None:
-    """An outage must never look like zero load, and its end must need nobody."""
+def test_no_bad_answer_scales_in_or_stops_an_autoscaler_for_good(tmp_path: Path) -> None:
+    """An outage must never look like zero load, and autoscalers must recover by themselves."""
     held(rehearse(tmp_path, SHORT))
 
 
 def test_there_are_29_bad_answers() -> None:
-    """As docs/internals/reliability.md says."""
+    """docs/internals/reliability.md names this number."""
     assert len(ANSWERS) == 29

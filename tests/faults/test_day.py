@@ -10,6 +10,6 @@ from tests.faults.rehearsal import SHORT, held
 pytestmark = pytest.mark.slow
 
 
-def test_a_day_leaves_the_daemon_as_it_was(tmp_path: Path) -> None:
-    """Nine minutes of it, with a kill, a reload and an outage."""
+def test_after_a_day_the_daemon_is_as_before(tmp_path: Path) -> None:
+    """The short form has nine minutes of a day, with a kill, a reload and an outage."""
     held(rehearse(tmp_path, SHORT))

@@ -1,4 +1,4 @@
-"""What runs the rehearsals: it must not hide what it found."""
+"""The program that runs the rehearsals must not hide failures."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ def with_these(monkeypatch: pytest.MonkeyPatch, found: Mapping[str, Rehearsal]) 
     monkeypatch.setattr(frame, "REHEARSALS", found)
 
 
-def test_a_promise_that_was_not_kept_is_shown_and_fails_the_whole(
+def test_a_broken_promise_is_shown_and_fails_the_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with_these(monkeypatch, {"one": Rehearsal("breaks", broken, 1), "two": Rehearsal("holds", kept, 1)})
@@ -49,7 +49,7 @@ def test_a_promise_that_was_not_kept_is_shown_and_fails_the_whole(
     assert frame.main(["--only", "two"]) == 0
 
 
-def test_a_rehearsal_that_breaks_off_fails_and_the_next_one_runs(
+def test_a_rehearsal_with_an_error_fails_and_the_next_one_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with_these(monkeypatch, {"one": Rehearsal("breaks off", breaks_off, 1), "two": Rehearsal("holds", kept, 1)})
@@ -59,14 +59,14 @@ def test_a_rehearsal_that_breaks_off_fails_and_the_next_one_runs(
     assert told.count("it holds") == 2
 
 
-def test_a_rehearsal_that_takes_too_long_is_broken_off() -> None:
+def test_a_rehearsal_that_takes_too_long_is_ended() -> None:
     """Otherwise all of them would not end in under three hours."""
     rows = list(run(Rehearsal("never ends", never_ends, minutes=0.003), SHORT))
     assert [row.ok for row in rows] == [True, False]
 
 
-def test_a_rehearsal_none_of_whose_cases_is_meant_fails() -> None:
-    """A case whose name has changed would be found in order for ever."""
+def test_a_rehearsal_without_a_selected_case_fails() -> None:
+    """Otherwise a renamed case would pass for ever."""
     rows = run(Rehearsal("has no such case", lambda folder, extent: iter(()), 1), Extent(cases=["moved"]))
     assert [row.ok for row in rows] == [False]
 
@@ -75,7 +75,7 @@ def test_all_of_them_end_in_under_three_hours() -> None:
     assert sum(each.minutes for each in REHEARSALS.values() if not each.on_request) < 180
 
 
-def test_a_short_form_fails_where_a_promise_is_not_kept_or_nothing_was_done() -> None:
+def test_a_short_form_fails_with_a_broken_promise_or_without_a_row() -> None:
     held(iter([KEPT]))
     for rows in ([KEPT, BROKEN], [], [Row(0, "it holds", "nothing")]):
         with pytest.raises(AssertionError):

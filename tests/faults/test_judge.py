@@ -1,4 +1,4 @@
-"""The judge of a life full of faults finds what it is there for: a life is simulated, and one thing in it is wrong."""
+"""The judge of a life full of faults finds violations. Each test simulates a life with one violation."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
@@ -34,7 +34,7 @@ from tests.replaced import replace
 
 WINDOW = timedelta(seconds=6)
 LOADS = (2, *[9] * 8, *[3] * 16)
-"""One a second. Two rises and two falls, which policies keep apart; the first fall waits for the window."""
+"""The loads, one a second: two rises and two falls, which policies separate. The first fall waits for the window."""
 
 
 def rules(most: int, window: timedelta) -> ScalingRules:
@@ -57,7 +57,7 @@ def forget_all(_: History) -> History:
 
 
 def forget_window(known: History) -> History:
-    """All but the newest recommendation."""
+    """Forget all but the newest recommendation."""
     return replace(known, recommendations=known.recommendations[-1:])
 
 
@@ -68,9 +68,9 @@ def lived(
     dies_at: int | None = None,
     set_at: int | None = None,
 ) -> tuple[list[Record], list[Asked]]:
-    """A cycle a second and what it wrote, starting with a size of 2; before some it forgets, one is not recorded.
+    """Return a life: a cycle a second and its writes, from a size of 2. Before some it forgets; one is not recorded.
 
-    Before one the clock is set forward.
+    Before one cycle the clock is set forward.
     """
     records, asked, size, known, ahead = [], list[Asked](), 2, History(), timedelta(0)
     for second, load in enumerate(loads):
@@ -104,35 +104,35 @@ def found(records: Sequence[Record], asked: Sequence[Asked]) -> dict[str, list[s
     }
 
 
-def test_a_sound_life_is_one() -> None:
+def test_a_right_life_has_no_finding() -> None:
     records, asked = lived()
     assert [write.size for write in asked] == [6, 9, 6, 3]
     assert not any(found(records, asked).values())
-    assert judge.changes_of(records) == judge.changes_of(records, asked), "found by cycles as well as accepted"
+    assert judge.changes_of(records) == judge.changes_of(records, asked), "cycles found the accepted sizes"
 
 
-def test_a_clock_that_was_set_changes_no_decision() -> None:
-    """All that is remembered is set with it; a window that ends by that is found."""
+def test_a_step_of_the_clock_changes_no_decision() -> None:
+    """All remembered times are moved with it. A window that ends by the step is found."""
     assert not found(*lived(set_at=11))["decided otherwise"]
     assert found(*lived(set_at=11, forgets_at=[11], forget=forget_window))["decided otherwise"]
 
 
-def test_a_window_that_was_forgotten_is_found() -> None:
+def test_a_forgotten_window_is_found() -> None:
     """The load is low since second 9, and the window keeps the size up to second 14."""
     said = found(*lived(forgets_at=[11], forget=forget_window))
     assert said["decided otherwise"]
     assert said["window"]
 
 
-def test_a_window_that_began_anew_is_found() -> None:
-    """Whoever remembers nothing takes the size it finds for its first recommendation, and waits too long."""
+def test_a_window_that_begins_anew_is_found() -> None:
+    """A daemon without a memory uses the present size as its first recommendation, and waits too long."""
     said = found(*lived(forgets_at=[11]))
     assert said["decided otherwise"]
     assert not said["window"]
 
 
-def test_a_policy_that_was_exceeded_is_found() -> None:
-    """Two restarts without a memory rise by 4 each within one period."""
+def test_an_exceeded_policy_is_found() -> None:
+    """Two daemons without a memory add 4 each within one period."""
     records, asked = lived([2, 20, 20, 20], forgets_at=[2])
     assert found(records, asked)["policy"]
 
@@ -142,30 +142,30 @@ def test_a_write_that_was_sent_twice_is_found() -> None:
     assert found(records, [*asked, asked[-1]._replace(accepted=False)])["written twice"]
 
 
-def test_a_write_that_was_never_recorded_must_be_remembered() -> None:
-    """The daemon died between the first write and its record, and the next one knows nothing of it."""
+def test_a_forgotten_write_without_a_record_is_found() -> None:
+    """The daemon died between the first write and its record, and the next daemon does not know the write."""
     assert found(*lived(dies_at=1))["unknown"]
 
 
-def test_a_size_that_somebody_else_set_is_found() -> None:
+def test_a_size_that_was_set_from_outside_is_found() -> None:
     records, asked = lived()
     assert found(records, asked[:-1])["unseen"] or found(records[:-1], asked[:-2])["unseen"]
 
 
-def test_what_a_decision_was_made_from_must_be_known() -> None:
+def test_a_record_without_its_history_is_refused() -> None:
     records, asked = lived()
     records[3] = replace(records[3], history=None)
     assert found(records, asked)["decided otherwise"]
 
 
-def test_several_writes_between_two_recorded_cycles_are_several_changes() -> None:
-    """Each counts at its own time: two daemons may have died before anything was recorded."""
+def test_several_writes_between_two_records_are_several_changes() -> None:
+    """Each counts at its own time. Two daemons may have died before a record."""
     records, asked = lived()
     assert judge.changes_of([records[0], records[9]]) == judge.changes_of(records, asked[:2])
 
 
-def test_changes_whose_times_are_not_known_are_held_to_what_the_policies_allow_in_all_that_time() -> None:
-    """Daemons died one after another, and of their changes only the sizes before and after are left."""
+def test_changes_without_known_times_may_use_the_policies_of_the_whole_span() -> None:
+    """Daemons died one after another, and only the sizes before and after their changes are known."""
     records, _ = lived()
     seen = records[0].observation
     assert seen is not None
@@ -180,14 +180,14 @@ def test_changes_whose_times_are_not_known_are_held_to_what_the_policies_allow_i
     assert grown_to(11, second=11)
 
 
-def test_a_write_without_an_answer_may_be_settled_by_a_cycle_that_was_never_recorded() -> None:
-    """It is committed with that cycle's own write, and nothing else of that cycle is."""
+def test_a_cycle_without_a_record_may_settle_a_write_without_an_answer() -> None:
+    """It is committed with that cycle's own intent, the only commit of the cycle."""
     records, asked = _unanswered()
     assert not any(found(records, asked).values())
 
 
-def test_a_write_that_never_arrived_must_not_be_remembered_as_a_change() -> None:
-    """The unrecorded cycle went on from the size of before, and counts a change that it did not find."""
+def test_a_remembered_change_of_a_write_that_never_arrived_is_found() -> None:
+    """The cycle without a record continued from the earlier size, and counts a change that it did not find."""
     (first, last), asked = _unanswered()
     assert last.history is not None
     assert last.history.unfinished is not None
@@ -196,7 +196,7 @@ def test_a_write_that_never_arrived_must_not_be_remembered_as_a_change() -> None
 
 
 def _unanswered() -> tuple[list[Record], list[Asked]]:
-    """The write at 0 has no answer and arrives; a daemon writes again at 8, and dies; the next one goes on."""
+    """Return a life: the write at 0 arrives without an answer; a daemon writes at 8 and dies; the next continues."""
     seen = [Observation(TargetState(size, size, ()), (ValueReading((9000,)),)) for size in (2, 6, 9)]
     first = conclude(decide(SCALER, seen[0], History(), at(0)), TargetUnavailable("no answer"))
     known = remember(SCALER, History(), first)

@@ -1,4 +1,4 @@
-"""The short form of what may happen to the machine."""
+"""The short form of the machine's faults."""
 
 from pathlib import Path
 
@@ -10,6 +10,6 @@ from tests.faults.rehearsal import SHORT, held
 pytestmark = pytest.mark.slow
 
 
-def test_a_machine_that_fails_costs_no_memory(tmp_path: Path) -> None:
-    """A disk that is full, a host that stops it, a state that is damaged."""
+def test_a_failing_machine_loses_no_memory(tmp_path: Path) -> None:
+    """Its disk is full, its host stops it, or the state is damaged."""
     held(rehearse(tmp_path, SHORT))

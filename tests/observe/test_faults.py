@@ -22,7 +22,7 @@ import pytest
 from requests import Response
 
 from autoscaler.clock import SystemClock
-from autoscaler.config.settings import BasicAuth, PrometheusSource
+from autoscaler.config import BasicAuth, HeaderFile, PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import Point
@@ -236,6 +236,36 @@ def test_requests_bypass_caches() -> None:
         fake.ask(headers={"cache-control": "max-age=60"})
         fake.ask("q" * 3000)
         assert [each.headers.get_all("Cache-Control") for each in fake.seen] == [["no-cache"]] * 2
+
+
+def test_a_header_s_value_is_read_from_its_file_at_each_use(tmp_path: Path) -> None:
+    """A rotated key takes effect without a restart."""
+    key = tmp_path / "key"
+    with answering(lambda request: request.reply(ONE)) as fake:
+        for value in ("first", "second"):
+            key.write_text(f"{value}\n")
+            fake.ask(headers={"X-Key": HeaderFile(key), "X-Scope-OrgID": "shop"})
+        assert [(each.headers["X-Key"], each.headers["X-Scope-OrgID"]) for each in fake.seen] == [
+            ("first", "shop"),
+            ("second", "shop"),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [(None, "No such file"), ("two\nlines", "one line with the secret"), ("geheim€", "one line of Latin-1 characters")],
+)
+def test_a_header_s_file_without_a_value_is_named(tmp_path: Path, content: str | None, problem: str) -> None:
+    """The message names the file but not its content, and nothing is sent."""
+    key = tmp_path / "key"
+    if content is not None:
+        key.write_text(content)
+    with answering(lambda request: request.reply(ONE)) as fake:
+        message = fake.refusal(headers={"X-Key": HeaderFile(key)})
+        assert fake.seen == []
+    assert f"cannot be asked: headers.X-Key.valueFile {key}" in message
+    assert problem in message
+    assert "geheim" not in message
 
 
 def test_a_cached_answer_is_an_error() -> None:

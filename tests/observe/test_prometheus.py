@@ -8,7 +8,7 @@ import pytest
 import requests
 from requests.adapters import HTTPAdapter
 
-from autoscaler.config.settings import BasicAuth, PrometheusSource, Tls
+from autoscaler.config import BasicAuth, PrometheusSource, Tls
 from autoscaler.errors import MetricError
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import Point, QueryResult, ResultType

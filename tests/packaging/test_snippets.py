@@ -15,6 +15,7 @@ from tests.decide.build import Life, value
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CONNECTIONS = {
+    "containers": {"type": "aws-ecs", "region": "eu-west-1"},
     "fleet": {"type": "aws-asg", "region": "eu-west-1"},
     "nomad": {"type": "nomad"},
     "swarm": {"type": "docker-swarm"},
@@ -57,6 +58,13 @@ def test_an_example_is_valid(text: str, tmp_path: Path) -> None:
     content = complete(text)
     if content is not None:
         assert loaded(content, tmp_path)
+
+
+def test_every_source_of_the_example_is_valid(tmp_path: Path) -> None:
+    """The example of other servers is a part, so no other test loads it."""
+    (text,) = [each for each in _BLOCK.findall((ROOT / "docs" / "queries.md").read_text()) if "sigv4" in each]
+    (tmp_path / "autoscaler.yaml").write_text(f"{text}\nautoscalers: []\n")
+    assert len(load(tmp_path / "autoscaler.yaml").prometheus) == 6
 
 
 def test_every_example_of_coming_from_is_a_whole_configuration() -> None:

@@ -65,4 +65,4 @@ def test_the_wheel_works_without_this_clone(dist: Path, tmp_path: Path) -> None:
     found += "print(json.dumps([autoscaler.__file__, adapters.__path__[0], sorted(installed())]))"
     *places, types = json.loads(checked(*program[:2], sys.executable, "-c", found, cwd=tmp_path))
     assert all(Path(place).is_relative_to(site) for place in places)
-    assert {"aws-asg", "docker-swarm", "memory", "nomad", "process"} <= set(types)
+    assert {"aws-asg", "aws-ecs", "command", "docker-swarm", "memory", "nomad", "process"} <= set(types)

@@ -16,7 +16,7 @@ from tests.record.samples import FLEET
 
 @pytest.fixture
 def hosts(postgresql: str, tmp_path: Path) -> Iterator[Hosts]:
-    """On one real PostgreSQL; none is started yet."""
+    """Return the hosts of one real PostgreSQL, before any of them is started."""
     hosts = Hosts(postgresql, tmp_path)
     yield hosts
     hosts.close()
@@ -34,13 +34,13 @@ class Opener:
     def __init__(self, url: str | None, folder: Path) -> None:
         self.url, self.folder = url, folder
         self.connections: Sequence[str] = (FLEET, "swarm")
-        """Those whose shards, however many they are divided into, a state that is opened takes, on PostgreSQL."""
+        """The connections whose shards an opened state takes on PostgreSQL, whatever their number of shards."""
         self._open: list[State | Archive] = []
 
     def state(self, retention: Retention = Retention(), clock: Clock | None = None) -> State:  # noqa: B008 - it is frozen
-        """As the daemon opens it; on PostgreSQL it serves all that no other one does.
+        """Open the state as the daemon does. On PostgreSQL it serves every shard that no other daemon serves.
 
-        Where a test advances the `clock`, nobody renews the lease meanwhile: it lasts for days.
+        If a test advances the `clock`, the lease is not renewed meanwhile, so it lasts for days.
         """
         leases = None if clock is None else LeaseOptions(timedelta(days=20), timedelta(days=10))
         state = State.open(self.url, self.folder, retention, clock, leases)
@@ -54,22 +54,22 @@ class Opener:
         return state
 
     def ledger(self, retention: Retention = Retention()) -> Ledger:  # noqa: B008 - it is frozen
-        """As a shard of a daemon that has just started has it."""
+        """Return the ledger of a shard whose daemon has just started."""
         return self.state(retention).ledger(FLEET)
 
     def archive(self) -> Archive:
-        """As the command line opens it."""
+        """Open the archive as the command line does."""
         archive = Archive.open_archive(self.url, self.folder)
         self._open.append(archive)
         return archive
 
     def close(self) -> None:
-        """Everything opened so far, as at the daemon's end."""
+        """Close everything that was opened, as at the daemon's end."""
         while self._open:
             self._open.pop().close()
 
     def restart(self) -> Ledger:
-        """Another daemon's shard on the same state."""
+        """Return the ledger of the next daemon's shard on the same state."""
         self.close()
         return self.ledger()
 
@@ -97,7 +97,7 @@ def postgresql_opener(postgresql: str, tmp_path: Path) -> Iterator[Opener]:
 
 @pytest.fixture
 def short_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Pages are packed after so few of them that a test need not wait for an hour's."""
+    """Pack pages after only a few of them, instead of an hour of them."""
     pages = 4
     monkeypatch.setattr("autoscaler.record.journal.PAGES_A_BLOCK", pages)
     return pages
@@ -105,7 +105,7 @@ def short_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
 
 @contextmanager
 def in_threads(works: Sequence[Callable[[], None]]) -> Iterator[list[BaseException]]:
-    """Each in a thread of its own, ended with the block; what they raised."""
+    """Run each function in its own thread until the block ends. Yields the errors that they raise."""
     raised: list[BaseException] = []
 
     def run(work: Callable[[], None]) -> None:
@@ -124,5 +124,5 @@ def in_threads(works: Sequence[Callable[[], None]]) -> Iterator[list[BaseExcepti
 
 
 def kept_for(detail: timedelta = timedelta(days=2), retention: timedelta = timedelta(days=30)) -> Retention:
-    """These times, without a limit of bytes."""
+    """Return a retention of these times, without a limit of bytes."""
     return Retention(detail, retention, 10**12)

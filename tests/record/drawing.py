@@ -1,4 +1,4 @@
-"""Values of any type of the model, from its annotations alone: a new field is drawn without a word here."""
+"""Draws values of any type of the model from its annotations, so that new fields are drawn, too."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from autoscaler.model import Decision, Observation
 _T = TypeVar("_T")
 
 TEXTS: Final = st.text(st.characters(exclude_categories=()), max_size=4)
-"""Half pairs of surrogates and NUL among them: back ends and JSON answers may bring them."""
+"""Includes halves of surrogate pairs and NUL, which back ends and JSON answers may contain."""
 WHOLE: Final = st.integers(-(2**80), 2**80) | st.integers(-3, 300)
 _ZONES: Final = st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30)), timezone(-timedelta(hours=8))])
 _TIMES: Final = st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1), timezones=_ZONES)  # noqa: DTZ001 - the zone is drawn
@@ -26,7 +26,7 @@ _PLAIN: Final[Mapping[Any, st.SearchStrategy[Any]]] = {
     bool: st.booleans(),
     int: WHOLE,
     str: TEXTS,
-    float: st.floats(allow_nan=False),  # which does not equal itself
+    float: st.floats(allow_nan=False),  # NaN is not equal to itself
     datetime: _TIMES,
     date: st.dates(),
     timedelta: st.timedeltas(-timedelta(days=9_000), timedelta(days=9_000)),
@@ -35,14 +35,14 @@ _PLAIN: Final[Mapping[Any, st.SearchStrategy[Any]]] = {
 
 
 def target_errors() -> list[type[TargetError]]:
-    """The whole branch of our own tree."""
+    """Return every class of target errors."""
     found = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, TargetError)]
     assert len(found) > 5
     return found
 
 
 def values(kind: Any) -> st.SearchStrategy[Any]:
-    """Any value of this type."""
+    """Return a strategy for any value of this type."""
     if isinstance(kind, NewType):
         return values(kind.__supertype__)
     if kind in _PLAIN:
@@ -71,11 +71,11 @@ def _later(kind: Any) -> Any:
 
 
 ALTERNATIVES: Final = 13
-"""At least as many as the largest union here has members."""
+"""At least the number of members of the largest union here."""
 
 
 def full(kind: type[_T], alternative: int = 0) -> _T:
-    """A value in which no field has its default, and no two fields of a type are equal.
+    """Return a value in which no field has its default and no two fields of a type are equal.
 
     `alternative`: which member of each union, below ALTERNATIVES.
     """
@@ -122,7 +122,7 @@ def _full(kind: Any, alternative: int, numbers: "count[int]") -> Any:
 
 
 def defaults_of(kind: Any) -> Mapping[str, Any]:
-    """Of the fields of a dataclass or a struct that have one."""
+    """Return the defaults of the fields of a dataclass or a struct."""
     fields = msgspec.structs.fields(kind) if issubclass(kind, msgspec.Struct) else dataclasses.fields(kind)
     return {each.name: each.default for each in fields}
 
@@ -133,7 +133,7 @@ def _other(default: Any, kind: Any, alternative: int, numbers: "count[int]") -> 
 
 
 def comparable(value: Any) -> Any:
-    """Equal for equal values; errors are equal when they are of one class and say the same."""
+    """Return a form that is equal for equal values. Errors are equal if their class and their text are equal."""
     if isinstance(value, Exception):
         return type(value), str(value)
     if isinstance(value, Observation):

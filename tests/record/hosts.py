@@ -1,6 +1,6 @@
 """Several daemons' states on one real PostgreSQL, each with a clock of its own; the database's is set by the test.
 
-The database's time stands still but for `advance` and `step`: a function of the same name comes before its own.
+Only `advance` and `step` change the database's time: a function of the same name takes precedence over its own.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,11 +22,11 @@ SHARDS = 8
 ALL = [ShardName(FLEET, number, SHARDS) for number in range(1, SHARDS + 1)]
 """Every shard of FLEET."""
 WEB = shard_of(scaler().target, SHARDS)
-"""That of the autoscaler of `samples`."""
+"""The shard of the autoscaler of `samples`."""
 
 
 def configured(*scalers: Autoscaler) -> Mapping[ShardName, Sequence[Autoscaler]]:
-    """A configuration of these."""
+    """Return a configuration of these autoscalers."""
     found: dict[ShardName, list[Autoscaler]] = {}
     for each in scalers:
         found.setdefault(shard_of(each.target, SHARDS), []).append(each)
@@ -42,21 +42,21 @@ class Host:
         self.leases: Leases = state.leases
 
     def turn(self, needs: Collection[ShardName] = tuple(ALL)) -> None:
-        """What its thread does every few seconds, where no cycle uses what is to be given back."""
+        """Do what the lease thread does every few seconds, while no cycle uses a shard that is to be given back."""
         self.leases.renew()
         self.leases.share(needs, self.leases.excess)
 
     def count(self) -> int:
-        """How many shards it holds."""
+        """Return how many shards it holds."""
         return len(self.leases.held)
 
     def ledger(self, name: ShardName = WEB) -> Ledger:
-        """Of a shard that it holds."""
+        """Return the ledger of a shard that it holds."""
         return self.state.ledger(name.adapter, name.number, name.of)
 
 
 class Hosts:
-    """All of them, and their database."""
+    """All hosts, and their database."""
 
     def __init__(self, server: str, folder: Path) -> None:
         self.plain_url = empty_state(server)
@@ -76,9 +76,9 @@ class Hosts:
         retention: Retention = Retention(),  # noqa: B008 - it is frozen
         options: LeaseOptions = LEASE,
     ) -> Host:
-        """A daemon on a host of its own, whose clock is wrong by so many seconds. It has not joined yet.
+        """Start a daemon on its own host, whose clock is wrong by so many seconds. It has not joined yet.
 
-        `up`: for how much longer its machine is up than that of those that were started first.
+        `up`: by how much its machine's uptime exceeds that of the first hosts.
         """
         clock = FakeClock(START + timedelta(seconds=wrong_by))
         clock.advance(up)
@@ -87,7 +87,7 @@ class Hosts:
         return host
 
     def joined(self, count: int) -> list[Host]:
-        """So many new ones, which share all shards of FLEET, after as many turns as it takes."""
+        """Start so many hosts. Returns them when they share all shards of FLEET."""
         found = [self.start() for _ in range(count)]
         for _ in range(2 * count):
             for host in found:
@@ -95,7 +95,7 @@ class Hosts:
         return found
 
     def advance(self, seconds: float, without: Collection[Host] = ()) -> None:
-        """Time goes by; `without`: virtual machines that stand still."""
+        """Advance the time. `without`: virtual machines that are suspended."""
         self.step(seconds)
         for host in self._all:
             if host not in without:
@@ -104,14 +104,14 @@ class Hosts:
     def live(
         self, seconds: int, *running: Host, without: Collection[Host] = (), needs: Collection[ShardName] = tuple(ALL)
     ) -> None:
-        """Time goes by, and these take a turn each second."""
+        """Advance the time; each of these hosts takes a turn every second."""
         for _ in range(seconds):
             self.advance(1, without)
             for host in running:
                 host.turn(needs)
 
     def step(self, seconds: float) -> None:
-        """The database's clock is set."""
+        """Set the database's clock."""
         self._set(f"UPDATE hands SET at = at + interval '{seconds} seconds'")
 
     def close(self) -> None:

@@ -31,12 +31,12 @@ class Server:
 
     @property
     def pids(self) -> Sequence[int]:
-        """Of its processes, the first one's first. Raises FileNotFoundError where it does not run."""
+        """Return the pids of its processes, the main one first. Raises FileNotFoundError if it does not run."""
         first = int((self._data / "postmaster.pid").read_text().split()[0])
         return (first, *map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split()))
 
     def create(self) -> None:
-        """An empty one."""
+        """Create an empty server."""
         self._run([_program("initdb"), "-D", self._data, "-A", "trust", "-U", "postgres", "--no-sync"])
 
     def start(self) -> None:
@@ -49,15 +49,15 @@ class Server:
         self._control(["-o", options, "-l", self.folder / "log", "-w", "start"])
 
     def stop(self) -> None:
-        """As if its machine failed."""
+        """Stop it as if its machine failed."""
         self._control(["-m", "immediate", "-w", "stop"])
 
     def restart(self, mode: str) -> None:
-        """`mode`: "fast" ends its connections in order, "immediate" is as a crash."""
+        """`mode`: "fast" ends its connections in order, "immediate" resembles a crash."""
         self._control(["-m", mode, "-w", "restart"])
 
     def standby(self) -> "Server":
-        """Another server that follows this one, asynchronously; running."""
+        """Start another server, which follows this one asynchronously."""
         standby = Server(_folder(self._user), self._user)
         source = f"{self.address}/postgres"
         options = ["-R", "-X", "stream", "-c", "fast", "--no-sync", "-d", source]
@@ -66,30 +66,30 @@ class Server:
         return standby
 
     def wait_for(self, primary: "Server") -> None:
-        """Until everything that is committed there has arrived here."""
+        """Wait until everything that is committed there has arrived here."""
         there = self._ask(primary, "SELECT pg_current_wal_lsn()")
         while self._ask(self, f"SELECT pg_last_wal_replay_lsn() >= '{there}'") != "t":
             pass
 
     def stop_following(self) -> None:
-        """A standby that runs hears of nothing any more, and says nothing of it."""
+        """Make a running standby receive nothing more, without an error."""
         for change in ("ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()"):
             self._ask(self, change)
         while self._ask(self, "SELECT count(*) FROM pg_stat_wal_receiver") != "0":
             pass
 
     def promote_here(self) -> None:
-        """A standby that runs becomes a server that may be written to."""
+        """Promote a running standby."""
         self._control(["-w", "promote"])
 
     def remove(self) -> None:
-        """Stop it, where it runs, and leave nothing of it."""
+        """Stop it if it runs, and remove its files."""
         if (self._data / "postmaster.pid").exists():
             self.stop()
         shutil.rmtree(self.folder)
 
     def promote(self, port: int) -> None:
-        """A standby that is stopped becomes a server that may be written to, on this port."""
+        """Promote a stopped standby, which then listens on this port."""
         self.port = port
         self.start()
         self.promote_here()
@@ -115,7 +115,7 @@ def _folder(user: str | None) -> Path:
 
 @contextmanager
 def running_server() -> Iterator[Server]:
-    """A fresh server, removed at the end; stopped by then where the test has not stopped it."""
+    """Yield a fresh server, which is stopped and removed at the end."""
     user = "postgres" if os.geteuid() == 0 else None  # it refuses to run as root
     server = Server(_folder(user), user)
     try:
@@ -128,7 +128,10 @@ def running_server() -> Iterator[Server]:
 
 @contextmanager
 def running_postgresql() -> Iterator[str]:
-    """The address of a fresh server, `postgresql://…` without a database; it is stopped and removed at the end."""
+    """Yield the address of a fresh server, `postgresql://…` without a database.
+
+    It is stopped and removed at the end.
+    """
     with running_server() as server:
         yield server.address
 
@@ -140,14 +143,17 @@ def _program(name: str) -> str:
 
 
 def _run(command: list[str | Path], folder: Path, user: str | None) -> None:
-    with (folder / "output").open("ab") as output:  # a pipe would be inherited by the server and never end
+    with (folder / "output").open("ab") as output:  # the server would inherit a pipe, which would never end
         done = subprocess.run(command, cwd=folder, user=user, stdout=output, stderr=output, timeout=60, check=False)
     said = [file.read_text() for name in ("output", "log") if (file := folder / name).exists()]
     assert done.returncode == 0, "\n".join(said)
 
 
 def empty_state(server: str) -> str:
-    """`state.url` of a user of this server whose schema is empty: a database each takes a second to make and delete."""
+    """Return `state.url` of a user whose schema is empty.
+
+    A database of its own would take a second to create and delete.
+    """
     name = f"test_{uuid4().hex}"
     engine = create_engine(f"{server}/postgres".replace("postgresql:", "postgresql+psycopg:"))
     with engine.begin() as connection:

@@ -50,7 +50,7 @@ CPU = MetricTarget(TargetType.UTILIZATION, 60)
 
 
 def at(seconds: float) -> datetime:
-    """A time of the test's own clock."""
+    """Return a time of the test's own clock."""
     return START + timedelta(seconds=seconds)
 
 
@@ -73,7 +73,7 @@ def observation(replicas: int = 5, busy: int = 2500) -> Observation:
 def decision(
     seconds: float = 0, name: str = "web", target: str = "web-asg", size: int = 5, events: Sequence[Event] = ()
 ) -> Decision:
-    """One that changes nothing and keeps its recommendation."""
+    """Return a decision that changes nothing and keeps its recommendation."""
     now = at(seconds)
     metric = MetricOutcome("cpu", MetricType.RESOURCE, CPU, average_utilization=60 + size, ratio=1.05, proposal=size)
     return Decision(
@@ -94,14 +94,14 @@ def decision(
 
 
 def rising(seconds: float = 0, size: int = 8, name: str = "web", target: str = "web-asg") -> Decision:
-    """One that wants to write a larger size."""
+    """Return a decision to write a larger size."""
     plain = decision(seconds, name, target, size=size)
     change = ScaleChange(f"{plain.name}-{seconds}", size, 5, None, "cpu above target")
     return replace(plain, change=change, scale_event=ScaleEvent(size - 5, plain.now))
 
 
 def falling(seconds: float, name: str, size: int = 2) -> Decision:
-    """One that wants to go from 5 to this size."""
+    """Return a decision to scale in from 5 to this size."""
     plain = decision(seconds, name, name, size=size)
     return replace(plain, change=ScaleChange(f"{name}-{seconds}", size, 5, None, "cpu below target"))
 
@@ -118,7 +118,7 @@ def event(reason: str = "SuccessfulRescale", message: str = "New size: 8") -> Ev
 def keep(
     ledger: Ledger, *decisions: Decision, scalers: Sequence[Autoscaler] = (), seen: Observation | None = None
 ) -> None:
-    """One cycle's half that ends in `record`, for decisions about autoscalers as `scaler` makes them."""
+    """Intend and record these decisions, about autoscalers as `scaler` makes them."""
     used = {one.name: one for one in scalers or [scaler(made.name, made.target.name) for made in decisions]}
     ledger.recall(list(used.values()))
     save(ledger, *decisions, scalers=used, seen=seen)
@@ -131,7 +131,7 @@ def save(
     seen: Observation | None = None,
     sightings: Sightings | None = None,
 ) -> None:
-    """`record` alone, after a `recall`; `sightings`: of the target of the first decision."""
+    """Recall, then record. `sightings`: of the target of the first decision."""
     used = scalers or {made.name: scaler(made.name, made.target.name) for made in decisions}
     new = {} if sightings is None else {decisions[0].target: sightings}
     observed = Observed({made.name: seen or observation() for made in decisions}, new)
@@ -148,7 +148,7 @@ def count_rows(ledger: Ledger, table: str) -> int:
 
 
 def drains(chance: random.Random) -> tuple[tuple[AwaitingDrain, ...], tuple[DrainReport, ...]]:
-    """Some instances that wait, and what became of their drains."""
+    """Return some instances that await their drain, and reports of their drains."""
     outcomes = (None, DrainOutcome.DONE, DrainOutcome.TIMED_OUT)
     names = [f"i-9{number}" for number in range(3) if chance.random() < 0.5]
     reports = [

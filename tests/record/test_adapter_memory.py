@@ -1,4 +1,4 @@
-"""What an adapter keeps of its targets."""
+"""The values that an adapter saves for its targets."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +10,7 @@ WEB, API = TargetRef(FLEET, "web"), TargetRef(FLEET, "api", region="eu")
 VALUES = {"at": 1_700_000_000.25, "failures": 3, "victims": ["i-1", "i-2"], "open": {"until": None}}
 
 
-def test_what_an_adapter_keeps_survives_a_restart(opener: Opener) -> None:
+def test_saved_values_survive_a_restart(opener: Opener) -> None:
     """AWS's writes before a crash decide whether the circuit breaker opens after it."""
     ledger = opener.ledger()
     ledger.save_adapter_memory(WEB, VALUES)
@@ -18,14 +18,14 @@ def test_what_an_adapter_keeps_survives_a_restart(opener: Opener) -> None:
     assert ledger.adapter_memory() == opener.restart().adapter_memory() == {WEB: VALUES, API: {"failures": 1}}
 
 
-def test_what_is_saved_again_replaces_what_was(opener: Opener) -> None:
+def test_a_second_save_replaces_the_first(opener: Opener) -> None:
     ledger = opener.ledger()
     ledger.save_adapter_memory(WEB, VALUES)
     ledger.save_adapter_memory(WEB, {"failures": 0})
     assert ledger.adapter_memory() == {WEB: {"failures": 0}}
 
 
-def test_nothing_is_kept_of_a_target_any_more(opener: Opener) -> None:
+def test_saving_none_removes_the_values_of_a_target(opener: Opener) -> None:
     ledger = opener.ledger()
     ledger.save_adapter_memory(WEB, VALUES)
     ledger.save_adapter_memory(API, VALUES)
@@ -33,8 +33,8 @@ def test_nothing_is_kept_of_a_target_any_more(opener: Opener) -> None:
     assert ledger.adapter_memory() == {API: VALUES}
 
 
-def test_connections_keep_theirs_apart(opener: Opener) -> None:
-    """Two regions may each have a group of one name."""
+def test_each_connection_has_its_own_values(opener: Opener) -> None:
+    """Two regions may have groups of the same name."""
     opener.connections = ("eu", "us")
     state = opener.state()
     ours, theirs = state.ledger("eu"), state.ledger("us")
@@ -43,8 +43,8 @@ def test_connections_keep_theirs_apart(opener: Opener) -> None:
     assert (ours.adapter_memory(), theirs.adapter_memory()) == ({WEB: {"failures": 1}}, {WEB: {"failures": 2}})
 
 
-def test_what_no_database_keeps_as_text_is_kept(opener: Opener) -> None:
-    """Names come from outside: halves of a pair, NUL, numbers beyond 64 bits."""
+def test_values_that_a_database_refuses_as_text_are_saved(opener: Opener) -> None:
+    """Names from outside may contain half a surrogate pair or NUL; numbers may exceed 64 bits."""
     odd = {"half \ud800": ["\0", 2**70, -(2**65), float("inf")], "\x00int": {"\x00int": "5"}}
     target = TargetRef(FLEET, "half \udfff", namespace="\0")
     ledger = opener.ledger()
@@ -52,7 +52,7 @@ def test_what_no_database_keeps_as_text_is_kept(opener: Opener) -> None:
     assert opener.restart().adapter_memory() == {target: odd}
 
 
-def test_threads_side_by_side_keep_each_its_own(opener: Opener) -> None:
+def test_threads_can_save_at_the_same_time(opener: Opener) -> None:
     """An adapter that takes several writes at a time saves before each."""
     ledger = opener.ledger()
     targets = [TargetRef(FLEET, f"group-{number}") for number in range(40)]

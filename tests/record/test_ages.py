@@ -1,4 +1,4 @@
-"""What is remembered keeps its age, whatever clock is set: by one process, by its successor, by another host."""
+"""Remembered times keep their age when a clock is set: within one process, after a restart, on another host."""
 
 import dataclasses
 from datetime import timedelta
@@ -25,7 +25,7 @@ def clock() -> FakeClock:
 
 
 def cycle(ledger: Ledger, clock: FakeClock, name: str = "web", size: int = 5) -> History:
-    """One that keeps the recommendation `size`; what it was decided from."""
+    """Run a cycle that keeps the recommendation `size`. Returns what it was decided from."""
     ledger.follow_clock(clock.moment())
     history = ledger.recall([scaler(name)])[name]
     save(ledger, decision((clock.now() - START).total_seconds(), name, size=size))
@@ -33,7 +33,7 @@ def cycle(ledger: Ledger, clock: FakeClock, name: str = "web", size: int = 5) ->
 
 
 def ages(history: History, clock: FakeClock) -> list[float]:
-    """Of the recommendations, in seconds."""
+    """Return the ages of the recommendations, in seconds."""
     return [(clock.now() - each.at).total_seconds() for each in history.recommendations]
 
 
@@ -41,7 +41,7 @@ def ages(history: History, clock: FakeClock) -> list[float]:
 def test_small_steps_make_no_age_wrong_by_more_than_a_second(
     sqlite_opener: Opener, clock: FakeClock, slew: float
 ) -> None:
-    """A clock that is pushed a little all the time would else end a window of 300 s within some hundred cycles."""
+    """Otherwise repeated small steps of the clock would end a window of 300 s within some hundred cycles."""
     ledger = sqlite_opener.ledger()
     cycle(ledger, clock, size=9)
     for second in range(240):
@@ -52,16 +52,16 @@ def test_small_steps_make_no_age_wrong_by_more_than_a_second(
         assert age == pytest.approx(second + 1, abs=1.0001)
 
 
-def test_a_machine_that_slept_has_let_time_go_by(sqlite_opener: Opener, clock: FakeClock) -> None:
-    """The kernel tells of it: what is older than a window is."""
+def test_time_passes_while_the_machine_sleeps(sqlite_opener: Opener, clock: FakeClock) -> None:
+    """The kernel counts the time asleep, so windows end as usual."""
     ledger = sqlite_opener.ledger()
     cycle(ledger, clock)
     clock.sleep(8 * HOUR)
     assert ages(cycle(ledger, clock), clock) == [8 * HOUR]
 
 
-def test_after_another_start_of_the_machine_the_wall_clock_is_believed(sqlite_opener: Opener, clock: FakeClock) -> None:
-    """It was off for two hours, or its clock was set: nothing says which."""
+def test_after_a_reboot_the_wall_clock_counts(sqlite_opener: Opener, clock: FakeClock) -> None:
+    """The machine was off for two hours or its clock was set; the daemon cannot tell which."""
     cycle(sqlite_opener.ledger(), clock)
     clock.reboot()
     clock.step(2 * HOUR)
@@ -72,8 +72,8 @@ def test_after_another_start_of_the_machine_the_wall_clock_is_believed(sqlite_op
     assert ages(cycle(ledger, clock), clock) == [15]
 
 
-def test_after_another_start_with_an_earlier_clock_no_time_has_gone_by(sqlite_opener: Opener, clock: FakeClock) -> None:
-    """A machine without a battery wakes up in 1970: what was remembered keeps the age that it had."""
+def test_after_a_reboot_with_an_earlier_clock_ages_stay(sqlite_opener: Opener, clock: FakeClock) -> None:
+    """A machine without a battery boots in 1970. Ages are never negative."""
     cycle(sqlite_opener.ledger(), clock)
     clock.reboot()
     clock.step(-DAY)
@@ -81,8 +81,8 @@ def test_after_another_start_with_an_earlier_clock_no_time_has_gone_by(sqlite_op
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_what_is_remembered_keeps_its_age(sqlite_opener: Opener, clock: FakeClock, step: float) -> None:
-    """Recommendations, scale events, conditions, the unfinished write: at the next cycle all are 15 s older."""
+def test_everything_remembered_keeps_its_age(sqlite_opener: Opener, clock: FakeClock, step: float) -> None:
+    """Recommendations, scale events, conditions and the unfinished write are 15 s older in the next cycle."""
     ledger = sqlite_opener.ledger()
     ledger.follow_clock(clock.moment())
     keep(ledger, written(rising(0)))
@@ -97,8 +97,10 @@ def test_what_is_remembered_keeps_its_age(sqlite_opener: Opener, clock: FakeCloc
 
 
 @pytest.mark.parametrize("restart", [True, False])
-def test_a_step_moves_once_however_often_it_is_read(sqlite_opener: Opener, clock: FakeClock, *, restart: bool) -> None:
-    """Before it is recorded, after, and by a daemon that is started anew between."""
+def test_a_step_moves_times_once_however_often_they_are_read(
+    sqlite_opener: Opener, clock: FakeClock, *, restart: bool
+) -> None:
+    """They are read before the record, after it, and by a restarted daemon."""
     ledger = sqlite_opener.ledger()
     cycle(ledger, clock)
     clock.advance(15)
@@ -116,7 +118,7 @@ def test_a_step_moves_once_however_often_it_is_read(sqlite_opener: Opener, clock
 
 
 def test_a_step_while_no_daemon_ran_is_followed(sqlite_opener: Opener, clock: FakeClock) -> None:
-    """The machine was not started anew meanwhile, so its other clock tells how long it was."""
+    """The machine was not rebooted, so CLOCK_BOOTTIME shows how much time passed."""
     cycle(sqlite_opener.ledger(), clock)
     sqlite_opener.close()
     clock.advance(60)
@@ -125,7 +127,7 @@ def test_a_step_while_no_daemon_ran_is_followed(sqlite_opener: Opener, clock: Fa
     assert ages(cycle(state.ledger(FLEET), clock), clock) == [60]
 
 
-def test_time_that_went_by_while_no_daemon_ran_counts(sqlite_opener: Opener, clock: FakeClock) -> None:
+def test_time_without_a_daemon_counts(sqlite_opener: Opener, clock: FakeClock) -> None:
     cycle(sqlite_opener.ledger(), clock)
     sqlite_opener.close()
     clock.advance(2 * HOUR)
@@ -133,8 +135,8 @@ def test_time_that_went_by_while_no_daemon_ran_counts(sqlite_opener: Opener, clo
     assert ages(cycle(state.ledger(FLEET), clock), clock) == [2 * HOUR]
 
 
-def test_a_step_during_a_cycle_is_the_next_ones(sqlite_opener: Opener, clock: FakeClock) -> None:
-    """A cycle goes by one look at the clock, from its beginning to its record."""
+def test_a_step_during_a_cycle_affects_the_next_cycle(sqlite_opener: Opener, clock: FakeClock) -> None:
+    """A cycle reads the clock once, at its start."""
     ledger = sqlite_opener.ledger()
     ledger.follow_clock(clock.moment())
     ledger.recall([scaler()])
@@ -146,7 +148,7 @@ def test_a_step_during_a_cycle_is_the_next_ones(sqlite_opener: Opener, clock: Fa
 
 
 def test_every_shard_follows_a_step_once(sqlite_opener: Opener, clock: FakeClock) -> None:
-    """Also one that has not run since before the step, and one that looked before it and comes to it later."""
+    """So does a shard that has not run since the step, and one that read the clock before the step."""
     state = sqlite_opener.state()
     ledgers = {name: state.ledger(name) for name in ("one", "two")}
     for name, ledger in ledgers.items():
@@ -164,8 +166,8 @@ def test_every_shard_follows_a_step_once(sqlite_opener: Opener, clock: FakeClock
         assert ages(cycle(ledger, clock, name), clock) == [45 if name == "two" else 15]
 
 
-def test_one_that_was_away_for_several_steps_follows_them_all(sqlite_opener: Opener, clock: FakeClock) -> None:
-    """It left the configuration, and came back."""
+def test_an_autoscaler_that_returns_follows_all_steps_meanwhile(sqlite_opener: Opener, clock: FakeClock) -> None:
+    """It left the configuration and came back."""
     ledger = sqlite_opener.ledger()
     cycle(ledger, clock)
     for step in (HOUR, -2 * HOUR, 30):
@@ -176,7 +178,7 @@ def test_one_that_was_away_for_several_steps_follows_them_all(sqlite_opener: Ope
 
 
 def test_sightings_keep_their_age(sqlite_opener: Opener, clock: FakeClock) -> None:
-    """Else a step back makes every instance young, and HPA passes over the cpu of young ones."""
+    """Otherwise a step back would make all instances young, and HPA ignores the cpu of young instances."""
     target = scaler().target
     ledger = sqlite_opener.ledger()
     ledger.follow_clock(clock.moment())
@@ -193,7 +195,7 @@ def test_sightings_keep_their_age(sqlite_opener: Opener, clock: FakeClock) -> No
     assert ledger.sightings([target]) == expected
 
 
-def test_a_state_that_never_saw_a_clock_begins_with_the_first(sqlite_opener: Opener, clock: FakeClock) -> None:
+def test_a_state_without_times_of_the_boot_clock_begins_with_the_first(sqlite_opener: Opener, clock: FakeClock) -> None:
     """As `--once` leaves it."""
     keep(sqlite_opener.ledger(), decision(60))
     state = sqlite_opener.restart()
@@ -207,10 +209,8 @@ def test_a_state_that_never_saw_a_clock_begins_with_the_first(sqlite_opener: Ope
     ("own", "database", "expected"),
     [(0, 0, 60), (HOUR, 0, 60), (0, HOUR, 60), (-HOUR, 0, 0), (0, -HOUR, 0), (HOUR, HOUR, 60 + HOUR)],
 )
-def test_between_hosts_the_clock_counts_by_which_less_time_has_gone_by(
-    hosts: Hosts, own: float, database: float, expected: float
-) -> None:
-    """So one clock's step ends no window; what it extends one by is no more than the step."""
+def test_between_hosts_the_smaller_age_counts(hosts: Hosts, own: float, database: float, expected: float) -> None:
+    """So a step of one clock ends no window, and extends it by the step at most."""
     (first,) = hosts.joined(1)
     ledger = first.ledger()
     cycle(ledger, first.clock)
@@ -228,7 +228,7 @@ def test_between_hosts_the_clock_counts_by_which_less_time_has_gone_by(
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong_by", [0, HOUR])
 def test_between_hosts_ages_count_from_when_cycles_begin(hosts: Hosts, wrong_by: float) -> None:
-    """The cycle before observes for ten seconds, and this one waits for five before it reads what is remembered."""
+    """The previous cycle observes for ten seconds; this one waits five seconds before it reads the memory."""
     (first,) = hosts.joined(1)
     ledger = first.ledger()
     ledger.follow_clock(first.clock.moment())
@@ -261,8 +261,8 @@ class Slow:
 
 
 @pytest.mark.slow
-def test_what_a_cycle_observes_meanwhile_makes_nothing_older(hosts: Hosts) -> None:
-    """A row is as old as it is when the cycle begins, also where the database's clock alone says so."""
+def test_a_slow_observation_makes_nothing_older(hosts: Hosts) -> None:
+    """A row has its age at the start of the cycle, also when only the database's clock shows it."""
     first, second = hosts.start(wrong_by=-HOUR), hosts.start()
     second.clock.reboot()
     for _ in range(2):
@@ -280,7 +280,7 @@ def test_what_a_cycle_observes_meanwhile_makes_nothing_older(hosts: Hosts) -> No
 
 
 class AskedFor:
-    """An observer that keeps what it is asked with."""
+    """An observer that keeps the arguments of its calls."""
 
     def __init__(self) -> None:
         self.asked: tuple[object, ...] = ()
@@ -292,7 +292,7 @@ class AskedFor:
 
 @pytest.mark.slow
 def test_schedules_follow_the_databases_clock(hosts: Hosts) -> None:
-    """All daemons that share a state open them at one time. Without schedules its clock is not asked."""
+    """All daemons that share a state open schedules at the same time. Without schedules they do not read its clock."""
     host, observer, unused = hosts.start(wrong_by=-3600), AskedFor(), cast("Any", None)
     for _ in range(2):
         host.turn()

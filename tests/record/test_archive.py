@@ -1,4 +1,4 @@
-"""What readers see: the decisions, when they were made, and why."""
+"""Readers see the decisions, their times and their reasons."""
 
 from datetime import timedelta
 from typing import Any
@@ -18,8 +18,8 @@ from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 
-def test_the_latest_decision_of_each_autoscaler(opener: Opener) -> None:
-    """What `get` shows, with a daemon (from memory) and without one."""
+def test_readers_see_the_latest_decision_of_each_autoscaler(opener: Opener) -> None:
+    """`get` shows it, with a daemon (from memory) and without one."""
     state = opener.state()
     ledger = state.ledger(FLEET)
     keep(ledger, decision(0, "a"), decision(0, "b"))
@@ -29,8 +29,8 @@ def test_the_latest_decision_of_each_autoscaler(opener: Opener) -> None:
     assert opener.archive().latest() == state.archive.latest()
 
 
-def test_the_latest_decisions_after_a_restart(opener: Opener) -> None:
-    """Before the first cycle all are those of before, afterwards some are."""
+def test_the_latest_decisions_are_known_after_a_restart(opener: Opener) -> None:
+    """Before the first cycle all come from the state, afterwards some do."""
     keep(opener.ledger(), decision(0, "a"), decision(0, "b"))
     opener.close()
     state = opener.state()
@@ -39,8 +39,8 @@ def test_the_latest_decisions_after_a_restart(opener: Opener) -> None:
     assert state.archive.latest() == {"a": decision(15, "a"), "b": decision(0, "b")}
 
 
-def test_what_this_process_has_decided_is_not_read_again(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading ten thousand decisions took the first page three seconds, and half of a cycle's time."""
+def test_decisions_of_this_process_are_not_read_from_the_state(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To read ten thousand decisions took three seconds for the first page, and half of a cycle's time."""
     keep(opener.ledger(), decision(0, "a"), decision(0, "gone"))
     opener.close()
     state = opener.state()
@@ -57,16 +57,16 @@ def test_what_this_process_has_decided_is_not_read_again(opener: Opener, monkeyp
     assert read == ["gone"]
 
 
-def test_the_latest_decision_after_a_change_of_target_is_about_the_new_one(opener: Opener) -> None:
-    """Both are kept under the autoscaler's name."""
+def test_after_a_change_of_target_the_latest_decision_is_about_the_new_target(opener: Opener) -> None:
+    """The decisions about both targets have the autoscaler's name."""
     ledger = opener.ledger()
     keep(ledger, decision(0, target="old"))
     keep(ledger, decision(15, target="new"))
     assert opener.archive().latest() == {"web": decision(15, target="new")}
 
 
-def test_decisions_are_ordered_by_their_commits(opener: Opener) -> None:
-    """A clock that was set back makes the newest decision the earliest."""
+def test_decisions_are_in_the_order_of_their_commits(opener: Opener) -> None:
+    """After the clock is set back, the newest decision has the earliest time."""
     state = opener.state()
     ledger = state.ledger(FLEET)
     for seconds in (60, 75, 15):
@@ -81,8 +81,8 @@ def test_decisions_are_ordered_by_their_commits(opener: Opener) -> None:
         assert (newest.decision.now, earlier.decision.now) == (at(15), at(15))
 
 
-def test_a_clock_that_was_set_back_makes_no_older_decision_the_newest(sqlite_opener: Opener) -> None:
-    """The clock was set back by an hour: the newest is what was committed last."""
+def test_after_the_clock_is_set_back_the_last_commit_is_the_newest(sqlite_opener: Opener) -> None:
+    """The clock is set back by an hour."""
     clock = FakeClock(START)
     state = sqlite_opener.state()
     ledger = state.ledger(FLEET)
@@ -104,7 +104,7 @@ def test_a_clock_that_was_set_back_makes_no_older_decision_the_newest(sqlite_ope
     [("web", 14.9, 0), ("web", 15, 15), ("web", 10_000, 15), ("web", -1, None), ("nobody", 15, None)],
 )
 def test_the_decision_in_force_at_a_time(opener: Opener, name: str, seconds: float, found: float | None) -> None:
-    """`explain --at` asks about a moment between two cycles."""
+    """`explain --at` may name a time between two cycles."""
     ledger = opener.ledger()
     keep(ledger, decision(0, size=5))
     keep(ledger, decision(15, size=6))
@@ -113,7 +113,7 @@ def test_the_decision_in_force_at_a_time(opener: Opener, name: str, seconds: flo
 
 
 def test_records_of_a_span(opener: Opener) -> None:
-    """Both ends belong to it."""
+    """The span includes both ends."""
     ledger = opener.ledger()
     for seconds in range(0, 75, 15):
         keep(ledger, decision(seconds))
@@ -122,7 +122,7 @@ def test_records_of_a_span(opener: Opener) -> None:
 
 
 def test_a_record_holds_everything_the_decision_was_made_from(opener: Opener) -> None:
-    """Replay decides it again: from the specification of that time and from what was seen then."""
+    """Replay repeats the decision from the specification and the observation of that time."""
     before, after = scaler(maximum=20), scaler(maximum=30)
     ledger = opener.ledger()
     keep(ledger, decision(0), scalers=[before])
@@ -140,8 +140,8 @@ def test_a_record_holds_everything_the_decision_was_made_from(opener: Opener) ->
     assert count_rows(ledger, "spec") == 2
 
 
-def test_each_record_has_the_target_as_it_was_read_then(opener: Opener) -> None:
-    """What stays the same is not written anew, and must not stand for what came between."""
+def test_each_record_has_the_target_as_observed_at_its_time(opener: Opener) -> None:
+    """Unchanged values are not stored again, and must not replace the values in between."""
     away = replace(observation(), target=TargetUnavailable("down"))
     seen = [observation(), observation(), observation(6), observation(6), away, observation(), observation()]
     ledger = opener.ledger()
@@ -152,7 +152,7 @@ def test_each_record_has_the_target_as_it_was_read_then(opener: Opener) -> None:
 
 
 def test_equal_events_are_counted(opener: Opener) -> None:
-    """`x5 over 96s`, as `kubectl describe` shows them; others in the order of their last time."""
+    """`kubectl describe` shows `x5 over 96s`. Different events are in the order of their last time."""
     ledger = opener.ledger()
     failed = event("FailedGetResourceMetric", "no answer")
     for seconds in (0, 15):
@@ -169,8 +169,10 @@ def test_equal_events_are_counted(opener: Opener) -> None:
 
 
 @pytest.mark.parametrize("merged", [True, False])
-def test_a_page_of_events_costs_what_is_on_it(opener: Opener, monkeypatch: pytest.MonkeyPatch, merged: bool) -> None:
-    """Whoever may look must not make the daemon hold a month's events of ten thousand autoscalers for ten of them."""
+def test_a_page_of_events_reads_only_what_it_shows(
+    opener: Opener, monkeypatch: pytest.MonkeyPatch, merged: bool
+) -> None:
+    """A reader of ten events must not make the daemon load a month's events of ten thousand autoscalers."""
     ledger = opener.ledger()
     for cycle in range(6):
         events = [event(message=f"New size: {cycle}")]
@@ -188,8 +190,8 @@ def test_a_page_of_events_costs_what_is_on_it(opener: Opener, monkeypatch: pytes
     assert (page.total, len(made)) == (12, 2)
 
 
-def test_a_damaged_event_costs_its_own_autoscaler_alone(opener: Opener) -> None:
-    """The events of all others are wanted most on the day that a disk fails."""
+def test_a_damaged_event_affects_only_its_own_autoscaler(opener: Opener) -> None:
+    """Operators need the events of the others most when a disk fails."""
     ledger = opener.ledger()
     keep(ledger, decision(0, "hurt", events=[event()]), decision(0, "other", events=[event()]))
     with ledger._context.database.writing() as connection:
@@ -215,7 +217,7 @@ def test_the_size_of_the_state_on_a_server(opener: Opener) -> None:
 
 
 def test_when_an_autoscaler_was_first_seen(opener: Opener) -> None:
-    """The AGE column: as old as the first decision remembered."""
+    """The AGE column shows the age of the first recorded decision."""
     ledger = opener.ledger()
     keep(ledger, decision(0, "a"))
     keep(ledger, decision(15, "a"), decision(15, "b"))
@@ -224,13 +226,13 @@ def test_when_an_autoscaler_was_first_seen(opener: Opener) -> None:
 
 @pytest.mark.parametrize(("name", "known"), [("web", True), ("nobody", False)])
 def test_which_names_are_known(opener: Opener, name: str, *, known: bool) -> None:
-    """A slip in a command is told from an autoscaler that never decided anything."""
+    """A typing error differs from an autoscaler without a decision."""
     keep(opener.ledger(), decision())
     assert opener.archive().knows(name) is known
 
 
 def test_a_damaged_target_is_an_error_that_names_its_autoscaler(opener: Opener) -> None:
-    """A command asks this first, of whatever name it was given."""
+    """Every command reads this first, for any name."""
     ledger = opener.ledger()
     keep(ledger, decision(0, "hurt"), decision(0, "other"))
     with ledger._context.database.writing() as connection:
@@ -241,8 +243,8 @@ def test_a_damaged_target_is_an_error_that_names_its_autoscaler(opener: Opener) 
     assert archive.knows("other")
 
 
-def test_a_reader_that_pages_through_records_may_stop(opener: Opener) -> None:
-    """What it left open keeps nobody from writing, or from closing the state."""
+def test_a_reader_may_stop_in_the_middle_of_the_records(opener: Opener) -> None:
+    """Its open cursor blocks neither writes nor the closing of the state."""
     ledger = opener.ledger()
     keep(ledger, decision(0))
     keep(ledger, decision(15))
@@ -252,8 +254,8 @@ def test_a_reader_that_pages_through_records_may_stop(opener: Opener) -> None:
     assert [record.decision.now for record in archive.records("web", since=at(0) + timedelta(seconds=20))] == [at(30)]
 
 
-def test_what_each_was_last_configured_as(opener: Opener) -> None:
-    """Of one that was changed, the newest; of one that took another target, the one with that."""
+def test_the_last_specification_of_each_autoscaler_is_known(opener: Opener) -> None:
+    """After a change it is the newest; after a change of target, the one with the new target."""
     ledger = opener.ledger()
     keep(ledger, decision(0, "a"), decision(0, "b"))
     keep(ledger, decision(15, "a"), scalers=[scaler("a", maximum=30)])
@@ -262,7 +264,7 @@ def test_what_each_was_last_configured_as(opener: Opener) -> None:
     assert found == {"a": scaler("a", maximum=30), "b": scaler("b", "new")}
 
 
-def test_a_damaged_specification_costs_its_autoscaler_alone(opener: Opener) -> None:
+def test_a_damaged_specification_affects_only_its_own_autoscaler(opener: Opener) -> None:
     """The others can still be compared."""
     ledger = opener.ledger()
     keep(ledger, decision(0, "a"), decision(0, "b"))

@@ -1,4 +1,4 @@
-"""A backup is the whole state at one moment; restored, on either database, nothing of it is missing."""
+"""A backup is the whole state at one moment, and a restore on either database is complete."""
 
 import errno
 import sqlite3
@@ -24,7 +24,7 @@ Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def tables_of(url: str | None, folder: Path) -> Tables:
-    """Every row of what a backup keeps."""
+    """Return every row that a backup keeps."""
     with opened(locate(url, folder), read_only=True) as connection:
         return {
             table.name: [dict(row) for row in connection.execute(select(table).order_by(*table.c)).mappings()]
@@ -33,7 +33,7 @@ def tables_of(url: str | None, folder: Path) -> Tables:
 
 
 def content_of(url: str | None, folder: Path) -> Tables:
-    """The same, without what says whose turn it is to write: that begins anew where a backup is restored."""
+    """Return the same without epochs and leases, which begin anew after a restore."""
     tables = dict(tables_of(url, folder))
     key = ("connection", "shards", "shard")
     tables["shard"] = [{name: row[name] for name in key} for row in tables["shard"]]
@@ -46,7 +46,7 @@ def _recalled(ledger: Ledger) -> History:
 
 
 def live(opener: Opener, decisions: int = 30) -> State:
-    """A state with a bit of everything: cycles, events, an unfinished write, a pause, a second autoscaler."""
+    """A state with cycles, events, an unfinished write, a pause and a second autoscaler."""
     state = opener.state()
     ledger = state.ledger(FLEET)
     for number in range(decisions):
@@ -57,8 +57,8 @@ def live(opener: Opener, decisions: int = 30) -> State:
     return state
 
 
-def test_a_backup_restored_holds_every_row(opener: Opener, tmp_path: Path) -> None:
-    """Nothing is lost: what stands in the backup's tables is what stood in the state's, row for row."""
+def test_a_restored_backup_has_every_row(opener: Opener, tmp_path: Path) -> None:
+    """Its tables equal those of the state, row by row."""
     live(opener)
     opener.close()
     before = content_of(opener.url, opener.folder)
@@ -72,15 +72,15 @@ def test_a_backup_restored_holds_every_row(opener: Opener, tmp_path: Path) -> No
 
 
 def test_a_backup_is_one_file(opener: Opener, tmp_path: Path) -> None:
-    """Whoever copies it to another machine must not need to know of SQLite's write-ahead log."""
+    """Operators can copy it to another machine without SQLite's write-ahead log."""
     live(opener)
     (tmp_path / "backups").mkdir()
     backup.back_up(opener.url, opener.folder, tmp_path / "backups/a.db")
     assert [each.name for each in (tmp_path / "backups").iterdir()] == ["a.db"]
 
 
-def test_a_running_daemon_goes_on_while_it_is_backed_up(opener: Opener, tmp_path: Path) -> None:
-    """Cycles are recorded while backups are made, and each backup is the state after some whole commit."""
+def test_a_running_daemon_continues_during_a_backup(opener: Opener, tmp_path: Path) -> None:
+    """Cycles are recorded while backups are made. Each backup is the state after a whole commit."""
     state = live(opener, decisions=2)
     ledger = state.ledger(FLEET)
     stop = threading.Event()
@@ -107,8 +107,8 @@ def test_a_running_daemon_goes_on_while_it_is_backed_up(opener: Opener, tmp_path
         daemon.join(30)
 
 
-def test_what_was_restored_is_decided_from(opener: Opener, tmp_path: Path) -> None:
-    """The daemon that starts on it remembers recommendations, scale events, the unfinished write and the pause."""
+def test_a_daemon_decides_from_a_restored_state(opener: Opener, tmp_path: Path) -> None:
+    """It remembers recommendations, scale events, the unfinished write and the pause."""
     live(opener)
     expected = _recalled(opener.restart())
     opener.close()
@@ -122,7 +122,7 @@ def test_what_was_restored_is_decided_from(opener: Opener, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_state_moves_from_sqlite_to_postgresql_and_back(postgresql: str, tmp_path: Path) -> None:
+def test_a_state_can_move_from_sqlite_to_postgresql_and_back(postgresql: str, tmp_path: Path) -> None:
     """The documented way: back up, set state.url, restore."""
     here, server = Opener(None, tmp_path / "state"), empty_state(postgresql)
     live(here)
@@ -137,7 +137,7 @@ def test_a_state_moves_from_sqlite_to_postgresql_and_back(postgresql: str, tmp_p
 
 
 def test_new_autoscalers_get_ids_that_no_restored_row_has(opener: Opener, tmp_path: Path) -> None:
-    """Its sequence does not know of rows that came with their ids; an id given twice would mix two memories."""
+    """PostgreSQL's sequence ignores rows with given ids. The same id twice would mix two memories."""
     live(opener)
     opener.close()
     backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
@@ -146,11 +146,11 @@ def test_new_autoscalers_get_ids_that_no_restored_row_has(opener: Opener, tmp_pa
     keep(ledger, decision(1000, name="new", target="new-asg"))
     ids = [row["id"] for row in tables_of(opener.url, opener.folder)["autoscaler"]]
     assert len(ids) == 3
-    assert max(ids) >= (3 if opener.url is None else schema.CHUNK)  # SQLite's own copy has its sequence with it
+    assert max(ids) >= (3 if opener.url is None else schema.CHUNK)  # SQLite's copy includes its sequence
 
 
-def test_a_state_that_is_there_is_not_replaced_unasked(opener: Opener, tmp_path: Path) -> None:
-    """A slip on the wrong machine must not cost its memory."""
+def test_an_existing_state_is_replaced_only_on_request(opener: Opener, tmp_path: Path) -> None:
+    """A command on the wrong machine must not destroy its state."""
     live(opener)
     opener.close()
     backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
@@ -161,7 +161,7 @@ def test_a_state_that_is_there_is_not_replaced_unasked(opener: Opener, tmp_path:
 
 
 def test_a_replaced_file_is_kept(tmp_path: Path) -> None:
-    """--replace is a decision that can be taken back."""
+    """`--replace` can be undone."""
     opener = Opener(None, tmp_path / "state")
     live(opener)
     opener.close()
@@ -176,7 +176,7 @@ def test_a_replaced_file_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_damaged_state_can_be_replaced(tmp_path: Path) -> None:
-    """This is what backups are for; what stood in its log goes aside with it."""
+    """Backups exist for this. Its log is put aside, too."""
     opener = Opener(None, tmp_path / "state")
     live(opener)
     opener.close()
@@ -191,8 +191,8 @@ def test_a_damaged_state_can_be_replaced(tmp_path: Path) -> None:
     assert not (opener.folder / "state.db-wal").exists() or not (opener.folder / "state.db-wal").stat().st_size
 
 
-def test_the_log_of_a_state_that_was_moved_away_does_not_get_into_the_restored_one(tmp_path: Path) -> None:
-    """SQLite would write the pages of the one into the other; who moves a file away forgets what stands beside it."""
+def test_the_log_of_a_moved_state_is_not_applied_to_the_restored_one(tmp_path: Path) -> None:
+    """SQLite would write the pages of one into the other. Operators who move a database forget its log."""
     opener = Opener(None, tmp_path / "state")
     state = live(opener)
     backup.back_up(None, opener.folder, tmp_path / "a.db")
@@ -201,15 +201,15 @@ def test_the_log_of_a_state_that_was_moved_away_does_not_get_into_the_restored_o
     log = (opener.folder / "state.db-wal").read_bytes()
     opener.close()
     (opener.folder / "state.db").rename(tmp_path / "moved.db")
-    (opener.folder / "state.db-wal").write_bytes(log)  # as kill -9 leaves it
+    (opener.folder / "state.db-wal").write_bytes(log)  # as after kill -9
     contents = backup.restore(None, opener.folder, tmp_path / "a.db")
     assert content_of(None, opener.folder) == expected
     assert contents.kept is None
     assert (opener.folder / "state.db.replaced-1-wal").read_bytes() == log
 
 
-def test_a_state_that_is_a_link_is_replaced_where_it_leads_to(tmp_path: Path) -> None:
-    """It is there because of a larger disk; the new one belongs there, too."""
+def test_the_target_of_a_linked_state_is_replaced(tmp_path: Path) -> None:
+    """The link leads to a larger disk, where the new state belongs, too."""
     opener = Opener(None, tmp_path / "state")
     live(opener)
     opener.close()
@@ -222,10 +222,8 @@ def test_a_state_that_is_a_link_is_replaced_where_it_leads_to(tmp_path: Path) ->
     assert contents.kept == tmp_path / "disk/state.db.replaced-1"
 
 
-def test_a_backup_is_written_where_a_file_has_one_name_alone(
-    opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Memory sticks and many network shares know no second names: link(2) answers EPERM there."""
+def test_a_backup_needs_no_hard_links(opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory sticks and many network shares have none: link(2) fails with EPERM there."""
 
     def refused(*_: object) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
@@ -238,16 +236,16 @@ def test_a_backup_is_written_where_a_file_has_one_name_alone(
     assert contents.size == (tmp_path / "backups/a.db").stat().st_size
 
 
-def test_a_running_daemon_s_state_is_not_replaced(opener: Opener, tmp_path: Path) -> None:
-    """It would go on with what it remembers, and write over what was restored."""
+def test_the_state_of_a_running_daemon_is_not_replaced(opener: Opener, tmp_path: Path) -> None:
+    """The daemon would continue from its memory and overwrite the restored state."""
     live(opener)
     backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
     with pytest.raises(StateError, match=r"in use by (another|1) daemon"):
         backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
 
 
-def test_a_backup_replaces_no_file(opener: Opener, tmp_path: Path) -> None:
-    """Yesterday's backup is worth more than a command repeated by mistake."""
+def test_a_backup_overwrites_no_file(opener: Opener, tmp_path: Path) -> None:
+    """A command that is repeated by mistake must not destroy yesterday's backup."""
     live(opener)
     (tmp_path / "a.db").write_text("yesterday's")
     with pytest.raises(StateError, match="already exists; name another file"):
@@ -256,7 +254,7 @@ def test_a_backup_replaces_no_file(opener: Opener, tmp_path: Path) -> None:
 
 
 def test_a_backup_that_cannot_be_written_leaves_nothing(opener: Opener, tmp_path: Path) -> None:
-    """The message names the folder's trouble, and no half file looks like a backup."""
+    """The message names the problem of the folder, and no partial file looks like a backup."""
     live(opener)
     with pytest.raises(StateError, match="cannot be opened; check that the folder exists"):
         backup.back_up(opener.url, opener.folder, tmp_path / "absent/a.db")
@@ -264,7 +262,7 @@ def test_a_backup_that_cannot_be_written_leaves_nothing(opener: Opener, tmp_path
 
 
 def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
-    """A page in its middle is overwritten: SQLite would find out days later, the check finds it now."""
+    """A page in its middle is overwritten. SQLite would report it days later; the check finds it now."""
     opener = Opener(None, tmp_path / "state")
     live(opener, decisions=200)
     opener.close()
@@ -285,8 +283,8 @@ def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
         (b"a letter to my aunt" * 100, "is not an SQLite database"),
     ],
 )
-def test_what_is_not_a_backup_is_refused(content: bytes | None, words: str, tmp_path: Path) -> None:
-    """Each is a slip of the hand, and says what was expected."""
+def test_a_file_that_is_not_a_backup_is_refused(content: bytes | None, words: str, tmp_path: Path) -> None:
+    """The message says what was expected."""
     if content is not None:
         (tmp_path / "a.db").write_bytes(content)
     with pytest.raises(StateError, match=words):
@@ -294,7 +292,7 @@ def test_what_is_not_a_backup_is_refused(content: bytes | None, words: str, tmp_
 
 
 @pytest.mark.parametrize(("number", "said"), [(3, "an older version"), (99, "a newer version")])
-def test_a_state_of_another_version_is_not_backed_up(number: int, said: str, opener: Opener, tmp_path: Path) -> None:
+def test_a_state_of_another_version_cannot_be_backed_up(number: int, said: str, opener: Opener, tmp_path: Path) -> None:
     """Its backup could not be restored."""
     of_version(number, opener.state())
     opener.close()
@@ -305,7 +303,7 @@ def test_a_state_of_another_version_is_not_backed_up(number: int, said: str, ope
 
 @pytest.mark.parametrize(("number", "said"), [(3, "an older version"), (99, "a newer version")])
 def test_a_backup_of_another_version_is_not_restored(number: int, said: str, opener: Opener, tmp_path: Path) -> None:
-    """Also where it may replace what is there, which stays as it was."""
+    """Nor with `--replace`. The present state stays unchanged."""
     live(opener)
     opener.close()
     backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
@@ -317,8 +315,8 @@ def test_a_backup_of_another_version_is_not_restored(number: int, said: str, ope
     assert content_of(opener.url, opener.folder) == before
 
 
-def test_a_backup_replaces_a_file_of_another_version_which_is_kept(tmp_path: Path) -> None:
-    """After an upgrade: the old file stays for the old version."""
+def test_a_replaced_file_of_another_version_is_kept(tmp_path: Path) -> None:
+    """After an upgrade the old version may need it again."""
     opener = Opener(None, tmp_path / "state")
     live(opener)
     opener.close()
@@ -335,7 +333,7 @@ def test_a_backup_replaces_a_file_of_another_version_which_is_kept(tmp_path: Pat
 
 @pytest.mark.slow
 def test_a_backup_does_not_replace_a_database_of_another_version(postgresql_opener: Opener, tmp_path: Path) -> None:
-    """What it holds would be deleted, and no file of it is kept."""
+    """Its content would be deleted without a copy."""
     live(postgresql_opener)
     postgresql_opener.close()
     backup.back_up(postgresql_opener.url, postgresql_opener.folder, tmp_path / "a.db")
@@ -345,8 +343,8 @@ def test_a_backup_does_not_replace_a_database_of_another_version(postgresql_open
         backup.restore(postgresql_opener.url, postgresql_opener.folder, tmp_path / "a.db", replacing=True)
 
 
-def test_scalers_are_known_by_their_specification(opener: Opener, tmp_path: Path) -> None:
-    """`explain` of a restored state says as much as before."""
+def test_specifications_are_restored(opener: Opener, tmp_path: Path) -> None:
+    """`explain` of a restored state says the same as before."""
     live(opener)
     opener.close()
     backup.back_up(opener.url, opener.folder, tmp_path / "a.db")

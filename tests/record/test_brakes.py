@@ -1,4 +1,4 @@
-"""The memory of brakes survives restarts, crashes, takeovers and steps of the clock."""
+"""The state of brakes survives restarts, crashes, takeovers and steps of the clock."""
 
 from datetime import timedelta
 
@@ -45,7 +45,7 @@ class Braked(Cycles):
 
 @pytest.mark.parametrize("step", [0, 3600, -86400])
 def test_a_deadline_survives_restarts_and_a_clock_that_is_set(sqlite_opener: Opener, step: float) -> None:
-    """When capacity is short, daemons are restarted, too."""
+    """Operators restart daemons while capacity is short."""
     braked = Braked(sqlite_opener, Brakes(UnfulfilledBrake()))
     for _ in range(6):
         assert active(braked.at(20, 10)) == []
@@ -69,14 +69,14 @@ def test_holds_survive_restarts_and_a_clock_that_is_set(sqlite_opener: Opener, s
     assert active(braked.at(18, 9)) == []
 
 
-def test_a_change_while_no_daemon_runs_is_noticed(opener: Opener) -> None:
+def test_an_outside_change_without_a_running_daemon_is_noticed(opener: Opener) -> None:
     braked = Braked(opener)
     braked.at(10, 10)
     braked.restart()
     assert active(braked.at(12, 4)) == [Brake.LOSS, Brake.OUTSIDE_CHANGE]
 
 
-def test_a_write_of_a_daemon_that_died_is_no_outside_change(opener: Opener) -> None:
+def test_the_write_of_a_killed_daemon_is_no_outside_change(opener: Opener) -> None:
     """Its intent was committed before the request was sent."""
     braked = Braked(opener)
     braked.at(10, 10)
@@ -85,7 +85,7 @@ def test_a_write_of_a_daemon_that_died_is_no_outside_change(opener: Opener) -> N
     assert active(braked.at(14, 14)) == []
 
 
-def test_a_write_seen_late_after_a_restart_is_no_outside_change(opener: Opener) -> None:
+def test_a_write_that_shows_late_after_a_restart_is_no_outside_change(opener: Opener) -> None:
     braked = Braked(opener)
     braked.at(10, 10)
     assert braked.at(10, 10, 14).written == 14
@@ -95,7 +95,7 @@ def test_a_write_seen_late_after_a_restart_is_no_outside_change(opener: Opener) 
 
 
 def test_a_late_write_of_a_superseded_shard_is_no_outside_change(opener: Opener) -> None:
-    """The successor decides otherwise, and then the hanging request arrives after all."""
+    """The successor decides differently, and then the hanging request arrives."""
     braked = Braked(opener)
     braked.at(10, 10)
     assert braked.at(10, 10, 14, dies=True).change is not None
@@ -121,7 +121,7 @@ def test_each_cycle_can_be_decided_again(opener: Opener) -> None:
         assert remember(each.scaler, each.history, again).brakes == each.decision.brake_memory
 
 
-def test_the_memory_shifts_with_the_clock() -> None:
+def test_the_state_of_brakes_shifts_with_the_clock() -> None:
     hour = timedelta(hours=1)
     after = START + hour
     memory = BrakeMemory(

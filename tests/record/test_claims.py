@@ -1,4 +1,4 @@
-"""What is scaled is claimed: two shards never scale one target, whatever their configurations call it."""
+"""Shards claim their targets: two shards never scale one target, whatever their configurations call it."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -18,18 +18,18 @@ OTHER = "swarm"
 
 
 def on(connection: str, name: str, target: str) -> Autoscaler:
-    """An autoscaler of this connection."""
+    """Return an autoscaler of this connection."""
     return replace(scaler(name), target=TargetRef(connection, target))
 
 
 def serve(ledger: Ledger, *scalers: Autoscaler, **canonical: TargetRef) -> Mapping[str, str]:
-    """One cycle begins in which the shard serves these. Those that it may not scale, with what is said of them."""
+    """Begin a cycle of a shard with these autoscalers. Returns those that it may not scale, with the reasons."""
     ledger.follow(scalers, targets={each.name: canonical.get(each.name, each.target) for each in scalers})
     return again(ledger, *scalers)
 
 
 def again(ledger: Ledger, *scalers: Autoscaler) -> Mapping[str, str]:
-    """The next cycle begins."""
+    """Begin the next cycle."""
     ledger.claim()
     found = ledger.recall(scalers)
     unheld = {}
@@ -42,7 +42,7 @@ def again(ledger: Ledger, *scalers: Autoscaler) -> Mapping[str, str]:
 
 
 def claims_of(ledger: Ledger) -> Collection[str]:
-    """What the state says that the shard has."""
+    """Return the claims of the shard in the state."""
     table, name = schema.serves, ledger.name
     with ledger._context.readers.begin() as connection:
         rows = connection.execute(select(table).where(table.c.connection == name.adapter)).all()
@@ -50,12 +50,12 @@ def claims_of(ledger: Ledger) -> Collection[str]:
 
 
 def test_an_autoscaler_is_claimed_by_its_name_and_by_its_target(opener: Opener) -> None:
-    """Either alone can be written otherwise in another configuration."""
+    """Another configuration can write either of them differently."""
     ledger = opener.ledger()
     assert serve(ledger, scaler()) == {}
     assert claims_of(ledger) == {"web", target_text(scaler().target)}
     assert serve(ledger) == {}
-    assert claims_of(ledger) == set(), "what is not served any more is released"
+    assert claims_of(ledger) == set(), "a target that is no longer served is released"
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,8 @@ def test_an_autoscaler_is_claimed_by_its_name_and_by_its_target(opener: Opener) 
     ],
     ids=["a connection that was renamed", "a target that was written otherwise"],
 )
-def test_what_another_shard_serves_is_not_scaled_until_that_lets_go(
-    opener: Opener, mine: Autoscaler, what: str
-) -> None:
-    """It is said who has it. A neighbour in the same shard goes on; so does the one who has it."""
+def test_a_target_of_another_shard_is_not_scaled_until_its_release(opener: Opener, mine: Autoscaler, what: str) -> None:
+    """The message names the owner. The owner continues, and so does a neighbour in the same shard."""
     state = opener.state()
     first, second = state.ledger(FLEET), state.ledger(OTHER)
     assert serve(first, scaler()) == {}
@@ -77,21 +75,21 @@ def test_what_another_shard_serves_is_not_scaled_until_that_lets_go(
     unheld = serve(second, mine, neighbour, shop=TargetRef(FLEET, "web-asg"))
     assert unheld.keys() == {mine.name}
     assert re.search(f"shard fleet of this daemon serves this {what}", unheld[mine.name])
-    assert claims_of(second) == {"fine", target_text(neighbour.target)}, "one without the other is not held either"
+    assert claims_of(second) == {"fine", target_text(neighbour.target)}, "a claim on one of the two is not kept"
     assert again(first, scaler()) == {}
     assert serve(first) == {}
     assert again(second, mine, neighbour) == {}
 
 
-def test_names_swap_their_targets_at_once_in_one_shard(opener: Opener) -> None:
-    """Both claims are the same shard's before and after."""
+def test_two_autoscalers_of_a_shard_can_swap_their_targets(opener: Opener) -> None:
+    """Both claims belong to the shard before and after."""
     ledger = opener.ledger()
     serve(ledger, scaler("a", "one"), scaler("b", "two"))
     assert serve(ledger, scaler("a", "two"), scaler("b", "one")) == {}
 
 
-def test_two_shards_swap_a_name_within_a_cycle_each(opener: Opener) -> None:
-    """Each releases before it claims, so none waits for the other for ever."""
+def test_two_shards_can_swap_a_name_in_one_cycle_each(opener: Opener) -> None:
+    """Each shard releases before it claims, so they never wait for each other."""
     state = opener.state()
     first, second = state.ledger(FLEET), state.ledger(OTHER)
     serve(first, on(FLEET, "a", "one"))
@@ -101,8 +99,8 @@ def test_two_shards_swap_a_name_within_a_cycle_each(opener: Opener) -> None:
     assert again(first, on(FLEET, "b", "one")) == {}
 
 
-def test_a_shard_that_has_ended_keeps_nothing(opener: Opener) -> None:
-    """A reload that renames a connection ends its shard, and begins another at once."""
+def test_a_shard_that_has_ended_holds_no_claim(opener: Opener) -> None:
+    """A reload that renames a connection ends its shard and begins another one at once."""
     state = opener.state()
     first = state.ledger(FLEET)
     serve(first, scaler())
@@ -110,8 +108,8 @@ def test_a_shard_that_has_ended_keeps_nothing(opener: Opener) -> None:
     assert serve(state.ledger(OTHER), on(OTHER, "web", "web-asg")) == {}
 
 
-def test_a_shard_in_which_a_call_hangs_keeps_what_it_serves(opener: Opener) -> None:
-    """Its successor has it; a shard of another name has not, until the call has ended."""
+def test_a_shard_with_a_hanging_call_keeps_its_claims(opener: Opener) -> None:
+    """Its successor has them; a shard of another name gets them when the call has ended."""
     state = opener.state()
     hanging = state.ledger(FLEET)
     serve(hanging, scaler())
@@ -124,23 +122,23 @@ def test_a_shard_in_which_a_call_hangs_keeps_what_it_serves(opener: Opener) -> N
         serve(hanging, scaler())
 
 
-def test_other_counts_of_shards_give_their_claims_up(opener: Opener) -> None:
+def test_shards_of_another_count_give_up_their_claims(opener: Opener) -> None:
     """A reload that changes `shards` moves targets from shard to shard."""
     state = opener.state()
     serve(state.ledger(FLEET), scaler())
     assert serve(state.ledger(FLEET, 2, 4), scaler()) == {}
 
 
-def test_after_a_restart_everything_is_claimed_anew(opener: Opener) -> None:
-    """With another configuration, too: whoever had it has ended."""
+def test_after_a_restart_all_claims_are_new(opener: Opener) -> None:
+    """The configuration may have changed, and the old owners have ended."""
     serve(opener.ledger(), scaler())
     opener.close()
     ledger = opener.state().ledger(OTHER)
     assert serve(ledger, on(OTHER, "web", "web-asg")) == {}
 
 
-def test_what_was_scaled_elsewhere_is_read_again(opener: Opener) -> None:
-    """Else a shard that gets it back would decide from what it remembered before."""
+def test_the_memory_of_a_target_that_another_shard_scaled_is_read_again(opener: Opener) -> None:
+    """Otherwise a shard that gets it back would decide from its old memory."""
     state = opener.state()
     first, second = state.ledger(FLEET, 1, 4), state.ledger(OTHER)
     serve(first, scaler())
@@ -158,8 +156,8 @@ def test_what_was_scaled_elsewhere_is_read_again(opener: Opener) -> None:
     assert first.recall([scaler()])["web"].at == decision(15).now
 
 
-def test_what_an_adapter_keeps_is_not_believed_after_another_one_wrote(opener: Opener) -> None:
-    """A connection is renamed and gets its name back: sizes that it wrote before are out of date."""
+def test_saved_values_are_dropped_after_another_shard_scaled_the_target(opener: Opener) -> None:
+    """A connection is renamed and gets its name back: its earlier writes are out of date."""
     state = opener.state()
     first = state.ledger(FLEET)
     mine, neighbour, renamed = scaler(), scaler("fine", "fine"), on(OTHER, "web", "web-asg")
@@ -178,8 +176,8 @@ def test_what_an_adapter_keeps_is_not_believed_after_another_one_wrote(opener: O
     assert second.adapter_memory().keys() == {renamed.target}
 
 
-def test_what_another_shard_keeps_is_not_read_before_it_lets_go(opener: Opener) -> None:
-    """An adapter reads it once."""
+def test_saved_values_of_another_shard_are_read_after_its_release(opener: Opener) -> None:
+    """An adapter reads them once."""
     state = opener.state()
     first, second = state.ledger(FLEET, 1, 1), state.ledger(OTHER)
     serve(first, scaler())
@@ -198,10 +196,10 @@ NONSENSE: list[dict[str, object]] = [
 
 
 @pytest.mark.parametrize("values", NONSENSE, ids=["nobody", "an epoch to come", "an old epoch", "a long name"])
-def test_a_damaged_claim_is_nobodys(opener: Opener, values: dict[str, object]) -> None:
-    """It stops no autoscaler, least of all another one."""
+def test_a_damaged_claim_has_no_owner(opener: Opener, values: dict[str, object]) -> None:
+    """It blocks no autoscaler."""
     if opener.url is not None and values.get("connection") == "\x00":
-        values = {**values, "connection": "?"}  # PostgreSQL has no such text
+        values = {**values, "connection": "?"}  # PostgreSQL refuses such text
     state = opener.state()
     ledger = state.ledger(FLEET)
     both = [scaler("hurt", "hurt"), scaler("fine", "fine")]
@@ -216,8 +214,8 @@ def hurt(ledger: Ledger, values: dict[str, object]) -> None:
         connection.execute(update(schema.serves).where(schema.serves.c.key == "hurt").values(values))
 
 
-def test_a_claim_that_names_another_shard_costs_its_own_autoscaler(opener: Opener) -> None:
-    """It says whose it is, as far as the state knows."""
+def test_a_claim_of_another_shard_affects_only_its_own_autoscaler(opener: Opener) -> None:
+    """The message names the owner, as far as the state shows it."""
     state = opener.state()
     ledger, other = state.ledger(FLEET), state.ledger(OTHER)
     both = [scaler("hurt", "hurt"), scaler("fine", "fine")]
@@ -228,8 +226,8 @@ def test_a_claim_that_names_another_shard_costs_its_own_autoscaler(opener: Opene
     assert again(ledger, *both) == {}
 
 
-def test_cycles_that_lack_nothing_cost_no_statement(opener: Opener) -> None:
-    """The row of the shard is what their commits lock."""
+def test_cycles_without_a_missing_claim_need_no_statement(opener: Opener) -> None:
+    """Their commits lock the shard's row."""
     ledger = opener.ledger()
     serve(ledger, scaler())
     ledger._context.readers.close()
@@ -239,7 +237,7 @@ def test_cycles_that_lack_nothing_cost_no_statement(opener: Opener) -> None:
 
 
 def test_many_autoscalers_are_claimed_together(opener: Opener) -> None:
-    """More than one statement asks for."""
+    """They need more than one statement."""
     ledger = opener.ledger()
     many = [scaler(f"s{n}", f"t{n}") for n in range(1_001)]
     assert serve(ledger, *many) == {}

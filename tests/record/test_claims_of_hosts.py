@@ -17,7 +17,7 @@ MINE = on("renamed", "web", "web-asg")
 
 
 def two(hosts: Hosts) -> tuple[Host, Host]:
-    """One that has the old configuration, and serves by it; one that has the new one, and holds its shard."""
+    """One daemon serves the old configuration; the other has the new one and holds its shard."""
     old, new = hosts.start(), hosts.start()
     old.turn([OLD])
     new.turn([NEW])
@@ -26,8 +26,8 @@ def two(hosts: Hosts) -> tuple[Host, Host]:
     return old, new
 
 
-def test_while_a_connection_is_renamed_one_daemon_scales_its_targets(hosts: Hosts) -> None:
-    """The other one says which daemon does, and goes on when that has the new configuration, too."""
+def test_one_daemon_scales_the_targets_of_a_connection_that_is_being_renamed(hosts: Hosts) -> None:
+    """The other daemon names it, and continues when both have the new configuration."""
     old, new = two(hosts)
     first, second = old.ledger(OLD), new.ledger(NEW)
     assert serve(first, scaler()) == {}
@@ -42,8 +42,8 @@ def test_while_a_connection_is_renamed_one_daemon_scales_its_targets(hosts: Host
         serve(first, scaler("late", "late"))
 
 
-def test_what_a_dead_daemon_had_is_taken_and_its_epoch_is_over(hosts: Hosts) -> None:
-    """A daemon that was only stopped for long would commit under it."""
+def test_the_claims_and_the_epoch_of_a_dead_daemon_end(hosts: Hosts) -> None:
+    """A daemon that was only stopped for a while could commit in that epoch."""
     old, new = two(hosts)
     first, second = old.ledger(OLD), new.ledger(NEW)
     serve(first, scaler())
@@ -54,8 +54,8 @@ def test_what_a_dead_daemon_had_is_taken_and_its_epoch_is_over(hosts: Hosts) -> 
         first.save_adapter_memory(scaler().target, {"late": 1})
 
 
-def test_what_a_dead_daemon_had_goes_with_its_shard(hosts: Hosts) -> None:
-    """Nobody else can have it between the lease's end and the first cycle of the daemon that takes the shard."""
+def test_the_claims_of_a_dead_daemon_move_with_its_shard(hosts: Hosts) -> None:
+    """No other shard gets them between the end of the lease and the first cycle of the new holder."""
     old, new = two(hosts)
     serve(old.ledger(OLD), scaler())
     hosts.live(int(SECONDS) + 2, new, needs=[OLD, NEW])
@@ -66,8 +66,8 @@ def test_what_a_dead_daemon_had_goes_with_its_shard(hosts: Hosts) -> None:
     assert serve(taken, scaler()) == {}
 
 
-def test_a_state_that_is_locked_by_another_daemon_costs_those_alone_that_lack_a_claim(hosts: Hosts) -> None:
-    """It may be stopped in the middle of claiming."""
+def test_while_another_daemon_locks_the_claims_only_autoscalers_without_a_claim_wait(hosts: Hosts) -> None:
+    """That daemon may be stopped while it claims."""
     old, new = two(hosts)
     ledger = new.ledger(NEW)
     fine = on("renamed", "fine", "fine")

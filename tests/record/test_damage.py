@@ -1,4 +1,4 @@
-"""Bytes that a failing disk has changed: a sentence for the operator, about one autoscaler."""
+"""Bytes that a failing disk changed affect one autoscaler, and the operator gets a clear message."""
 
 import random
 from collections.abc import Callable
@@ -26,7 +26,7 @@ ALL = list[Callable[[Archive, str], object]](
         lambda archive, name: archive.series(name),
     ]
 )
-"""What reads one autoscaler's cycles."""
+"""Functions that read one autoscaler's cycles."""
 
 
 def id_of(ledger: Ledger, name: str) -> int:
@@ -36,7 +36,7 @@ def id_of(ledger: Ledger, name: str) -> int:
 
 
 def hurt_blocks(ledger: Ledger, body: bytes) -> None:
-    """The blocks of one autoscaler hold this."""
+    """Replace the blocks of one autoscaler."""
     owner_id = id_of(ledger, "hurt")
     with ledger._context.database.writing() as connection:
         for table in (schema.detail, schema.series):
@@ -44,7 +44,7 @@ def hurt_blocks(ledger: Ledger, body: bytes) -> None:
 
 
 def hurt_pages(ledger: Ledger, change: Callable[[Row], Row]) -> None:
-    """The rows of one autoscaler in the journal are changed so."""
+    """Change the rows of one autoscaler in the journal."""
     owner_id = id_of(ledger, "hurt")
     with ledger._context.database.writing() as connection:
         for page in connection.execute(select(schema.journal)).all():
@@ -57,10 +57,10 @@ def hurt_pages(ledger: Ledger, change: Callable[[Row], Row]) -> None:
 
 
 @pytest.mark.parametrize("read", ALL)
-def test_a_damaged_block_concerns_its_own_autoscaler(
+def test_a_damaged_block_affects_only_its_own_autoscaler(
     opener: Opener, short_blocks: int, read: Callable[[Archive, str], object]
 ) -> None:
-    """The pages of the others go on; so does the shard, whose memory stands elsewhere."""
+    """The pages of the others continue. So does the shard, whose memory is in another table."""
     ledger = opener.ledger()
     for cycle in range(short_blocks + 1):
         keep(ledger, *(decision(15 * cycle, name) for name in NAMES))
@@ -68,7 +68,7 @@ def test_a_damaged_block_concerns_its_own_autoscaler(
     archive = opener.archive()
     assert [bool(read(archive, name)) for name in ("fine", "well")] == [True, True]
     assert archive.latest().keys() == set(NAMES)
-    if read is not ALL[1]:  # the newest is in no block
+    if read is not ALL[1]:  # the newest cycle is in no block
         with pytest.raises(StateError, match=r"autoscaler 'hurt': .*restore a backup"):
             read(archive, "hurt")
     assert opener.restart().recall([scaler("hurt")])["hurt"].at == decision(15 * short_blocks).now
@@ -85,8 +85,8 @@ NONSENSE: dict[str, Callable[[Row], Row]] = {
 
 
 @pytest.mark.parametrize("change", NONSENSE.values(), ids=NONSENSE)
-def test_a_damaged_row_concerns_its_own_autoscaler(opener: Opener, change: Callable[[Row], Row]) -> None:
-    """It stands in one page with those of 63 others."""
+def test_a_damaged_row_affects_only_its_own_autoscaler(opener: Opener, change: Callable[[Row], Row]) -> None:
+    """The rows of 63 others are in the same page."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     hurt_pages(ledger, change)
@@ -99,8 +99,8 @@ def test_a_damaged_row_concerns_its_own_autoscaler(opener: Opener, change: Calla
 
 
 @pytest.mark.parametrize("change", NONSENSE.values(), ids=NONSENSE)
-def test_a_damaged_row_of_history_costs_history_alone(opener: Opener, change: Callable[[Row], Row]) -> None:
-    """What is decided from stands in a row of its own."""
+def test_a_damaged_row_of_the_journal_affects_only_history(opener: Opener, change: Callable[[Row], Row]) -> None:
+    """The memory for the next decision is in another row."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     before = ledger.recall([scaler(name) for name in NAMES])
@@ -109,7 +109,7 @@ def test_a_damaged_row_of_history_costs_history_alone(opener: Opener, change: Ca
 
 
 def assert_only_hurt(ledger: Ledger, remedy: str = "restore a backup.*or rename the autoscaler") -> None:
-    """Of the three, one cannot be scaled, and says why; the others are decided and recorded, cycle after cycle."""
+    """Assert that one of the three is refused with a reason. The others are decided and recorded in each cycle."""
     for seconds in (15, 30):
         found = ledger.recall([scaler(name) for name in NAMES])
         assert found.keys() == {"fine", "well"}
@@ -126,8 +126,8 @@ def hurt_memory(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("intended", [False, True])
-def test_a_damaged_memory_costs_its_own_autoscaler(opener: Opener, *, intended: bool) -> None:
-    """Nothing is scaled on it: a shard that took it for empty would forget windows and rate limits."""
+def test_a_damaged_memory_affects_only_its_own_autoscaler(opener: Opener, *, intended: bool) -> None:
+    """It is not scaled: a shard that treated its memory as empty would forget windows and rate limits."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     if intended:
@@ -148,8 +148,8 @@ def test_a_damaged_memory_stays_refused_when_an_autoscaler_is_added(opener: Open
         assert ledger.recall(scalers).keys() == {*names} - {"hurt"}
 
 
-def test_a_memory_that_is_damaged_while_a_shard_holds_it_is_written_anew(opener: Opener) -> None:
-    """The shard reads it again only where its own may not be the newest."""
+def test_a_running_shard_rewrites_a_damaged_memory(opener: Opener) -> None:
+    """The shard reads the row again only if its own copy may be older."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     hurt_memory(ledger)
@@ -157,7 +157,7 @@ def test_a_memory_that_is_damaged_while_a_shard_holds_it_is_written_anew(opener:
     assert opener.restart().recall([scaler(name) for name in NAMES]).keys() == set(NAMES)
 
 
-def test_a_damaged_specification_costs_history_alone(opener: Opener) -> None:
+def test_a_damaged_specification_affects_only_history(opener: Opener) -> None:
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     with ledger._context.database.writing() as connection:
@@ -167,8 +167,8 @@ def test_a_damaged_specification_costs_history_alone(opener: Opener) -> None:
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_a_damaged_page_costs_history_alone(opener: Opener, *, lost: bool) -> None:
-    """Up to 64 autoscalers have their newest cycle in it: none of them stops for it."""
+def test_a_damaged_page_affects_only_history(opener: Opener, *, lost: bool) -> None:
+    """It has the newest cycle of up to 64 autoscalers. All of them continue."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     before = ledger.recall([scaler(name) for name in NAMES])
@@ -181,10 +181,8 @@ def test_a_damaged_page_costs_history_alone(opener: Opener, *, lost: bool) -> No
 
 
 @pytest.mark.parametrize("change", NONSENSE.values(), ids=NONSENSE)
-def test_a_damaged_row_does_not_stop_the_shard_when_its_hour_is_packed(
-    opener: Opener, short_blocks: int, change: Callable[[Row], Row]
-) -> None:
-    """Packing is part of a commit: one that fails for ever would leave every write of the connection unrecorded."""
+def test_a_damaged_row_does_not_block_packing(opener: Opener, short_blocks: int, change: Callable[[Row], Row]) -> None:
+    """If packing failed for ever, the journal would grow without limit."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     hurt_pages(ledger, change)
@@ -196,10 +194,8 @@ def test_a_damaged_row_does_not_stop_the_shard_when_its_hour_is_packed(
     assert opener.restart().recall([scaler(name) for name in NAMES]).keys() == set(NAMES)
 
 
-def test_a_page_that_is_damaged_while_it_is_not_needed_is_left_out_when_its_hour_is_packed(
-    opener: Opener, short_blocks: int
-) -> None:
-    """The shard remembers all of it by itself; only what is shown of that hour is gone."""
+def test_packing_leaves_a_damaged_page_out(opener: Opener, short_blocks: int) -> None:
+    """The shard has its own memory; only the history of that hour has a gap."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     with ledger._context.database.writing() as connection:
@@ -211,8 +207,8 @@ def test_a_page_that_is_damaged_while_it_is_not_needed_is_left_out_when_its_hour
     assert opener.restart().recall([scaler(name) for name in NAMES]).keys() == set(NAMES)
 
 
-def test_a_damaged_pause_is_not_taken_for_none(opener: Opener) -> None:
-    """The operator who asked for it would be surprised by a write; the others are not held."""
+def test_a_damaged_pause_does_not_count_as_no_pause(opener: Opener) -> None:
+    """A write would surprise the operator who paused the autoscaler. The others are scaled."""
     state = opener.state()
     ledger = state.ledger(FLEET)
     keep(ledger, *(decision(0, name) for name in NAMES))
@@ -226,8 +222,8 @@ def test_a_damaged_pause_is_not_taken_for_none(opener: Opener) -> None:
     assert opener.archive().steering().keys() == {"fine", "well"}
 
 
-def test_sightings_that_cannot_be_read_are_said_once_and_begun_anew(opener: Opener) -> None:
-    """They only say since when an instance is known: an hour later nobody needs the old ones."""
+def test_damaged_sightings_are_reported_once_and_begin_anew(opener: Opener) -> None:
+    """They only say since when an instance is known. An hour later they no longer matter."""
     ledger = opener.ledger()
     seen = {"i-0": Sighting(at(0), True, at(0))}
     for name in NAMES:
@@ -250,8 +246,8 @@ def test_sightings_that_cannot_be_read_are_said_once_and_begun_anew(opener: Open
     assert opener.restart().sightings(targets).keys() == set(targets)
 
 
-def test_what_an_adapter_keeps_of_one_target_costs_no_other_when_it_is_damaged(opener: Opener) -> None:
-    """It belongs to writes of the last minute."""
+def test_damaged_values_of_an_adapter_affect_only_their_own_target(opener: Opener) -> None:
+    """They concern writes of the last minute."""
     ledger = opener.ledger()
     scalers = {name: scaler(name, name) for name in NAMES}
     for each in scalers.values():
@@ -273,7 +269,7 @@ def test_a_value_that_is_not_of_its_type_is_a_state_error() -> None:
 
 
 def test_no_changed_byte_of_a_block_goes_unnoticed() -> None:
-    """It would be shown as what was decided."""
+    """The changed value would be shown as the decision."""
     chance = random.Random(1)
     data = bytes(chance.randrange(256) for _ in range(400))
     packed, noticed = pack(data), 0
@@ -281,14 +277,14 @@ def test_no_changed_byte_of_a_block_goes_unnoticed() -> None:
         changed = bytearray(packed)
         changed[place] ^= 1 << chance.randrange(8)
         try:
-            assert unpack(bytes(changed)) == data  # a bit of the head that means nothing
+            assert unpack(bytes(changed)) == data  # a bit of the header without a meaning
         except StateError:
             noticed += 1
     assert noticed > 400
 
 
-def test_a_length_that_was_changed_does_not_take_all_memory() -> None:
-    """Four bytes of a frame's head can claim terabytes."""
+def test_a_changed_length_does_not_use_all_memory() -> None:
+    """Four bytes of a frame's header can announce terabytes."""
     head = b"\x28\xb5\x2f\xfd\xe0" + (2**50).to_bytes(8, "little")
     with pytest.raises(StateError, match="cannot be unpacked"):
         unpack(head + b"\x01\x00\x00")

@@ -67,7 +67,7 @@ LONG: Final = timedelta(seconds=60)
 
 
 def decided_again(record: Record) -> Decision:
-    """From the record alone."""
+    """Return the decision that follows from the record alone."""
     assert record.observation is not None
     assert record.history is not None
     made = decide(record.scaler, record.observation, record.history, record.decision.now)
@@ -75,13 +75,13 @@ def decided_again(record: Record) -> Decision:
 
 
 def comparable(decision: Decision) -> Any:
-    """Errors are equal when they are of one class and say the same."""
+    """Return a form in which errors of the same class and text are equal."""
     outcome = decision.outcome
     return replace(decision, outcome=None), (type(outcome), str(outcome))
 
 
 def check(archive: Archive, name: str, made: Sequence[Decision], since: datetime | None = None) -> None:
-    """These decisions, all of them and in order, come out again."""
+    """Assert that the records give exactly these decisions, in order."""
     records = list(archive.records(name, since))
     assert [comparable(record.decision) for record in records] == [comparable(each) for each in made]
     for record in records:
@@ -89,7 +89,7 @@ def check(archive: Archive, name: str, made: Sequence[Decision], since: datetime
 
 
 class Fleet:
-    """Autoscalers whose loads, targets and operators do as they like."""
+    """Autoscalers whose loads, targets and operators act at random."""
 
     def __init__(self, opener: Opener, seed: int) -> None:
         self.opener = opener
@@ -119,7 +119,7 @@ class Fleet:
         self.follow()
 
     def reload(self) -> None:
-        """The file was edited: bounds, rules, periods, who is in it."""
+        """Change the file: bounds, rules, periods and the list of autoscalers."""
         name = self.random.choice(list(self.scalers))
         one = self.scalers[name]
         match self.random.randrange(5):
@@ -250,7 +250,7 @@ def _breaking(ledger: Ledger) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
-def test_a_life_of_everything_that_may_happen(
+def test_decisions_of_an_eventful_life_can_be_repeated(
     sqlite_opener: Opener, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Restarts, failed commits, writes without an outcome, set clocks, pauses, reloads, two periods at once."""
@@ -286,7 +286,7 @@ def test_a_life_of_everything_that_may_happen(
 
 @pytest.mark.slow
 def test_more_than_an_hour_is_packed_and_decided_again(opener: Opener) -> None:
-    """With blocks as long as they are, of autoscalers that leave and stay, on SQLite and PostgreSQL."""
+    """With blocks of their usual length, of autoscalers that leave and stay, on SQLite and PostgreSQL."""
     fleet = Fleet(opener, 7)
     while len(fleet.made["a"]) < 260:  # some cycles are never recorded
         fleet.clock.advance(SHORT.total_seconds())
@@ -302,7 +302,7 @@ def test_more_than_an_hour_is_packed_and_decided_again(opener: Opener) -> None:
 
 
 class Plain:
-    """One autoscaler after another, at rest: the numbers say whose cycle it was."""
+    """Autoscalers at rest, whose numbers show which cycle is whose."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
@@ -310,7 +310,7 @@ class Plain:
         self.made: dict[str, list[Decision]] = {}
 
     def cycle(self, seconds: float, scalers: Mapping[str, timedelta]) -> None:
-        """These autoscalers, each with its sync period."""
+        """Run a cycle of these autoscalers, each with its sync period."""
         batch = [replace(scaler(name, name), sync_period=period) for name, period in scalers.items()]
         histories = self.ledger.recall(batch)
         seen = {one.name: Observation(TargetState(5, 5, ()), (Failure(f"at {seconds}"),)) for one in batch}
@@ -324,8 +324,8 @@ class Plain:
 
 
 @pytest.mark.usefixtures("short_blocks")
-def test_the_last_cycle_of_one_that_left_is_decided_again(opener: Opener) -> None:
-    """Others go on, and the page that it was in is packed."""
+def test_the_last_decision_of_a_removed_autoscaler_can_be_repeated(opener: Opener) -> None:
+    """The others continue, and its page is packed."""
     fleet = Plain(opener.ledger())
     for cycle in range(3):
         fleet.cycle(15 * cycle, {"leaves": SHORT, "stays": SHORT})
@@ -338,8 +338,8 @@ def test_the_last_cycle_of_one_that_left_is_decided_again(opener: Opener) -> Non
 
 
 @pytest.mark.usefixtures("short_blocks")
-def test_one_that_came_back_goes_on_where_it_was(opener: Opener) -> None:
-    """What is remembered of it stood in a copy meanwhile."""
+def test_an_autoscaler_that_returns_continues_from_its_memory(opener: Opener) -> None:
+    """Its memory was kept in a copy meanwhile."""
     fleet = Plain(opener.ledger())
     for cycle in range(30):
         here = {"stays": SHORT} if 3 <= cycle < 12 or 20 <= cycle < 22 else {"leaves": SHORT, "stays": SHORT}
@@ -352,7 +352,7 @@ def test_one_that_came_back_goes_on_where_it_was(opener: Opener) -> None:
 
 @pytest.mark.usefixtures("short_blocks")
 def test_cycles_of_several_sync_periods_are_read_in_the_order_of_their_commits(opener: Opener) -> None:
-    """Pages of the period of before stay while there is nobody to fill them."""
+    """Pages of an unused period stay."""
     fleet = Plain(opener.ledger())
     for cycle in range(24):
         fleet.cycle(15 * cycle, {"web": LONG if 3 <= cycle < 9 or cycle >= 14 else SHORT})
@@ -366,8 +366,8 @@ def test_cycles_of_several_sync_periods_are_read_in_the_order_of_their_commits(o
 
 
 @pytest.mark.usefixtures("short_blocks")
-def test_one_that_changes_its_period_while_its_page_is_packed(opener: Opener) -> None:
-    """Its newest row is in the pages that are packed, its next one in another period's."""
+def test_an_autoscaler_may_change_its_period_while_its_page_is_packed(opener: Opener) -> None:
+    """Its newest row is in a packed page, its next row in a page of another period."""
     fleet = Plain(opener.ledger())
     for cycle in range(12):
         period = SHORT if cycle < 4 else LONG
@@ -378,10 +378,10 @@ def test_one_that_changes_its_period_while_its_page_is_packed(opener: Opener) ->
     assert ledger.recall([scaler("web", "web")])["web"] == fleet.histories["web"]
 
 
-def test_a_pause_that_ended_by_itself_ends_again(sqlite_opener: Opener) -> None:
-    """What was asked for is part of what was remembered, also in the cycle after its end."""
+def test_a_decision_at_the_end_of_a_pause_can_be_repeated(sqlite_opener: Opener) -> None:
+    """The pause is part of the memory, also in the cycle after its end."""
     state = sqlite_opener.state()
-    life = Recorded(state.ledger(FLEET), named(queue_scaler(QUEUE_15), "web"), size=50)  # rows that are not whole
+    life = Recorded(state.ledger(FLEET), named(queue_scaler(QUEUE_15), "web"), size=50)  # incomplete rows
     made = [life.queue(750)]
     steer(state, "web", Steering(Pause(Direction.BOTH, "ann", "", life.now, life.now + timedelta(seconds=40))))
     made += [life.queue(750) for _ in range(5)]

@@ -1,4 +1,4 @@
-"""A shard that was superseded commits nothing: whose memory it is, is made sure inside each commit."""
+"""A superseded shard commits nothing: each commit checks the epoch."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,17 +21,17 @@ LATE: dict[str, Callable[[Ledger], object]] = {
     "adapter memory": lambda ledger: ledger.save_adapter_memory(WEB, {"late": True}),
     "adapter memory, taken back": lambda ledger: ledger.save_adapter_memory(WEB, None),
 }
-"""Everything that commits, by a shard that has hung meanwhile."""
+"""Every kind of commit, by a shard that hung meanwhile."""
 
 
 def contents(state: State) -> dict[str, list[Any]]:
-    """All that the state holds."""
+    """Return the whole content of the state."""
     with state._context.readers.begin() as connection:
         return {name: list(connection.execute(select(table))) for name, table in schema.metadata.tables.items()}
 
 
 def epochs_of(state: State) -> dict[ShardName, int]:
-    """Of the shards of FLEET."""
+    """Return the epochs of the shards of FLEET."""
     table = schema.shard
     with state._context.readers.begin() as connection:
         rows = connection.execute(select(table).where(table.c.connection == FLEET))
@@ -40,7 +40,7 @@ def epochs_of(state: State) -> dict[ShardName, int]:
 
 @pytest.mark.parametrize("commit", LATE.values(), ids=LATE)
 def test_a_stale_ledger_commits_nothing(opener: Opener, commit: Callable[[Ledger], None]) -> None:
-    """A cycle that hung and came back after its shard was replaced must not undo what the successor did."""
+    """A hanging cycle that returns must not undo the successor's work."""
     state = opener.state()
     stale = state.ledger(FLEET)
     keep(stale, decision(0))
@@ -55,7 +55,7 @@ def test_a_stale_ledger_commits_nothing(opener: Opener, commit: Callable[[Ledger
 
 
 def test_a_successor_knows_what_was_recorded_before_it(opener: Opener) -> None:
-    """Also the write that was announced and may still land."""
+    """This includes an announced write that may still arrive."""
     state = opener.state()
     ledger = state.ledger(FLEET)
     keep(ledger, decision(0))
@@ -63,7 +63,7 @@ def test_a_successor_knows_what_was_recorded_before_it(opener: Opener) -> None:
     assert state.ledger(FLEET).recall([scaler()]) == ledger.recall([scaler()])
 
 
-def test_another_connections_shard_goes_on(opener: Opener) -> None:
+def test_the_shard_of_another_connection_continues(opener: Opener) -> None:
     """One failure, one victim."""
     state = opener.state()
     ours, theirs = state.ledger(FLEET), state.ledger("swarm")
@@ -73,8 +73,8 @@ def test_another_connections_shard_goes_on(opener: Opener) -> None:
     assert not theirs.is_current()
 
 
-def test_a_ledger_is_current_until_the_next_one_of_its_connection(opener: Opener) -> None:
-    """What the actuator asks before each write."""
+def test_a_ledger_is_current_until_the_next_ledger_of_its_shard(opener: Opener) -> None:
+    """The actuator checks this before each write."""
     state = opener.state()
     first = state.ledger(FLEET)
     assert first.is_current()
@@ -82,8 +82,8 @@ def test_a_ledger_is_current_until_the_next_one_of_its_connection(opener: Opener
     assert (first.is_current(), second.is_current()) == (False, True)
 
 
-def test_epochs_go_on_after_a_restart(opener: Opener) -> None:
-    """A process that is believed dead, and is not, is fenced off by the one that came after it."""
+def test_epochs_continue_after_a_restart(opener: Opener) -> None:
+    """The next process fences a process that only seemed dead."""
     state = opener.state()
     for _ in range(3):
         state.ledger(FLEET)

@@ -1,4 +1,4 @@
-"""The fence in READ COMMITTED, where a read would fence nothing: both orders of two processes, forced."""
+"""The fence in READ COMMITTED, where a read does not fence. The tests force both orders of two processes."""
 
 import threading
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 @contextmanager
 def another_process(opener: Opener) -> Iterator[Database]:
-    """Connections that share nothing with the daemon under test but the server."""
+    """Connections that share only the server with the daemon under test."""
     database = Database(locate(opener.url, opener.folder))
     yield database
     database.close()
@@ -33,7 +33,7 @@ def another_process(opener: Opener) -> Iterator[Database]:
 
 @contextmanager
 def held_after(engine: Engine, beginning: str) -> Iterator[tuple[threading.Event, threading.Event]]:
-    """Transactions stop behind the statement that begins so: set when one is there; to be set to let it go on."""
+    """Stop transactions after a statement with this beginning. Yields two events: one has stopped; let it continue."""
     there, go_on = threading.Event(), threading.Event()
 
     def hold(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
@@ -47,7 +47,7 @@ def held_after(engine: Engine, beginning: str) -> Iterator[tuple[threading.Event
 
 
 def until_blocked(database: Database, transactions: int = 1) -> None:
-    """Come back once so many transactions of this test's wait for another's lock."""
+    """Wait until so many transactions of this test wait for a lock."""
     query = text("SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND wait_event_type = 'Lock'")
     while True:
         with database.writing() as connection:
@@ -70,13 +70,13 @@ def member_of(state: State) -> str:
 
 
 def test_the_server_runs_in_read_committed(postgresql_opener: Opener) -> None:
-    """What the fence is made for."""
+    """The fence is built for this level."""
     with postgresql_opener.state()._database.writing() as connection:
         assert connection.execute(text("SHOW transaction_isolation")).scalar_one() == "read committed"
 
 
 def test_a_successor_that_begins_inside_our_commit_waits_for_it(postgresql_opener: Opener) -> None:
-    """Else it would read what was remembered before us, and we would write over what it remembers."""
+    """Otherwise it would read an old memory, and our commit would overwrite the memory that it writes."""
     state, ledger = begun(postgresql_opener)
     member = member_of(state)
     epochs: list[int] = []
@@ -102,8 +102,8 @@ def test_a_successor_that_begins_inside_our_commit_waits_for_it(postgresql_opene
         keep(ledger, decision(30))
 
 
-def test_a_commit_that_begins_inside_a_succession_waits_for_it_and_fails(postgresql_opener: Opener) -> None:
-    """Its epoch still looks the newest to a read: the successor has not committed yet."""
+def test_a_commit_that_begins_during_a_takeover_waits_for_it_and_fails(postgresql_opener: Opener) -> None:
+    """For a read its epoch is still the newest: the successor has not committed yet."""
     state, ledger = begun(postgresql_opener)
     with another_process(postgresql_opener) as other, another_process(postgresql_opener) as onlooker:
         with other.writing() as connection:
@@ -118,8 +118,8 @@ def test_a_commit_that_begins_inside_a_succession_waits_for_it_and_fails(postgre
     assert postgresql_opener.archive().latest()["web"].now == at(0)
 
 
-def test_a_transaction_that_another_process_keeps_open_is_not_waited_for_for_ever(postgresql_opener: Opener) -> None:
-    """A bounded lock time: the cycle fails, and the next one tries again."""
+def test_a_commit_waits_for_another_process_only_for_a_time(postgresql_opener: Opener) -> None:
+    """The cycle fails at the lock time-out, and the next one tries again."""
     assert postgresql_opener.url is not None
     postgresql_opener.url += "?options=-c%20lock_timeout=50ms"
     state, ledger = begun(postgresql_opener)
@@ -130,7 +130,7 @@ def test_a_transaction_that_another_process_keeps_open_is_not_waited_for_for_eve
 
 
 def test_waits_are_bounded_by_default(postgresql_opener: Opener) -> None:
-    """PostgreSQL's own are for ever. Who stands still within a commit holds others up no longer than its lease."""
+    """PostgreSQL sets no limit. A daemon that is stopped within a commit delays others for its lease at most."""
     with postgresql_opener.state()._database.writing() as connection:
         limits = [
             connection.execute(text(f"SHOW {name}")).scalar_one()

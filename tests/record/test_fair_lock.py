@@ -1,4 +1,4 @@
-"""The lock behind which a process writes to SQLite."""
+"""The lock that threads of a process take to write to SQLite."""
 
 import threading
 from pathlib import Path
@@ -13,13 +13,13 @@ from tests.record.conftest import in_threads
 
 
 def until_waiting(lock: FairLock, count: int) -> None:
-    """Come back once so many wait for it."""
+    """Wait until so many threads wait for it."""
     while len(lock._waiting) < count:
         pass
 
 
-def test_turns_come_in_the_order_in_which_they_were_asked_for() -> None:
-    """A busy shard must not take its turn again before one that waits."""
+def test_threads_get_the_lock_in_the_order_of_their_requests() -> None:
+    """A busy shard must not take the lock again before a shard that waits."""
     lock, order, threads = FairLock(), list[int](), list[threading.Thread]()
 
     def take(number: int) -> None:
@@ -33,20 +33,20 @@ def test_turns_come_in_the_order_in_which_they_were_asked_for() -> None:
         threads[-1].start()
         until_waiting(lock, number + 1)
     lock.release()
-    assert lock.acquire(30)  # asked for last
+    assert lock.acquire(30)  # requested last
     assert order == list(range(8))
     for thread in threads:
         thread.join()
 
 
-def test_who_waits_too_long_gives_up() -> None:
+def test_a_thread_gives_up_after_its_time() -> None:
     lock = FairLock()
     assert lock.acquire(0)
     assert not lock.acquire(0.01)
 
 
-def test_who_gave_up_is_passed_over() -> None:
-    """A turn that is given to nobody would stop everybody."""
+def test_a_thread_that_gave_up_is_skipped() -> None:
+    """To hand the lock to that thread would block all others."""
     lock = FairLock()
     assert lock.acquire(0)
     assert not lock.acquire(0.01)
@@ -54,7 +54,7 @@ def test_who_gave_up_is_passed_over() -> None:
     assert lock.acquire(0)
 
 
-def test_a_lock_that_was_given_back_can_be_taken_at_once() -> None:
+def test_a_released_lock_can_be_taken_at_once() -> None:
     lock = FairLock()
     for _ in range(3):
         assert lock.acquire(0)

@@ -1,4 +1,4 @@
-"""What fails while it is written: memory and disk must not come to disagree."""
+"""After a failed write, memory and disk agree."""
 
 import signal
 import subprocess
@@ -32,7 +32,7 @@ from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 ROOT = Path(__file__).parents[2]
-FULL = "PRAGMA max_page_count = 1"  # SQLite then says what it says on a full disk: SQLITE_FULL
+FULL = "PRAGMA max_page_count = 1"  # SQLite then reports SQLITE_FULL, as on a full disk
 ROOM_AGAIN = "PRAGMA max_page_count = 1000000"
 READ_ONLY = "PRAGMA query_only = ON"
 WRITABLE = "PRAGMA query_only = OFF"
@@ -43,15 +43,15 @@ def engine_of(ledger: Ledger) -> Engine:
 
 
 def pragma(ledger: Ledger, statement: str) -> None:
-    """Run a PRAGMA on the one connection that a single thread writes with."""
-    connection = engine_of(ledger).raw_connection()  # not in a transaction, which a read-only file would refuse
+    """Run a PRAGMA on the connection with which a single thread writes."""
+    connection = engine_of(ledger).raw_connection()  # outside a transaction, which a read-only file would refuse
     connection.cursor().execute(statement)
     connection.close()
 
 
 @contextmanager
 def refused(ledger: Ledger, beginning: str) -> Iterator[None]:
-    """The connection breaks at the statement that begins so."""
+    """Break the connection at the statement with this beginning."""
 
     def refuse(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if statement.startswith(beginning):
@@ -69,7 +69,7 @@ def refused(ledger: Ledger, beginning: str) -> Iterator[None]:
 def test_a_record_that_fails_leaves_the_intent_unfinished(
     sqlite_opener: Opener, broken: str, repaired: str, said: str
 ) -> None:
-    """The size was written and its scale event was not: the next cycle must hear of it, not only the next daemon."""
+    """The size was written and its scale event was not. The next cycle must know it, not only the next daemon."""
     ledger = sqlite_opener.ledger()
     keep(ledger, decision(0))
     before = ledger.recall([scaler()])["web"]
@@ -88,7 +88,7 @@ def test_a_record_that_fails_leaves_the_intent_unfinished(
 
 
 def test_an_intent_that_fails_is_forgotten(sqlite_opener: Opener) -> None:
-    """Nothing was written to the target then, so that nothing can be unfinished."""
+    """Nothing was written to the target, so no write is unfinished."""
     ledger = sqlite_opener.ledger()
     keep(ledger, decision(0))
     before = ledger.recall([scaler()])
@@ -99,15 +99,15 @@ def test_an_intent_that_fails_is_forgotten(sqlite_opener: Opener) -> None:
 
 
 def rising_on(seconds: float) -> Decision:
-    """At `seconds` 8 is found, which was announced at 15, and 12 is to be written."""
+    """Return a decision at `seconds`: it finds size 8, announced at 15, and is to write 12."""
     event = ScaleEvent(3, at(15))
     change = ScaleChange(f"web-{seconds}", 12, 8, None, "cpu above target")
     own = ScaleEvent(4, at(seconds))
     return replace(decision(seconds, size=12), current=8, change=change, scale_ups=(event,), scale_event=own)
 
 
-def test_a_write_that_had_arrived_is_remembered_when_the_daemon_dies_at_the_next_one(opener: Opener) -> None:
-    """The daemon that wrote 8 was killed, and so was the one that found it and announced 12: policies count both."""
+def test_a_write_that_arrived_is_remembered_when_the_daemon_dies_at_the_next_one(opener: Opener) -> None:
+    """The daemon that wrote 8 was killed, and so was the next one, which had announced 12. Policies count both."""
     ledger = opener.ledger()
     keep(ledger, decision(0))
     ledger.recall([scaler()])
@@ -120,8 +120,8 @@ def test_a_write_that_had_arrived_is_remembered_when_the_daemon_dies_at_the_next
     assert (remembered.scale_ups, remembered.unfinished) == ((ScaleEvent(3, at(15)),), Intent(12, 8, at(30)))
 
 
-def test_a_write_that_had_arrived_keeps_its_age_where_the_wall_clock_was_set(opener: Opener) -> None:
-    """It is kept among what was remembered before the step."""
+def test_a_write_that_arrived_keeps_its_age_when_the_wall_clock_is_set(opener: Opener) -> None:
+    """It was remembered before the step."""
     clock = FakeClock(START)
     ledger = opener.ledger()
     for _ in range(2):
@@ -145,8 +145,8 @@ def test_a_write_that_had_arrived_keeps_its_age_where_the_wall_clock_was_set(ope
     assert remembered.recommendations == before.recommendations
 
 
-def test_a_write_that_had_arrived_is_counted_once_where_all_goes_well(opener: Opener) -> None:
-    """The cycle that found it and announced another is recorded."""
+def test_a_write_that_arrived_is_counted_once_if_all_goes_well(opener: Opener) -> None:
+    """The cycle that found it and announced another write is recorded."""
     ledger = opener.ledger()
     keep(ledger, decision(0))
     ledger.recall([scaler()])
@@ -161,7 +161,7 @@ def test_a_write_that_had_arrived_is_counted_once_where_all_goes_well(opener: Op
 
 
 def test_an_autoscaler_that_could_not_be_created_is_created_later(opener: Opener) -> None:
-    """Its row went with the failed transaction; one remembered in memory alone would own rows of nobody."""
+    """Its row was lost with the failed transaction. An id that only the process remembers would have no row."""
     ledger = opener.ledger()
     with refused(ledger, "INSERT INTO journal"):
         keep(ledger, decision(0))
@@ -170,10 +170,8 @@ def test_an_autoscaler_that_could_not_be_created_is_created_later(opener: Opener
     assert opener.restart().recall([scaler()]) == expected
 
 
-def test_a_commit_that_reports_failure_and_happened_is_believed_by_what_is_on_the_disk(
-    opener: Opener, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A connection can break after the commit reached the server: memory may not stay at what was before."""
+def test_after_a_commit_that_reports_failure_the_disk_counts(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection can break after the commit reached the server. The memory must then follow the disk."""
     ledger = opener.ledger()
     keep(ledger, decision(0))
     commit: Callable[[Any], None] = engine_of(ledger).dialect.do_commit
@@ -194,8 +192,8 @@ def test_a_commit_that_reports_failure_and_happened_is_believed_by_what_is_on_th
 
 
 @pytest.mark.parametrize("where", ["INSERT INTO journal", "UPDATE memory", "INSERT INTO sighting"])
-def test_a_failure_in_the_middle_keeps_no_half(opener: Opener, where: str) -> None:
-    """A decision without what it adds to memory, or that without the decision, would be a history that never was."""
+def test_a_failed_commit_keeps_no_part(opener: Opener, where: str) -> None:
+    """A decision without its addition to the memory, or the reverse, would be wrong."""
     state = opener.state()
     ledger = state.ledger("fleet")
     keep(ledger, decision(0))
@@ -210,8 +208,8 @@ def test_a_failure_in_the_middle_keeps_no_half(opener: Opener, where: str) -> No
     assert state.archive.latest() == archive.latest() == {"web": decision(0)}
 
 
-def test_of_two_writes_that_could_not_be_recorded_both_are_open(opener: Opener) -> None:
-    """Either may have arrived, or may arrive yet: policies are to count the one that the target shows."""
+def test_two_writes_without_a_record_are_both_unfinished(opener: Opener) -> None:
+    """Either may have arrived or may still arrive. Policies count the one that the target shows."""
     ledger = opener.ledger()
     for seconds, size in ((0, 8), (15, 12)):
         ledger.recall([scaler()])
@@ -233,8 +231,10 @@ NAMES = ("fine", "odd", "well")
 
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
-def test_a_decision_that_cannot_be_recorded_costs_its_own_autoscaler(opener: Opener, odd: dict[str, Any]) -> None:
-    """The others are committed; of it the write stays unfinished, and a later cycle of it is recorded again."""
+def test_a_decision_that_cannot_be_recorded_affects_only_its_own_autoscaler(
+    opener: Opener, odd: dict[str, Any]
+) -> None:
+    """The others are committed. Its write stays unfinished, and a later cycle of it is recorded again."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     before = ledger.recall([scaler(name) for name in NAMES])
@@ -261,8 +261,8 @@ def test_a_decision_that_cannot_be_recorded_costs_its_own_autoscaler(opener: Ope
     assert again.recall([scaler("odd")])["odd"] == remember(scaler("odd"), expected["odd"], decision(30, "odd"))
 
 
-def test_a_size_that_no_database_holds_is_not_written(opener: Opener) -> None:
-    """Its intent cannot be kept, so nobody would know of the write; the others' are."""
+def test_a_size_that_no_database_can_store_is_not_written(opener: Opener) -> None:
+    """Its intent cannot be stored, so the write would be unknown. The intents of the others are stored."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     ledger.recall([scaler(name) for name in NAMES])
@@ -275,7 +275,7 @@ def test_a_size_that_no_database_holds_is_not_written(opener: Opener) -> None:
 
 @pytest.mark.slow
 def test_an_intent_survives_kill_9(sqlite_opener: Opener) -> None:
-    """The daemon is killed between the write to the target and the record of it."""
+    """The daemon is killed between the write to the target and its record."""
     program = (
         "import os, signal; from tests.record.conftest import Opener; from tests.record.samples import rising, scaler; "
         "from pathlib import Path; import sys; ledger = Opener(None, Path(sys.argv[1])).ledger(); "

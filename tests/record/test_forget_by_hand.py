@@ -1,4 +1,4 @@
-"""`forget`: what the state knows of one autoscaler goes, unless a live daemon serves it."""
+"""`forget` deletes everything about one autoscaler, unless a live daemon serves it."""
 
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +19,7 @@ BOTH = [scaler("web"), scaler("fine", "fine")]
 
 
 def decided(opener: Opener) -> None:
-    """By a daemon that has ended: of two autoscalers, one of which had another target before."""
+    """Record decisions of a daemon that has ended, about two autoscalers. One of them had another target before."""
     ledger = opener.ledger()
     for seconds, web in enumerate((scaler("web", "old"), scaler("web"))):
         scalers = [web, scaler("fine", "fine")]
@@ -33,13 +33,13 @@ def names_in(archive: Archive) -> set[str]:
 
 
 def claimed(url: str | None, folder: Path) -> set[str]:
-    """The keys of all claims in the state."""
+    """Return the keys of all claims in the state."""
     with closing(Database(locate(url, folder))) as database, database.writing() as connection:
         return set(connection.execute(select(schema.serves.c.key)).scalars())
 
 
-def test_all_that_is_known_of_it_goes_and_nothing_of_another(opener: Opener) -> None:
-    """Its former targets, too. It begins anew when it is served again."""
+def test_everything_about_it_is_deleted_and_nothing_about_others(opener: Opener) -> None:
+    """This includes its former targets. It begins anew when it is served again."""
     decided(opener)
     gone = forget(opener.url, opener.folder, "web")
     assert sorted(map(str, gone)) == ["fleet/old", "fleet/web-asg"]
@@ -52,8 +52,8 @@ def test_all_that_is_known_of_it_goes_and_nothing_of_another(opener: Opener) -> 
     assert found["fine"].at == decision(15).now
 
 
-def test_what_a_live_daemon_serves_is_not_forgotten(opener: Opener) -> None:
-    """Else the daemon would write it anew, or fail. What it does not serve any more is."""
+def test_an_autoscaler_that_a_live_daemon_serves_is_not_forgotten(opener: Opener) -> None:
+    """Otherwise the daemon would write it anew, or fail. An autoscaler that it no longer serves is forgotten."""
     decided(opener)
     ledger = opener.ledger()
     assert serve(ledger, *BOTH) == {}
@@ -68,7 +68,7 @@ def test_what_a_live_daemon_serves_is_not_forgotten(opener: Opener) -> None:
 
 
 def test_an_autoscaler_of_a_removed_connection_can_be_forgotten_beside_the_daemon(opener: Opener) -> None:
-    """A reload ended the connection's shard, and no other shard releases its claims."""
+    """A reload ended the shard of the connection, and no other shard releases its claims."""
     state = opener.state()
     ledger = state.ledger(FLEET)
     assert serve(ledger, *BOTH) == {}
@@ -79,8 +79,8 @@ def test_an_autoscaler_of_a_removed_connection_can_be_forgotten_beside_the_daemo
     assert claimed(opener.url, opener.folder) == set()
 
 
-def test_one_that_is_not_known_is_an_error(opener: Opener) -> None:
-    """A name that is misspelt."""
+def test_an_unknown_name_is_an_error(opener: Opener) -> None:
+    """The name may be misspelt."""
     decided(opener)
     with pytest.raises(StateError, match="knows nothing of an autoscaler 'wbe'"):
         forget(opener.url, opener.folder, "wbe")
@@ -88,8 +88,8 @@ def test_one_that_is_not_known_is_an_error(opener: Opener) -> None:
 
 
 @pytest.mark.slow
-def test_a_daemon_whose_lease_is_over_serves_nothing(hosts: Hosts) -> None:
-    """It was killed, and no other one has taken its place."""
+def test_a_daemon_without_a_lease_serves_nothing(hosts: Hosts) -> None:
+    """It was killed, and no other daemon has taken its place."""
     (host,) = hosts.joined(1)
     ledger = host.ledger(WEB)
     assert serve(ledger, scaler()) == {}

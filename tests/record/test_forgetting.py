@@ -1,4 +1,4 @@
-"""Autoscalers that left the configuration, and when they are forgotten."""
+"""Autoscalers that left the configuration are forgotten after the retention."""
 
 from datetime import timedelta
 
@@ -17,7 +17,7 @@ PAST = 7200.0
 
 
 def ids(ledger: Ledger) -> dict[str, set[int]]:
-    """Table -> whose rows it holds."""
+    """Return table -> ids of the autoscalers with rows in it."""
     with ledger._context.readers.begin() as connection:
         return {
             name: set(connection.execute(select(table.c.autoscaler_id)).scalars())
@@ -27,7 +27,7 @@ def ids(ledger: Ledger) -> dict[str, set[int]]:
 
 
 def shard(state: State, *names: str) -> Ledger:
-    """One that has just been told of these."""
+    """Return the ledger of a shard that has just got these autoscalers."""
     scalers = [scaler(name, name) for name in names]
     ledger = state.ledger(FLEET)
     state.follow(KEEP, scalers)
@@ -35,8 +35,8 @@ def shard(state: State, *names: str) -> Ledger:
     return ledger
 
 
-def test_one_that_left_is_remembered_for_the_retention(opener: Opener) -> None:
-    """Taken out of the file by mistake and put back: its windows are as they were."""
+def test_a_removed_autoscaler_is_remembered_for_the_retention(opener: Opener) -> None:
+    """It was removed by mistake and put back: its windows are unchanged."""
     ledger = opener.ledger(KEEP)
     keep(ledger, decision(0, "left"), decision(0, "stays"))
     remembered = ledger.recall([scaler("left")])
@@ -47,8 +47,8 @@ def test_one_that_left_is_remembered_for_the_retention(opener: Opener) -> None:
 
 
 @pytest.mark.usefixtures("short_blocks")
-def test_one_that_left_is_forgotten_after_the_retention(opener: Opener) -> None:
-    """All of it: its rows in every table, what was seen of its target, what the adapter kept of it."""
+def test_a_removed_autoscaler_is_forgotten_after_the_retention(opener: Opener) -> None:
+    """Its rows in every table, the sightings of its target and the adapter's values are deleted."""
     state = opener.state(KEEP)
     ledger = shard(state, "left", "stays")
     left, stays = scaler("left", "left"), scaler("stays", "stays")
@@ -69,8 +69,8 @@ def test_one_that_left_is_forgotten_after_the_retention(opener: Opener) -> None:
     assert opener.restart().recall([left]) == {"left": History()}
 
 
-def test_a_write_that_was_announced_and_never_recorded_is_forgotten_too(opener: Opener) -> None:
-    """The daemon died in an autoscaler's first cycle, and it never came back."""
+def test_an_announced_write_without_a_record_is_forgotten_too(opener: Opener) -> None:
+    """The daemon died in the autoscaler's first cycle and never returned."""
     ledger = opener.ledger(KEEP)
     ledger.recall([scaler("left")])
     ledger.intend([rising(0, name="left")])
@@ -79,8 +79,8 @@ def test_a_write_that_was_announced_and_never_recorded_is_forgotten_too(opener: 
     assert opener.restart().recall([scaler("left")]) == {"left": History()}
 
 
-def test_one_that_is_still_configured_is_never_forgotten(opener: Opener) -> None:
-    """After a long standstill one shard's first cycle ends before another's."""
+def test_a_configured_autoscaler_is_never_forgotten(opener: Opener) -> None:
+    """After a long pause the first cycle of one shard ends before that of another."""
     opener.connections = ("slow", "fast")
     state = opener.state(KEEP)
     keep(state.ledger("slow"), decision(0, "slow"))
@@ -96,8 +96,8 @@ def test_one_that_is_still_configured_is_never_forgotten(opener: Opener) -> None
     assert opener.archive().latest().keys() == {"slow", "fast"}
 
 
-def test_one_that_was_forgotten_and_comes_back_is_recorded_anew(opener: Opener) -> None:
-    """What the daemon still held of it in memory belongs to rows that are gone."""
+def test_a_forgotten_autoscaler_that_returns_is_recorded_anew(opener: Opener) -> None:
+    """The ids in the daemon's memory belong to deleted rows."""
     state = opener.state(KEEP)
     ledger = shard(state, "left", "stays")
     keep(ledger, decision(0, "left", "left"), decision(0, "stays", "stays"))
@@ -110,8 +110,8 @@ def test_one_that_was_forgotten_and_comes_back_is_recorded_anew(opener: Opener) 
     assert [record.decision.now for record in opener.archive().records("left")] == [at(PAST + 10)]
 
 
-def test_one_that_a_daemon_never_knew_and_that_was_forgotten_is_recorded_anew(opener: Opener) -> None:
-    """It left before this daemon's start, was forgotten after it, and is put back."""
+def test_a_forgotten_autoscaler_that_the_daemon_never_knew_is_recorded_anew(opener: Opener) -> None:
+    """It was removed before the daemon's start, forgotten afterwards, and put back."""
     state = opener.state(KEEP)
     keep(shard(state, "left", "stays"), decision(0, "left", "left"), decision(0, "stays", "stays"))
     opener.close()
@@ -126,8 +126,8 @@ def test_one_that_a_daemon_never_knew_and_that_was_forgotten_is_recorded_anew(op
 
 
 @pytest.mark.usefixtures("short_blocks")
-def test_packing_passes_over_the_rows_of_one_that_was_forgotten(opener: Opener) -> None:
-    """They stand in one page with those of others that go on."""
+def test_packing_skips_the_rows_of_a_forgotten_autoscaler(opener: Opener) -> None:
+    """They are in one page with rows of other autoscalers."""
     state = opener.state(KEEP)
     ledger = shard(state, "left", "stays")
     keep(ledger, decision(0, "left", "left"), decision(0, "stays", "stays"))
@@ -139,7 +139,7 @@ def test_packing_passes_over_the_rows_of_one_that_was_forgotten(opener: Opener) 
 
 
 def test_an_id_is_never_given_to_another_autoscaler(opener: Opener) -> None:
-    """The journal may still hold rows of the one that was forgotten: they would be the new one's."""
+    """The journal may still have rows of the forgotten one, which would become the new one's."""
     state = opener.state(KEEP)
     ledger = shard(state, "stays", "left")
     keep(ledger, decision(0, "stays", "stays"), decision(0, "left", "left"))
@@ -153,8 +153,8 @@ def test_an_id_is_never_given_to_another_autoscaler(opener: Opener) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("short_blocks")
-def test_one_that_another_daemon_s_configuration_has_is_never_forgotten(postgresql_opener: Opener) -> None:
-    """Configurations differ while they are rolled out, and its own daemon may have stood still for a month."""
+def test_an_autoscaler_of_another_daemons_configuration_is_never_forgotten(postgresql_opener: Opener) -> None:
+    """Configurations differ during a rollout, and its own daemon may have been stopped for a month."""
     state = postgresql_opener.state(KEEP)
     ledger = state.ledger(FLEET)
     keep(ledger, decision(0, "theirs"), decision(0, "gone", "gone"))

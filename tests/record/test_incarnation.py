@@ -1,4 +1,4 @@
-"""What was begun on a server that is gone is never valid again: after a restored backup, or on another server."""
+"""Epochs of a former server are never valid again: after a restored backup, or on another server."""
 
 import shutil
 import time
@@ -19,8 +19,8 @@ from tests.record.test_epochs import epochs_of
 from tests.schedule.clock import FakeClock
 
 
-def test_an_epoch_is_never_begun_again_after_a_backup_was_restored(opener: Opener, tmp_path: Path) -> None:
-    """Neither of what the backup knows, nor of a shard that came after it."""
+def test_after_a_restored_backup_no_epoch_begins_twice(opener: Opener, tmp_path: Path) -> None:
+    """This holds for shards in the backup and for later ones."""
     state = opener.state()
     state.ledger(FLEET)
     backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
@@ -37,8 +37,8 @@ def test_an_epoch_is_never_begun_again_after_a_backup_was_restored(opener: Opene
 
 
 @pytest.mark.slow
-def test_a_shard_that_the_backup_does_not_know_begins_after_all_of_before(opener: Opener, tmp_path: Path) -> None:
-    """It was served for the first time after the backup was made."""
+def test_a_shard_that_is_not_in_the_backup_begins_after_all_earlier_epochs(opener: Opener, tmp_path: Path) -> None:
+    """It was first served after the backup."""
     opener.connections = ()
     state = opener.state()
     backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
@@ -55,8 +55,8 @@ def test_a_shard_that_the_backup_does_not_know_begins_after_all_of_before(opener
 
 
 @pytest.mark.slow
-def test_a_daemon_that_outlived_a_restored_backup_commits_nothing(postgresql: str, tmp_path: Path) -> None:
-    """It was believed dead: its lease was over when the backup was restored."""
+def test_a_daemon_from_before_a_restored_backup_commits_nothing(postgresql: str, tmp_path: Path) -> None:
+    """It seemed dead: its lease was over when the backup was restored."""
     hosts = Hosts(postgresql, tmp_path)
     first = hosts.start()
     first.turn()
@@ -88,10 +88,10 @@ def opened(url: str, folder: Path) -> Host:
 
 
 @pytest.mark.slow
-def test_a_lagging_standby_that_is_promoted_lets_no_old_daemon_in(primary: Server, tmp_path: Path) -> None:
-    """It has not heard of the last takeover, and gives the same epoch again, to another daemon.
+def test_after_a_lagging_standby_is_promoted_no_old_daemon_commits(primary: Server, tmp_path: Path) -> None:
+    """It did not receive the last takeover, and gives the same epoch to another daemon.
 
-    So epochs alone would let two write. Source: PostgreSQL's streaming replication, asynchronous by default.
+    Epochs alone would let two daemons write. Source: PostgreSQL's streaming replication, asynchronous by default.
     """
     url = empty_state(primary.address)
     first = opened(url, tmp_path)
@@ -113,7 +113,7 @@ def test_a_lagging_standby_that_is_promoted_lets_no_old_daemon_in(primary: Serve
         third.turn()
         until = time.monotonic() + 60
         while third.count() < SHARDS and time.monotonic() < until:
-            third.turn()  # the first has a lease there still: of its leaving the standby has not heard
+            third.turn()  # the first daemon still has a lease there: the standby did not receive its end
         ledger = third.ledger()
         assert epochs_of(third.state)[WEB] == known
         keep(ledger, decision(15))
@@ -131,7 +131,7 @@ def test_a_lagging_standby_that_is_promoted_lets_no_old_daemon_in(primary: Serve
 
 @pytest.mark.slow
 def test_an_address_of_two_servers_leads_to_the_one_that_takes_writes(primary: Server, tmp_path: Path) -> None:
-    """The address of docs/hosts.md: the daemon goes on after a fail-over that no proxy or DNS name hides."""
+    """With the address in docs/hosts.md, the daemon continues after a fail-over without a proxy or a DNS name."""
     user = make_url(empty_state(primary.address)).username
     standby = primary.standby()
     hosts = "&".join(f"host=127.0.0.1:{server.port}" for server in (standby, primary))

@@ -1,4 +1,4 @@
-"""What two daemons do at the same moment, on a real PostgreSQL: the orders are forced by locks."""
+"""Two daemons act at the same moment on a real PostgreSQL. Locks force the orders."""
 
 import time
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def two(hosts: Hosts) -> tuple[Host, Host]:
 
 
 def test_a_lease_that_is_renewed_at_the_last_moment_is_not_ended(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the read that shows it dead and its end."""
+    """It is renewed between the read that shows it dead and its end."""
     first, second = two(hosts)
 
     def late(connection: Connection, dead: Mapping[str, str]) -> None:
@@ -40,13 +40,13 @@ def test_a_lease_that_is_renewed_at_the_last_moment_is_not_ended(hosts: Hosts, m
         evict(connection, dead)
 
     monkeypatch.setattr("autoscaler.record.leases.evict", late)
-    first.clock.advance(-SECONDS)  # it believes that it is in time
+    first.clock.advance(-SECONDS)  # it finds itself in time
     hosts.live(int(SECONDS), second)
     assert (second.count(), second.leases.members) == (4, 2)
 
 
-def test_a_renewal_waits_for_an_eviction_and_finds_its_lease_lost(hosts: Hosts) -> None:
-    """A read would still find the row, and the daemon would go on beside its successor."""
+def test_a_renewal_waits_for_a_takeover_and_finds_its_lease_lost(hosts: Hosts) -> None:
+    """A read would still find the row, and the daemon would continue beside its successor."""
     first, second = two(hosts)
     with second.state._database.writing() as connection:
         connection.execute(delete(schema.member).where(schema.member.c.id == first.leases.member))
@@ -61,7 +61,7 @@ def announce(ledger: Ledger) -> None:
     ledger.intend([rising(15)])
 
 
-def test_an_announcement_waits_for_an_eviction_and_is_refused(hosts: Hosts) -> None:
+def test_an_announcement_waits_for_a_takeover_and_is_refused(hosts: Hosts) -> None:
     """The successor decides from what was committed before."""
     first, second = two(hosts)
     one, other = owner_first(first, second)
@@ -83,14 +83,14 @@ def owner_first(first: Host, second: Host) -> tuple[Host, Host]:
 
 
 def names_of(name: ShardName, count: int) -> list[str]:
-    """Autoscalers, whose targets are called alike, in a shard."""
+    """Return the names of autoscalers in a shard. Their targets have the same names."""
     names = (f"s{number}" for number in range(10_000))
     mine = (each for each in names if shard_of(scaler(each, each).target, name.of) == name)
     return [next(mine) for _ in range(count)]
 
 
-def test_daemons_write_pages_of_one_journal_side_by_side(hosts: Hosts, short_blocks: int) -> None:
-    """A page has up to 64 autoscalers by their ids, whoever serves them; packing turns pages of both into blocks."""
+def test_daemons_can_write_pages_of_one_journal_at_the_same_time(hosts: Hosts, short_blocks: int) -> None:
+    """A page has up to 64 autoscalers by their ids. Packing turns pages of both daemons into blocks."""
     found = two(hosts)
     cycles = 5 * short_blocks
     start = Barrier(2)
@@ -114,8 +114,8 @@ def test_daemons_write_pages_of_one_journal_side_by_side(hosts: Hosts, short_blo
         assert {made.now for made in host.state.archive.latest().values()} == {at(15 * (cycles - 1))}
 
 
-def test_daemons_steer_the_same_autoscalers_side_by_side(hosts: Hosts) -> None:
-    """In opposite orders, some paused and some taken back: one waits for the other, and neither for both."""
+def test_daemons_can_steer_the_same_autoscalers_at_the_same_time(hosts: Hosts) -> None:
+    """They pause and resume in opposite orders, without a deadlock."""
     found = two(hosts)
     names = [f"s{number}" for number in range(40)]
     pause = Steering(pause=Pause(Direction.IN, "ops", "sale", at(0), None))
@@ -130,8 +130,8 @@ def test_daemons_steer_the_same_autoscalers_side_by_side(hosts: Hosts) -> None:
     assert raised == []
 
 
-def test_one_daemon_keeps_house_at_a_time(hosts: Hosts) -> None:
-    """Another one's cycle does not wait for it."""
+def test_one_daemon_does_the_upkeep_at_a_time(hosts: Hosts) -> None:
+    """The cycle of another daemon does not wait for it."""
     first, second = two(hosts)
     one, other = owner_first(first, second)
     ledger = one.ledger()
@@ -143,8 +143,8 @@ def test_one_daemon_keeps_house_at_a_time(hosts: Hosts) -> None:
     assert one.state._context.housekeeper._due > to_micros(at(15))
 
 
-def test_a_daemon_that_is_stopped_while_it_shares_costs_no_other_its_lease(hosts: Hosts) -> None:
-    """Its transaction stays open until the server ends it. The others waited, and did not renew meanwhile."""
+def test_a_daemon_that_is_stopped_while_it_shares_out_shards_ends_no_other_lease(hosts: Hosts) -> None:
+    """Its transaction stays open until the server ends it. The others once waited for it and did not renew."""
     first, second = two(hosts)
     held = second.leases.held
     with first.state._database.writing() as connection:
@@ -156,14 +156,14 @@ def test_a_daemon_that_is_stopped_while_it_shares_costs_no_other_its_lease(hosts
 
 
 @pytest.mark.parametrize("locked", ["its row", "sharing"])
-def test_a_daemon_that_is_stopped_in_a_transaction_is_taken_over_all_the_same(hosts: Hosts, locked: str) -> None:
-    """Its session has sent a part of a command. No time-out of the server ends that session, which keeps its locks."""
+def test_the_shards_of_a_daemon_that_is_stopped_in_a_transaction_are_taken_over(hosts: Hosts, locked: str) -> None:
+    """Its session has sent a part of a command. No time-out of the server ends that session, so it keeps its locks."""
     first, second = two(hosts)
     member = first.leases.member
     with first.state._database._engine.connect() as connection:
         driver = connection.connection.driver_connection
         assert driver is not None
-        driver.execute("SET idle_in_transaction_session_timeout = 0")  # as where it does not count
+        driver.execute("SET idle_in_transaction_session_timeout = 0")  # as if it did not count
         if locked == "sharing":
             driver.execute(f"SELECT pg_advisory_xact_lock({KEY.replace(':lock', '%s')})", (Lock.SHARING.value,))
         else:

@@ -1,4 +1,4 @@
-"""Daemons that share a state on a real PostgreSQL: who serves what, and from when."""
+"""Daemons that share a state on a real PostgreSQL: which one serves which shard, and from when."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 
 def outlive(hosts: Hosts, first: Host, second: Host) -> None:
-    """Let the lease of the first end, whose own clock stands still: a virtual machine that was stopped."""
+    """End the lease of the first host, whose own clock stands still: its virtual machine was stopped."""
     second.turn()
     hosts.live(int(SECONDS), second, without=[first])
     assert second.count() == SHARDS
@@ -34,14 +34,14 @@ def test_one_daemon_serves_everything(hosts: Hosts) -> None:
 
 
 @pytest.mark.parametrize(("count", "expected"), [(2, [4, 4]), (3, [2, 3, 3])])
-def test_several_serve_as_many_shards_each(hosts: Hosts, count: int, expected: list[int]) -> None:
+def test_several_daemons_serve_equal_numbers_of_shards(hosts: Hosts, count: int, expected: list[int]) -> None:
     found = hosts.joined(count)
     assert sorted(host.count() for host in found) == expected
     assert {name for host in found for name in host.leases.held} == set(ALL)
 
 
-def test_what_is_of_one_machine_is_the_first_daemons_there(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second one there cannot serve pools whose workers the first one has; it stands by for its end."""
+def test_the_first_daemon_of_a_machine_serves_its_local_shards(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second daemon there cannot serve pools whose workers the first one runs. It waits for the first one's end."""
     first, second, elsewhere = hosts.start(), hosts.start(), hosts.start()
     for host, name in ((first, "one"), (second, "one"), (elsewhere, "two")):
         monkeypatch.setattr("socket.gethostname", lambda name=name: name)
@@ -63,7 +63,7 @@ def test_what_is_of_one_machine_is_the_first_daemons_there(hosts: Hosts, monkeyp
     assert ShardName("pools") in second.leases.held
 
 
-def test_one_that_joins_is_given_no_more_than_its_share(hosts: Hosts) -> None:
+def test_a_daemon_that_joins_gets_only_its_share(hosts: Hosts) -> None:
     found = hosts.joined(2)
     before = [host.leases.held for host in found]
     third = hosts.start()
@@ -74,8 +74,8 @@ def test_one_that_joins_is_given_no_more_than_its_share(hosts: Hosts) -> None:
     assert all(host.leases.held < held for held, host in zip(before, found, strict=True))
 
 
-def test_what_is_in_use_is_given_back_only_when_it_is_done(hosts: Hosts) -> None:
-    """A cycle that is under way ends first, and nobody else begins one meanwhile."""
+def test_a_shard_in_use_is_given_back_when_its_cycle_ends(hosts: Hosts) -> None:
+    """A running cycle ends first, and no other daemon begins one meanwhile."""
     (first,) = hosts.joined(1)
     second = hosts.start()
     second.turn()
@@ -87,7 +87,7 @@ def test_what_is_in_use_is_given_back_only_when_it_is_done(hosts: Hosts) -> None
     assert len(first.leases.excess) == 4
 
 
-def test_a_dead_daemon_s_shards_are_taken_after_its_lease_and_not_before(hosts: Hosts) -> None:
+def test_the_shards_of_a_dead_daemon_are_taken_over_after_its_lease(hosts: Hosts) -> None:
     first, second = hosts.joined(2)
     hosts.live(int(SECONDS) - 1, second)
     assert first.leases.seconds_left() < 0
@@ -96,8 +96,8 @@ def test_a_dead_daemon_s_shards_are_taken_after_its_lease_and_not_before(hosts: 
     assert (second.count(), second.leases.members) == (SHARDS, 1)
 
 
-def test_what_was_read_before_counts_in_its_own_session_alone(hosts: Hosts) -> None:
-    """Behind a new one may be another server, to which an old row has come back."""
+def test_tokens_are_compared_within_one_session(hosts: Hosts) -> None:
+    """A new session may reach another server with an old row."""
     _, second = hosts.joined(2)
     hosts.live(int(SECONDS) - 1, second)
     second.leases._database._engine.dispose()
@@ -107,8 +107,8 @@ def test_what_was_read_before_counts_in_its_own_session_alone(hosts: Hosts) -> N
     assert second.count() == SHARDS
 
 
-def test_commits_of_shards_at_the_same_time_do_not_delay_a_takeover(hosts: Hosts) -> None:
-    """With the shards' sessions, the leases would read in another one each time."""
+def test_simultaneous_commits_of_shards_do_not_delay_a_takeover(hosts: Hosts) -> None:
+    """If leases used the shards' sessions, each read would be in another session."""
     _, second = hosts.joined(2)
     for turn in range(int(SECONDS)):
         hosts.advance(1)
@@ -119,8 +119,8 @@ def test_commits_of_shards_at_the_same_time_do_not_delay_a_takeover(hosts: Hosts
     assert second.count() == SHARDS
 
 
-def test_how_long_a_read_took_does_not_count(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The token may have been replaced while the answer was on its way: from the answer that showed it first until
+def test_the_duration_of_a_read_does_not_count(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The token may have changed while the answer was on its way. So time counts from the first answer with it until
     before the next question.
     """
     _, second = hosts.joined(2)
@@ -141,7 +141,7 @@ def test_how_long_a_read_took_does_not_count(hosts: Hosts, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("step", [3600, -3600, 60, -60])
 def test_a_step_of_the_database_s_clock_ends_no_lease(hosts: Hosts, step: float) -> None:
-    """Both renew, and each goes on with what it holds: a takeover would let two write."""
+    """Both renew, and each keeps its shards: a takeover would let two write."""
     first, second = hosts.joined(2)
     held = first.leases.held, second.leases.held
     ledger = first.ledger(min(first.leases.held))
@@ -156,8 +156,8 @@ def test_a_step_of_the_database_s_clock_ends_no_lease(hosts: Hosts, step: float)
 
 
 @pytest.mark.parametrize("step", [3600, -3600, 60, -60])
-def test_a_step_of_the_database_s_clock_leaves_no_dead_daemon_s_shards_unserved(hosts: Hosts, step: float) -> None:
-    """One back by an hour left them so for an hour, and one forward let another write before it was dead."""
+def test_the_shards_of_a_dead_daemon_are_served_after_a_step_of_the_databases_clock(hosts: Hosts, step: float) -> None:
+    """A step back by an hour left them unserved for an hour; a step forward let another daemon write too early."""
     first, second = hosts.joined(2)
     hosts.live(3, second)
     hosts.step(step)
@@ -169,8 +169,8 @@ def test_a_step_of_the_database_s_clock_leaves_no_dead_daemon_s_shards_unserved(
 
 
 @pytest.mark.parametrize("theirs", [8, 30])
-def test_each_lease_is_left_alone_for_as_long_as_its_own_daemon_says(hosts: Hosts, theirs: int) -> None:
-    """`ha` is changed on one host after the other: who goes by the longer times must not be taken for dead."""
+def test_each_lease_lasts_as_long_as_its_own_daemon_says(hosts: Hosts, theirs: int) -> None:
+    """`ha` is changed on one host after another. A daemon with longer times must not count as dead."""
     seconds = timedelta(seconds=theirs)
     first = hosts.start(options=replace(LEASE, duration=seconds, renew_deadline=seconds / 2))
     second = hosts.start()
@@ -185,7 +185,7 @@ def test_each_lease_is_left_alone_for_as_long_as_its_own_daemon_says(hosts: Host
 
 @pytest.mark.parametrize("wrong_by", [600, -600])
 def test_a_host_s_wrong_clock_moves_no_lease(hosts: Hosts, wrong_by: float) -> None:
-    """Ten minutes: a lease by its own clock would be over at once, or would never be."""
+    """It is wrong by ten minutes: by its clock a lease would be over at once, or never."""
     wrong, right = hosts.start(wrong_by), hosts.start()
     for _ in range(20):
         for host in (wrong, right):
@@ -195,15 +195,15 @@ def test_a_host_s_wrong_clock_moves_no_lease(hosts: Hosts, wrong_by: float) -> N
     assert wrong.leases.seconds_left() == right.leases.seconds_left() == DEADLINE - 2
 
 
-def test_who_was_evicted_commits_nothing_and_joins_anew(hosts: Hosts) -> None:
-    """It was stopped for longer than its lease, and goes on in the middle of a cycle."""
+def test_a_daemon_that_lost_its_lease_commits_nothing_and_joins_anew(hosts: Hosts) -> None:
+    """It was stopped for longer than its lease, and continues in the middle of a cycle."""
     (first,) = hosts.joined(1)
     ledger = first.ledger()
     keep(ledger, decision(0))
     ledger.recall([scaler()])
     second = hosts.start()
     outlive(hosts, first, second)
-    assert ledger.is_current()  # as far as it knows: so what it announces is confirmed first
+    assert ledger.is_current()  # as far as it knows, so its announcement is confirmed first
     with pytest.raises(StaleLedger, match="this daemon has lost its lease"):
         ledger.intend([rising(15)])
     assert not ledger.is_current()
@@ -216,8 +216,8 @@ def test_who_was_evicted_commits_nothing_and_joins_anew(hosts: Hosts) -> None:
     assert (first.leases.held, second.leases.held) == (frozenset(), before)
 
 
-def test_a_commit_of_what_was_decided_before_the_eviction_is_refused(hosts: Hosts) -> None:
-    """Also one that needs no renewal: a cycle that writes to no target."""
+def test_a_commit_of_decisions_from_before_the_takeover_is_refused(hosts: Hosts) -> None:
+    """So is one that needs no renewal: of a cycle that writes to no target."""
     (first,) = hosts.joined(1)
     ledger = first.ledger()
     ledger.recall([scaler()])
@@ -238,8 +238,8 @@ def test_an_announced_write_renews_the_lease(hosts: Hosts) -> None:
     assert first.leases.seconds_left() == DEADLINE
 
 
-def test_a_lease_counts_from_before_it_was_asked_for(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer may take long. So the lease is over here before it is over for others, who saw the renewal later."""
+def test_a_lease_counts_from_before_its_request(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer may take long. So the lease ends here before it ends for the others, which saw the renewal later."""
     (only,) = hosts.joined(1)
 
     def slow(connection: Connection, member: str) -> bool:
@@ -258,8 +258,8 @@ def test_a_lease_counts_from_before_it_was_asked_for(hosts: Hosts, monkeypatch: 
     assert only.leases.seconds_left() == DEADLINE - 4
 
 
-def test_a_machine_that_slept_knows_that_its_lease_is_over(hosts: Hosts) -> None:
-    """Without asking the database: CLOCK_BOOTTIME went on."""
+def test_after_a_sleep_of_the_machine_a_daemon_knows_that_its_lease_is_over(hosts: Hosts) -> None:
+    """It need not ask the database: CLOCK_BOOTTIME includes the sleep."""
     (first,) = hosts.joined(1)
     ledger = first.ledger()
     assert ledger.is_current()
@@ -267,8 +267,8 @@ def test_a_machine_that_slept_knows_that_its_lease_is_over(hosts: Hosts) -> None
     assert not ledger.is_current()
 
 
-def test_a_lease_that_ran_out_is_not_renewed(hosts: Hosts) -> None:
-    """Though nobody has taken anything: it joins as a new member, which reads anew what it is given."""
+def test_a_lease_that_is_over_is_not_renewed(hosts: Hosts) -> None:
+    """Even if no other daemon took a shard, it joins as a new member and reads its shards anew."""
     (first,) = hosts.joined(1)
     member = first.leases.member
     hosts.advance(DEADLINE)
@@ -279,15 +279,15 @@ def test_a_lease_that_ran_out_is_not_renewed(hosts: Hosts) -> None:
     assert first.count() == SHARDS
 
 
-def test_who_leaves_lets_others_have_its_shards_at_once(hosts: Hosts) -> None:
+def test_the_shards_of_a_daemon_that_leaves_are_free_at_once(hosts: Hosts) -> None:
     first, second = hosts.joined(2)
     first.state.close()
     second.turn()
     assert second.count() == SHARDS
 
 
-def test_who_gives_up_holds_nothing_at_once_and_others_wait_for_its_lease(hosts: Hosts) -> None:
-    """A write of its own may be on its way until then."""
+def test_a_daemon_that_gives_up_holds_nothing_and_the_others_wait_for_its_lease(hosts: Hosts) -> None:
+    """One of its writes may be on its way until then."""
     first, second = hosts.joined(2)
     before = first.leases.held
     first.leases.give_up()
@@ -298,15 +298,15 @@ def test_who_gives_up_holds_nothing_at_once_and_others_wait_for_its_lease(hosts:
     assert (first.count(), second.count()) == (4, 4)
 
 
-def test_a_ledger_is_of_a_shard_that_is_held(hosts: Hosts) -> None:
+def test_only_a_shard_that_is_held_has_a_ledger(hosts: Hosts) -> None:
     first, second = hosts.joined(2)
     name = min(second.leases.held)
     with pytest.raises(StateError, match=f"this daemon does not hold shard {name};"):
         first.ledger(name)
 
 
-def test_a_shard_that_is_gained_brings_what_another_host_remembered(hosts: Hosts) -> None:
-    """Windows, and the write that was announced and may still land, which is settled first."""
+def test_a_shard_that_is_taken_over_brings_the_memory_of_the_other_host(hosts: Hosts) -> None:
+    """It has the windows and the announced write, which is settled first."""
     first, second = hosts.joined(2)
     one, other = (first, second) if WEB in first.leases.held else (second, first)
     theirs = one.ledger()
@@ -325,7 +325,7 @@ def test_a_shard_that_is_gained_brings_what_another_host_remembered(hosts: Hosts
 
 
 def followed(host: Host) -> dict[str, str]:
-    """Name and digest of each autoscaler that some member's configuration asks for."""
+    """Return the name and the digest of each autoscaler that a member's configuration has."""
     with host.state._context.readers.begin() as connection:
         return {row.name: row.digest for row in connection.execute(select(schema.follows))}
 
@@ -335,8 +335,8 @@ def loaded(host: Host) -> list[int | None]:
         return list(connection.execute(select(schema.member.c.loaded)).scalars())
 
 
-def test_a_configuration_that_is_loaded_is_known_to_all(hosts: Hosts) -> None:
-    """With a hash of each autoscaler, so that any daemon can say what differs."""
+def test_every_daemon_knows_the_configurations_of_the_others(hosts: Hosts) -> None:
+    """It knows a hash of each autoscaler, so that any daemon can show what differs."""
     first, second = hosts.joined(2)
     first.leases.follow(configured(scaler("a"), scaler("b")), "one")
     before = followed(second)
@@ -350,8 +350,8 @@ def test_a_configuration_that_is_loaded_is_known_to_all(hosts: Hosts) -> None:
     assert followed(second) == {}
 
 
-def test_a_daemon_serves_what_its_own_configuration_has_in_its_shards(hosts: Hosts) -> None:
-    """While a configuration is rolled out, a shard's holder may not know an autoscaler in it yet."""
+def test_a_daemon_serves_the_autoscalers_of_its_own_configuration_in_its_shards(hosts: Hosts) -> None:
+    """During a rollout the holder of a shard may not have an autoscaler in its configuration yet."""
     first, second = hosts.joined(2)
     one, other = (first, second) if WEB in first.leases.held else (second, first)
     one.leases.follow(configured(scaler("old")), "one")
@@ -370,8 +370,8 @@ def test_a_daemon_serves_what_its_own_configuration_has_in_its_shards(hosts: Hos
     assert other.state.archive.served(["old"]) == {}, "its lease is over"
 
 
-def test_who_joins_anew_does_not_count_as_having_loaded_its_configuration_last(hosts: Hosts) -> None:
-    """Else one that has missed a reload would make its old one the wanted one."""
+def test_a_daemon_that_joins_anew_keeps_the_time_of_its_configuration(hosts: Hosts) -> None:
+    """Otherwise the old configuration of a daemon that missed a reload would count as the wanted one."""
     (first,) = hosts.joined(1)
     first.leases.follow(configured(scaler("a")), "one")
     expected = loaded(first)
@@ -383,7 +383,7 @@ def test_who_joins_anew_does_not_count_as_having_loaded_its_configuration_last(h
     assert sorted(followed(first)) == ["a"]
 
 
-def test_two_that_are_started_at_once_on_an_empty_database_share_it(postgresql: str, tmp_path: Path) -> None:
+def test_two_daemons_that_start_at_once_on_an_empty_database_share_it(postgresql: str, tmp_path: Path) -> None:
     """Both find no tables."""
     url = empty_state(postgresql)
     opened: list[State] = []

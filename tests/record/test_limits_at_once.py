@@ -1,5 +1,5 @@
-"""A connection's limits, used by many shards at once in threads of their own: on SQLite of one daemon, on PostgreSQL of
-several. Whatever comes first, the sizes and removals stay within them.
+"""Many shards use a connection's limits at once, each in its own thread: on SQLite of one daemon, on PostgreSQL of
+several. In every order the sizes and the removals stay within the limits.
 """
 
 import random
@@ -37,16 +37,16 @@ CYCLES = 12
 
 
 class Targets:
-    """What the connection's targets are, and all that was done to them."""
+    """The connection's targets, and all their changes."""
 
     def __init__(self, limited: ConnectionLimits) -> None:
         self.limits = limited
         self.sizes = dict.fromkeys(NAMES, 4)
         self.largest = 0
         self.felt = False
-        """Whether it has cut a decision."""
+        """Whether the limit has cut a decision."""
         self.removed: list[tuple[int, int]] = []
-        """In which cycle how many left."""
+        """How many instances left in which cycle."""
         self._lock = threading.Lock()
 
     def write(self, cycle: int, made: Decision) -> None:
@@ -59,14 +59,14 @@ class Targets:
 
 
 def wanting(cycle: int, name: str, current: int, size: int) -> Decision:
-    """One that wants this size, from 1 to 100."""
+    """Return a decision for this size, with bounds of 1 and 100."""
     made = decision(15 * cycle, name, name, size=size)
     change = None if size == current else ScaleChange(f"{name}-{cycle}", size, current, None, "load")
     return replace(made, current=current, change=change, minimum=1, status=Status(current, size), conditions=())
 
 
 def cycles(ledger: Ledger, scalers: Sequence[Autoscaler], targets: Targets, seed: int) -> None:
-    """What a shard does; some writes have no answer, and arrive all the same."""
+    """Run the cycles of a shard. Some writes have no answer and arrive nevertheless."""
     dice = random.Random(seed)
     for cycle in range(CYCLES):
         now = at(15 * cycle)
@@ -88,14 +88,14 @@ def cycles(ledger: Ledger, scalers: Sequence[Autoscaler], targets: Targets, seed
 
 
 def known(ledger: Ledger, scalers: Sequence[Autoscaler], targets: Targets) -> None:
-    """A first cycle in which nothing changes."""
+    """Run a first cycle in which nothing changes."""
     ledger.recall(scalers)
     made = [wanting(0, one.name, targets.sizes[one.name], targets.sizes[one.name]) for one in scalers]
     save(ledger, *made, scalers={one.name: one for one in scalers})
 
 
 def all_at_once(states: Sequence[State], targets: Targets, held: Callable[[State], Sequence[ShardName]]) -> None:
-    """Of each state the shards that it has."""
+    """Run the shards of each state at the same time."""
     works = []
     for place, state in enumerate(states):
         state.follow(Retention(), [scaler(name, name) for name in NAMES])
@@ -115,7 +115,7 @@ def all_at_once(states: Sequence[State], targets: Targets, held: Callable[[State
 
 @pytest.fixture(params=[limits(total=110), limits(8, 60)], ids=["maxTotal", "removalBudget"])
 def targets(request: pytest.FixtureRequest) -> Iterator[Targets]:
-    """Checked at the end: the limit was not exceeded at any moment, and was felt."""
+    """Yield the targets. At the end the limit has cut a decision and was never exceeded."""
     targets = Targets(request.param)
     yield targets
     if targets.limits.max_total is not None:

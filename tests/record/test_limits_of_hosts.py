@@ -21,7 +21,7 @@ FOUR = limits(4)
 
 
 def two(hosts: Hosts) -> tuple[Host, Host]:
-    """Each holds one of two shards."""
+    """Return two daemons that hold one shard each."""
     found = hosts.start(), hosts.start()
     for _ in range(3):
         for host in found:
@@ -30,12 +30,12 @@ def two(hosts: Hosts) -> tuple[Host, Host]:
 
 
 def names_of(host: Host) -> Sequence[str]:
-    """Of NAMES, those whose shards it holds."""
+    """Return those of NAMES whose shards it holds."""
     return [name for name in NAMES if shard_of(TargetRef(FLEET, name), 2) in host.leases.held]
 
 
 def shard(host: Host, limited: ConnectionLimits) -> Ledger:
-    """The first of the shards that a daemon holds, with its autoscalers."""
+    """Return the first shard that a daemon holds, with its autoscalers."""
     host.state.follow(Retention(), [scaler(name, name) for name in NAMES])
     ledger = host.ledger(min(host.leases.held))
     ledger.follow([scaler(name, name) for name in names_of(host)], limits=limited)
@@ -43,18 +43,18 @@ def shard(host: Host, limited: ConnectionLimits) -> Ledger:
 
 
 def intend(ledger: Ledger, made: Decision) -> list[str]:
-    """What was said against it."""
+    """Return the refusal, if any."""
     ledger.recall([scaler(made.name, made.name)])
     return [str(error) for error in ledger.intend([made]).values()]
 
 
 def removals(ledger: Ledger, seconds: float) -> list[tuple[str, int]]:
-    """Name and instances."""
+    """Return names and instances of the removals."""
     return [(one.name, one.instances) for one in ledger.standing(at(seconds)).removals]
 
 
-def test_what_a_daemon_that_left_has_removed_stays_counted(hosts: Hosts) -> None:
-    """Who takes its targets over does not begin with a fresh budget."""
+def test_removals_of_a_daemon_that_left_still_count(hosts: Hosts) -> None:
+    """The daemon that takes its targets over does not begin with a fresh budget."""
     first, second = two(hosts)
     name = names_of(first)[0]
     ledger = shard(first, FOUR)
@@ -68,8 +68,8 @@ def test_what_a_daemon_that_left_has_removed_stays_counted(hosts: Hosts) -> None
     assert "of which 1 was left" in intend(ledger, falling(15, name))[0]
 
 
-def test_what_a_daemon_that_died_has_removed_stays_counted(hosts: Hosts) -> None:
-    """Also before its targets are served again."""
+def test_removals_of_a_killed_daemon_still_count(hosts: Hosts) -> None:
+    """They count before its targets are served again, too."""
     first, second = two(hosts)
     name = names_of(first)[0]
     assert intend(shard(first, FOUR), falling(0, name)) == []
@@ -81,8 +81,8 @@ def test_what_a_daemon_that_died_has_removed_stays_counted(hosts: Hosts) -> None
     assert "another shard used the limit first" in intend(survivor, falling(30, names_of(second)[0]))[0]
 
 
-def test_two_that_intend_at_the_same_moment_stay_within_the_limits(hosts: Hosts) -> None:
-    """Each has seen that there was enough for it: one of them is told that there is not, and writes nothing."""
+def test_two_daemons_that_intend_at_the_same_moment_stay_within_the_limits(hosts: Hosts) -> None:
+    """Each has seen enough room. One of them is refused, and writes nothing."""
     hosts_of = two(hosts)
     ledgers = [shard(host, limits(4, total=65)) for host in hosts_of]
     for host, ledger in zip(hosts_of, ledgers, strict=True):
@@ -110,8 +110,8 @@ def test_two_that_intend_at_the_same_moment_stay_within_the_limits(hosts: Hosts)
     assert sum(standing.sizes.values()) + standing.others == 64
 
 
-def test_without_a_limit_nobody_waits_for_another(hosts: Hosts) -> None:
-    """What a connection without limits commits costs what it did before there were any."""
+def test_without_a_limit_no_daemon_waits_for_another(hosts: Hosts) -> None:
+    """Commits of a connection without limits take no lock of the connection."""
     first, second = two(hosts)
     ledger = shard(first, ConnectionLimits())
     with second.state._database.writing() as connection:
@@ -119,8 +119,8 @@ def test_without_a_limit_nobody_waits_for_another(hosts: Hosts) -> None:
         assert intend(ledger, falling(0, names_of(first)[0])) == []
 
 
-def test_each_daemon_knows_the_sizes_of_the_others(hosts: Hosts) -> None:
-    """As they were recorded, and what may still arrive of what was intended; also once a daemon has died."""
+def test_each_daemon_knows_the_sizes_that_the_others_set(hosts: Hosts) -> None:
+    """It knows the recorded sizes and the intended ones that may still arrive, also after a daemon died."""
     first, second = two(hosts)
     mine, theirs = shard(first, limits(total=400)), shard(second, limits(total=400))
     for name in names_of(second):
@@ -136,8 +136,8 @@ def test_each_daemon_knows_the_sizes_of_the_others(hosts: Hosts) -> None:
     assert mine.standing(at(30)).others == sizes + 15
 
 
-def test_an_autoscaler_of_another_daemons_configuration_alone_counts(hosts: Hosts) -> None:
-    """A new configuration has reached one host, and its autoscalers run there."""
+def test_an_autoscaler_that_only_another_daemon_has_counts(hosts: Hosts) -> None:
+    """A new configuration has reached one host and runs there."""
     first, second = two(hosts)
     mine, theirs = shard(first, limits(total=400)), shard(second, limits(total=400))
     held = second.leases.held

@@ -1,4 +1,4 @@
-"""`state.maxSize`: what goes first when there is too much, and what never goes."""
+"""`state.maxSize`: the order in which data is deleted, and the data that always stays."""
 
 import random
 
@@ -22,13 +22,13 @@ def limited(max_bytes: int) -> Retention:
 
 
 def fill(ledger: Ledger, quarters: int, first: int = 0) -> None:
-    """A cycle of some kilobytes every quarter of an hour, an hour's to a block."""
+    """Record a cycle of some kilobytes every quarter of an hour, with an hour in each block."""
     for quarter in range(first, first + quarters):
         keep(ledger, decision(QUARTER * quarter), seen=noise(quarter))
 
 
 def quarters(archive: Archive) -> list[float]:
-    """Of which cycles the detail is there."""
+    """Return the cycles that have their detail."""
     return [(record.decision.now - START).total_seconds() / QUARTER for record in archive.records("web")]
 
 
@@ -38,14 +38,14 @@ def total(ledger: Ledger, table: Table) -> int:
 
 
 def numbers(ledger: Ledger, table: Table) -> list[int]:
-    """Which of the blocks of `add` are there."""
+    """Return the numbers of the remaining blocks of `add`."""
     query = select(table.c.first).where(table.c.autoscaler_id == 99).order_by(table.c.first)
     with ledger._context.readers.begin() as connection:
         return list(connection.execute(query).scalars())
 
 
 def add(ledger: Ledger, table: Table, count: int, size: int) -> None:
-    """So many blocks of another autoscaler, one a minute, the newest a day old."""
+    """Add blocks of another autoscaler, one a minute, the newest a day old."""
     newest = to_micros(START) - 24 * 3_600_000_000
     rows = [
         {
@@ -65,7 +65,7 @@ def add(ledger: Ledger, table: Table, count: int, size: int) -> None:
 
 
 def add_events(ledger: Ledger, count: int, texts: int, words: int = 400) -> None:
-    """So many of the autoscaler `web`, one a second, the newest a day old; so many texts, each of so many letters."""
+    """Add events of the autoscaler `web`, one a second, the newest a day old, with so many texts of so many letters."""
     newest = to_micros(START) - 24 * 3_600_000_000
     keep(ledger, decision(-1))
     with ledger._context.database.writing() as connection:
@@ -89,7 +89,7 @@ def add_events(ledger: Ledger, count: int, texts: int, words: int = 400) -> None
 
 
 def events(ledger: Ledger) -> tuple[int, int]:
-    """How many there are, and texts."""
+    """Return the numbers of events and of texts."""
     with ledger._context.readers.begin() as connection:
         count, texts = (
             connection.execute(select(func.count()).select_from(table)).scalar_one()
@@ -99,11 +99,11 @@ def events(ledger: Ledger) -> tuple[int, int]:
 
 
 def cycle(ledger: Ledger, seconds: float = 0) -> None:
-    """One in which the state is looked through."""
+    """Run a cycle, with upkeep."""
     keep(ledger, decision(seconds))
 
 
-def test_nothing_is_cut_while_there_is_room(opener: Opener) -> None:
+def test_nothing_is_deleted_while_there_is_room(opener: Opener) -> None:
     ledger = opener.ledger(limited(10**8))
     fill(ledger, 20)
     archive = opener.archive()
@@ -111,8 +111,8 @@ def test_nothing_is_cut_while_there_is_room(opener: Opener) -> None:
     assert archive.cuts() == []
 
 
-def test_the_oldest_detail_goes_first(opener: Opener) -> None:
-    """Charts and events are small, and asked for longest."""
+def test_the_oldest_detail_is_deleted_first(opener: Opener) -> None:
+    """Charts and events are small and are needed for longer."""
     ledger = opener.ledger(limited(10 * MB))
     add(ledger, schema.detail, 150, MB // 10)
     add(ledger, schema.series, 150, 1_000)
@@ -124,8 +124,8 @@ def test_the_oldest_detail_goes_first(opener: Opener) -> None:
     assert [cut.tier for cut in opener.archive().cuts()] == ["detail"]
 
 
-def test_what_was_cut_is_known(opener: Opener) -> None:
-    """For a line in the log, the page, and a metric: up to when, and when that was done last."""
+def test_a_cut_is_reported(opener: Opener) -> None:
+    """The log, the page and a metric show its time and how far it reached."""
     ledger = opener.ledger(limited(1))
     fill(ledger, 30)
     archive = opener.archive()
@@ -136,8 +136,8 @@ def test_what_was_cut_is_known(opener: Opener) -> None:
     assert archive.size().cuts == [detail, series]
 
 
-def test_the_last_hour_is_never_cut(opener: Opener) -> None:
-    """What operators look at while something goes wrong."""
+def test_the_last_hour_is_never_deleted(opener: Opener) -> None:
+    """Operators read it while something goes wrong."""
     ledger = opener.ledger(limited(1))
     fill(ledger, 40)
     archive = opener.archive()
@@ -146,8 +146,8 @@ def test_the_last_hour_is_never_cut(opener: Opener) -> None:
     assert len(archive.series("web", since=at(QUARTER * 35))) == 5
 
 
-def test_what_decisions_remember_is_never_cut(opener: Opener) -> None:
-    """A small disk may cost explanations, never a window or a rate limit."""
+def test_the_memory_of_decisions_is_never_deleted(opener: Opener) -> None:
+    """A small disk may limit explanations, never a window or a rate limit."""
     ledger = opener.ledger(limited(1))
     fill(ledger, 40)
     expected = ledger.recall([scaler()])
@@ -156,7 +156,7 @@ def test_what_decisions_remember_is_never_cut(opener: Opener) -> None:
 
 
 def test_detail_keeps_half_while_there_are_series(opener: Opener) -> None:
-    """Years of charts must not take the room of the last two days' explanations."""
+    """Years of charts must leave room for the explanations of the last two days."""
     ledger = opener.ledger(limited(10 * MB))
     add(ledger, schema.detail, 80, MB // 10)
     add(ledger, schema.series, 80, MB // 10)
@@ -166,8 +166,8 @@ def test_detail_keeps_half_while_there_are_series(opener: Opener) -> None:
     assert [cut.tier for cut in opener.archive().cuts()] == ["detail", "series"]
 
 
-def test_less_detail_than_half_is_left_alone_while_there_are_series(opener: Opener) -> None:
-    """Also where more of them have to go than do at one time."""
+def test_detail_below_half_stays_while_there_are_series(opener: Opener) -> None:
+    """This holds when several passes are needed to delete them."""
     ledger = opener.ledger(limited(10 * MB))
     add(ledger, schema.detail, 40, MB // 10)
     add(ledger, schema.series, 2_500, 4_000)
@@ -181,7 +181,7 @@ def test_less_detail_than_half_is_left_alone_while_there_are_series(opener: Open
     assert [cut.tier for cut in opener.archive().cuts()] == ["series"]
 
 
-def test_more_detail_than_goes_at_one_time_goes_before_any_series(opener: Opener) -> None:
+def test_detail_that_needs_several_passes_is_deleted_before_any_series(opener: Opener) -> None:
     ledger = opener.ledger(limited(10 * MB))
     add(ledger, schema.detail, 3_500, 4_000)
     add(ledger, schema.series, 100, 4_000)
@@ -191,8 +191,8 @@ def test_more_detail_than_goes_at_one_time_goes_before_any_series(opener: Opener
     assert len(numbers(ledger, schema.series)) == 100
 
 
-def test_the_rest_of_detail_goes_when_there_is_nothing_else(opener: Opener) -> None:
-    """More than half of it."""
+def test_the_rest_of_the_detail_is_deleted_when_nothing_else_is_left(opener: Opener) -> None:
+    """Neither detail nor series remains."""
     ledger = opener.ledger(limited(1))
     add(ledger, schema.detail, 40, MB // 10)
     add(ledger, schema.series, 40, MB // 10)
@@ -200,8 +200,8 @@ def test_the_rest_of_detail_goes_when_there_is_nothing_else(opener: Opener) -> N
     assert numbers(ledger, schema.detail) == numbers(ledger, schema.series) == []
 
 
-def test_events_beyond_a_tenth_go_before_series(opener: Opener) -> None:
-    """A message of its own in each cycle must not take the room of the charts, nor charts that of all events."""
+def test_events_beyond_a_tenth_are_deleted_before_series(opener: Opener) -> None:
+    """A new message in each cycle must leave room for charts, and charts must leave room for events."""
     ledger = opener.ledger(limited(10 * MB))
     add_events(ledger, 8_000, 8_000)
     add(ledger, schema.detail, 40, MB // 10)
@@ -218,7 +218,7 @@ def test_events_beyond_a_tenth_go_before_series(opener: Opener) -> None:
     assert cut.until < oldest.first
 
 
-def test_a_tenth_of_events_stays_while_there_is_anything_else(opener: Opener) -> None:
+def test_a_tenth_of_events_stays_while_anything_else_is_left(opener: Opener) -> None:
     ledger = opener.ledger(limited(10 * MB))
     add_events(ledger, 1_000, 1_000)
     add(ledger, schema.series, 150, MB // 10)
@@ -227,8 +227,8 @@ def test_a_tenth_of_events_stays_while_there_is_anything_else(opener: Opener) ->
     assert [cut.tier for cut in opener.archive().cuts()] == ["series"]
 
 
-def test_the_last_events_go_when_there_is_nothing_else(opener: Opener) -> None:
-    """But for those of the last hour; and a text that is still used stays."""
+def test_the_last_events_are_deleted_when_nothing_else_is_left(opener: Opener) -> None:
+    """Those of the last hour stay, and so do texts in use."""
     ledger = opener.ledger(limited(1))
     add_events(ledger, 500, 1)
     keep(ledger, decision(0, events=[event(message=f"{0:0400}", reason="Test"), event(message="new")]))

@@ -1,4 +1,4 @@
-"""What the next cycle remembers: the same from memory as from the state."""
+"""The next cycle remembers the same from the process' memory as from the state."""
 
 import pytest
 
@@ -11,12 +11,12 @@ from tests.replaced import replace
 from tests.steering import steer
 
 
-def test_an_autoscaler_never_seen_remembers_nothing(opener: Opener) -> None:
-    """The first cycle of a new autoscaler needs no special case."""
+def test_a_new_autoscaler_remembers_nothing(opener: Opener) -> None:
+    """Its first cycle needs no special case."""
     assert opener.ledger().recall([scaler()]) == {"web": History()}
 
 
-def test_what_was_recorded_is_remembered_at_once_and_after_a_restart(opener: Opener) -> None:
+def test_recorded_cycles_are_remembered_at_once_and_after_a_restart(opener: Opener) -> None:
     """A restarted daemon must not forget a stabilization window or a rate limit."""
     made = written(rising())
     expected = remember(scaler(), History(), made)
@@ -26,8 +26,8 @@ def test_what_was_recorded_is_remembered_at_once_and_after_a_restart(opener: Ope
     assert opener.restart().recall([scaler()]) == {"web": expected}
 
 
-def test_what_is_forgotten_leaves_the_disk_as_well(opener: Opener) -> None:
-    """A recommendation that came back after a restart would hold a size that nothing else holds."""
+def test_forgotten_recommendations_are_deleted_from_the_disk(opener: Opener) -> None:
+    """A recommendation that returned after a restart would hold a size without a reason."""
     ledger = opener.ledger()
     keep(ledger, decision(0, size=5))
     keep(ledger, decision(15, size=9))
@@ -36,8 +36,8 @@ def test_what_is_forgotten_leaves_the_disk_as_well(opener: Opener) -> None:
     assert (only.replicas, only.at) == (7, at(7200))
 
 
-def test_an_intent_without_an_outcome_is_handed_back_after_a_restart(opener: Opener) -> None:
-    """The daemon died between the announcement and the outcome: whether the size was written is for `decide` to see."""
+def test_an_intent_without_an_outcome_is_recalled_after_a_restart(opener: Opener) -> None:
+    """The daemon died between the intent and the outcome. `decide` finds out whether the size was written."""
     ledger = opener.ledger()
     ledger.recall([scaler()])
     ledger.intend([rising(size=8)])
@@ -45,7 +45,7 @@ def test_an_intent_without_an_outcome_is_handed_back_after_a_restart(opener: Ope
 
 
 def test_an_outcome_settles_its_intent(opener: Opener) -> None:
-    """Else every restart would count the same write again."""
+    """Otherwise every restart would count the same write again."""
     ledger = opener.ledger()
     ledger.recall([scaler()])
     ledger.intend([rising()])
@@ -55,7 +55,7 @@ def test_an_outcome_settles_its_intent(opener: Opener) -> None:
 
 
 def test_an_intent_stays_while_the_target_cannot_be_read(opener: Opener) -> None:
-    """Nobody can say yet whether the write happened; memory and disk must agree on that too."""
+    """It is unknown whether the write happened. The process' memory and the disk must agree on that, too."""
     ledger = opener.ledger()
     keep(ledger, decision(-15))
     ledger.recall([scaler()])
@@ -69,8 +69,8 @@ def test_an_intent_stays_while_the_target_cannot_be_read(opener: Opener) -> None
     assert opener.restart().recall([scaler()]) == remembered
 
 
-def test_a_dry_run_announces_nothing(opener: Opener) -> None:
-    """It writes nothing, so that nothing can be unfinished."""
+def test_a_dry_run_has_no_intents(opener: Opener) -> None:
+    """It writes nothing, so no write can be unfinished."""
     ledger = opener.ledger()
     ledger.recall([scaler()])
     ledger.intend([replace(rising(), dry_run=True)])
@@ -78,8 +78,8 @@ def test_a_dry_run_announces_nothing(opener: Opener) -> None:
     assert opener.restart().recall([scaler()])["web"].unfinished is None
 
 
-def test_a_dry_run_is_recorded_as_one(opener: Opener) -> None:
-    """Its decisions are there to be looked at; of its changes none happened."""
+def test_a_dry_run_is_recorded_as_a_dry_run(opener: Opener) -> None:
+    """Readers see its decisions; none of its changes happened."""
     ledger = opener.ledger()
     proposed = replace(rising(), dry_run=True, outcome=Proposed(8), scale_ups=())
     keep(ledger, proposed)
@@ -90,8 +90,8 @@ def test_a_dry_run_is_recorded_as_one(opener: Opener) -> None:
     assert (len(history.recommendations), history.scale_ups) == (1, ())
 
 
-def test_a_changed_target_starts_fresh_and_the_old_one_is_found_again(opener: Opener) -> None:
-    """Recommendations for one group say nothing about another; a slip in the file costs no memory."""
+def test_a_new_target_starts_without_a_memory_and_the_old_memory_is_kept(opener: Opener) -> None:
+    """Recommendations for one group say nothing about another. A typing error in the file loses no memory."""
     ledger = opener.ledger()
     keep(ledger, decision(target="web-asg"))
     before = ledger.recall([scaler()])
@@ -101,16 +101,16 @@ def test_a_changed_target_starts_fresh_and_the_old_one_is_found_again(opener: Op
     assert opener.restart().recall([scaler()]) == before
 
 
-def test_histories_of_several_autoscalers_are_kept_apart(opener: Opener) -> None:
-    """A batch writes them in one statement each."""
+def test_each_autoscaler_has_its_own_history(opener: Opener) -> None:
+    """A batch writes each kind in one statement."""
     ledger = opener.ledger()
     keep(ledger, *(decision(name=f"s{k}", size=k) for k in range(20)))
     histories = opener.restart().recall([scaler(f"s{k}") for k in range(20)])
     assert [histories[f"s{k}"].recommendations[0].replicas for k in range(20)] == list(range(20))
 
 
-def test_words_of_a_back_end_that_no_database_can_keep_do_not_fail_the_cycle(opener: Opener) -> None:
-    """One target's odd error text must not cost all other autoscalers their memory."""
+def test_text_of_a_back_end_that_a_database_refuses_does_not_fail_the_cycle(opener: Opener) -> None:
+    """One target's odd error text must not affect the memory of all other autoscalers."""
     odd = written(rising())
     odd = replace(odd, events=(replace(odd.events[0], message="NUL \0 and half a pair \ud800"),))
     keep(opener.ledger(), odd)
@@ -119,8 +119,8 @@ def test_words_of_a_back_end_that_no_database_can_keep_do_not_fail_the_cycle(ope
     assert [row.message for row in archive.events("web")] == ["NUL \ufffd and half a pair ?"]
 
 
-def test_conditions_that_stay_as_they_are_are_remembered_beside_others_that_change(opener: Opener) -> None:
-    """Most cycles change none, and write none again: in one statement with those that do, they would be blanked."""
+def test_unchanged_conditions_are_kept_beside_changed_ones(opener: Opener) -> None:
+    """Most cycles change and write none. In one statement with changed ones they would be erased."""
     ledger, made = opener.ledger(), [decision(name=name, size=3) for name in ("quiet", "busy")]
     keep(ledger, *made)
     changed = replace(made[1].status, current=4)
@@ -132,7 +132,7 @@ def test_conditions_that_stay_as_they_are_are_remembered_beside_others_that_chan
 
 @pytest.mark.parametrize("restart", [False, True])
 def test_a_write_without_an_answer_is_still_unfinished(opener: Opener, *, restart: bool) -> None:
-    """A time-out may hide a write that took effect: forgetting it would let a policy be exceeded."""
+    """A write may take effect despite a time-out. To forget it would let a policy be exceeded."""
     ledger = opener.ledger()
     ledger.recall([scaler()])
     made = rising(size=8)
@@ -142,8 +142,8 @@ def test_a_write_without_an_answer_is_still_unfinished(opener: Opener, *, restar
     assert unfinished == Intent(size=8, decided_from=5, at=at(0))
 
 
-def test_an_autoscaler_that_was_paused_before_its_first_cycle_is_recorded_as_paused(opener: Opener) -> None:
-    """Its first decision was made from that, and must come out the same when it is made again."""
+def test_an_autoscaler_that_is_paused_before_its_first_cycle_is_recorded_as_paused(opener: Opener) -> None:
+    """Its first decision depends on the pause, and must be the same when it is repeated."""
     state = opener.state()
     paused = Steering(pause=Pause(Direction.BOTH, "ann", "freeze", START, None))
     steer(state, "web", paused)
@@ -153,8 +153,8 @@ def test_an_autoscaler_that_was_paused_before_its_first_cycle_is_recorded_as_pau
     assert record.history == History(steering=paused)
 
 
-def test_an_autoscaler_that_left_and_came_back_remembers_what_it_did(opener: Opener) -> None:
-    """A reload takes it out of the file, another one puts it back: its windows are as they were."""
+def test_an_autoscaler_that_returns_remembers_its_history(opener: Opener) -> None:
+    """One reload removes it, another one puts it back: its windows are unchanged."""
     ledger = opener.ledger()
     both = [scaler("stays"), scaler("leaves")]
     ledger.follow(both)
@@ -166,8 +166,8 @@ def test_an_autoscaler_that_left_and_came_back_remembers_what_it_did(opener: Ope
     assert ledger.recall(both)["leaves"] == before
 
 
-def test_what_is_no_longer_configured_is_not_held_in_memory(sqlite_opener: Opener) -> None:
-    """Names that come and go for months must not fill the daemon's memory."""
+def test_removed_autoscalers_are_not_kept_in_the_process_memory(sqlite_opener: Opener) -> None:
+    """Names that change for months must not fill the daemon's memory."""
     keep(sqlite_opener.ledger(), *(decision(name=f"s{k}") for k in range(50)))
     ledger = sqlite_opener.restart()
     ledger.follow([scaler("s0")])

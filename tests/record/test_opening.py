@@ -1,4 +1,4 @@
-"""Where the state is, and why it cannot be opened."""
+"""The place of the state, and the reasons why it cannot be opened."""
 
 import os
 import resource
@@ -21,14 +21,14 @@ DEFAULT: Final = Retention()
 
 
 def test_the_default_is_a_file_in_the_state_folder(tmp_path: Path) -> None:
-    """The service manager's folder, or a user's own folder, created when it is missing and closed to others."""
+    """It is the service manager's folder or the user's own, which is created if necessary and closed to others."""
     State.open(None, tmp_path / "new" / "state", DEFAULT).close()
     assert (tmp_path / "new" / "state" / "state.db").is_file()
     assert (tmp_path / "new" / "state").stat().st_mode & 0o077 == 0
 
 
 def test_a_commit_is_flushed_to_the_disk(sqlite_opener: Opener) -> None:
-    """An intent must outlive a loss of power, or the write it announces is forgotten."""
+    """An intent must survive a power failure, or its write would be forgotten."""
     with sqlite_opener.state()._database._engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == 2
@@ -49,19 +49,19 @@ def test_a_commit_is_flushed_to_the_disk(sqlite_opener: Opener) -> None:
     ],
 )
 def test_an_address_that_cannot_be_used_is_explained_without_its_password(url: str, said: str, tmp_path: Path) -> None:
-    """The sentence ends up in a log that others read."""
+    """Other users can read the log."""
     with pytest.raises(StateError, match=said) as caught:
         State.open(url, tmp_path, DEFAULT)
     assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("refused", ["folder", "file"])
-def test_a_reader_who_may_not_read_it_is_told_who_may(
+def test_a_reader_without_permission_learns_which_user_may_read(
     refused: str, sqlite_opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As another user: stat(2) fails with EACCES in a closed folder, access(2) says no for a closed file.
+    """For another user stat(2) fails with EACCES in a closed folder, and access(2) refuses a closed file.
 
-    Root, as whom tests may run, is refused neither.
+    Tests may run as root, which has both permissions.
     """
     sqlite_opener.state()
 
@@ -76,8 +76,8 @@ def test_a_reader_who_may_not_read_it_is_told_who_may(
         Archive.open_archive(None, tmp_path / "state")
 
 
-def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path) -> None:
-    """A file stands where the folder should be; the same sentence as for one without permission."""
+def test_a_folder_that_cannot_be_created_is_explained(tmp_path: Path) -> None:
+    """A file is in its place. The message is the one for a missing permission."""
     (tmp_path / "file").touch()
     with pytest.raises(StateError, match="cannot be used: Not a directory; name a folder"):
         State.open(None, tmp_path / "file" / "state", DEFAULT)
@@ -85,14 +85,14 @@ def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_without_permission_is_explained(tmp_path: Path) -> None:
-    """A daemon started as the wrong user."""
+    """The daemon runs as the wrong user."""
     tmp_path.chmod(0o500)
     with pytest.raises(StateError, match="cannot be used: Permission denied"):
         State.open(None, tmp_path, DEFAULT)
 
 
 def test_a_file_that_is_not_a_database_is_explained(tmp_path: Path) -> None:
-    """`state.url` pointed at another file: it is left as it was."""
+    """`state.url` names another file, which stays unchanged."""
     (tmp_path / "state.db").write_text("This is a note, not a database. " * 100)
     with pytest.raises(StateError, match=r"state\.db: it is not an SQLite database; move it away"):
         State.open(None, tmp_path, DEFAULT)
@@ -100,7 +100,7 @@ def test_a_file_that_is_not_a_database_is_explained(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_explained(sqlite_opener: Opener) -> None:
-    """A failing disk: nothing may be scaled on half a memory."""
+    """A disk fails. Autoscalers with a partial memory must not scale."""
     keep(sqlite_opener.ledger(), *(decision(name=f"s{k}") for k in range(200)))
     sqlite_opener.close()
     file = sqlite_opener.folder / "state.db"
@@ -111,10 +111,10 @@ def test_a_damaged_file_is_explained(sqlite_opener: Opener) -> None:
         sqlite_opener.ledger().recall([scaler()])
 
 
-def test_a_full_disk_is_named_where_sqlite_only_says_that_a_file_failed(
+def test_a_full_disk_is_named_if_sqlite_only_reports_a_failed_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So it says when there is no room for the index of its log, as at a start."""
+    """SQLite reports this if there is no room for the index of its log, as at a start."""
     url = databases.locate(None, tmp_path)
     failure = sqlite3.OperationalError("disk I/O error")
     failure.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"
@@ -126,7 +126,7 @@ def test_a_full_disk_is_named_where_sqlite_only_says_that_a_file_failed(
 
 
 def test_a_lock_that_cannot_be_written_is_explained(tmp_path: Path) -> None:
-    """Not a byte may be written: as on a disk that is full, which needs no file system of its own."""
+    """A limit of 0 bytes for files stands for a full disk."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
     try:
@@ -144,14 +144,14 @@ def test_a_second_daemon_on_one_state_is_refused(sqlite_opener: Opener) -> None:
 
 
 def test_a_closed_state_can_be_opened_again(opener: Opener) -> None:
-    """A restart follows at once."""
+    """A restart opens it at once."""
     opener.state()
     opener.close()
     opener.state()
 
 
 def test_a_lock_held_by_another_program_is_explained(sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody looks into the file with sqlite3 and forgets a transaction."""
+    """An operator reads the file with sqlite3 and leaves a transaction open."""
     monkeypatch.setattr("autoscaler.record.database._BUSY_SECONDS", 0.05)
     ledger = sqlite_opener.ledger()
     other = sqlite3.connect(sqlite_opener.folder / "state.db", isolation_level=None)
@@ -165,7 +165,7 @@ def test_a_lock_held_by_another_program_is_explained(sqlite_opener: Opener, monk
 
 
 def of_version(number: int, state: State) -> None:
-    """Say that another version wrote it."""
+    """Mark the state as written by another version."""
     if state.leases is not None:
         state.leases.leave()
     with state._database.writing() as connection:
@@ -176,8 +176,8 @@ def of_version(number: int, state: State) -> None:
     ("number", "age"),
     [(1, "an older"), (2, "an older"), (3, "an older"), (schema.VERSION + 1, "a newer"), (99, "a newer")],
 )
-def test_a_state_of_another_version_is_refused_and_left_alone(number: int, age: str, opener: Opener) -> None:
-    """The operator decides what becomes of it; nothing of it is lost without a word."""
+def test_a_state_of_another_version_is_refused_and_unchanged(number: int, age: str, opener: Opener) -> None:
+    """The operator decides what to do with it. Nothing is lost silently."""
     state = opener.state()
     keep(state.ledger(FLEET), decision(0))
     of_version(number, state)
@@ -212,8 +212,8 @@ def test_a_state_of_another_version_is_refused_and_left_alone(number: int, age: 
         (["CREATE TABLE schema_version (installed TEXT)"], "schema_version"),
     ],
 )
-def test_tables_of_another_program_are_named_and_left_alone(theirs: list[str], said: str, opener: Opener) -> None:
-    """Tools for migrations have a `schema_version`, too: what it holds ended the daemon with a traceback."""
+def test_tables_of_another_program_are_named_and_unchanged(theirs: list[str], said: str, opener: Opener) -> None:
+    """Tools for migrations have a `schema_version`, too. Its content ended the daemon with a traceback."""
     opener.folder.mkdir(mode=0o700)
     engine = create_engine(databases.locate(opener.url, opener.folder))
     with engine.begin() as connection:
@@ -229,8 +229,8 @@ def test_tables_of_another_program_are_named_and_left_alone(theirs: list[str], s
     engine.dispose()
 
 
-def test_reading_needs_a_state(tmp_path: Path) -> None:
-    """The command line before the first start, or with another configuration than the daemon's."""
+def test_a_command_that_reads_needs_a_state(tmp_path: Path) -> None:
+    """The operator runs it before the first start, or with another configuration than the daemon's."""
     with pytest.raises(StateError, match="does not exist; has the daemon run with this configuration"):
         Archive.open_archive(None, tmp_path)
     sqlite3.connect(tmp_path / "state.db").close()
@@ -238,15 +238,15 @@ def test_reading_needs_a_state(tmp_path: Path) -> None:
         Archive.open_archive(None, tmp_path)
 
 
-def test_reading_works_beside_a_daemon_and_after_it(opener: Opener) -> None:
-    """An operator asks why, most of all when the daemon is down."""
+def test_a_command_can_read_beside_a_daemon_and_after_its_end(opener: Opener) -> None:
+    """Operators need reasons most when the daemon is down."""
     keep(opener.ledger(), decision())
     for _ in range(2):
         assert [record.decision for record in opener.archive().records("web")] == [decision()]
         opener.close()
 
 
-def test_a_reader_learns_what_is_recorded_after_it_began(opener: Opener) -> None:
+def test_a_reader_sees_later_records(opener: Opener) -> None:
     """`get --watch` runs for hours."""
     ledger = opener.ledger()
     keep(ledger, decision(0))
@@ -270,7 +270,7 @@ def test_a_reader_learns_what_is_recorded_after_it_began(opener: Opener) -> None
 def test_an_address_with_options_keeps_the_limits_that_it_does_not_set(
     postgresql_opener: Opener, query: str, limits: list[str]
 ) -> None:
-    """One that sets a search path waited for another's rows for ever."""
+    """An address that sets a search path once had no limit for locks."""
     url = databases.locate(f"{postgresql_opener.url}{query}", postgresql_opener.folder)
     engine = databases.connect(url, idle=timedelta(seconds=15))
     with engine.connect() as connection:
@@ -280,8 +280,8 @@ def test_an_address_with_options_keeps_the_limits_that_it_does_not_set(
 
 
 @pytest.mark.slow
-def test_what_a_user_of_postgresql_may_not_do_is_said_with_what_to_do(postgresql: str, tmp_path: Path) -> None:
-    """A standby in place of its primary, and a user who has been given nothing yet."""
+def test_a_missing_permission_in_postgresql_is_named_with_a_remedy(postgresql: str, tmp_path: Path) -> None:
+    """The address names a standby, or the user has no rights yet."""
     url = empty_state(postgresql)
     with pytest.raises(StateError, match=r"read-only transaction; .*name the primary server"):
         State.open(f"{url}?options=-cdefault_transaction_read_only%3Don", tmp_path, DEFAULT)

@@ -1,4 +1,4 @@
-"""Rows, pages, blocks and series as bytes, and back."""
+"""Rows, pages, blocks and series are packed and unpacked."""
 
 from datetime import timedelta
 from itertools import accumulate, pairwise
@@ -53,33 +53,33 @@ POINTS = st.lists(
 
 @given(st.lists(ROWS, min_size=1, max_size=6))
 @quick
-def test_rows_come_out_of_a_block_as_they_went_in(rows: list[Row]) -> None:
-    """Times that go back, missing columns, whole rows among others."""
+def test_a_block_returns_its_rows_unchanged(rows: list[Row]) -> None:
+    """They include times that go back, missing columns and whole rows."""
     assert unpack_rows(pack_rows(rows)) == rows
 
 
 @given(st.dictionaries(st.integers(1, 2**31), ROWS, max_size=6))
 @quick
-def test_rows_come_out_of_a_page_as_they_went_in(rows: dict[int, Row]) -> None:
+def test_a_page_returns_its_rows_unchanged(rows: dict[int, Row]) -> None:
     assert dict(rows_from(page_of(rows))) == rows
 
 
 @given(st.dictionaries(st.integers(1, 9), ROWS, max_size=6), st.sets(st.integers(1, 9)))
 @quick
-def test_a_few_autoscalers_rows_are_found_in_a_page(rows: dict[int, Row], ids: set[int]) -> None:
+def test_the_rows_of_a_few_autoscalers_are_found_in_a_page(rows: dict[int, Row], ids: set[int]) -> None:
     assert dict(rows_from(page_of(rows), ids)) == {key: row for key, row in rows.items() if key in ids}
 
 
 @given(POINTS)
 @quick
-def test_points_come_out_of_a_series_as_they_went_in(points: list[SeriesRow]) -> None:
-    """Failed metrics, bounds that change, values beyond 64 bits."""
+def test_a_series_returns_its_points_unchanged(points: list[SeriesRow]) -> None:
+    """They include failed metrics, changing bounds and values beyond 64 bits."""
     assert unpack_points(pack_points(points)) == points
 
 
 @given(st.tuples(*[st.binary(max_size=3)] * COLUMNS), st.tuples(*[st.binary(max_size=3)] * COLUMNS))
 @quick
-def test_a_row_is_completed_by_its_whole_one(columns: tuple[bytes, ...], base: tuple[bytes, ...]) -> None:
+def test_a_whole_row_completes_the_rows_after_it(columns: tuple[bytes, ...], base: tuple[bytes, ...]) -> None:
     whole = Row(1, 0, 1, 1, base, b"")
     assert completed(Row(2, 0, 1, 1, differing(columns, hashes_of(base)), None), whole) == columns
 
@@ -92,7 +92,7 @@ def test_differences_add_up_again(values: list[int]) -> None:
 
 @given(st.lists(st.integers(1, 3), max_size=10))
 @quick
-def test_rows_are_cut_where_numbers_are_missing(steps: list[int]) -> None:
+def test_rows_are_divided_at_missing_numbers(steps: list[int]) -> None:
     rows = [Row(number, 0, 1, number, (), None) for number in accumulate(steps)]
     parts = runs(rows)
     assert [row for part in parts for row in part] == rows
@@ -100,15 +100,15 @@ def test_rows_are_cut_where_numbers_are_missing(steps: list[int]) -> None:
     assert all(one[-1].number + 1 < other[0].number for one, other in pairwise(parts))
 
 
-def test_a_whole_row_that_is_not_whole_is_a_state_error() -> None:
-    """A damaged state must not end in a made-up decision."""
+def test_an_incomplete_whole_row_is_a_state_error() -> None:
+    """A damaged state must not show an invented decision."""
     part = Row(1, 0, 1, 1, (b"",) * (COLUMNS - 1) + (None,), b"")
     with pytest.raises(StateError, match="incomplete; restore a backup"):
         completed(part, part)
 
 
-def test_cycles_that_repeat_take_little_room(sqlite_opener: Opener) -> None:
-    """Most of a target is the same a cycle later: thirty days must fit a small disk."""
+def test_equal_cycles_need_little_room(sqlite_opener: Opener) -> None:
+    """Most of a target stays the same in the next cycle. Thirty days must fit a small disk."""
     ledger = sqlite_opener.ledger()
     for cycle in range(20):
         keep(ledger, decision(15 * cycle, size=5))
@@ -122,7 +122,7 @@ def test_cycles_that_repeat_take_little_room(sqlite_opener: Opener) -> None:
 def test_a_page_that_would_grow_too_large_is_packed_early(
     sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thousand instances each: an hour of them at once would cost memory and time."""
+    """To pack an hour of targets with a thousand instances would take too much memory and time."""
     monkeypatch.setattr("autoscaler.record.journal.PAGES_A_BLOCK", 10_000)
     monkeypatch.setattr("autoscaler.record.journal.MOST_BYTES", 10_000)
     ledger = sqlite_opener.ledger()
@@ -134,7 +134,10 @@ def test_a_page_that_would_grow_too_large_is_packed_early(
 
 
 def test_a_journal_holds_an_hour_however_long_the_period(sqlite_opener: Opener) -> None:
-    """Its pages are many times as large as blocks, and state.maxSize cuts none: four hours of them were beyond it."""
+    """Its pages are many times larger than blocks, and state.maxSize does not delete them.
+
+    Four hours of them exceeded it.
+    """
     ledger = sqlite_opener.ledger()
     slow = replace(scaler(), sync_period=timedelta(minutes=1))
     for cycle in range(121):
@@ -144,7 +147,7 @@ def test_a_journal_holds_an_hour_however_long_the_period(sqlite_opener: Opener) 
 
 
 def test_no_cycle_packs_sums_or_deletes(opener: Opener, short_blocks: int) -> None:
-    """Others wait for the rows that its transaction has locked."""
+    """Other transactions wait for the rows that a cycle locks."""
     ledger, statements = opener.ledger(), list[str]()
     event.listen(
         ledger._context.database._engine, "before_cursor_execute", lambda *call: statements.append(call[2].lower())
@@ -172,8 +175,8 @@ def test_a_cycle_that_is_recorded_while_its_segment_is_packed_is_kept(opener: Op
     assert [record.decision.now for record in opener.archive().records("web")] == [at(0), at(15)]
 
 
-def test_what_a_shard_that_is_gone_has_left_is_packed_a_day_later(opener: Opener) -> None:
-    """No page follows that would begin another segment: another number of shards serves its targets."""
+def test_the_pages_of_a_former_shard_are_packed_a_day_later(opener: Opener) -> None:
+    """No later page begins another segment, because another number of shards serves its targets."""
     ledger = opener.ledger()
     for cycle in range(2):
         keep(ledger, decision(15 * cycle))
@@ -185,7 +188,7 @@ def test_what_a_shard_that_is_gone_has_left_is_packed_a_day_later(opener: Opener
 
 
 def test_a_shard_that_stood_still_for_half_a_day_begins_another_segment(sqlite_opener: Opener) -> None:
-    """What it wrote before may be packed: a row that is completed by one of there could not be read."""
+    """Its earlier rows may be packed. A row that refers to one of them could not be read."""
     ledger, clock = sqlite_opener.ledger(), FakeClock(START)
     for hours in (0, 13, 0):
         clock.advance(3600 * hours + 15)

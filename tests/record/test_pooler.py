@@ -1,4 +1,4 @@
-"""PostgreSQL through a pooler that drops what a connection asks for at its start."""
+"""PostgreSQL behind a pooler that drops the options of a connection."""
 
 import shutil
 import tempfile
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """That of pytest is closed to the user postgres."""
+    """The folder of pytest is closed to the user postgres."""
     folder = Path(tempfile.mkdtemp(prefix="autoscaler-pgbouncer-"))
     folder.chmod(0o755)
     yield folder
@@ -36,31 +36,31 @@ def pooled(postgresql: str, folder: Path) -> Iterator[str]:
 
 
 def test_a_session_has_its_limits(pooled: str, tmp_path: Path) -> None:
-    """Else a cycle waits for another's rows for ever, and a daemon that stands still keeps its own locked."""
+    """Otherwise a cycle could wait for rows for ever, and a stopped daemon would keep its rows locked."""
     engine = databases.connect(databases.locate(pooled, tmp_path), idle=timedelta(seconds=15))
     with engine.connect() as connection:
-        connection.rollback()  # what a transaction has set would end with it
+        connection.rollback()  # a setting within a transaction would end with it
         names = ("lock_timeout", "idle_in_transaction_session_timeout")
         assert [connection.exec_driver_sql(f"SHOW {name}").scalar_one() for name in names] == ["5s", "15s"]
     engine.dispose()
 
 
-def test_a_state_is_kept(pooled: str, tmp_path: Path) -> None:
+def test_a_state_behind_the_pooler_is_recalled(pooled: str, tmp_path: Path) -> None:
     opener = Opener(pooled, tmp_path / "state")
     keep(opener.ledger(), decision())
     assert opener.restart().recall([scaler()])["web"].at == at(0)
     opener.close()
 
 
-def test_an_option_of_the_address_that_is_dropped_is_named_with_what_to_do(pooled: str, tmp_path: Path) -> None:
-    """A search path that is not followed would make the state's tables beside those of another program."""
+def test_a_dropped_option_of_the_address_is_named_with_a_remedy(pooled: str, tmp_path: Path) -> None:
+    """Without its search path, the daemon would create its tables beside those of another program."""
     said = r"search_path of the address' options did not reach PostgreSQL .*; set them with ALTER ROLE"
     with pytest.raises(StateError, match=said):
         State.open(f"{pooled}?options=-csearch_path%3Dother", tmp_path, Retention())
 
 
 def test_a_pooler_of_transactions_is_refused(postgresql: str, folder: Path, tmp_path: Path) -> None:
-    """A daemon's limits would come to another one's session there, and the state has no table of it afterwards."""
+    """Its sessions would get the limits of other daemons. The refused state has no tables."""
     state = empty_state(postgresql)
     refused = pytest.raises(
         StateError, match=r"a pooler shares sessions between transactions, .* set pool_mode = session"

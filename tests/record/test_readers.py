@@ -27,7 +27,7 @@ READS: dict[str, Callable[[Archive], object]] = {
 
 @pytest.fixture
 def writer(opener: Opener) -> Iterator[State]:
-    """A daemon of which another thread is in the middle of a commit until the test ends."""
+    """A daemon with a thread in the middle of a commit until the test ends."""
     state = opener.state()
     ledger = state.ledger(FLEET)
     keep(ledger, decision(0, events=[event()]))
@@ -48,18 +48,18 @@ def writer(opener: Opener) -> Iterator[State]:
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_a_reader_does_not_wait_for_a_commit(writer: State, opener: Opener, read: Callable[[Archive], object]) -> None:
-    """A page during a cycle, the command line beside a daemon: each returns while the commit is still open."""
+    """The page and the command line answer while the commit is open."""
     read(writer.archive)
     read(opener.archive())
 
 
 def test_a_shard_recalls_while_another_one_commits(opener: Opener) -> None:
-    """One shard's slow disk is not the other's, as long as that one does not write."""
+    """A shard that does not write is independent of another shard's slow disk."""
     opener.connections = ("slow", "quick")
     state = opener.state()
     slow, quick = state.ledger("slow"), state.ledger("quick")
     keep(quick, decision(0))
-    quick.follow([scaler()])  # which lets go of what it holds
+    quick.follow([scaler()])  # which releases its locks
     slow.recall([])
     with slow._commit():
         assert quick.recall([scaler()])["web"].at == at(0)
@@ -69,7 +69,7 @@ def test_a_shard_recalls_while_another_one_commits(opener: Opener) -> None:
 
 @pytest.mark.usefixtures("short_blocks")
 def test_a_commit_does_not_wait_for_a_reader(opener: Opener) -> None:
-    """The readers go on only after the commits: a commit that waited for one would fail when its wait is over."""
+    """The readers continue after the commits. A commit that waited for a reader would fail at its time-out."""
     state = opener.state()
     ledger = state.ledger(FLEET)
     for cycle in range(6):
@@ -86,7 +86,7 @@ def test_a_commit_does_not_wait_for_a_reader(opener: Opener) -> None:
 
 @pytest.mark.usefixtures("short_blocks")
 def test_a_reader_sees_one_state(opener: Opener) -> None:
-    """Rows move from pages into blocks while it reads: none is missing, and none comes twice."""
+    """Rows move from pages into blocks while it reads. Each row is read once."""
     state = opener.state()
     ledger = state.ledger(FLEET)
     stop = threading.Event()
@@ -107,15 +107,15 @@ def test_a_reader_sees_one_state(opener: Opener) -> None:
 
 
 @pytest.mark.usefixtures("short_blocks")
-def test_whoever_takes_long_between_two_cycles_has_no_transaction_open(opener: Opener) -> None:
-    """It would keep SQLite's log from being written back; PostgreSQL ends a session that is idle in one for 30 s."""
+def test_a_slow_reader_has_no_open_transaction_between_two_cycles(opener: Opener) -> None:
+    """With one SQLite's log would grow, and PostgreSQL would end the session after 30 s."""
     ledger = opener.ledger()
     for cycle in range(14):
         keep(ledger, decision(15 * cycle))
     archive = opener.archive()
     cycles = archive.records("web")
     seen = [next(cycles)]
-    for cycle in range(14, 20):  # packs and deletes what it has not read yet
+    for cycle in range(14, 20):  # packs and deletes rows that it has not read yet
         keep(ledger, decision(15 * cycle))
     assert archive._readers._engine.pool.checkedout() == 0  # type: ignore[attr-defined]  # of QueuePool, which both have
     seen += cycles
@@ -123,8 +123,8 @@ def test_whoever_takes_long_between_two_cycles_has_no_transaction_open(opener: O
 
 
 @pytest.mark.usefixtures("short_blocks")
-def test_cycles_that_are_forgotten_while_they_are_read_are_left_out(opener: Opener) -> None:
-    """Their time was over: what is read then begins later."""
+def test_cycles_that_are_deleted_during_a_read_are_left_out(opener: Opener) -> None:
+    """Their retention was over, so the answer begins later."""
     ledger = opener.ledger()
     for cycle in range(14):
         keep(ledger, decision(15 * cycle))
@@ -138,10 +138,10 @@ def test_cycles_that_are_forgotten_while_they_are_read_are_left_out(opener: Open
     assert numbers == [0, 1, 2, 3, 8, 9, 10, 11, 12, 13]
 
 
-def test_the_latest_decisions_of_shards_need_no_look_at_the_state(
+def test_the_latest_decisions_of_shards_are_not_read_from_the_state(
     sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the first page view the shards say what they decide: the next ones decode nothing."""
+    """After the first page view the shards report their decisions, and later page views decode nothing."""
     state = sqlite_opener.state()
     ledger = state.ledger("fleet")
     keep(ledger, decision())

@@ -1,4 +1,4 @@
-"""What was intended to leave is counted in the state: with the intents, and corrected with the outcomes."""
+"""The state counts removals with the intents, and corrects them with the outcomes."""
 
 import pytest
 
@@ -31,7 +31,7 @@ GONE = TargetUnavailable("no answer")
 
 
 def shard(state: State, limited: ConnectionLimits = MINUTE, number: int = 0, shards: int = 1) -> Ledger:
-    """The ledger of one of so many shards in a new epoch."""
+    """Return the ledger of one of so many shards, in a new epoch."""
     ledger = state.ledger(FLEET, 1 + number, shards)
     ledger.follow([scaler(name, name) for name in NAMES], limits=limited)
     return ledger
@@ -48,13 +48,13 @@ def cycle(ledger: Ledger, made: Decision, outcome: Outcome) -> None:
 
 
 def counted(ledger: Ledger, seconds: float) -> list[tuple[str, float, int]]:
-    """Name, time and instances of what counts at this time."""
+    """Return name, time and instances of the removals that count at this time."""
     removals = ledger.standing(at(seconds)).removals
     return [(one.name, (one.at - at(0)).total_seconds(), one.instances) for one in removals]
 
 
-def test_a_restart_forgets_no_removal(opener: Opener) -> None:
-    """A daemon that is restarted every minute would else have a fresh budget each time."""
+def test_removals_count_after_a_restart(opener: Opener) -> None:
+    """Otherwise a daemon that restarts every minute would have a fresh budget each time."""
     ledger = shard(opener.state())
     cycle(ledger, falling(0, "s0"), Written(2))
     cycle(ledger, falling(15, "s1", 4), Written(4))
@@ -64,15 +64,15 @@ def test_a_restart_forgets_no_removal(opener: Opener) -> None:
     assert counted(ledger, 60) == [("s1", 15, 1)]
 
 
-def test_a_daemon_that_dies_before_the_outcome_has_counted_it(opener: Opener) -> None:
-    """Nobody knows whether it was written, so it was."""
+def test_a_removal_counts_if_the_daemon_dies_before_the_outcome(opener: Opener) -> None:
+    """It is unknown whether it was written, so it counts."""
     intend(shard(opener.state()), falling(0, "s0"), falling(0, "s1"))
     opener.close()
     assert counted(shard(opener.state()), 15) == [("s0", 0, 3), ("s1", 0, 3)]
 
 
-def test_what_was_not_written_is_given_back(opener: Opener) -> None:
-    """And what was written in part, or has no answer, stays."""
+def test_a_removal_that_was_not_written_is_free_again(opener: Opener) -> None:
+    """A removal that was written in part or has no answer still counts."""
     ledger = shard(opener.state())
     made = [falling(0, name) for name in NAMES[:5]]
     intend(ledger, *made)
@@ -81,8 +81,8 @@ def test_what_was_not_written_is_given_back(opener: Opener) -> None:
     assert counted(ledger, 15) == [("s1", 0, 3), ("s2", 0, 3), ("s3", 0, 1)]
 
 
-def test_a_scale_in_that_is_tried_again_takes_the_place_of_the_one_before(opener: Opener) -> None:
-    """Also where it turns out that it was not sent: then the first one may still arrive."""
+def test_a_repeated_scale_in_replaces_the_one_before(opener: Opener) -> None:
+    """If the repetition was not sent, the first one may still arrive."""
     ledger = shard(opener.state())
     cycle(ledger, falling(0, "s0", 1), GONE)
     cycle(ledger, falling(15, "s0", 2), Conflict("it changed"))
@@ -95,8 +95,8 @@ def test_a_scale_in_that_is_tried_again_takes_the_place_of_the_one_before(opener
     assert counted(ledger, 45) == [("s0", 45, 3)]
 
 
-def test_what_a_cycle_intended_that_was_not_recorded_is_counted_once(opener: Opener) -> None:
-    """The next cycle announces nothing: it is a dry run since a reload."""
+def test_an_intent_of_a_cycle_without_a_record_is_counted_once(opener: Opener) -> None:
+    """The next cycle intends nothing: a reload made it a dry run."""
     ledger = shard(opener.state())
     cycle(ledger, falling(0, "s0", 1), GONE)
     intend(ledger, falling(15, "s0", 2))
@@ -109,8 +109,8 @@ def test_what_a_cycle_intended_that_was_not_recorded_is_counted_once(opener: Ope
     assert counted(ledger, 30) == [("s0", 15, 4)]
 
 
-def test_one_that_is_tried_again_after_the_period_counts_for_itself_alone(opener: Opener) -> None:
-    """What was counted a minute ago is free again for everybody."""
+def test_a_scale_in_that_is_repeated_after_the_period_counts_by_itself(opener: Opener) -> None:
+    """The removals of a minute ago are free again for all."""
     ledger = shard(opener.state())
     cycle(ledger, falling(0, "s0", 1), GONE)
     intend(ledger, falling(60, "s0", 3))
@@ -127,14 +127,14 @@ def test_a_dry_run_and_growth_are_not_counted(opener: Opener) -> None:
 
 
 def test_without_a_budget_nothing_is_counted(opener: Opener) -> None:
-    """It would be rows that nobody reads."""
+    """Its rows would never be read."""
     ledger = shard(opener.state(), ConnectionLimits())
     cycle(ledger, falling(0, "s0"), Written(2))
     assert count_rows(ledger, "removal") == 0
 
 
-def test_what_no_period_can_count_any_more_is_deleted(opener: Opener) -> None:
-    """The longest period a reload could set decides, not the one that is set."""
+def test_removals_older_than_the_longest_period_are_deleted(opener: Opener) -> None:
+    """It is the longest period that a reload could set, not the present one."""
     ledger, longest = shard(opener.state()), LONGEST_PERIOD.total_seconds()
     cycle(ledger, falling(0, "s0"), Written(2))
     cycle(ledger, falling(longest - 1, "s1"), Written(2))
@@ -142,12 +142,12 @@ def test_what_no_period_can_count_any_more_is_deleted(opener: Opener) -> None:
     longest_budget = ConnectionLimits(RemovalBudget(10, LONGEST_PERIOD))
     ledger.follow([scaler(name, name) for name in NAMES], limits=longest_budget)
     assert len(counted(ledger, longest - 1)) == 2
-    cycle(ledger, falling(longest + 60, "s2"), Written(2))  # a minute later: it is looked through as often
+    cycle(ledger, falling(longest + 60, "s2"), Written(2))  # a minute later, the interval of upkeep
     assert count_rows(ledger, "removal") == 2
 
 
-def test_the_shards_of_a_connection_see_each_others_removals(opener: Opener) -> None:
-    """Also after a reload that divides them anew."""
+def test_the_shards_of_a_connection_count_each_others_removals(opener: Opener) -> None:
+    """They do after a reload that changes their number, too."""
     state = opener.state()
     first = shard(state)
     for place, name in enumerate(NAMES):
@@ -162,8 +162,8 @@ def test_the_shards_of_a_connection_see_each_others_removals(opener: Opener) -> 
     assert (mine, 15.0, 3) in counted(ledgers[0], 15)
 
 
-def test_who_comes_too_late_is_told_so(opener: Opener) -> None:
-    """Between its look at what is left and its commit another shard has used it."""
+def test_a_shard_that_intends_too_late_is_refused(opener: Opener) -> None:
+    """Another shard has used the rest of the budget before its commit."""
     state = opener.state()
     ledgers = [shard(state, limits(4), number, 2) for number in range(2)]
     names = [next(name for name in NAMES if shard_of(TargetRef(FLEET, name), 2).number == n) for n in (1, 2)]
@@ -179,16 +179,16 @@ def test_who_comes_too_late_is_told_so(opener: Opener) -> None:
     intend(ledgers[1], falling(60, names[1]))
 
 
-def test_a_retry_of_what_is_counted_already_is_not_too_late(opener: Opener) -> None:
-    """The budget is used up by its own unfinished write, which it takes the place of."""
+def test_a_repetition_of_a_counted_removal_is_accepted(opener: Opener) -> None:
+    """Its own unfinished write, which it replaces, has used up the budget."""
     ledger = shard(opener.state(), limits(4))
     cycle(ledger, falling(0, "s0", 1), GONE)
     cycle(ledger, falling(15, "s0", 1), GONE)
     assert counted(ledger, 15) == [("s0", 15, 4)]
 
 
-def test_a_cycle_gives_back_nothing_that_an_earlier_one_intended(opener: Opener) -> None:
-    """That cycle could not record what came of its write; this one writes nothing."""
+def test_removals_of_an_earlier_cycle_still_count(opener: Opener) -> None:
+    """That cycle could not record the outcome of its write; this one writes nothing."""
     ledger = shard(opener.state())
     intend(ledger, falling(0, "s0"))
     unwritten = replace(decision(0, "s0", "s0"), outcome=Conflict("it changed"))
@@ -198,8 +198,8 @@ def test_a_cycle_gives_back_nothing_that_an_earlier_one_intended(opener: Opener)
     assert counted(ledger, 15) == [("s0", 0, 3)]
 
 
-def test_a_target_whose_write_hangs_is_not_intended_anew(opener: Opener) -> None:
-    """What it may come to stays counted, and the others have what is left."""
+def test_a_target_with_a_hanging_write_gets_no_new_intent(opener: Opener) -> None:
+    """Its possible removals still count, and the rest is for the others."""
     ledger = shard(opener.state(), limits(4))
     intend(ledger, falling(0, "s0"))
     scalers = [scaler(name, name) for name in ("s0", "s1")]
@@ -210,8 +210,8 @@ def test_a_target_whose_write_hangs_is_not_intended_anew(opener: Opener) -> None
     assert ledger.recall(scalers)["s0"].unfinished == recalled["s0"].unfinished
 
 
-def test_a_setting_of_the_clock_makes_no_removal_older(sqlite_opener: Opener) -> None:
-    """Half an hour forward would else free the whole budget at once."""
+def test_a_step_of_the_clock_makes_no_removal_older(sqlite_opener: Opener) -> None:
+    """Otherwise a step of half an hour would free the whole budget at once."""
     clock = FakeClock(START)
     state = sqlite_opener.state(clock=clock)
     ledger = shard(state)
@@ -224,7 +224,7 @@ def test_a_setting_of_the_clock_makes_no_removal_older(sqlite_opener: Opener) ->
 
 
 def test_an_unfinished_scale_in_is_found_again_after_the_clock_was_set(sqlite_opener: Opener) -> None:
-    """Its time is kept twice, and both are moved."""
+    """Its time is stored twice, and both are moved."""
     clock = FakeClock(START)
     ledger = shard(sqlite_opener.state(clock=clock))
     ledger.follow_clock(clock.moment())

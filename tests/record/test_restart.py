@@ -1,4 +1,4 @@
-"""Memory follows the same pure function as the tests of the decisions do; the disk must say the same."""
+"""The process' memory follows a pure function, and the disk must equal it."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,13 +15,13 @@ from tests.replaced import replace
 
 NAMES = ("a", "b")
 AMOUNTS = st.lists(st.integers(1, 10**6), max_size=2)
-"""Of what one decision adds to a list."""
+"""Limits of what one decision adds to a list."""
 
 
 @pytest.mark.slow
 @given(st.data())
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-def test_histories_survive_any_number_of_restarts_exactly(data: st.DataObject) -> None:
+def test_histories_are_exact_after_any_number_of_restarts(data: st.DataObject) -> None:
     expected = dict.fromkeys(NAMES, History())
     scalers = [scaler(name) for name in NAMES]
     with TemporaryDirectory() as folder:
@@ -41,7 +41,7 @@ def test_histories_survive_any_number_of_restarts_exactly(data: st.DataObject) -
                         expected = announced
                         continue
                 save(ledger, *made)
-                # what the cycle remembers is what it decided from: its own announcement has its outcome
+                # the memory equals what the cycle decided from, because its own intent has an outcome
                 expected = {one.name: remember(scaler(one.name), expected[one.name], one) for one in made}
             assert opener.restart().recall(scalers) == expected
         finally:

@@ -1,4 +1,4 @@
-"""A restore that is killed, or that another process is in the way of, loses nothing of what is there."""
+"""A restore that is killed or blocked by another process loses nothing of the present state."""
 
 import shutil
 import sqlite3
@@ -17,7 +17,7 @@ from tests.record.test_backup import content_of, live, tables_of
 
 
 def _killed(tmp_path: Path) -> Path:
-    """The folder of a state whose daemon was killed: what is newer than the backup is in SQLite's log alone."""
+    """Return the folder of a state whose daemon was killed. Only SQLite's log has the commits after the backup."""
     opener = Opener(None, tmp_path / "running")
     state = live(opener)
     backup.back_up(None, opener.folder, tmp_path / "a.db")
@@ -30,10 +30,8 @@ def _killed(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("dies_at", range(1, 5))
-def test_a_restore_that_is_killed_loses_no_commit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies_at: int
-) -> None:
-    """What is there then is the state of before, or the backup: whole."""
+def test_a_killed_restore_loses_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies_at: int) -> None:
+    """The file is then the complete old state, or the complete backup."""
     folder = _killed(tmp_path)
     before, after = tables_of(None, tmp_path / "copy"), content_of(f"sqlite:///{tmp_path}/a.db", tmp_path)
     steps = 0
@@ -56,7 +54,7 @@ def test_a_restore_that_is_killed_loses_no_commit(
 
 
 def test_a_state_that_another_process_reads_is_not_replaced(tmp_path: Path) -> None:
-    """Its log could not be brought into the file, which would be put aside without its newest commits."""
+    """Its log could not be merged, so the file that is put aside would lack the newest commits."""
     opener = Opener(None, tmp_path / "state")
     live(opener)
     backup.back_up(None, opener.folder, tmp_path / "a.db")

@@ -1,4 +1,4 @@
-"""What is too old goes, tier by tier, a little at a time."""
+"""Old data is deleted tier by tier, a little at a time."""
 
 import random
 import threading
@@ -22,19 +22,19 @@ pytestmark = pytest.mark.usefixtures("short_blocks")
 
 
 def hourly(ledger: Ledger, hours: float, *names: str, first: float = 0) -> None:
-    """A cycle every quarter of an hour, an hour's to a block; with an event each, and a change every fourth."""
+    """Record a cycle with an event every quarter of an hour, an hour in each block, with a change in every fourth."""
     for quarter in range(int(4 * first), int(4 * hours)):
         size = 5 + quarter // 4 % 3
         keep(ledger, *(decision(900 * quarter, name, size=size, events=[event()]) for name in names or ("web",)))
 
 
 def hours_of(archive: Archive, name: str = "web") -> list[float]:
-    """When its recorded cycles were, in hours."""
+    """Return the times of its recorded cycles, in hours."""
     return [(record.decision.now - START).total_seconds() / HOUR for record in archive.records(name)]
 
 
 def noise(seed: int, replicas: int = 200) -> Observation:
-    """What does not pack well."""
+    """Return an observation that compresses badly."""
     chance, seen = random.Random(seed), observation(replicas)
     (reading,) = seen.readings
     assert isinstance(reading, InstanceReading)
@@ -42,8 +42,8 @@ def noise(seed: int, replicas: int = 200) -> Observation:
     return replace(seen, readings=(replace(reading, samples=samples),))
 
 
-def test_detail_past_its_time_goes_and_the_rest_stays(opener: Opener) -> None:
-    """Everything a decision was made from for two days, what charts and events need for thirty."""
+def test_old_detail_is_deleted_and_the_rest_stays(opener: Opener) -> None:
+    """The inputs of decisions are kept for two days, the data of charts and events for thirty."""
     ledger = opener.ledger(DETAIL)
     hourly(ledger, 8)
     archive = opener.archive()
@@ -54,7 +54,7 @@ def test_detail_past_its_time_goes_and_the_rest_stays(opener: Opener) -> None:
     assert count_rows(ledger, "change") == 8
 
 
-def test_everything_past_the_retention_goes(opener: Opener) -> None:
+def test_everything_older_than_the_retention_is_deleted(opener: Opener) -> None:
     ledger = opener.ledger(kept_for(detail=timedelta(hours=2), retention=timedelta(hours=4)))
     hourly(ledger, 12)
     archive = opener.archive()
@@ -66,8 +66,8 @@ def test_everything_past_the_retention_goes(opener: Opener) -> None:
     assert count_rows(ledger, "event_text") == 1
 
 
-def test_texts_of_events_go_with_the_last_of_them(opener: Opener) -> None:
-    """Messages with numbers in them would pile up for ever."""
+def test_texts_of_events_are_deleted_with_the_last_event(opener: Opener) -> None:
+    """Messages with numbers in them would accumulate for ever."""
     ledger = opener.ledger(DETAIL)
     keep(ledger, decision(0, events=[event(message="New size: 9")]))
     hourly(ledger, 14, first=13)
@@ -75,8 +75,8 @@ def test_texts_of_events_go_with_the_last_of_them(opener: Opener) -> None:
     assert count_rows(ledger, "event_text") == 1
 
 
-def test_the_text_of_an_event_that_is_being_written_stays(opener: Opener) -> None:
-    """The event that had it was deleted, and a shard commits another one at the same moment."""
+def test_the_text_of_an_event_in_an_open_commit_stays(opener: Opener) -> None:
+    """The last event with it was deleted while a shard commits another one."""
     ledger = opener.ledger()
     keep(ledger, decision(0, events=[event()]))
     database, purged = ledger._context.database, threading.Event()
@@ -98,7 +98,7 @@ def test_the_text_of_an_event_that_is_being_written_stays(opener: Opener) -> Non
     assert [row.message for row in opener.archive().events()] == [event().message]
 
 
-def test_specifications_go_with_the_last_cycle_that_names_them(opener: Opener) -> None:
+def test_specifications_are_deleted_with_their_last_cycle(opener: Opener) -> None:
     """Each reload that changes an autoscaler adds one."""
     ledger = opener.ledger(kept_for(timedelta(hours=2), timedelta(hours=2)))
     for hour in range(8):
@@ -111,8 +111,8 @@ def test_specifications_go_with_the_last_cycle_that_names_them(opener: Opener) -
     assert (kept[0], kept[-1]) == (25, 27)
 
 
-def test_beyond_detail_the_last_change_is_known(opener: Opener) -> None:
-    """`explain --at` shows what was decided and why, and says what it no longer knows."""
+def test_without_detail_the_last_change_is_shown(opener: Opener) -> None:
+    """`explain --at` shows the decision and its reason, and names what it no longer knows."""
     ledger = opener.ledger(DETAIL)
     hourly(ledger, 8)
     record = opener.archive().record_at("web", at(2.6 * HOUR))
@@ -122,7 +122,7 @@ def test_beyond_detail_the_last_change_is_known(opener: Opener) -> None:
     assert record.scaler == scaler()
 
 
-def test_within_detail_a_record_is_exact(opener: Opener) -> None:
+def test_with_detail_a_record_is_exact(opener: Opener) -> None:
     ledger = opener.ledger(DETAIL)
     hourly(ledger, 8)
     record = opener.archive().record_at("web", at(6.3 * HOUR))
@@ -132,8 +132,8 @@ def test_within_detail_a_record_is_exact(opener: Opener) -> None:
     assert record.history is not None
 
 
-def test_of_one_that_left_the_last_decision_stays(opener: Opener) -> None:
-    """It is a part of what is remembered for its return; what it was made from goes with the detail."""
+def test_the_last_decision_of_a_removed_autoscaler_stays(opener: Opener) -> None:
+    """It is part of the memory for its return. Its inputs are deleted with the detail."""
     ledger = opener.ledger(DETAIL)
     hourly(ledger, 2, "web", "other")
     hourly(ledger, 8, "other", first=2)
@@ -144,7 +144,7 @@ def test_of_one_that_left_the_last_decision_stays(opener: Opener) -> None:
 
 
 def test_a_shorter_retention_counts_from_the_next_cycle_on(opener: Opener) -> None:
-    """A reload of the configuration."""
+    """A reload of the configuration sets it."""
     state = opener.state(kept_for())
     ledger = state.ledger(FLEET)
     hourly(ledger, 8)
@@ -154,8 +154,8 @@ def test_a_shorter_retention_counts_from_the_next_cycle_on(opener: Opener) -> No
     assert hours_of(opener.archive())[0] > 4
 
 
-def test_a_little_is_deleted_at_a_time_until_all_is(opener: Opener) -> None:
-    """A retention made shorter must not hold up a cycle with a million deletions."""
+def test_old_data_is_deleted_a_little_at_a_time(opener: Opener) -> None:
+    """A shorter retention must not delay a cycle by a million deletions."""
     state = opener.state(kept_for())
     ledger = state.ledger(FLEET)
     names = [f"s{number}" for number in range(700)]
@@ -166,11 +166,11 @@ def test_a_little_is_deleted_at_a_time_until_all_is(opener: Opener) -> None:
     for cycle in range(4):
         keep(ledger, decision(20 * HOUR + 15 * cycle))
         left.append(count_rows(ledger, "event"))
-    assert left == [700, 0, 0, 0]  # at least 1,000, and all of one cycle
+    assert left == [700, 0, 0, 0]  # at least 1,000, and all rows of one cycle
 
 
-def test_nothing_is_looked_for_in_every_cycle(opener: Opener) -> None:
-    """A look a minute is enough when there is nothing to do."""
+def test_upkeep_runs_once_a_minute(opener: Opener) -> None:
+    """It need not run in every cycle."""
     ledger = opener.ledger(kept_for(retention=timedelta(hours=1)))
     keep(ledger, decision(0, events=[event()]))
     events = []
@@ -181,7 +181,7 @@ def test_nothing_is_looked_for_in_every_cycle(opener: Opener) -> None:
 
 
 def test_a_sqlite_file_shrinks_when_less_is_kept(sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Freed space goes back to the disk, but for a little that is used again at once."""
+    """Free space is returned to the disk, except a little that is used again at once."""
     monkeypatch.setattr("autoscaler.record.housekeeping._PAGES_KEPT_FREE", 8)
     ledger = sqlite_opener.ledger(kept_for())
     for cycle in range(24):
@@ -196,5 +196,5 @@ def test_a_sqlite_file_shrinks_when_less_is_kept(sqlite_opener: Opener, monkeypa
     assert file.stat().st_size < before / 2
 
 
-def test_defaults_are_those_of_the_configuration() -> None:
+def test_the_defaults_are_those_of_the_configuration() -> None:
     assert Retention() == Retention(timedelta(days=2), timedelta(days=30), 5 * 10**9)

@@ -1,4 +1,4 @@
-"""What is recorded comes back exactly: a rounded number or another class of error would decide differently."""
+"""Records are read back exactly: a rounded number or another class of error would change decisions."""
 
 from datetime import datetime, timedelta, timezone
 from typing import Any, get_args
@@ -54,20 +54,20 @@ def made_again(made: Decision) -> Decision:
 
 @given(values(Decision))
 @many
-def test_any_decision_comes_back(made: Decision) -> None:
+def test_any_decision_is_read_back(made: Decision) -> None:
     assert comparable(made_again(made)) == comparable(made)
 
 
 @given(values(Observation))
 @many
-def test_any_observation_comes_back(seen: Observation) -> None:
-    """Whatever the times of its samples are, before or after the cycle's own."""
+def test_any_observation_is_read_back(seen: Observation) -> None:
+    """The times of its samples may be before or after the cycle's time."""
     assert comparable(observed_again(seen, decision())) == comparable(seen)
 
 
 @pytest.mark.parametrize("kind", [Autoscaler, History, Steering, TargetRef, Sighting])
-def test_any_other_value_comes_back(kind: type[Any]) -> None:
-    """Specifications, whole histories, what operators asked for."""
+def test_any_other_value_is_read_back(kind: type[Any]) -> None:
+    """These are specifications, whole histories, pauses and overrides."""
     binary = Binary[Any](kind)
 
     @given(values(kind))
@@ -96,14 +96,14 @@ def test_every_field_of_an_observation_is_kept(alternative: int) -> None:
 
 @pytest.mark.parametrize("kind", [Autoscaler, History])
 @pytest.mark.parametrize("alternative", [0, 1])
-def test_every_field_of_what_is_kept_whole_is_kept(kind: type[Any], alternative: int) -> None:
+def test_every_field_of_values_that_are_kept_whole_is_kept(kind: type[Any], alternative: int) -> None:
     """Fails when the model gets a field of a type that cannot be written."""
     value, binary = full(kind, alternative), Binary[Any](kind)
     assert binary.load(binary.dump(value)) == value
 
 
 def test_every_field_is_kept_in_a_state(opener: Opener) -> None:
-    """The same through the tables: a specification, what was seen, what was remembered and decided."""
+    """The same through the tables: specification, observation, memory and decision."""
     spec = full(Autoscaler)
     spec = replace(spec, target=replace(spec.target, adapter="fleet"))
     made = replace(full(Decision), name=spec.name, target=spec.target, outcome=None)
@@ -118,8 +118,8 @@ def test_every_field_is_kept_in_a_state(opener: Opener) -> None:
 
 
 @pytest.mark.parametrize("kind", get_args(Outcome))
-def test_every_outcome_keeps_its_class(kind: type[Any]) -> None:
-    """Written(5) and Proposed(5) look alike and mean opposite things."""
+def test_an_outcome_is_read_back_with_its_class(kind: type[Any]) -> None:
+    """Written(5) and Proposed(5) have the same fields and opposite meanings."""
 
     @given(values(kind))
     @many
@@ -131,7 +131,7 @@ def test_every_outcome_keeps_its_class(kind: type[Any]) -> None:
 
 
 def test_an_adapters_own_error_becomes_the_nearest_of_ours() -> None:
-    """A third party's classes may be gone when the history is read; what the catcher should do is not."""
+    """A third party's classes may be gone when the history is read. The reaction to the error must stay."""
 
     class Throttled(TargetUnavailable):
         pass
@@ -143,7 +143,7 @@ def test_an_adapters_own_error_becomes_the_nearest_of_ours() -> None:
     assert comparable(outcome) == (TargetUnavailable, "slow down")
 
 
-def test_a_time_of_another_zone_is_the_same_instant() -> None:
+def test_a_time_in_another_zone_is_the_same_instant() -> None:
     """Back ends report local times."""
     local = datetime(2026, 3, 1, 8, 0, 0, 1, tzinfo=timezone(timedelta(hours=5, minutes=30)))
     seen = observation()
@@ -157,15 +157,15 @@ def test_a_time_of_another_zone_is_the_same_instant() -> None:
 @given(values(TargetRef), values(TargetRef))
 @many
 def test_a_target_is_found_by_its_text(one: TargetRef, other: TargetRef) -> None:
-    """Its column is what tells two targets apart."""
+    """Its column distinguishes two targets."""
     assert target_from(target_text(one)) == one
     assert (target_text(one) == target_text(other)) is (one == other)
 
 
 @given(values(Decision))
 @many
-def test_a_charts_point_is_the_decisions(made: Decision) -> None:
-    """It is read from the same bytes, without the rest."""
+def test_a_point_of_a_chart_equals_its_decision(made: Decision) -> None:
+    """It is read from the same bytes, without decoding the rest."""
     point = series_row(decision_columns(made), 0, (3, 9))
     assert (point.minimum, point.maximum) == (
         3 if made.minimum is None else made.minimum,
@@ -177,8 +177,8 @@ def test_a_charts_point_is_the_decisions(made: Decision) -> None:
     assert point.values == tuple(each.current for each in made.metrics)
 
 
-def test_the_same_cycle_again_is_the_same_bytes() -> None:
-    """What does not change takes no room: a cycle's own time stands beside its columns."""
+def test_an_equal_cycle_has_equal_bytes() -> None:
+    """Unchanged values need no room, because a cycle's time is in a column of its own."""
     first = all_columns(observation(), decision(0))
     second = all_columns(observation(), replace(decision(15), conditions=decision(0).conditions))
     assert first[DECISION] == second[DECISION]

@@ -1,4 +1,4 @@
-"""What charts read: light rows, the same from the journal as from blocks."""
+"""Charts read small rows, which are the same in the journal and in blocks."""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ from tests.record.samples import at, count_rows, decision, keep, scaler
 from tests.replaced import replace
 
 
-def test_a_series_carries_bounds_and_metrics(opener: Opener) -> None:
-    """A chart of a month must not unpack every decision."""
+def test_a_series_has_bounds_and_metrics(opener: Opener) -> None:
+    """A chart of a month must not need every whole decision."""
     ledger = opener.ledger()
     keep(ledger, decision(0, size=5))
     (metric,) = decision().metrics
@@ -25,8 +25,8 @@ def test_a_series_carries_bounds_and_metrics(opener: Opener) -> None:
     assert opener.archive().series("web") == [row, failed]
 
 
-def test_a_series_carries_the_bounds_in_force(opener: Opener) -> None:
-    """Those of an override or a schedule, not the configuration's. Without a decision's own they are the latter."""
+def test_a_series_has_the_bounds_in_force(opener: Opener) -> None:
+    """They are those of an override or a schedule if the decision has them, otherwise the configuration's."""
     ledger = opener.ledger()
     keep(ledger, replace(decision(0), minimum=3, maximum=7))
     keep(ledger, replace(decision(15), minimum=None, maximum=None))
@@ -35,7 +35,7 @@ def test_a_series_carries_the_bounds_in_force(opener: Opener) -> None:
 
 
 @pytest.mark.parametrize(("since", "until", "found"), [(15, None, [15, 30]), (None, 15, [0, 15]), (15, 15, [15])])
-def test_both_ends_of_a_span_belong_to_it(
+def test_a_span_includes_both_ends(
     opener: Opener, since: float | None, until: float | None, found: list[float]
 ) -> None:
     ledger = opener.ledger()
@@ -64,8 +64,8 @@ def test_a_metric_is_shown_in_the_unit_of_its_target(
 
 
 @pytest.mark.usefixtures("short_blocks")
-def test_packing_changes_nothing_of_a_series(opener: Opener) -> None:
-    """A chart shows the hour that was packed as it showed it before."""
+def test_packing_does_not_change_a_series(opener: Opener) -> None:
+    """A chart shows a packed hour as before."""
     ledger = opener.ledger()
     (metric,) = decision().metrics
     seen: list[SeriesRow] = []
@@ -81,8 +81,8 @@ def test_packing_changes_nothing_of_a_series(opener: Opener) -> None:
 
 
 @pytest.mark.usefixtures("short_blocks")
-def test_a_span_of_packed_rows(opener: Opener) -> None:
-    """A block holds more than was asked for."""
+def test_a_span_can_begin_and_end_within_a_block(opener: Opener) -> None:
+    """The block has more rows than the span."""
     ledger = opener.ledger()
     for cycle in range(10):
         keep(ledger, decision(15 * cycle))

@@ -1,4 +1,4 @@
-"""A database that has lost commits, as a standby that lagged and was promoted: who holds the memory knows better."""
+"""The database has lost commits, as a promoted standby that lagged. The shard's own memory is newer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from tests.record.samples import at, decision, keep, rising, save, scaler, writt
 TABLES = (
     schema.autoscaler, schema.memory, schema.sighting, schema.spec, schema.journal, schema.change, schema.event
 )  # fmt: skip
-"""Whose newest rows are lost: the lease is renewed, and the shards are held still."""
+"""The lost rows are newest ones. The lease is renewed, and the shards stay held."""
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
@@ -33,15 +33,15 @@ def set_back(ledger: Ledger, rows: Rows) -> None:
 
 
 def fails_once(ledger: Ledger, seconds: float) -> None:
-    """One cycle finds that the state is not what it was, and writes nothing."""
+    """Assert that one cycle finds the state changed and writes nothing."""
     ledger.recall([scaler()])
     with pytest.raises(StateError, match="does not hold what this daemon wrote last"):
         ledger.intend([rising(seconds)])
 
 
 @pytest.mark.parametrize("cycles_kept", [0, 1, 2])
-def test_what_the_database_has_lost_is_written_anew(opener: Opener, cycles_kept: int) -> None:
-    """Windows and rate limits go on; so does the history, with a gap of what was lost."""
+def test_lost_rows_are_written_anew(opener: Opener, cycles_kept: int) -> None:
+    """Windows and rate limits continue; the history has a gap."""
     ledger = opener.ledger()
     before = content(ledger)
     for cycle in range(4):
@@ -60,7 +60,7 @@ def test_what_the_database_has_lost_is_written_anew(opener: Opener, cycles_kept:
     assert found == [at(15 * cycle) for cycle in range(cycles_kept)] + [at(75)]
 
 
-def test_an_unfinished_write_that_the_database_has_lost_stays_unfinished(opener: Opener) -> None:
+def test_a_lost_unfinished_write_stays_unfinished(opener: Opener) -> None:
     ledger = opener.ledger()
     keep(ledger, decision(0))
     before = content(ledger)
@@ -74,8 +74,8 @@ def test_an_unfinished_write_that_the_database_has_lost_stays_unfinished(opener:
     assert opener.restart().recall([scaler()])["web"].unfinished == Intent(8, 5, at(15))
 
 
-def test_a_row_that_was_given_to_another_autoscaler_meanwhile_is_left_to_it(opener: Opener) -> None:
-    """The database numbers autoscalers anew where it has lost some."""
+def test_a_row_that_now_belongs_to_another_autoscaler_is_not_overwritten(opener: Opener) -> None:
+    """A database that lost autoscalers gives their ids to others."""
     ledger = opener.ledger()
     keep(ledger, decision(0))
     known = ledger.recall([scaler()])
@@ -89,8 +89,8 @@ def test_a_row_that_was_given_to_another_autoscaler_meanwhile_is_left_to_it(open
     assert (found["web"].at, found["other"].at) == (at(30), at(0))
 
 
-def test_a_row_that_is_newer_is_read_and_not_replaced(opener: Opener) -> None:
-    """Another process has written it: what that one knows counts."""
+def test_a_newer_row_is_read_and_not_replaced(opener: Opener) -> None:
+    """Another process has written it, and its memory counts."""
     ledger = opener.ledger()
     keep(ledger, decision(0))
     before = content(ledger)

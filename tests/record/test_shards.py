@@ -15,7 +15,7 @@ SHARDS, CYCLES = 4, 15
 
 
 def _shard(state: State, shard: int) -> History:
-    """What an autoscaler of its own should remember after some cycles."""
+    """Run some cycles of an autoscaler. Returns what it should remember."""
     name, expected, ledger = f"shard-{shard}", History(), state.ledger(f"shard-{shard}")
     for cycle in range(CYCLES):
         assert ledger.recall([scaler(name)]) == {name: expected}
@@ -28,7 +28,7 @@ def _shard(state: State, shard: int) -> History:
 
 
 def test_shards_share_one_state(opener: Opener) -> None:
-    """Each connection's cycle commits by itself, at the same time as others; readers look on."""
+    """The cycle of each connection commits by itself, at the same time as others and beside readers."""
     opener.connections = [f"shard-{shard}" for shard in range(SHARDS)]
     state = opener.state()
     with ThreadPoolExecutor(SHARDS) as pool:
@@ -42,7 +42,7 @@ def test_shards_share_one_state(opener: Opener) -> None:
 
 
 def noted(ledger: Ledger) -> list[str]:
-    """The statements of its state from now on."""
+    """Return a list that collects the statements of its state from now on."""
     statements: list[str] = []
 
     def note(*call: Any) -> None:
@@ -53,8 +53,8 @@ def noted(ledger: Ledger) -> list[str]:
     return statements
 
 
-def test_histories_are_loaded_and_recorded_with_a_handful_of_statements(opener: Opener) -> None:
-    """Ten thousand autoscalers start as fast as one; a statement each for 64 of them is what there may be."""
+def test_histories_are_loaded_and_recorded_with_a_few_statements(opener: Opener) -> None:
+    """Ten thousand autoscalers start as fast as one, with at most a statement for each 64 of them."""
     count = 300
     keep(opener.ledger(), *(rising(name=f"s{k}") for k in range(count)))
     ledger = opener.restart()
@@ -63,7 +63,7 @@ def test_histories_are_loaded_and_recorded_with_a_handful_of_statements(opener: 
     assert len(ledger.recall(scalers)) == count
     chunks = count // 64 + 1
     assert len([statement for statement in statements if statement.startswith("SELECT")]) <= 7 + chunks
-    save(ledger, *(rising(1, name=one.name) for one in scalers))  # the first also looks what is too old
+    save(ledger, *(rising(1, name=one.name) for one in scalers))  # the first one also does the upkeep
     ledger.recall(scalers)
     statements.clear()
     ledger.intend([rising(2, name=one.name) for one in scalers])
@@ -71,8 +71,8 @@ def test_histories_are_loaded_and_recorded_with_a_handful_of_statements(opener: 
     assert len(statements) < 20
 
 
-def test_autoscalers_that_a_reload_adds_are_read_alone(opener: Opener) -> None:
-    """Else a few among ten thousand would cost the next cycle everybody's memory, and a whole row of each."""
+def test_a_reload_reads_only_the_autoscalers_that_it_adds(opener: Opener) -> None:
+    """Otherwise a few new ones among ten thousand would make the next cycle read all memories."""
     count = 300
     scalers = [scaler(f"s{k}") for k in range(count)]
     keep(opener.ledger(), *(rising(name=one.name) for one in scalers))
@@ -94,7 +94,7 @@ def test_autoscalers_that_a_reload_adds_are_read_alone(opener: Opener) -> None:
 
 
 def test_an_autoscaler_that_comes_back_is_read_again(opener: Opener) -> None:
-    """It left the configuration, and the state may have forgotten it meanwhile; its target's sightings as well."""
+    """The state may have forgotten it and its target's sightings meanwhile."""
     ledger = opener.ledger()
     web, api = scaler("web", "web-asg"), scaler("api", "api-asg")
     ledger.follow([web, api])

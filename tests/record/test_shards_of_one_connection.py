@@ -1,4 +1,4 @@
-"""Several shards of one connection on one state: each has its targets, and they share the pages of the journal."""
+"""Several shards of one connection on one state have their own targets and share the pages of the journal."""
 
 from collections.abc import Sequence
 
@@ -17,12 +17,12 @@ Remembered = dict[str, History]
 
 
 def of_shard(shard: int, shards: int) -> list[str]:
-    """The autoscalers whose targets, called as they are, this shard serves."""
+    """Return the autoscalers whose targets this shard serves. Targets have the names of the autoscalers."""
     return [name for name in NAMES if shard_of(TargetRef(FLEET, name), shards).number == 1 + shard]
 
 
 def cycle(ledger: Ledger, names: Sequence[str], number: int, expected: Remembered) -> None:
-    """One cycle of these, that begins from what is expected to be remembered, and changes it."""
+    """Run a cycle of these. It asserts the expected memory and updates it."""
     scalers = {name: scaler(name, name) for name in names}
     assert ledger.recall(list(scalers.values())) == {name: expected.get(name, History()) for name in names}
     made = [rising(15 * number, name=name, target=name) for name in names]
@@ -38,13 +38,13 @@ def ledgers(state: State, shards: int) -> list[Ledger]:
 
 
 def test_shards_that_share_pages_remember_what_each_recorded(opener: Opener, short_blocks: int) -> None:
-    """One packs the hour's pages of all, where the others' whole rows stood: they go on from what they remember."""
+    """One shard packs the pages of all, with the whole rows of the others, which continue from their memory."""
     state, expected = opener.state(), Remembered()
-    cycle(state.ledger(FLEET), NAMES, 0, expected)  # in one order: their chunk is every shard's
+    cycle(state.ledger(FLEET), NAMES, 0, expected)  # in one order, because all shards share their chunk
     shards = ledgers(state, 4)
     for number in range(1, 6 * short_blocks):
         for shard, ledger in enumerate(shards):
-            if shard != number % 3:  # not at one pace
+            if shard != number % 3:  # at different speeds
                 cycle(ledger, of_shard(shard, 4), number, expected)
     scalers = [scaler(name, name) for name in NAMES]
     assert opener.restart().recall(scalers) == expected
@@ -56,8 +56,8 @@ def test_shards_that_share_pages_remember_what_each_recorded(opener: Opener, sho
 
 
 @pytest.mark.parametrize("after", [1, 2, 3, 8])
-def test_another_number_of_shards_goes_on_from_what_the_ones_before_remembered(opener: Opener, after: int) -> None:
-    """Recommendations, scale events and the write that is under way."""
+def test_after_a_change_of_their_number_shards_continue_from_the_same_memory(opener: Opener, after: int) -> None:
+    """It has recommendations, scale events and an unfinished write."""
     state, expected = opener.state(), Remembered()
     before = ledgers(state, 4)
     for shard, ledger in enumerate(before):
@@ -79,8 +79,8 @@ def test_another_number_of_shards_goes_on_from_what_the_ones_before_remembered(o
                 keep(ledger, decision(30, name, name))
 
 
-def test_a_shards_successor_leaves_the_others_their_epochs(opener: Opener) -> None:
-    """One that hangs is superseded, and the other three of its connection notice nothing."""
+def test_a_shards_successor_does_not_change_the_epochs_of_the_others(opener: Opener) -> None:
+    """One shard hangs and is superseded. The other three of its connection continue."""
     state = opener.state()
     shards = ledgers(state, 4)
     before = epochs_of(state)
@@ -90,8 +90,8 @@ def test_a_shards_successor_leaves_the_others_their_epochs(opener: Opener) -> No
     assert changed == {ShardName(FLEET, 2, 4)}
 
 
-def test_an_adapter_is_given_what_it_keeps_of_its_own_shards_targets(opener: Opener) -> None:
-    """Another shard's adapter keeps the rest up to date, and only the one that saves knows."""
+def test_an_adapter_gets_the_saved_values_of_its_own_shards_targets(opener: Opener) -> None:
+    """Only the adapter of a target's shard knows its newest values."""
     state = opener.state()
     for shard, ledger in enumerate(ledgers(state, 4)):
         for name in of_shard(shard, 4):

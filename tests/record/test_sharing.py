@@ -1,4 +1,4 @@
-"""Who is to hold which shard: as many for each, and none moved that need not move."""
+"""Shards are shared evenly among members, and as few as possible move."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ Holders = dict[ShardName, str]
 
 
 def settle(needs: Needs, holders: Holders, order: Random) -> int:
-    """Turns of the members, in any order, until nothing changes. Returns how many shards changed hands.
+    """Let the members take turns, in any order, until nothing changes. Returns how many shards moved.
 
-    What is to be given back is given back at a later turn: a cycle uses it until then.
+    A shard is given back at a later turn, because a cycle uses it until then.
     """
     moves = 0
     while True:
@@ -45,7 +45,7 @@ def is_even(counts: Mapping[str, int], names: Sequence[str]) -> bool:
 
 
 def assert_even(names: Sequence[str], holders: Mapping[ShardName, str]) -> None:
-    """Of each connection, and in all."""
+    """Assert that the shards of each connection, and all shards, are shared evenly."""
     assert is_even(Counter(holders.values()), names)
     for connection in {name.adapter for name in holders}:
         assert is_even(Counter(holder for name, holder in holders.items() if name.adapter == connection), names)
@@ -55,7 +55,7 @@ def assert_even(names: Sequence[str], holders: Mapping[ShardName, str]) -> None:
 def test_every_shard_is_held_and_no_member_holds_two_more_than_another(
     names: list[str], wanted: list[ShardName], order: Random
 ) -> None:
-    """Of each connection, for its back end's sake, and in all, for the daemons'."""
+    """This holds for each connection, to spare its back end, and in all, to spare the daemons."""
     holders: Holders = {}
     settle(dict.fromkeys(names, wanted), holders, order)
     assert holders.keys() == set(wanted)
@@ -63,7 +63,9 @@ def test_every_shard_is_held_and_no_member_holds_two_more_than_another(
 
 
 @given(members, shards, st.randoms(use_true_random=False))
-def test_who_joins_takes_no_more_than_evenness_needs(names: list[str], wanted: list[ShardName], order: Random) -> None:
+def test_a_member_that_joins_takes_as_few_shards_as_possible(
+    names: list[str], wanted: list[ShardName], order: Random
+) -> None:
     """Each move ends a cycle, an adapter and its caches."""
     holders: Holders = {}
     settle(dict.fromkeys(names, wanted), holders, order)
@@ -76,15 +78,15 @@ def test_who_joins_takes_no_more_than_evenness_needs(names: list[str], wanted: l
 
 
 @given(members, shards, st.randoms(use_true_random=False))
-def test_what_is_even_stays_as_it_is(names: list[str], wanted: list[ShardName], order: Random) -> None:
+def test_an_even_division_stays(names: list[str], wanted: list[ShardName], order: Random) -> None:
     holders: Holders = {}
     settle(dict.fromkeys(names, wanted), holders, order)
     assert share_out(dict.fromkeys(names, wanted), holders) == holders
 
 
 @given(st.integers(2, 5), st.integers(0, 12), st.integers(0, 12))
-def test_of_one_or_two_connections_as_few_shards_move_as_can(count: int, nomad: int, aws: int) -> None:
-    """What a member that joins is given, beside the fewest that any division would move to it."""
+def test_with_one_or_two_connections_the_fewest_shards_move(count: int, nomad: int, aws: int) -> None:
+    """Compares the shards of a new member with the fewest that any division would move."""
     wanted = [ShardName(name, 1 + each, of) for name, of in (("nomad", nomad), ("aws", aws)) for each in range(of)]
     names = [f"m{number}" for number in range(count)]
     holders: Holders = {}
@@ -96,7 +98,9 @@ def test_of_one_or_two_connections_as_few_shards_move_as_can(count: int, nomad: 
 
 
 @given(members, shards, st.randoms(use_true_random=False))
-def test_those_of_one_that_goes_are_shared_evenly(names: list[str], wanted: list[ShardName], order: Random) -> None:
+def test_the_shards_of_a_member_that_leaves_are_shared_evenly(
+    names: list[str], wanted: list[ShardName], order: Random
+) -> None:
     holders: Holders = {}
     settle(dict.fromkeys([*names, "goes"], wanted), holders, order)
     for name in [name for name, holder in holders.items() if holder == "goes"]:
@@ -106,8 +110,8 @@ def test_those_of_one_that_goes_are_shared_evenly(names: list[str], wanted: list
 
 
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=2), shards, min_size=1, max_size=5))
-def test_whoever_wants_a_shard_somebody_holds_it(needs: Mapping[str, Sequence[ShardName]]) -> None:
-    """Configurations differ while they are rolled out, and a pool of processes is of one host: none stays unheld."""
+def test_every_shard_that_a_member_needs_is_held(needs: Mapping[str, Sequence[ShardName]]) -> None:
+    """Configurations differ during a rollout, and a pool of processes belongs to one host."""
     holders: Holders = {}
     settle(needs, holders, Random(0))
     assert holders.keys() == {name for wanted in needs.values() for name in wanted}
@@ -115,20 +119,20 @@ def test_whoever_wants_a_shard_somebody_holds_it(needs: Mapping[str, Sequence[Sh
 
 
 def test_a_daemon_that_alone_serves_a_pool_has_fewer_of_the_rest() -> None:
-    """What one host alone can serve counts as load, too."""
+    """Shards that only one host can serve count as load, too."""
     fleet, pools = [ShardName("fleet", number, 3) for number in (1, 2, 3)], [ShardName("pools")]
     holders: Holders = {}
     settle({"a": [*fleet, *pools], "b": fleet}, holders, Random(0))
     assert Counter(holders.values()) == {"a": 2, "b": 2}
 
 
-def test_a_shard_that_it_no_longer_needs_is_another_members() -> None:
-    """A reload took the autoscaler out of its configuration; another host's still has it."""
+def test_a_shard_that_a_member_no_longer_needs_moves_to_another() -> None:
+    """A reload removed the autoscaler from its configuration. The configuration of another host still has it."""
     one, two = ShardName("nomad", 1, 2), ShardName("nomad", 2, 2)
     assert share_out({"a": [one], "b": [one, two]}, {one: "a", two: "a"}) == {one: "a", two: "b"}
 
 
-def test_as_many_shards_as_there_may_be_are_divided() -> None:
+def test_the_largest_number_of_shards_can_be_divided() -> None:
     wanted = [ShardName("fleet", number + 1, 256) for number in range(256)]
     holders = dict.fromkeys(wanted, "a")
     planned = share_out({"a": wanted, "b": wanted, "c": wanted}, holders)
@@ -136,11 +140,11 @@ def test_as_many_shards_as_there_may_be_are_divided() -> None:
 
 
 @given(shards)
-def test_needs_come_back_from_the_state(wanted: list[ShardName]) -> None:
+def test_needs_are_read_back_from_the_state(wanted: list[ShardName]) -> None:
     assert sorted(load_needs(dump_needs(wanted))) == sorted(wanted)
 
 
 @pytest.mark.parametrize("damaged", ["", "not JSON", "{}", '{"aws": 3}', '[["aws", 1]]', '["aws"]'])
-def test_needs_that_cannot_be_read_are_none(damaged: str) -> None:
-    """One member's damaged row kept all members from taking shards."""
+def test_a_member_with_damaged_needs_counts_as_without_needs(damaged: str) -> None:
+    """The damaged row of one member blocked all members."""
     assert load_needs(damaged) == []

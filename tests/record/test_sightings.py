@@ -1,4 +1,4 @@
-"""When instances were first seen, where the back end does not say."""
+"""The state remembers when instances were first seen, for back ends that do not report it."""
 
 from collections.abc import Mapping
 
@@ -12,13 +12,13 @@ FIRST = {"task-1": Sighting(at(0), True, at(0))}
 
 
 def see(ledger: Ledger, sightings: Mapping[TargetRef, Sightings]) -> None:
-    """A cycle that saw these, and decided nothing."""
+    """Run a cycle that saw these instances and decided nothing."""
     ledger.recall([])
     ledger.record({}, Observed({}, sightings), [])
 
 
 def test_sightings_survive_a_restart(opener: Opener) -> None:
-    """Else every restart makes old instances young, and HPA passes over the cpu of young ones."""
+    """Otherwise every restart would make old instances young, and HPA ignores the cpu of young instances."""
     known = {
         WEB: {"task-1": Sighting(at(0), None, at(0))},
         API: {"task-2": Sighting(at(0), True, at(7.5)), "task-3": Sighting(at(0), True, at(9), at(3))},
@@ -30,8 +30,8 @@ def test_sightings_survive_a_restart(opener: Opener) -> None:
     assert opener.restart().sightings([WEB, API]) == known
 
 
-def test_saving_one_target_leaves_the_others(opener: Opener) -> None:
-    """What has disappeared from a target is forgotten; other shards save other targets at the same time."""
+def test_saving_one_target_does_not_change_the_others(opener: Opener) -> None:
+    """Instances that disappear are forgotten, while other shards save other targets."""
     second = {"task-2": Sighting(at(5), False, at(5))}
     ledger = opener.ledger()
     see(ledger, {WEB: FIRST, API: FIRST})
@@ -39,8 +39,8 @@ def test_saving_one_target_leaves_the_others(opener: Opener) -> None:
     assert opener.restart().sightings([WEB, API]) == {WEB: second, API: FIRST}
 
 
-def test_sightings_are_committed_with_the_decisions_made_from_them(opener: Opener) -> None:
-    """One commit for a cycle that changes no size."""
+def test_sightings_are_committed_with_their_decisions(opener: Opener) -> None:
+    """A cycle that changes no size commits once."""
     ledger = opener.ledger()
     ledger.recall([scaler()])
     save(ledger, decision(), sightings=FIRST)
@@ -49,8 +49,8 @@ def test_sightings_are_committed_with_the_decisions_made_from_them(opener: Opene
     assert ledger.recall([scaler()])["web"].at == at(0)
 
 
-def test_sightings_of_a_target_that_left_and_came_back_are_known(opener: Opener) -> None:
-    """A slip in the file must not make its instances young."""
+def test_sightings_of_a_target_that_returns_are_known(opener: Opener) -> None:
+    """A typing error in the file must not make its instances young."""
     ledger = opener.ledger()
     web, api = scaler("web", "web"), scaler("api", "api")
     ledger.follow([web, api])

@@ -1,4 +1,4 @@
-"""What the small charts of a list read: the sizes of many autoscalers lately."""
+"""The small charts of a list read the recent sizes of many autoscalers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,12 +15,12 @@ from tests.replaced import replace
 
 
 def read(seconds: float, size: int | None, name: str = "web") -> Decision:
-    """One that found this size and keeps it."""
+    """Return a decision that found this size and keeps it."""
     return replace(decision(seconds, name), current=size, desired=size)
 
 
-def test_only_decisions_in_which_something_changed_are_read(opener: Opener) -> None:
-    """A size that stays for an hour costs a single row."""
+def test_only_decisions_with_a_change_are_read(opener: Opener) -> None:
+    """A size that stays for an hour needs one row."""
     ledger = opener.ledger()
     for seconds, size in ((0, 3), (15, 3), (30, 5), (45, 5), (60, 4)):
         keep(ledger, read(seconds, size))
@@ -30,7 +30,7 @@ def test_only_decisions_in_which_something_changed_are_read(opener: Opener) -> N
     }
 
 
-def test_of_a_target_that_could_not_be_read_the_size_is_unknown(opener: Opener) -> None:
+def test_the_size_of_an_unreadable_target_is_unknown(opener: Opener) -> None:
     """The chart has a gap there, not a zero."""
     ledger = opener.ledger()
     keep(ledger, read(0, 3))
@@ -40,7 +40,7 @@ def test_of_a_target_that_could_not_be_read_the_size_is_unknown(opener: Opener) 
 
 
 def test_the_last_change_before_the_time_is_read_too(opener: Opener) -> None:
-    """It says which size the chart begins with; older ones say nothing more."""
+    """It is the size with which the chart begins."""
     ledger = opener.ledger()
     for seconds, size in ((0, 2), (15, 3), (30, 5)):
         keep(ledger, read(seconds, size))
@@ -48,8 +48,8 @@ def test_the_last_change_before_the_time_is_read_too(opener: Opener) -> None:
     assert opener.archive().recent_sizes(["web"], at(20)) == {"web": [SizePoint(at(15), 3), SizePoint(at(30), 5)]}
 
 
-def test_of_one_that_never_rests_the_newest_are_read(opener: Opener) -> None:
-    """One that changes its size in every cycle must not make the list slow for all."""
+def test_only_the_newest_changes_of_a_restless_autoscaler_are_read(opener: Opener) -> None:
+    """An autoscaler that changes its size in every cycle must not make the list slow."""
     ledger = opener.ledger()
     for number in range(MOST_POINTS + 5):
         keep(ledger, read(15 * number, 3 + number % 2))
@@ -60,8 +60,8 @@ def test_of_one_that_never_rests_the_newest_are_read(opener: Opener) -> None:
     assert found[0].at == at(15 * 5)
 
 
-def test_nothing_is_read_of_names_that_were_not_asked_for(opener: Opener) -> None:
-    """Of ten thousand a page shows a hundred."""
+def test_only_the_requested_names_are_read(opener: Opener) -> None:
+    """A page shows a hundred of ten thousand."""
     keep(opener.ledger(), read(0, 3))
 
     assert opener.archive().recent_sizes(["other"], at(0)) == {}
@@ -69,8 +69,8 @@ def test_nothing_is_read_of_names_that_were_not_asked_for(opener: Opener) -> Non
 
 
 @pytest.mark.parametrize("damage", [{"body": b"nonsense"}, {"at": 2**62}])
-def test_a_damaged_record_costs_its_own_chart_alone(opener: Opener, damage: Mapping[str, Any]) -> None:
-    """The list must come up on the day that a disk fails."""
+def test_a_damaged_record_affects_only_its_own_chart(opener: Opener, damage: Mapping[str, Any]) -> None:
+    """The list must work when a disk fails."""
     ledger = opener.ledger()
     keep(ledger, read(0, 3), read(0, 4, "other"))
     archive = opener.archive()

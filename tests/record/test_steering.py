@@ -1,4 +1,4 @@
-"""What operators ask for survives everything but its own end, and reaches every shard."""
+"""Pauses and overrides last until their end and reach every shard."""
 
 import threading
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def test_a_pause_survives_a_restart(opener: Opener) -> None:
     assert ledger.recall([scaler()])["web"].steering == PAUSED
 
 
-def test_what_is_taken_back_is_gone(opener: Opener) -> None:
+def test_a_resumed_autoscaler_has_no_pause(opener: Opener) -> None:
     state = opener.state()
     steer(state, "web", PAUSED)
     steer(state, "web", Steering())
@@ -36,8 +36,8 @@ def test_what_is_taken_back_is_gone(opener: Opener) -> None:
     assert opener.restart().recall([scaler()])["web"].steering == Steering()
 
 
-def test_the_next_cycle_knows(opener: Opener) -> None:
-    """Of an autoscaler that has decided already as of one that never has; and no other is concerned."""
+def test_the_next_cycle_knows_of_a_pause(opener: Opener) -> None:
+    """This holds for an autoscaler with decisions and for one without. No other autoscaler is affected."""
     state = opener.state()
     ledger = state.ledger(FLEET)
     keep(ledger, decision(0, "old"), decision(0, "other"))
@@ -51,8 +51,8 @@ def test_the_next_cycle_knows(opener: Opener) -> None:
     }
 
 
-def test_what_another_process_writes_reaches_the_next_cycle(opener: Opener) -> None:
-    """A pause is taken wherever an operator reaches a process of the fleet; here it is one on an engine of its own."""
+def test_a_pause_from_another_process_reaches_the_next_cycle(opener: Opener) -> None:
+    """An operator may reach any daemon of the fleet. Here it is a process with its own connections."""
     ledger = opener.ledger()
     keep(ledger, decision(0))
     other = Database(database.locate(opener.url, opener.folder))
@@ -64,8 +64,8 @@ def test_what_another_process_writes_reaches_the_next_cycle(opener: Opener) -> N
         other.close()
 
 
-def test_every_shard_follows(opener: Opener) -> None:
-    """An autoscaler's name is steered, whichever shard has it."""
+def test_every_shard_reads_pauses(opener: Opener) -> None:
+    """A pause is for a name, whichever shard serves it."""
     state = opener.state()
     shards = [state.ledger("fleet"), state.ledger("swarm")]
     for shard in shards:
@@ -74,8 +74,8 @@ def test_every_shard_follows(opener: Opener) -> None:
     assert [shard.recall([scaler()])["web"].steering for shard in shards] == [PAUSED, PAUSED]
 
 
-def test_a_pause_and_an_override_that_two_hosts_are_asked_for_at_once_are_both_kept(opener: Opener) -> None:
-    """Each was read, completed and written as a whole: the later one lost the other. Here one comes in between."""
+def test_a_pause_and_an_override_from_two_hosts_at_once_are_both_kept(opener: Opener) -> None:
+    """Each host read, completed and wrote the whole row, so the later one lost the other. Here one comes in between."""
     state = opener.state()
     other = Database(database.locate(opener.url, opener.folder))
     began, inside = threading.Event(), threading.Event()
@@ -102,13 +102,13 @@ def test_a_pause_and_an_override_that_two_hosts_are_asked_for_at_once_are_both_k
 
 
 def asked(opener_state: State, seconds: float, message: str, *names: str) -> None:
-    """Pause these, with an event."""
+    """Pause these autoscalers, with an event."""
     told = event("Paused", message)
     opener_state.change_steering(lambda _: dict.fromkeys(names, PAUSED), lambda *_: told, at(seconds))
 
 
-def test_an_event_of_a_change_stands_between_those_of_the_cycles(opener: Opener) -> None:
-    """It has a place of its own, whatever else happened in the cycle before and happens in the next one."""
+def test_the_event_of_a_pause_is_between_those_of_the_cycles(opener: Opener) -> None:
+    """Its place does not depend on the events of the cycles before and after it."""
     state = opener.state()
     ledger = state.ledger(FLEET)
     keep(ledger, decision(0, events=[event(message="New size: 8"), event(message="New size: 9")]))
@@ -122,8 +122,8 @@ def test_an_event_of_a_change_stands_between_those_of_the_cycles(opener: Opener)
     assert [(row.message, row.last) for row in found[2:4]] == [("ann paused", at(5)), ("bob paused", at(6))]
 
 
-def test_an_event_of_a_change_is_of_the_present_target(opener: Opener) -> None:
-    """An autoscaler that was pointed at another target keeps the events of both; one without a decision has none."""
+def test_the_event_of_a_pause_is_about_the_present_target(opener: Opener) -> None:
+    """An autoscaler with a new target keeps the events of both; one without a decision has none."""
     state = opener.state()
     ledger = state.ledger(FLEET)
     keep(ledger, decision(0, target="old-asg"))
@@ -138,7 +138,7 @@ def test_an_event_of_a_change_is_of_the_present_target(opener: Opener) -> None:
     assert rows == [owner]
 
 
-def test_a_change_that_fails_leaves_no_event(opener: Opener) -> None:
+def test_a_failed_pause_has_no_event(opener: Opener) -> None:
     """Both are one transaction."""
     state = opener.state()
     keep(state.ledger(FLEET), decision(0))

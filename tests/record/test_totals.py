@@ -1,4 +1,4 @@
-"""Last known sizes, for what a connection's autoscalers may sum to."""
+"""The last known sizes count towards the total limit of a connection."""
 
 from autoscaler.decide import conclude
 from autoscaler.errors import TargetUnavailable
@@ -16,7 +16,7 @@ GONE = TargetUnavailable("no answer")
 
 
 def shard(state: State, number: int = 0, shards: int = 1) -> Ledger:
-    """One of so many, of autoscalers from 1 to 100."""
+    """Return one of so many shards, with autoscalers from 1 to 100."""
     scalers = [scaler(name, name) for name in NAMES]
     state.follow(Retention(), scalers)
     ledger = state.ledger(FLEET, 1 + number, shards)
@@ -35,7 +35,7 @@ def unreadable(seconds: float, name: str, status: Status) -> Decision:
 
 
 def save_unread(ledger: Ledger, *names: str) -> None:
-    """A cycle that could not read these."""
+    """Run a cycle that could not read these targets."""
     keep(ledger, *[unreadable(0, name, Status(0, 0)) for name in names])
 
 
@@ -43,8 +43,8 @@ def sizes(ledger: Ledger) -> dict[str, int]:
     return dict(ledger.standing(at(60)).sizes)
 
 
-def test_one_that_was_never_read_counts_with_its_minimum(opener: Opener) -> None:
-    """So much will be there, whatever else is known of it. Before its first cycle it may have any size."""
+def test_a_target_that_was_never_read_counts_with_its_minimum(opener: Opener) -> None:
+    """It will have at least this size. Before its first cycle it may have any size."""
     ledger = shard(opener.state())
     assert sizes(ledger) == dict.fromkeys(NAMES, MAXIMUM)
     save_unread(ledger, *NAMES)
@@ -52,8 +52,8 @@ def test_one_that_was_never_read_counts_with_its_minimum(opener: Opener) -> None
     assert ledger.standing(at(60)).others == 0
 
 
-def test_what_was_written_and_what_may_still_arrive_count(opener: Opener) -> None:
-    """The size that was read is older than both."""
+def test_written_sizes_and_sizes_that_may_still_arrive_count(opener: Opener) -> None:
+    """The size that was read is older."""
     ledger = shard(opener.state())
     assert sizes(ledger)["s0"] == MAXIMUM
     write(ledger, rising(0, 8, "s0", "s0"), Written(8))
@@ -65,8 +65,8 @@ def test_what_was_written_and_what_may_still_arrive_count(opener: Opener) -> Non
     assert sizes(shard(opener.state())) == known
 
 
-def test_a_size_that_somebody_has_set_counts_while_it_is_changed(opener: Opener) -> None:
-    """Not the one that was recorded before: others would use room that is taken, or leave room that is free."""
+def test_a_size_that_was_set_from_outside_counts_while_it_is_changed(opener: Opener) -> None:
+    """With the older recorded size, others would use room that is taken, or leave room that is free."""
     ledger = shard(opener.state())
     keep(ledger, decision(0, "s0", "s0"), decision(0, "s1", "s1"))
     ledger.recall([scaler("s0", "s0"), scaler("s1", "s1")])
@@ -75,13 +75,13 @@ def test_a_size_that_somebody_has_set_counts_while_it_is_changed(opener: Opener)
 
 
 def changing(name: str, before: int, after: int) -> Decision:
-    """From the size that was read in this cycle."""
+    """Return a decision that changes the size that was read in this cycle."""
     change = ScaleChange(f"{name}-15", after, before, None, "cpu off target")
     return replace(decision(15, name, name, size=after), current=before, change=change)
 
 
 def test_a_target_that_cannot_be_read_keeps_its_last_known_size(opener: Opener) -> None:
-    """Also through a restart, where a size that was wanted last counts as one that may be there."""
+    """It keeps it after a restart, too. A size that was wanted last may have been reached."""
     ledger = shard(opener.state())
     assert sizes(ledger)["s0"] == MAXIMUM
     write(ledger, rising(0, 8, "s0", "s0"), Written(8))
@@ -92,7 +92,7 @@ def test_a_target_that_cannot_be_read_keeps_its_last_known_size(opener: Opener) 
 
 
 def test_each_shard_knows_what_the_others_have(opener: Opener) -> None:
-    """One that left the configuration has nothing; one without a cycle yet may have all that it is allowed."""
+    """A removed autoscaler counts nothing; one without a cycle counts with its maximum."""
     state = opener.state()
     for name in NAMES[1:]:
         keep(shard(state), decision(0, name, name))
@@ -110,8 +110,8 @@ def test_each_shard_knows_what_the_others_have(opener: Opener) -> None:
     assert shard(state, 0, 3).standing(at(60)).others == before + 3
 
 
-def test_a_scale_in_without_an_outcome_makes_no_room(opener: Opener) -> None:
-    """A daemon that died in its first cycle has recorded nothing else of the size."""
+def test_a_scale_in_without_an_outcome_frees_no_room(opener: Opener) -> None:
+    """A daemon that died in its first cycle recorded no other size."""
     ledger = shard(opener.state())
     made = falling(0, "s0", 2)
     ledger.recall([scaler("s0", "s0")])

@@ -27,8 +27,12 @@ class Machine:
         self._init = str(init)
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        enter = ("nsenter", "-t", self._init, "-m", "-p", "-u", "-i", "-n", "--")
-        return subprocess.run((*enter, *words), check=False, capture_output=True, text=True, timeout=_PATIENCE_SECONDS)
+        command = self.entering(*words)
+        return subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE_SECONDS)
+
+    def entering(self, *words: str) -> tuple[str, ...]:
+        """The command of this machine that runs `words` in it."""
+        return ("/usr/bin/nsenter", "-t", self._init, "-m", "-p", "-u", "-i", "-n", "--", *words)
 
     def checked(self, *words: str) -> str:
         """What the command prints; fails the test with its output when the command fails."""

@@ -1,4 +1,4 @@
-"""The test suite that every adapter passes; needs pytest.
+"""The test suite that every adapter passes. It needs no pytest: `autoscaler adapter test` runs it, too.
 
     class TestNomad(AdapterContract):
         @pytest.fixture

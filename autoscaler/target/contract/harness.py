@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from autoscaler.clock import Clock, SystemClock
 from autoscaler.errors import TargetError
 from autoscaler.model import Call, Hold, Phase, ScaleChange, TargetRef, TargetState
@@ -119,7 +117,7 @@ class Harness(ABC):
         """Return the target's state. Fail the test when it is an error."""
         answer = self.adapter.observe([self.target], self.call())[self.target]
         if isinstance(answer, TargetError):
-            pytest.fail(f"observe({self.target}) should be its state, is {type(answer).__name__}: {answer}")
+            raise AssertionError(f"observe({self.target}) should be its state, is {type(answer).__name__}: {answer}")
         return answer
 
     def change(self, state: TargetState, size: int, *, victims: tuple[str, ...] = ()) -> ScaleChange:
@@ -151,7 +149,9 @@ class Harness(ABC):
             if wanted(state):
                 return state
             if time.monotonic() > give_up:
-                pytest.fail(f"{self.target} should come {what} within {self.patience_seconds:g} s; last seen: {state}")
+                raise AssertionError(
+                    f"{self.target} should come {what} within {self.patience_seconds:g} s; last seen: {state}"
+                )
             time.sleep(self.poll_seconds)
 
 

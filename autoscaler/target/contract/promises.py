@@ -3,8 +3,6 @@
 import time
 from typing import Any
 
-import pytest
-
 from autoscaler.errors import TargetError
 from autoscaler.model import Phase, TargetState
 
@@ -12,7 +10,7 @@ from autoscaler.model import Phase, TargetState
 def promise(kept: bool, broken: str) -> None:
     """Fail with `broken`, unless the promise was kept."""
     if not kept:
-        pytest.fail(broken)
+        raise AssertionError(broken)
 
 
 def promise_error(found: object, wanted: type[TargetError] | tuple[type[TargetError], ...], what: str) -> None:

@@ -10,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, timedelta
 from functools import partial
-
-import pytest
+from unittest import SkipTest
 
 from autoscaler.errors import TargetError, TargetNotFound, TargetNotScalable, TargetNotWritten, TargetUnavailable
 from autoscaler.model import Call, Conflict, Phase, ScaleChange, TargetRef, TargetState, Unchanged, Written
@@ -78,7 +77,7 @@ class AdapterContract:
             try:
                 StateCheck()(harness.target, state)
             except WrongAnswer as error:
-                pytest.fail(f"observe({harness.target}) at size {size}: {error}")
+                raise AssertionError(f"observe({harness.target}) at size {size}: {error}") from None
 
     def test_what_a_write_comes_to_has_the_types_of_the_contract(self, harness: Harness) -> None:
         """The daemon treats another outcome as a write with an unknown result."""
@@ -88,7 +87,7 @@ class AdapterContract:
             try:
                 checked_outcome(harness.adapter.scale(harness.target, change, harness.call()))
             except WrongAnswer as error:
-                pytest.fail(f"scale from {change.decided_from} to {change.size}: {error}")
+                raise AssertionError(f"scale from {change.decided_from} to {change.size}: {error}") from None
 
     def test_instances_can_be_told_apart(self, harness: Harness) -> None:
         """A sample joins one instance by a stable name and an identity that no other instance has."""
@@ -203,7 +202,7 @@ class AdapterContract:
     def test_named_victims_leave_first(self, harness: Harness) -> None:
         """The daemon ranks victims by load: the least loaded leaves, not the newest."""
         if not harness.chooses_victims:
-            pytest.skip("this adapter leaves the choice of victims to the back end")
+            raise SkipTest("this adapter leaves the choice of victims to the back end")
         state = harness.start_at(harness.large)
         victim = min(_live(state))
         middle = (harness.small + harness.large) // 2
@@ -216,14 +215,14 @@ class AdapterContract:
     def test_scaling_to_zero_and_back(self, harness: Harness) -> None:
         """HPAScaleToZero: an idle queue costs nothing, and work starts workers again."""
         if not harness.scales_to_zero:
-            pytest.skip("this back end cannot have the size 0")
+            raise SkipTest("this back end cannot have the size 0")
         self._scale_and_settle(harness, harness.small, 0)
         self._scale_and_settle(harness, 0, harness.small)
 
     def test_what_cannot_be_scaled_says_so(self, harness: Harness) -> None:
         """For a daemon service or a system job, only its own autoscaler fails, with the reason."""
         if harness.unscalable is None:
-            pytest.skip("this back end knows nothing that exists and cannot be scaled")
+            raise SkipTest("this back end knows nothing that exists and cannot be scaled")
         answer = harness.adapter.observe([harness.unscalable, harness.target], harness.call())
         promise_error(answer[harness.unscalable], TargetNotScalable, f"observe of {harness.unscalable}")
         promise(isinstance(answer[harness.target], TargetState), f"{harness.target} should not be disturbed by it")
@@ -234,7 +233,7 @@ class AdapterContract:
     def test_a_write_test_changes_nothing(self, harness: Harness) -> None:
         """An operator tests permissions at any time, also beside a daemon that scales the target."""
         if not isinstance(harness.adapter, TriesWrites):
-            pytest.skip("this adapter has no write test")
+            raise SkipTest("this adapter has no write test")
         before = harness.start_at(harness.small)
         harness.rebuild(dry_run=True)
         answer = _try_write(harness.adapter, harness.target, harness.call())
@@ -269,13 +268,13 @@ class AdapterContract:
                 return
             promise_error(outcome, _NOT_DONE, "scale of a target that was taken over")
             promise_same(state, harness.observe(), "the observation after a write of a target that was taken over")
-        pytest.fail(f"scale asks more than {_MOST_ASKED} times whether the target is still its own")
+        raise AssertionError(f"scale asks more than {_MOST_ASKED} times whether the target is still its own")
 
     def test_writes_side_by_side_do_not_mix(self, harness: Harness) -> None:
         """With `concurrent_writes`, each call has its own target, deadline and answer, as `observe` has."""
         most = concurrent_writes(harness.adapter)
         if most == 1:
-            pytest.skip("this adapter takes one write at a time")
+            raise SkipTest("this adapter takes one write at a time")
         state, adapter = harness.start_at(harness.small), harness.adapter
         size = harness.large
         missing = ScaleChange("contract-missing", size, harness.small, None, "the contract suite says so")
@@ -297,7 +296,7 @@ class AdapterContract:
         """An outage is neither a missing target nor a size of zero, and the call returns by the deadline."""
         adapter = harness.unreachable()
         if isinstance(adapter, str):
-            pytest.skip(adapter)
+            raise SkipTest(adapter)
         change = ScaleChange("contract-outage", harness.large, harness.small, None, "the contract suite says so")
         seconds = 2.0
         began = time.monotonic()
@@ -356,7 +355,7 @@ def _scale_error(adapter: Adapter, target: TargetRef, change: ScaleChange, call:
 def _try_write(adapter: Adapter, target: TargetRef, call: Call) -> object:
     """Return the TargetError that try_write raises, or the answer that it returned instead."""
     if not isinstance(adapter, TriesWrites):
-        pytest.fail("an adapter with try_write should have it again after it is rebuilt")
+        raise AssertionError("an adapter with try_write should have it again after it is rebuilt")
     try:
         return adapter.try_write(target, call)
     except TargetError as error:

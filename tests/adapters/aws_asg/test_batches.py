@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapters.aws_asg.settings import AwsSettings
+from adapters.aws_asg.settings import AsgSettings
 from autoscaler.errors import TargetNotFound
 from autoscaler.model import TargetRef, TargetState, Written
 from tests.adapters.aws_asg.conftest import Cloud, LiveAdapter
@@ -117,6 +117,6 @@ def test_a_group_that_does_not_exist_is_not_found(cloud: Cloud, connection: Live
 
 def test_the_retry_after_of_the_breaker_is_five_minutes() -> None:
     """The documented defaults."""
-    settings = AwsSettings()
+    settings = AsgSettings()
     assert (settings.circuit_breaker.failures, settings.circuit_breaker.retry_after.total_seconds()) == (3, 300)
     assert (settings.honor_cooldown, settings.on_instance_refresh) == (False, "holdScaleIn")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from adapters.aws.budget import Budget, shared_budget
 from autoscaler.clock import SystemClock
 from autoscaler.errors import (
     StateError,
@@ -43,7 +44,7 @@ _FAULTS = {
     "unknown key": (Fault("", 403, _error("InvalidClientTokenId", "who are you")), TargetForbidden, "who are you"),
     "unknown client": (Fault("", 400, _error("UnrecognizedClientException", "no")), TargetForbidden, "Unrecognized"),
     "expired": (Fault("", 403, _error("ExpiredToken", "too late")), TargetForbidden, "too late"),
-    "forbidden": (Fault("", 403, _error("AccessDenied", "not authorized")), TargetForbidden, "lists the permissions"),
+    "forbidden": (Fault("", 403, _error("AccessDenied", "not authorized")), TargetForbidden, "list the permissions"),
     "a proxy's 401": (Fault("", 401, _error("Whatever", "log in")), TargetForbidden, "log in"),
     "a proxy's 404": (Fault("", 404, _error("NoSuchPage", "lost")), TargetUnavailable, "404"),
     "throttled": (Fault("", 400, _error("Throttling", "Rate exceeded")), TargetUnavailable, "Rate exceeded"),
@@ -52,14 +53,14 @@ _FAULTS = {
     "a 409": (Fault("", 409, _error("Conflict", "meanwhile")), TargetUnavailable, "meanwhile"),
     "broken": (Fault("", 500, _error("InternalFailure", "oh no")), TargetUnavailable, "oh no"),
     "bad gateway": (Fault("", 502, "<html>bad gateway</html>"), TargetUnavailable, "502"),
-    "not XML": (Fault("", 200, "welcome"), TargetUnavailable, "XML"),
-    "another page": (Fault("", 200, "<html><p>welcome</p></html>"), TargetUnavailable, "XML"),
+    "not XML": (Fault("", 200, "welcome"), TargetUnavailable, "cannot be parsed"),
+    "another page": (Fault("", 200, "<html><p>welcome</p></html>"), TargetUnavailable, "cannot be parsed"),
     "another shape": (
         Fault("", 200, _described("<AutoScalingGroupName>faulty</AutoScalingGroupName>")),
         TargetUnavailable,
         "documents",
     ),
-    "cut off": (Fault("", 200, "<DescribeAutoScalingGroupsRes"), TargetUnavailable, "XML"),
+    "cut off": (Fault("", 200, "<DescribeAutoScalingGroupsRes"), TargetUnavailable, "cannot be parsed"),
 }
 _UNKNOWN = ("broken", "bad gateway", "not XML", "cut off")
 """After these faults, AWS may have performed the write."""
@@ -287,3 +288,17 @@ def test_a_size_that_cannot_be_remembered_is_written_and_believed_until_a_restar
     assert connection.scale("known", state, 3) == Written(3)
     assert connection.state("known").replicas == 3
     assert [event for _, event, _ in connection.logger.lines] == ["aws_write_not_kept"]
+
+
+def test_throttling_of_one_connection_slows_the_other(cloud: Cloud, connect: Connect) -> None:
+    """Two connections to one account share the reduced rate."""
+    cloud.create("calm", 1)
+    one, other = (connect(endpointUrl=cloud.server.url) for _ in range(2))
+    other.state("calm")
+    for _ in range(3):
+        cloud.server.refuse("DescribeAutoScalingGroups", "Throttling", "Rate exceeded")
+        one.look("calm", 2)
+        cloud.server.faults.faults.clear()
+    shared = shared_budget("autoscaling", cloud.server.url, None, "eu-west-1")
+    assert isinstance(shared, Budget)
+    assert shared.reserve(0, 0.05) is None

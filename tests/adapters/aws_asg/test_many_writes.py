@@ -12,7 +12,8 @@ from autoscaler.act import Actuator
 from autoscaler.errors import TargetNotWritten, TargetUnavailable
 from autoscaler.model import Call, Decision, Outcome, ScaleChange, TargetRef, TargetState, Written
 from autoscaler.target.contract import RecordingLogger, make_context
-from tests.adapters.aws_asg.conftest import Clock, Cloud, Connect, LiveAdapter
+from tests.adapters.aws.connecting import Clock
+from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter
 from tests.decisions import decision
 from tests.servers.aws.world import World
 from tests.servers.faults import Fault

@@ -3,14 +3,14 @@
 import pytest
 from pydantic import ValidationError
 
-from adapters.aws_asg.settings import AwsSettings
+from adapters.aws_asg.settings import AsgSettings
 
 _ROLE = "arn:aws:iam::123456789012:role/path/scaler"
 
 
 def test_everything_can_be_left_out() -> None:
     """The machine's own region and role suffice."""
-    assert AwsSettings.model_validate({}) == AwsSettings()
+    assert AsgSettings.model_validate({}) == AsgSettings()
 
 
 def test_all_keys_are_taken_as_they_are_written() -> None:
@@ -25,7 +25,7 @@ def test_all_keys_are_taken_as_they_are_written() -> None:
         "onInstanceRefresh": "hold",
         "circuitBreaker": {"failures": 5, "retryAfter": "10m"},
     }
-    assert AwsSettings.model_validate(given).model_dump(mode="json", by_alias=True) == given
+    assert AsgSettings.model_validate(given).model_dump(mode="json", by_alias=True) == given
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_all_keys_are_taken_as_they_are_written() -> None:
 def test_invalid_settings_are_refused(given: dict[str, object], said: str) -> None:
     """Errors appear at the start, not at the first use."""
     with pytest.raises(ValidationError, match=said):
-        AwsSettings.model_validate(given)
+        AsgSettings.model_validate(given)

@@ -7,7 +7,7 @@ import boto3
 import pytest
 from botocore.loaders import JSONFileLoader
 
-from adapters.aws_asg.api import AwsApi
+from adapters.aws.api import AwsApi
 from adapters.aws_asg.lifecycle import LIFECYCLE
 from autoscaler.errors import TargetRefused
 from autoscaler.model import Held, Hold, Phase, Unchanged, Written

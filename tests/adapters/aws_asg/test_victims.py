@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from adapters.aws_asg.api import AwsApi
-from adapters.aws_asg.writes import Writes
+from adapters.aws.api import AwsApi
+from adapters.aws.writes import Writes
 from autoscaler.errors import StateError, TargetUnavailable
 from autoscaler.model import Conflict, Held, Unchanged, Written
 from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter, mixed

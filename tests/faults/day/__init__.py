@@ -1,1 +1,1 @@
-"""A day of a daemon in minutes: its clocks run fast, and reloads, restarts and faults come as in a bad week."""
+"""A day of a daemon in minutes: its clocks run fast, with the reloads, restarts and faults of a bad week."""

@@ -9,13 +9,13 @@ from tests.daemon.running import autoscaler, external, mark, write_config
 
 PERIOD: Final = "1m"
 MAX_SIZE: Final = "32MB"
-"""Of the state. The last hour of so many autoscalers, which is never cut, takes half of it."""
+"""The limit of the state. The last hour of all autoscalers, which is never deleted, takes half of it."""
 MAX_SIZE_BYTES: Final = 32 * 2**20
 INITIAL: Final = 2
-"""Members of a group that was never scaled."""
+"""The number of members of a group that was never scaled."""
 _MOST: Final = 10
 _EACH: Final = 10
-"""What an instance is to take of the load."""
+"""The load that an instance should take."""
 _POOLS: Final = 4
 _BEHAVIORS: Final[Sequence[Mapping[str, Any]]] = (
     {},
@@ -32,13 +32,13 @@ _BEHAVIORS: Final[Sequence[Mapping[str, Any]]] = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a reload may change."""
+    """The values that a reload may change."""
 
     autoscalers: int
     more: int = 0
-    """Autoscalers that come for a while."""
+    """The number of autoscalers that are added for a while."""
     startup_time: str = "90s"
-    """Of the members on `west`: another one makes the section another one, so that its shards begin anew."""
+    """The start-up time of members on `west`. A change of it changes the section, so that its shards begin anew."""
 
 
 def write(folder: Path, url: str, wanted: Wanted) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""What happens in a day. Each lasts as long as the block."""
+"""The events of a day. Each lasts as long as its block."""
 
 import random
 import signal
@@ -23,23 +23,23 @@ Happens: TypeAlias = Callable[[World], AbstractContextManager[None]]
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One of them, at its time."""
+    """An event, at its time."""
 
     at: float
-    """After so much of the day, 0 to 1."""
+    """The part of the day before it, 0 to 1."""
     happens: Happens
 
     @property
     def name(self) -> str:
-        """In words."""
+        """Return its name in words."""
         return self.happens.__name__.replace("_", " ")
 
 
 def day(short: bool) -> Sequence[Happening]:
-    """What happens when.
+    """Return the events of the day.
 
-    Every restart is in the first half of the first quarter. From then on one process lives through all the rest: it has
-    grown to its size when the second quarter begins, in which as much happens as in the last.
+    All restarts are in the first half of the first quarter. From then on one process runs through the rest: it has
+    reached its size when the second quarter begins, which has as many events as the last.
     """
     if short:
         few: Sequence[Happens] = (a_kill, a_reload_with_more, prometheus_answers_500)
@@ -62,7 +62,7 @@ def _faulty(world: World, fault: Fault) -> Iterator[None]:
 
 @contextmanager
 def a_restart(world: World) -> Iterator[None]:
-    """As systemd does it."""
+    """Restart the daemon as systemd does."""
     code = world.stop(signal.SIGTERM)
     assert code == 0, f"it ended with {code}"
     world.start()
@@ -71,7 +71,7 @@ def a_restart(world: World) -> Iterator[None]:
 
 @contextmanager
 def a_kill(world: World) -> Iterator[None]:
-    """As the kernel does it when memory runs out."""
+    """Kill the daemon as the kernel does when memory runs out."""
     world.stop(signal.SIGKILL)
     world.start()
     yield
@@ -84,7 +84,7 @@ def prometheus_answers_500(world: World) -> Iterator[None]:
 
 @contextmanager
 def prometheus_is_slow(world: World) -> Iterator[None]:
-    """Past every deadline."""
+    """Delay its answers beyond every deadline."""
     yield from _faulty(world, Fault(_QUERY, delay_seconds=3))
 
 
@@ -95,7 +95,7 @@ def prometheus_answers_nan(world: World) -> Iterator[None]:
 
 @contextmanager
 def a_reload_with_more(world: World) -> Iterator[None]:
-    """Autoscalers come, and leave again."""
+    """Add autoscalers, and remove them again."""
     before = world.wanted
     world.configure(replace(before, more=_MORE))
     world.reload()
@@ -106,7 +106,7 @@ def a_reload_with_more(world: World) -> Iterator[None]:
 
 @contextmanager
 def a_reload_of_a_connection(world: World) -> Iterator[None]:
-    """Its shards begin anew, in another epoch."""
+    """Make its shards begin anew, in another epoch."""
     other = {"90s": "60s", "60s": "90s"}[world.wanted.startup_time]
     world.configure(replace(world.wanted, startup_time=other))
     world.reload()
@@ -115,7 +115,7 @@ def a_reload_of_a_connection(world: World) -> Iterator[None]:
 
 @contextmanager
 def a_reload_of_a_wrong_file(world: World) -> Iterator[None]:
-    """It is refused."""
+    """Send a configuration that is refused."""
     (world.folder / "autoscaler.yaml").write_text("autoscalers: [{name: web, minReplicas: many}]\n")
     world.reload("reload_failed")
     yield
@@ -125,7 +125,7 @@ def a_reload_of_a_wrong_file(world: World) -> Iterator[None]:
 
 @contextmanager
 def the_state_is_locked(world: World) -> Iterator[None]:
-    """Somebody looks into it with sqlite3 and leaves a transaction open."""
+    """Leave a transaction open, as an operator with sqlite3 may."""
     with closing(sqlite3.connect(world.state / "state.db", isolation_level=None, timeout=60)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield
@@ -134,14 +134,14 @@ def the_state_is_locked(world: World) -> Iterator[None]:
 
 @contextmanager
 def the_disk_is_full(world: World) -> Iterator[None]:
-    """The state's own file system."""
+    """Fill the state's own file system."""
     with filled(world.state):
         yield
 
 
 @contextmanager
 def the_clock_is_set(world: World) -> Iterator[None]:
-    """An hour forward, and right again."""
+    """Set the clock an hour forward, and back again."""
     world.clock.set(_HOUR)
     yield
     world.clock.set(0)
@@ -149,7 +149,7 @@ def the_clock_is_set(world: World) -> Iterator[None]:
 
 @contextmanager
 def the_machine_holds_the_process(world: World) -> Iterator[None]:
-    """SIGSTOP: all clocks go on meanwhile."""
+    """Stop the process by SIGSTOP. All clocks continue."""
     world.daemon.process.send_signal(signal.SIGSTOP)
     try:
         yield
@@ -159,7 +159,7 @@ def the_machine_holds_the_process(world: World) -> Iterator[None]:
 
 @contextmanager
 def targets_cannot_be_read(world: World) -> Iterator[None]:
-    """Those of a whole connection."""
+    """Make all targets of a connection unreadable."""
     folder = world.state / "adapters" / "east"
     kept = {file: file.read_bytes() for file in folder.glob("*.json")}
     for file in kept:
@@ -171,7 +171,7 @@ def targets_cannot_be_read(world: World) -> Iterator[None]:
 
 @contextmanager
 def clients_flood_it(world: World) -> Iterator[None]:
-    """They connect and say nothing."""
+    """Connect clients that send nothing."""
     with idle_connections(world.daemon.url, 200):
         yield
 

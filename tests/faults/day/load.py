@@ -1,4 +1,4 @@
-"""What every service has to do at each hour of the day; a third of them always the same, the others more and less."""
+"""The load of every service at each hour of the day. It is constant for a third of them and varies for the others."""
 
 import math
 import random
@@ -15,11 +15,11 @@ from tests.servers.stepped_clock import SteppedClock
 
 _EVERY_SECONDS: Final = 0.5
 _SWING_HOURS: Final = 3.0
-"""Of the services that go up and down: every quarter of the day is like the others."""
+"""The varying loads. Every quarter of the day is like the others."""
 
 
 def load_of(number: int, hours: float) -> int:
-    """Of one service, in the unit of which an instance is to take ten."""
+    """Return the load of one service. An instance should take ten."""
     middle = 20 + 5 * (number % 7)
     match number % 3:
         case 0:
@@ -31,10 +31,10 @@ def load_of(number: int, hours: float) -> int:
 
 
 class Load:
-    """What the exporter shows, kept up to date by a thread of its own."""
+    """Keeps the exporter's series up to date, in its own thread."""
 
     def __init__(self, exporter: Exporter, clock: SteppedClock, state: Path) -> None:
-        """`state`: the daemon's folder, in which the connections keep their groups."""
+        """`state`: the daemon's folder, with the groups of the connections."""
         self._exporter, self._clock, self._state = exporter, clock, state
         self._began = clock.now()
         self._ended = threading.Event()
@@ -43,7 +43,7 @@ class Load:
         """Autoscaler -> its connection."""
 
     def start(self) -> None:
-        """Publish from now on."""
+        """Begin to publish."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -67,7 +67,7 @@ class Load:
             self._exporter.values = values
 
     def _members(self, adapter: str, name: str) -> tuple[str, ...]:
-        """Of a group; until it is scaled, nothing is written of it."""
+        """Return the members of a group. A group that was never scaled has no file."""
         with suppress(OSError, ValueError):  # damaged on purpose
             groups = Groups(self._state / "adapters" / adapter)
             return tuple((groups.read(name) or Group.first(name, INITIAL)).members)

@@ -1,4 +1,4 @@
-"""What the daemon takes, over the day."""
+"""Measures the resources of the daemon over the day."""
 
 import sqlite3
 import threading
@@ -16,31 +16,31 @@ _QUARTERS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One look."""
+    """One measurement."""
 
     part: float
-    """How much of the day is over, 0 to 1."""
+    """The part of the day that is over, 0 to 1."""
     pid: int
     mebibytes: float
     """Resident."""
     descriptors: int
     threads: int
     state_bytes: int
-    """Live data in the state; 0: it could not be read."""
+    """Live data in the state, in bytes; 0: it could not be read."""
 
 
 class Measure:
-    """Looks all day long, from a thread of its own."""
+    """Measures all day, in its own thread."""
 
     def __init__(self, part: Callable[[], float], pid: Callable[[], int], state: Path) -> None:
-        """`part`: how much of the day is over; `pid`: the daemon's, whichever runs."""
+        """`part`: returns the part of the day that is over; `pid`: returns the pid of the running daemon."""
         self._part, self._pid, self._state = part, pid, state
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep_up, daemon=True)
         self.samples: list[Sample] = []
 
     def start(self) -> None:
-        """Look from now on."""
+        """Begin to measure."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -50,7 +50,7 @@ class Measure:
 
     def _keep_up(self) -> None:
         while not self._ended.wait(_EVERY_SECONDS):
-            with suppress(OSError, RuntimeError):  # between two processes there is none
+            with suppress(OSError, RuntimeError):  # no process runs between two of them
                 pid = self._pid()
                 descriptors, threads = _entries(f"/proc/{pid}/fd"), _entries(f"/proc/{pid}/task")
                 live = _live_bytes(self._state / "state.db")
@@ -58,7 +58,7 @@ class Measure:
 
 
 def quarter(samples: Sequence[Sample], number: int) -> Sequence[Sample]:
-    """The looks of a quarter of the day, 1 to 4."""
+    """Return the measurements of a quarter of the day, 1 to 4."""
     return [sample for sample in samples if int(sample.part * _QUARTERS) == number - 1]
 
 
@@ -67,7 +67,7 @@ def _entries(folder: str) -> int:
 
 
 def _live_bytes(file: Path) -> int:
-    """What state.maxSize is held against: the pages that are in use."""
+    """Return the bytes of the pages in use, which state.maxSize limits."""
     names = ("page_count", "freelist_count", "page_size")
     try:
         with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=0.1)) as connection:

@@ -1,4 +1,4 @@
-"""The day, and what is promised of it."""
+"""The day and its promises."""
 
 import signal
 import time
@@ -17,38 +17,38 @@ from tests.faults.rehearsal import Extent, Row
 from tests.faults.remembered import forgotten
 
 _LASTS: Final = 1 / 180
-"""How much of the day a fault lasts: eight minutes of 24 hours, eight seconds of 24 minutes."""
+"""The part of the day that a fault lasts: eight minutes of 24 hours, eight seconds of 24 minutes."""
 _LASTS_SHORT: Final = 1 / 10
 _GROWS: Final = 1.05
-"""What the last quarter may take of the second's memory."""
+"""The allowed ratio of the last quarter's memory to the second's."""
 _GROWS_SHORT: Final = 1.5
-"""In a quarter of a minute a process still grows."""
+"""In a quarter of a minute a process still grows, so the short form allows more."""
 _MORE: Final = 3
 _MORE_SHORT: Final = 10
-"""File descriptors or threads that come and go."""
+"""The allowed variation of file descriptors and threads."""
 _MINUTE_BYTES: Final = 2**20
-"""What so many autoscalers add to the state in a minute, with room to spare."""
+"""The bytes that all autoscalers add to the state in a minute, with a margin."""
 _LOOKED_AT: Final = 20
-"""Of so many autoscalers each recorded decision is made again."""
+"""The number of autoscalers whose recorded decisions are repeated."""
 _BUGS: Final = ("report_failed", "request_failed", "web_failed", "thread_failed", "crashed", "library_log")
-"""Events of the log."""
+"""Events of the log that report a bug."""
 
 
 @dataclass(slots=True)
 class Lived:
-    """What was seen of a day."""
+    """The observations of a day."""
 
     measure: Measure
     happened: list[str] = field(default_factory=list)
     minutes: list[float] = field(default_factory=list)
-    """Of the day, until everybody went on after each of those."""
+    """Minutes of the day until all autoscalers recovered from each fault."""
     broken: list[str] = field(default_factory=list)
 
 
 def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
-    """24 hours of 200 autoscalers in 24 minutes; in short ten minutes of 40, in ten seconds.
+    """Run 24 hours of 200 autoscalers in 24 minutes; in the short form ten minutes of 40, in ten seconds.
 
-    Raises AssertionError where the daemon does not even begin.
+    Raises AssertionError if the daemon does not start.
     """
     short = extent.short
     hours, autoscalers = (1 / 6, 40) if short else (extent.hours, 200)
@@ -98,9 +98,7 @@ def _live(world: World, seconds: float, *, short: bool) -> Lived:
                 seen.minutes.append(world.wait_until_all_go_on())
             except AssertionError as failure:
                 seen.broken.append(f"{seen.happened[-1]}: {failure}")
-            waited += (
-                time.monotonic() - happens - lasts
-            )  # a busy machine is slow, and the day has its hours all the same
+            waited += time.monotonic() - happens - lasts  # the day's hours pass although a busy machine is slow
         _wait(world, part, 1)
     finally:
         seen.measure.stop()
@@ -117,7 +115,7 @@ def _wait(world: World, part: Callable[[], float], until: float) -> None:
 def _flat(
     samples: Sequence[Sample], what: str, of: Callable[[Sample], float], ratio: float = 1, more: float = 0
 ) -> Row:
-    """The median of the last quarter is at most so many times that of the second, or so much more."""
+    """Return a row: the median of the last quarter exceeds that of the second by at most this factor or amount."""
     before, after = (median(map(of, quarter(samples, number))) for number in (2, 4))
     limit = f"{ratio - 1:.0%}" if ratio > 1 else f"{more:.0f}"
     return Row(
@@ -129,12 +127,12 @@ def _flat(
 
 
 def _course(samples: Sequence[Sample], of: Callable[[Sample], float]) -> str:
-    """Over the day, in some twenty looks."""
+    """Return the course over the day, in some twenty measurements."""
     return ", ".join(f"{each.part:.2f}: {of(each):.0f}" for each in samples[:: max(1, len(samples) // 20)])
 
 
 def _records(world: World) -> Sequence[Sequence[Record]]:
-    """Of some autoscalers, those that are still known in full."""
+    """Return the complete records of some autoscalers."""
     names = world.names[:: max(1, len(world.names) // _LOOKED_AT)]
     with Archive.open_archive(None, world.state) as archive:
         return [[each for each in archive.records(name) if each.history is not None] for name in names]

@@ -26,7 +26,7 @@ from tests.servers.stepped_clock import SteppedClock
 
 SPEED: Final = 60.0
 _STATE_BYTES: Final = 256 * 2**20
-"""Of the file system that the state has for itself."""
+"""The size of the state's own file system, in bytes."""
 _STOPS_WITHIN_SECONDS: Final = 60.0
 _PATIENCE_SECONDS: Final = 60.0
 _LOOKS_SECONDS: Final = 0.3
@@ -41,7 +41,7 @@ _PAGES: Final = (
 
 
 class World:
-    """Everything that happens meets it."""
+    """The events of the day act on it."""
 
     def __init__(self, folder: Path, prometheus: Faults, clock: SteppedClock, load: Load, wanted: Wanted) -> None:
         self.folder, self.prometheus, self.clock = folder, prometheus, clock
@@ -49,25 +49,25 @@ class World:
         self.wanted = wanted
         self.names: Sequence[str] = ()
         self.log = Stretch()
-        """Of all daemons so far."""
+        """The log of all daemons so far."""
         self.daemon: Daemon
         self._load = load
         self._running = ExitStack()
         self._reading = threading.Event()
 
     def configure(self, wanted: Wanted) -> None:
-        """Write this configuration, from which the daemon knows nothing yet."""
+        """Write this configuration, which the daemon has not loaded yet."""
         self.wanted = wanted
         on = write(self.folder, self.prometheus.url, wanted)
         self.names, self._load.on = list(on), on
 
     def start(self) -> None:
-        """A daemon on the configuration as it is. Raises AssertionError."""
+        """Start a daemon on the present configuration. Raises AssertionError."""
         running = daemon.running(self.folder / "autoscaler.yaml", OPEN, self.clock.env)
         self.daemon = self._running.enter_context(running)
 
     def stop(self, number: signal.Signals) -> int:
-        """End the daemon; its exit status."""
+        """End the daemon. Returns its exit status."""
         process = self.daemon.process
         process.send_signal(number)
         code = process.wait(_STOPS_WITHIN_SECONDS)
@@ -76,15 +76,15 @@ class World:
         return code
 
     def read_log(self) -> Stretch:
-        """What the daemon has logged since the last call."""
+        """Read the daemon's log since the last call."""
         new = self.daemon.new_log()
         self.log.join(new)
         return new
 
     def reload(self, ends: str = "reloaded") -> None:
-        """By SIGHUP, since the answer over HTTP is waited for by the fast clock. Returns with the log's line `ends`.
+        """Reload by SIGHUP, because HTTP clients wait by the fast clock. Returns when the log has the event `ends`.
 
-        Raises AssertionError where it does not come.
+        Raises AssertionError if it does not come.
         """
         self.read_log()
         self.daemon.process.send_signal(signal.SIGHUP)
@@ -95,7 +95,7 @@ class World:
             time.sleep(0.1)
 
     def wait_until_all_go_on(self) -> float:
-        """Until each autoscaler has a decision of after now in which nothing failed. Returns the day's minutes.
+        """Wait until each autoscaler has a later decision without a failure. Returns the minutes of the day.
 
         Raises AssertionError.
         """
@@ -103,7 +103,7 @@ class World:
         while late := self._not_decided(since):
             assert self.daemon.alive, f"the daemon ended: {self.log.errors}"
             waited = time.monotonic() - began
-            assert waited < _PATIENCE_SECONDS, f"{len(late)} did not go on, among them {'; '.join(late[:3])}"
+            assert waited < _PATIENCE_SECONDS, f"{len(late)} did not recover, among them {'; '.join(late[:3])}"
             time.sleep(0.2)
         return (time.monotonic() - began) * SPEED / 60
 
@@ -123,13 +123,13 @@ class World:
 
     @contextmanager
     def read_by_people(self) -> Iterator[None]:
-        """Somebody looks at one page after the other, as long as the block lasts."""
+        """Read one page after another as long as the block lasts."""
 
         def read() -> None:
             for page in cycle(_PAGES):
                 if self._reading.wait(_LOOKS_SECONDS):
                     return
-                with suppress(requests.RequestException):  # a daemon that is starting anew
+                with suppress(requests.RequestException):  # the daemon restarts
                     self.daemon.ask(page, timeout=5)
 
         thread = threading.Thread(target=read, daemon=True)
@@ -141,14 +141,14 @@ class World:
             thread.join()
 
     def end(self) -> None:
-        """Stop everything that was begun, workers included."""
+        """Stop everything that was started, workers included."""
         self._running.close()
         end_workers(self.folder)
 
 
 @contextmanager
 def world(folder: Path, autoscalers: int) -> Iterator[World]:
-    """A world whose daemon runs, each autoscaler decided about once."""
+    """Run a world whose daemon has decided about each autoscaler once."""
     require_mounts()
     (folder / "prometheus").mkdir()
     clock = SteppedClock(folder, SPEED)

@@ -1,4 +1,7 @@
-"""A third party's adapter whose answers can be made odd while it runs. The daemon loads it like any installed one."""
+"""A third party's adapter that can be told to give odd answers while it runs.
+
+The daemon loads it as any installed one.
+"""
 
 import json
 import os
@@ -26,27 +29,27 @@ from autoscaler.target import (
 _HUGE: Final = 10 * 2**20
 _ROOT: Final = Path(__file__).resolve().parents[3]
 _SIZES: Final[dict[str, int]] = {}
-"""By target's name; those of a connection that was replaced go on."""
+"""Target's name -> size. A replaced connection's sizes stay."""
 
 
 class OddSettings(AdapterSettings):
-    """Of one connection."""
+    """The settings of one connection."""
 
     folder: Path
-    """Where it reads what is odd (`odd.json`: target's name -> word) and notes what happens (`notes-CONNECTION`)."""
+    """The folder of `odd.json` (target's name -> word) and of the notes of calls (`notes-CONNECTION`)."""
     seconds: float = 0.0
-    """How long a write takes."""
+    """The duration of a write."""
 
 
 class Odd:
-    """Sizes in memory; every call is noted with the time at which it began, on the monotonic clock."""
+    """An adapter with sizes in memory. It notes each call with its beginning on the monotonic clock."""
 
     Settings: ClassVar = OddSettings
     target_keys: ClassVar[frozenset[str]] = frozenset()
 
     @staticmethod
     def target_problem(target: TargetRef, settings: OddSettings) -> str | None:
-        """Every name is a target."""
+        """Accept every name."""
         return None
 
     def __init__(self, context: AdapterContext[OddSettings]) -> None:
@@ -55,13 +58,13 @@ class Odd:
         self._odd = context.settings.folder / "odd.json"
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
-        """Each at its size, but for those that are odd now."""
+        """Return each target at its size, except the odd ones."""
         self._note("observes", len(targets))
         odd = json.loads(self._odd.read_text()) if self._odd.exists() else {}
         return {target: _state(target.name, odd.get(target.name)) for target in targets}
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
-        """Takes its time and does it."""
+        """Set the size, slowly."""
         time.sleep(self._settings.seconds)
         _SIZES[target.name] = change.size
         self._note("writes", target.name, change.size)
@@ -73,7 +76,7 @@ class Odd:
 
 
 def _state(name: str, word: str | None) -> Any:
-    """As the contract says, or as `word` says."""
+    """Return a state as the contract requires, or as `word` says."""
     size = _SIZES.get(name, 1)
     instances = tuple(_instance(f"{name}-{number}") for number in range(size))
     state: Any = TargetState(size, size, instances)
@@ -102,7 +105,7 @@ def _instance(name: str) -> Instance:
 
 
 def install(folder: Path) -> dict[str, str]:
-    """Make the type `odd` known to a daemon that runs with the environment that is returned."""
+    """Install the type `odd`. Returns the environment of a daemon that finds it."""
     info = folder / "site/odd_adapter-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-adapter\nVersion: 1.0\n")

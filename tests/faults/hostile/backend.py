@@ -1,4 +1,4 @@
-"""A back end that Nomad's and Docker's adapters ask, and that answers whatever a case sends."""
+"""A back end for Nomad's and Docker's adapters that gives the answers of a case."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,12 +10,12 @@ Answer: TypeAlias = Callable[[Wire], None]
 
 
 def empty(wire: Wire) -> None:
-    """It knows nothing."""
+    """Return the answer of an empty back end."""
     wire.answer(b"[]", "404 Not Found", b"Content-Type: application/json\r\n")
 
 
 class Backend:
-    """One server for both. `reply` may be changed at any moment."""
+    """One server for both. A case may change `reply` at any moment."""
 
     def __init__(self) -> None:
         self.reply: Answer = empty
@@ -30,7 +30,7 @@ class Backend:
 
 @contextmanager
 def running() -> Iterator[Backend]:
-    """One that knows nothing, until something is changed."""
+    """Run an empty back end, until a case changes it."""
     backend = Backend()
     with scripted(backend.serve) as at:
         backend.port = at.port

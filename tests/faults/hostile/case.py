@@ -1,4 +1,4 @@
-"""A bad day: what happens on it, and what is expected of everybody but the one who caused it."""
+"""A bad day: its events, and the expectations of all except the cause."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Ended(Exception):
 
 @dataclass
 class Day:
-    """One day in the world, as its case drives it."""
+    """One day in the world, driven by its case."""
 
     world: "World"
     meter: Meter
@@ -30,20 +30,20 @@ class Day:
 
     @property
     def hostile(self) -> Prometheus:
-        """The server whose answers are the bad ones' metrics."""
+        """The server of the bad autoscalers' metrics."""
         return self.world.hostile
 
     @property
     def log(self) -> Stretch:
-        """Of the day so far."""
+        """The log of the day so far."""
         return self.meter.read_log()
 
     def odd(self, **targets: str) -> None:
-        """From now on the adapter's answers for these targets are odd; without any, none are."""
+        """Make the adapter's answers for exactly these targets odd from now on."""
         self.world.make_odd(targets)
 
     def lasts(self, moves: int | None = None) -> None:
-        """Go on until the good autoscaler's load has moved so often since the day began; None: as a day lasts."""
+        """Continue until the good autoscaler's load has changed so often on this day; None: for the whole day."""
         least = self.world.moves if moves is None else moves
         self.until(
             lambda: len(self.world.load.moves(self.meter.began)) >= least,
@@ -57,7 +57,7 @@ class Day:
             self.problems.append(problem)
 
     def until(self, holds: Callable[[], bool], seconds: float, problem: str) -> bool:
-        """Wait for it, noting the problem when it does not come within so many seconds."""
+        """Wait for the condition. Notes the problem if it does not hold within so many seconds."""
         end = time.monotonic() + seconds
         while not holds():
             if not self.world.daemon.alive:
@@ -76,8 +76,8 @@ class Case:
     name: str
     happens: Callable[[Day], None]
     short: bool = False
-    """Part of the short version, too."""
+    """Whether it is part of the short form."""
     guarded: bool = False
-    """Needs the daemon that has TLS and users."""
+    """Whether it needs the daemon with TLS and users."""
     note: str = ""
-    """What is particular about it: "a daemon of its own ends"."""
+    """Its peculiarity: "a daemon of its own ends"."""

@@ -1,4 +1,4 @@
-"""The configuration: a good autoscaler and bad ones on one connection, a crowd on a slow one, pools of workers."""
+"""The configuration: a good autoscaler and bad ones on one connection, many on a slow one, pools of workers."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,11 +8,11 @@ from tests.daemon.running import autoscaler, external, mark, write_config
 from tests.servers.ports import free_port
 
 BAD: Final = ("aged", "bad", "joined", "vast")
-"""On the good one's connection, their metrics on the hostile Prometheus."""
+"""The bad autoscalers: on the good one's connection, with metrics of the hostile Prometheus."""
 CROWD: Final = tuple(f"crowd-{number:02}" for number in range(12))
-"""On a connection whose writes take their time."""
+"""Autoscalers on a connection with slow writes."""
 AFAR: Final = ("afar-docker", "afar-nomad")
-"""On back ends that know nothing of them."""
+"""Autoscalers on back ends without their targets."""
 WINDOWED: Final = "windowed"
 """Its load has fallen, and a window of an hour keeps it at WINDOWED_SIZE."""
 WINDOWED_SIZE: Final = 8
@@ -25,26 +25,26 @@ CALM: Final[Mapping[str, float]] = {
     "drain_load": 2,
     "loud_load": 1,
 }
-"""What each series comes to on an ordinary day."""
+"""The value of each series on an ordinary day."""
 _WRITE_SECONDS: Final = 0.4
 _AT_ONCE: Final = {"stabilizationWindowSeconds": 0, "policies": [{"type": "Pods", "value": 100, "periodSeconds": 1}]}
 BEHAVIOR: Final = {"scaleUp": _AT_ONCE, "scaleDown": _AT_ONCE}
 
 _DRAINS: Final = 'trap "sleep $((PORT % 2 * 3 + 2)); exit" TERM; while :; do sleep 0.2; done'
-"""A worker that takes 2 or 5 s to stop, by its port."""
+"""A worker that stops after 2 or 5 s, depending on its port."""
 _LOUD: Final = (
     "import os, sys, time\n"
     "while not os.path.exists(sys.argv[1]): time.sleep(0.1)\n"
     "os.write(1, b'x' * 150_000_000)\n"
     "time.sleep(3600)"
 )
-"""A worker that writes 150 MB at once when it is told to."""
+"""A worker that writes 150 MB at once on request."""
 
 
 def write(
     folder: Path, good: str, hostile: str, backend: int, period_seconds: float, web: Mapping[str, Any]
 ) -> tuple[Path, Sequence[str]]:
-    """The configuration's file, and the names of all autoscalers.
+    """Write the configuration's file. Returns the names of all autoscalers.
 
     `good`, `hostile`: URLs; `backend`: a port; `web`: the section of this name.
     """
@@ -96,13 +96,13 @@ def write(
 
 
 def _hostile(metric: dict[str, Any], **query: str) -> dict[str, Any]:
-    """The metric, asked of the hostile server."""
+    """Return the metric, with the hostile server as its source."""
     (body,) = [value for value in metric.values() if isinstance(value, dict)]
     body["query"] |= {"prometheus": "hostile"} | query
     return metric
 
 
 def _joined() -> dict[str, Any]:
-    """A metric whose samples belong to instances."""
+    """Return a metric whose samples belong to instances."""
     target = {"type": "AverageValue", "averageValue": 1}
     return {"type": "Pods", "pods": {"metric": {"name": "each"}, "query": {"expr": "joined_each"}, "target": target}}

@@ -1,4 +1,4 @@
-"""The daemon that lives through it all, as its kernel and its log show it."""
+"""The daemon of all bad days, as the kernel and its log show it."""
 
 import re
 import resource
@@ -18,23 +18,23 @@ from tests.faults.hostile.log import Stretch
 from tests.servers import stepped_clock
 
 MOST_MEBIBYTES: Final = 2_500
-"""A daemon that takes more is killed before it takes the machine."""
+"""A daemon that uses more is killed, to protect the machine."""
 _DESCRIPTORS: Final = 1_024
-"""The usual soft limit, and systemd's."""
+"""The usual soft limit, which systemd sets, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may reach a daemon, and as whom we do."""
+    """The users of a daemon, and the user of the tests."""
 
     arguments: Sequence[str] = ()
-    """Of `run`."""
+    """Arguments of `run`."""
     web: Mapping[str, Any] = field(default_factory=dict)
-    """The section of the configuration."""
+    """The configuration's section `web`."""
     login: tuple[str, str] | None = None
-    """Name and password of a user, where it has users."""
+    """Name and password of a user, if it has users."""
     ca: Path | None = None
-    """Whose signature its certificate bears, where it has one."""
+    """The authority of its certificate, if it has one."""
 
 
 OPEN: Final = Access()
@@ -42,25 +42,25 @@ OPEN: Final = Access()
 
 
 class Daemon(RunningDaemon):
-    """Adds a user's access, the log as stretches that are added up, and what its memory and its state take."""
+    """Adds a user's access, a summary of the log, and the sizes of its memory and its state."""
 
     def __init__(self, running: RunningDaemon, access: Access) -> None:
         super().__init__(running.process, running.config, running.stderr)
         self.access = access
         self.state = running.config.parent / "state"
         self.killed = False
-        """It took more than MOST_MEBIBYTES."""
+        """Whether it used more than MOST_MEBIBYTES."""
         self._stretched = 0
-        """Bytes of the log that `new_log` has returned."""
+        """The length of the log that `new_log` has returned, in bytes."""
 
     def ask(self, path: str, method: str = "GET", timeout: float = 10.0, **more: Any) -> requests.Response:
-        """One request on a connection of its own, as its user. Raises requests.RequestException."""
+        """Send a request on a new connection, as its user. Raises requests.RequestException."""
         trusted = True if self.access.ca is None else str(self.access.ca)
         more = {"auth": self.access.login, "verify": trusted, "allow_redirects": False} | more
         return requests.request(method, self.url + path, timeout=timeout, **more)
 
     def new_log(self) -> Stretch:
-        """What it has logged since the last call."""
+        """Return a summary of the log since the last call."""
         stretch = Stretch()
         with self.stderr.open("rb") as log:
             log.seek(self._stretched)
@@ -71,23 +71,23 @@ class Daemon(RunningDaemon):
         return stretch
 
     def forget_peak(self) -> None:
-        """The peak of memory begins anew from here (man 5 proc, clear_refs)."""
+        """Reset the peak of memory (man 5 proc, clear_refs)."""
         if self.alive:
             Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
 
     def peak_mebibytes(self) -> float:
-        """VmHWM; a daemon that was killed had more than it may."""
+        """Return VmHWM; of a killed daemon, more than the limit."""
         if not self.alive:
             return float("inf") if self.killed else 0.0
         found = re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{self.process.pid}/status").read_text(), re.MULTILINE)
         return int(found[1]) / 1024 if found else 0.0
 
     def state_bytes(self) -> int:
-        """Of the database and what SQLite keeps beside it."""
+        """Return the size of the database and of SQLite's other files."""
         return sum(file.stat().st_size for file in self.state.glob("state.db*"))
 
     def guard(self) -> None:
-        """Kill it when it takes too much, from a thread of its own, until it ends."""
+        """Kill it if it uses too much memory. Runs in its own thread until the daemon ends."""
 
         def watch() -> None:
             while self.alive:
@@ -104,9 +104,9 @@ class Daemon(RunningDaemon):
 
 @contextmanager
 def running(config: Path, access: Access, env: Mapping[str, str]) -> Iterator[Daemon]:
-    """A daemon under the usual limit of descriptors and no umask at all, its state beside `config`.
+    """Run a daemon with the usual limit of descriptors, no umask, and its state beside `config`.
 
-    Its wall clock can be stepped. Raises AssertionError when it does not start.
+    Tests can step its wall clock. Raises AssertionError if it does not start.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with running_daemon(config, *access.arguments, env=env, program=stepped_clock.PROGRAM, umask=0) as found:

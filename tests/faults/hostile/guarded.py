@@ -1,4 +1,4 @@
-"""The daemon with TLS and users, which some cases need: whether there are users is settled when a daemon starts."""
+"""The daemon with TLS and users, which some cases need. A daemon reads the list of users at its start."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,14 +14,14 @@ from tests.servers.certificates import Authority
 
 OPERATOR: Final = ("ann", "correct horse")
 SCRAPER: Final = ("scraper", "battery staple")
-"""May read alone."""
+"""May only read."""
 _ROUNDS: Final = 10
-"""Of bcrypt, as `htpasswd -nBC 10` makes them."""
+"""Hashes of bcrypt, as `htpasswd -nBC 10` makes them."""
 
 
 @contextmanager
 def guarded_world(folder: Path, period_seconds: float, bounds: Bounds, moves: int = 2) -> Iterator[World]:
-    """A world whose daemon has TLS, an operator and a scraper."""
+    """Run a world whose daemon has TLS, an operator and a scraper."""
     authority = Authority(folder)
     pair = authority.sign("server", "127.0.0.1")
     users = "".join(

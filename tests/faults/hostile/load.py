@@ -1,4 +1,4 @@
-"""The good autoscaler's load, which goes up and down all the while, and how the size follows."""
+"""The good autoscaler's load, which rises and falls all the time, and how the size follows it."""
 
 import threading
 import time
@@ -13,27 +13,27 @@ from tests.faults.hostile.prometheus import Prometheus
 SERIES: Final = "good_load"
 TARGET: Final = "good"
 _LEVELS: Final = (3, 9)
-"""One instance for each; the same twice in a row would be nothing to follow."""
+"""The levels, each an instance more. The same level twice would be no change."""
 _HOLDS_PERIODS: Final = 2
-"""A level that was followed at once stays for so long."""
+"""How long a level stays that was followed at once."""
 _GIVEN_UP_PERIODS: Final = 5
-"""A level that is not followed gives way to the next."""
+"""After this time the next level follows one that was not followed."""
 _POLL_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The load went to another level."""
+    """A change of the load's level."""
 
     at: float
-    """When, on the monotonic clock."""
+    """Its time, on the monotonic clock."""
     size: int
     after_seconds: float | None
-    """How long until that size was written; None: it never was."""
+    """Seconds until that size was written; None: never."""
 
 
 class Load:
-    """Moves from `start` to `stop`."""
+    """Changes from `start` to `stop`."""
 
     def __init__(self, prometheus: Prometheus, notes: Notes, period_seconds: float) -> None:
         self._prometheus = prometheus
@@ -48,12 +48,12 @@ class Load:
         self._thread.start()
 
     def stop(self) -> None:
-        """Leave the load as it is."""
+        """Keep the load as it is."""
         self._ending.set()
         self._thread.join()
 
     def moves(self, since: float) -> Sequence[Move]:
-        """Those begun since a time and over by now."""
+        """Return the changes that began since a time and are over."""
         return [move for move in self._moves if move.at >= since]
 
     def _run(self) -> None:

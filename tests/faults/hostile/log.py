@@ -1,4 +1,4 @@
-"""The daemon's log: how much there is, and what of it."""
+"""Summaries of the daemon's log."""
 
 import json
 import re
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 NOT_JSON: Final = "line that is not JSON"
-"""Counted as an event."""
+"""The name under which unparsable lines are counted."""
 UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""C0 without tab and line feed, DEL, C1, and what turns the direction of writing."""
+"""C0 without tab and line feed, DEL, C1, and characters that change the direction of text."""
 
 
 @dataclass(slots=True)
 class Stretch:
-    """A part of the log."""
+    """The summary of a part of the log."""
 
     lines: int = 0
     size: int = 0
@@ -29,10 +29,10 @@ class Stretch:
     unprintable: int = 0
     """Lines with a control character."""
     errors: list[str] = field(default_factory=list)
-    """Of `cycle_failed` and the like, and of libraries, the first few."""
+    """The first few errors of `cycle_failed` and similar events, and of libraries."""
 
     def add(self, line: bytes) -> None:
-        """One line, its line feed included."""
+        """Add a line, which includes its line feed."""
         self.lines += 1
         self.size += len(line)
         self.longest = max(self.longest, len(line))
@@ -50,7 +50,7 @@ class Stretch:
             self.errors.append(f"{entry['event']}: {'; '.join(said)}"[:300])
 
     def join(self, later: "Stretch") -> None:
-        """Take in what follows."""
+        """Add the summary of the next part."""
         self.lines += later.lines
         self.size += later.size
         self.longest = max(self.longest, later.longest)

@@ -1,4 +1,4 @@
-"""What one bad day cost, and what of it is not clean."""
+"""Measures a bad day, and lists exceeded bounds."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -23,22 +23,22 @@ FORBIDDEN: Final = (
 )
 """Events that no foreign answer may cause."""
 _EARLY: Final = 0.1
-"""Share of a period by which a cycle may begin before its plan as estimated."""
+"""The part of a period by which a cycle may begin before its estimated plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What still counts as clean."""
+    """The bounds of a clean day."""
 
     in_time_ratio: float = 0.9
-    """Of the decisions expected; one is always forgiven, the one at the day's edge."""
+    """The share of expected decisions. One missing decision, at the edge of the day, is always accepted."""
     followed_periods: float = 3.0
-    """Until the size is written that a new load asks for."""
+    """Seconds until the size for a new load is written."""
     peak_mebibytes: float = 400.0
     log_bytes_per_decision: int = 4_096
-    """All autoscalers' decisions: two lines each, of 2 KiB."""
+    """Bytes of the log: two lines of 2 KiB for each decision."""
     state_bytes: int = 6 * 2**20
-    """SQLite's log of 4 MiB included, which grows once."""
+    """Growth of the state, which includes SQLite's log of 4 MiB."""
     page_bytes: int = 2**20
 
 
@@ -47,22 +47,22 @@ class Figures:
     """Of one day."""
 
     expected: int
-    """Decisions of the good autoscaler that were planned."""
+    """Planned decisions of the good autoscaler."""
     made: int
     in_time: int
-    """Those whose cycle began within one period of its plan."""
+    """Decisions whose cycle began within a period of its plan."""
     moves: int
-    """Of the good autoscaler's load."""
+    """Changes of the good autoscaler's load."""
     followed: int
-    """Of those, the ones followed within the bound."""
+    """The changes that were followed within the bound."""
     slowest_seconds: float
     peak_mebibytes: float
     log_lines: int
     log_bytes: int
     state_bytes: int
-    """Grown."""
+    """The growth of the state."""
     page_bytes: int
-    """The largest of the page, its detail and /metrics."""
+    """The largest answer: the page, an autoscaler's page or /metrics."""
 
     def __str__(self) -> str:
         return (
@@ -89,12 +89,12 @@ class Meter:
         self._state = daemon.state_bytes()
 
     def read_log(self) -> Stretch:
-        """The day's log so far."""
+        """Read the day's log so far."""
         self.log.join(self._daemon.new_log())
         return self.log
 
     def figures(self, page_bytes: int) -> tuple[Figures, Sequence[str]]:
-        """The day up to now, and its problems: none, it was clean."""
+        """Return the figures of the day so far, and its problems; none: it is clean."""
         log, ended = self.read_log(), time.monotonic()
         cycles = [at for at in self._notes.begun(self.began) if at <= ended]
         moves = self._load.moves(self.began)
@@ -117,7 +117,7 @@ class Meter:
         return found, [*self._problems(found, log)]
 
     def _punctual(self, cycles: Sequence[float]) -> int:
-        """Plans of the shard's grid in whose period a cycle began. Its anchor is the connection's second cycle."""
+        """Return the number of planned cycles in whose period a cycle began. The plan starts with the second cycle."""
         first = self._notes.begun(0.0)[:2]
         anchor = first[-1] if first else 0.0
         return len({int((at - anchor) / self._period + _EARLY) for at in cycles})
@@ -151,7 +151,7 @@ class Meter:
 
 
 def largest_page(daemon: Daemon) -> int:
-    """Bytes of the largest page. Raises requests.RequestException."""
+    """Return the bytes of the largest page. Raises requests.RequestException."""
     sizes = []
     for path in PAGES:
         answer = daemon.ask(path)

@@ -1,4 +1,4 @@
-"""What the adapter of the good autoscaler's connection has noted."""
+"""The notes of the adapter of the good autoscaler's connection."""
 
 import threading
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What the adapter has noted of one call."""
+    """The adapter's note of one call."""
 
     at: float
     """Its beginning, on the monotonic clock, which all processes share."""
@@ -17,7 +17,7 @@ class Note:
 
 
 class Notes:
-    """A connection's notes so far. Any thread may read."""
+    """A connection's notes so far. Any thread may use it."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -26,7 +26,7 @@ class Notes:
         self._notes: list[Note] = []
 
     def all(self) -> Sequence[Note]:
-        """In the order in which they were made."""
+        """Return all notes, in order."""
         with self._lock:
             if self._file.exists():
                 with self._file.open("rb") as file:
@@ -40,11 +40,11 @@ class Notes:
             return self._notes
 
     def sizes(self, target: str, since: float = 0.0) -> Sequence[int]:
-        """Written to a target since a time."""
+        """Return the sizes that were written to a target since a time."""
         return [int(note.words[1]) for note in self.all() if _is_write(note, target) and note.at >= since]
 
     def begun(self, since: float) -> Sequence[float]:
-        """When cycles began since a time."""
+        """Return the times of cycles that began since a time."""
         return [note.at for note in self.all() if note.verb == "observes" and note.at >= since]
 
 

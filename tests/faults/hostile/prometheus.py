@@ -1,4 +1,4 @@
-"""Prometheus servers whose answers are scripted: documented ones, or whatever a case sends instead.
+"""Prometheus servers with scripted answers: documented ones, or those of a case.
 
 Source of the form: prometheus.io/docs/prometheus/latest/querying/api, "Instant queries".
 """
@@ -20,25 +20,25 @@ class Asked:
 
     expr: str
     at: float
-    """The time of evaluation that it asks for, in seconds since 1970."""
+    """The requested time of evaluation, in seconds since 1970."""
     head: bytes
-    """Of the request: its first line and headers."""
+    """The request's first line and headers."""
     values: Mapping[str, float]
-    """What the server's series come to now."""
+    """The present values of the server's series."""
 
     @property
     def series(self) -> str:
-        """The series whose value, or whose age, is asked for."""
+        """Return the series whose value or age is requested."""
         return re.sub(r"^timestamp\((.*)\)$", r"\1", self.expr, flags=re.DOTALL).strip()
 
     @property
     def is_age(self) -> bool:
-        """Whether the time of the series' samples is asked for."""
+        """Return whether the time of the series' samples is requested."""
         return self.expr != self.series
 
     @property
     def value(self) -> float:
-        """The right answer."""
+        """Return the right value."""
         return self.at if self.is_age else self.values.get(self.series, 0.0)
 
 
@@ -47,11 +47,11 @@ Sample: TypeAlias = Mapping[str, Any]
 
 
 class Prometheus:
-    """One server. `values` and `reply` may be changed at any moment."""
+    """One server. A case may change `values` and `reply` at any moment."""
 
     def __init__(self) -> None:
         self.values: dict[str, float] = {}
-        """Series -> what it comes to; one whose name ends in `_each` has a sample for each of two instances."""
+        """Series -> value. A series whose name ends in `_each` has a sample for each of two instances."""
         self.reply: Reply = well
         self.url = ""
 
@@ -66,7 +66,7 @@ class Prometheus:
 
 @contextmanager
 def running() -> Iterator[Prometheus]:
-    """A healthy one, until something is changed."""
+    """Run a healthy server, until a case changes it."""
     server = Prometheus()
     with scripted(server.serve) as at:
         server.url = at.url
@@ -74,12 +74,12 @@ def running() -> Iterator[Prometheus]:
 
 
 def well(wire: Wire, asked: Asked) -> None:
-    """As documented."""
+    """Send the documented answer."""
     wire.answer(vector(samples(asked)))
 
 
 def samples(asked: Asked, **more: Any) -> Sequence[Sample]:
-    """The right ones, `more` in place of some of their fields."""
+    """Return the right samples, with `more` in place of some fields."""
     names = [f"{asked.series.removesuffix('_each')}-{number}" for number in range(2)]
     each = names if asked.series.endswith("_each") else [""]
     return [
@@ -88,13 +88,13 @@ def samples(asked: Asked, **more: Any) -> Sequence[Sample]:
 
 
 def vector(found: Sequence[Sample], **more: Any) -> bytes:
-    """The body of a successful answer, with `more` beside its data."""
+    """Return the body of a successful answer, with `more` beside its data."""
     data = {"resultType": "vector", "result": found}
     return json.dumps({"status": "success", "data": data} | more).encode()
 
 
 def with_headers(*headers: str) -> Reply:
-    """The right answer under these headers."""
+    """Send the right answer with these headers."""
 
     def reply(wire: Wire, asked: Asked) -> None:
         wire.answer(vector(samples(asked)), headers="".join(f"{header}\r\n" for header in headers).encode())

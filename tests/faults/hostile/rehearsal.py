@@ -1,4 +1,4 @@
-"""Every bad day against one daemon, and those that need TLS and users against a second one."""
+"""Runs every bad day against one daemon, and those that need TLS and users against a second one."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -15,12 +15,12 @@ from tests.faults.rehearsal import Extent, Row
 _PERIOD_SECONDS: Final = 2.0
 _PERIOD_SHORT_SECONDS: Final = 1.0
 _BOUNDS_SHORT: Final = Bounds(in_time_ratio=0.5, followed_periods=10)
-"""Other tests have the machine, too: time may be lost there, and nothing else."""
+"""Bounds beside other tests: only times may be longer."""
 Opened: TypeAlias = Callable[..., AbstractContextManager[World]]
 
 
 def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
-    """A row for each day."""
+    """Yield a row for each day."""
     sections = {word.lower() for word in extent.sections}
     chosen = [
         case
@@ -36,7 +36,7 @@ def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
 
 
 def rehearsed(folder: Path, opened: Opened, cases: Sequence[Case], *, short: bool) -> Iterator[Row]:
-    """A row for each case, all in one world."""
+    """Yield a row for each case, all in one world."""
     if not cases:
         return
     period = _PERIOD_SHORT_SECONDS if short else _PERIOD_SECONDS

@@ -1,4 +1,4 @@
-"""One daemon, its two Prometheus servers, good autoscalers and bad ones, and a load that moves all the while."""
+"""One daemon, its two Prometheus servers, good and bad autoscalers, and a load that changes all the time."""
 
 import json
 import os
@@ -28,11 +28,11 @@ from tests.servers.stepped_clock import SteppedClock
 
 _BEGINS_SECONDS: Final = 120.0
 _HEALS_PERIODS: Final = 6
-"""Until a bad autoscaler is decided again after its day."""
+"""Seconds until a bad autoscaler has a decision again after its day."""
 
 
 class World:
-    """Everything that a case meets. `endure` is called with one case after the other."""
+    """The surroundings of all cases. `endure` is called with one case after another."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class World:
         moves: int = 2,
         access: Access = OPEN,
     ) -> None:
-        """`moves` of the good autoscaler's load in a day, up and down."""
+        """`moves`: changes of the good autoscaler's load in a day."""
         self.folder, self.good, self.hostile, self.backend = folder, good, hostile, backend
         self.period_seconds, self.bounds, self.moves = period_seconds, bounds, moves
         self.shared, self.crowd = Notes(folder / "notes-shared"), Notes(folder / "notes-crowd")
@@ -59,7 +59,7 @@ class World:
         self._stack = ExitStack()
 
     def begin(self) -> None:
-        """Start the daemon, and wait until every autoscaler is where it belongs. Raises AssertionError."""
+        """Start the daemon, and wait until every autoscaler has its size. Raises AssertionError."""
         self._heal()
         self.good.values[f"{WINDOWED}_load"] = WINDOWED_SIZE
         since = time.monotonic()
@@ -73,18 +73,18 @@ class World:
 
         if not day.until(settled, _BEGINS_SECONDS, "not settled"):
             raise AssertionError(f"not every autoscaler is where it belongs: {dict(day.log.decided)}, {day.log.errors}")
-        self.good.values[f"{WINDOWED}_load"] = 1  # from here on its window of an hour is all that holds it
+        self.good.values[f"{WINDOWED}_load"] = 1  # from here on only its window of an hour holds it
 
     def end(self) -> None:
-        """Stop everything that was begun, workers included."""
+        """Stop everything that was started, workers included."""
         self._stack.close()
-        for folder in (self.folder, *self.folder.iterdir()):  # a case may have had a daemon of its own
+        for folder in (self.folder, *self.folder.iterdir()):  # a case may have its own daemon
             for pid in workers(folder):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
     def endure(self, case: Case) -> Row:
-        """One bad day, measured, and the healing after it."""
+        """Run and measure a bad day, and wait for the recovery after it."""
         meter = self._meter()
         day, page = Day(self, meter), 0
         try:
@@ -108,7 +108,7 @@ class World:
         return Row(1, case.name, seen, [*problems, *day.problems])
 
     def make_odd(self, targets: Mapping[str, str]) -> None:
-        """What the adapter answers for these targets from now on is odd."""
+        """Make the adapter's answers for these targets odd from now on."""
         replace_text(self.folder / "odd.json", json.dumps(targets))
 
     def _see_it_heal(self, day: Day) -> None:
@@ -133,7 +133,7 @@ class World:
 
 @contextmanager
 def world(folder: Path, period_seconds: float, bounds: Bounds, **more: Any) -> Iterator[World]:
-    """A world whose daemon runs. `more`: as World takes it."""
+    """Run a world whose daemon runs. `more`: arguments of World."""
     with prometheus.running() as good, prometheus.running() as hostile, backends.running() as backend:
         found = World(folder, good, hostile, backend, period_seconds, bounds, **more)
         found.load.start()

@@ -1,6 +1,6 @@
-"""One world, in a process of its own: `python -m tests.faults.hosts OUT SEED RUNS KIND...` writes its outcomes.
+"""Runs one world in its own process: `python -m tests.faults.hosts OUT SEED RUNS KIND...` writes its outcomes.
 
-OUT is a folder; the outcomes of the kinds of faults, one after another, are the files N.json in it.
+OUT is a folder. The outcomes of the kinds of faults, in order, are the files N.json in it.
 """
 
 import signal
@@ -15,15 +15,15 @@ from tests.faults.hosts.life import live
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Live through these kinds."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is stopped, as with Ctrl-C
+    """Run these kinds of faults."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops the processes that were started, as Ctrl-C does
     out, seed, runs, *kinds = arguments
     for number, kind in enumerate(kinds):
         with tempfile.TemporaryDirectory(dir=out) as folder:
             outcome = live(kind, int(runs), Path(folder), int(seed) + number)
         part = Path(out) / "part"
         part.write_bytes(msgspec.json.encode(outcome))
-        part.replace(Path(out) / f"{number}.json")  # whole: it is looked for meanwhile
+        part.replace(Path(out) / f"{number}.json")  # in one step, because another process waits for it
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What is committed, noted by the database itself in the same transaction: who claimed what when, who intended what.
+"""The commits, noted by the database itself in the same transactions: claims and intents, with holder and time.
 
-The rehearsals judge by this and not by what a daemon says of itself. Of the tables of the state, those that are named
-here are all that the rehearsals know of. Times are the machine's own, also where the daemons' are stepped.
+The judge uses them instead of a daemon's own statements. The rehearsals use only those tables of the state that are
+named here. Times are by the machine's clock, also if the clocks of daemons are stepped.
 """
 
 import json
@@ -20,7 +20,7 @@ _COMMITTER: Final = f"""(
     WHERE '{sessions_of("")}' || left(id, {len(new_process())}) = current_setting('application_name')
     ORDER BY joined DESC LIMIT 1
 )"""
-"""The member whose session it is."""
+"""An expression for the member of the session."""
 _INSTALL: Final = f"""
 CREATE SCHEMA audit;
 CREATE TABLE audit.member (id text, place text, at bigint);
@@ -66,7 +66,7 @@ _NEWEST: Final = "SELECT name, max(at) FROM audit.cycle GROUP BY name"
 
 
 class Hold(NamedTuple):
-    """From `at` on a target was this member's to scale: a shard of it had claimed it."""
+    """From `at` on a shard of this member had claimed the target."""
 
     target: str
     """As `Order.target` names it."""
@@ -81,7 +81,7 @@ class Intended(NamedTuple):
     target: str
     size: int
     start: int
-    """The size that it was decided from."""
+    """The size in the decision's observation."""
     decided: int
     """The `now` of its decision."""
     holder: str | None
@@ -90,7 +90,7 @@ class Intended(NamedTuple):
 
 
 class Audit:
-    """Of one database in which a state exists. Used by one thread."""
+    """The audit of one database with a state. Used by one thread."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -99,14 +99,14 @@ class Audit:
         self._processes: dict[str, tuple[int, int]] = {}
 
     def install(self) -> None:
-        """Begin to note. No daemon runs yet."""
+        """Begin to note commits. No daemon may run yet."""
         with psycopg.connect(self._url, autocommit=True) as connection:
             connection.execute(_INSTALL)
 
     def follow(self, url: str) -> None:
-        """The database is another server from now on, which may not have all that was noted.
+        """Use another server from now on, which may lack some notes.
 
-        The former one still answers, and has no clients any more.
+        The former server still answers, without clients.
         """
         for query in (_MEMBERS, _HELD, _REMEMBERINGS):
             self._lost.setdefault(query, []).extend(self._rows(query))
@@ -114,50 +114,50 @@ class Audit:
         self._url = url
 
     def process(self, member: str) -> tuple[int, int]:
-        """The pid of the daemon that is or was this member, and when it joined, in microseconds since 1970."""
+        """Return the pid of this member's daemon, and when it joined, in microseconds since 1970."""
         if member not in self._processes:
             rows = self._noted(_MEMBERS)
             self._processes = {name: (int(place.rpartition(" ")[2]), at) for name, place, at in rows}
         return self._processes[member]
 
     def holds(self) -> Sequence[Hold]:
-        """Each time that a target came to another member, in the order of the commits, or nearly so."""
+        """Return each claim of a target by another member, nearly in the order of the commits."""
         return [Hold(_target(target), *rest) for target, *rest in self._noted(_HELD)]
 
     def intended(self) -> Sequence[Intended]:
-        """All there were, also of cycles that were never recorded, in the same order."""
+        """Return all intents, also of cycles that were never recorded, in the same order."""
         found: dict[tuple[str, int], Intended] = {}
         for name, target, body, holder, at in self._noted(_REMEMBERINGS):
-            if (made := _REMEMBERED.load(body).unfinished) is not None:  # from its announcement on until it is settled
+            if (made := _REMEMBERED.load(body).unfinished) is not None:  # from its intent on until it is settled
                 key = name, to_micros(made.at)
                 found.setdefault(key, Intended(name, _target(target), made.size, made.decided_from, key[1], holder, at))
         return list(found.values())
 
     def newest(self) -> Mapping[str, int]:
-        """Autoscaler -> when its newest cycle was recorded."""
+        """Return autoscaler -> time of the record of its newest cycle."""
         return dict(self._rows(_NEWEST))
 
     def cycles(self, name: str) -> Sequence[int]:
-        """When each cycle of the autoscaler was recorded, in their order."""
+        """Return the times of the records of an autoscaler's cycles, in order."""
         rows = self._rows("SELECT name, number, at FROM audit.cycle WHERE number > 0 ORDER BY id, number")
         return [at for of, _, at in rows if of == name]
 
     def shares(self) -> Sequence[tuple[str, str]]:
-        """Living member and connection of each shard that is held."""
+        """Return the living member and the connection of each shard that is held."""
         return [(holder, connection) for holder, connection in self._rows(_SHARES)]
 
     def holders(self) -> Mapping[str, str]:
-        """Autoscaler -> the living member that serves it, as it is now."""
+        """Return autoscaler -> the living member that serves it now."""
         return dict(self._rows(_HOLDERS))
 
     def close(self) -> None:
-        """No further questions."""
+        """Close its connections."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     def _noted(self, query: str) -> Sequence[tuple[Any, ...]]:
-        """Also by a server that has failed; in the order of the last column."""
+        """Return the notes, also of a failed server, in the order of the last column."""
         return sorted({*self._lost.get(query, ()), *self._rows(query)}, key=lambda row: row[-1])
 
     def _rows(self, query: str) -> Sequence[tuple[Any, ...]]:
@@ -174,6 +174,6 @@ class Audit:
 
 
 def _target(text: str) -> str:
-    """What is scaled, whatever the connection to it is called: `nomad/JOB`, `aws/GROUP`."""
+    """Return a target's name without the connection's name: `nomad/JOB`, `aws/GROUP`."""
     connection, name, *_ = json.loads(text)
     return f"{connection.partition('-')[0]}/{name.partition('/')[0]}"

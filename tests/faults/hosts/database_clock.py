@@ -1,6 +1,6 @@
-"""The clock of a PostgreSQL as a test sets it, while its clients run.
+"""A clock of PostgreSQL that a test can set while its clients run.
 
-Sessions find a function of this name before PostgreSQL's own where a statement does not say which one it means.
+For sessions a function of this name takes precedence over PostgreSQL's own.
 """
 
 from typing import Final
@@ -18,12 +18,12 @@ ALTER DATABASE postgres SET search_path = public, stepped, pg_catalog;
 
 
 def install(url: str) -> None:
-    """For sessions of the database `postgres` that begin from now on. It is not set yet."""
+    """Install it for later sessions of the database `postgres`. It shows the machine's time until it is set."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(_INSTALL)
 
 
 def set_clock(url: str, seconds: float) -> None:
-    """Have it so far ahead of the machine's own from now on."""
+    """Set how far it is ahead of the machine's clock from now on."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("UPDATE stepped.clock SET ahead = make_interval(secs => %s)", (seconds,))

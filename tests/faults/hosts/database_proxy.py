@@ -1,6 +1,6 @@
 """A proxy in front of PostgreSQL, one for each daemon: it cuts the daemon off, and holds the answer to a commit.
 
-It follows PostgreSQL's protocol 3.0 as far as it needs to (its documentation, "Message Formats"): which statements a
+It follows PostgreSQL's protocol 3.0 as far as necessary (its documentation, "Message Formats"): which statements a
 connection has sent since it began its transaction, and when COMMIT was answered.
 """
 
@@ -15,29 +15,29 @@ _INTENDS: Final = re.compile(rb"(INSERT\s+INTO|UPDATE)\s+memory\b", re.IGNORECAS
 _RECORDS: Final = re.compile(rb"INSERT\s+INTO\s+journal\b", re.IGNORECASE)
 _SHARES: Final = b"sharing"
 INTENT: Final = "intent"
-"""A commit with writes that are about to be sent."""
+"""A commit of writes that will be sent."""
 OUTCOME: Final = "outcome"
-"""A commit of what came of a cycle."""
+"""A commit of a cycle's outcomes."""
 SHARING: Final = "sharing"
-"""Not a commit: a transaction that is about to have the lock of those who take and give back shards."""
+"""Not a commit: a transaction that will get the lock for taking and giving back shards."""
 
 
 _WITHOUT_TYPE: Final = {(80877103).to_bytes(4, "big"), (80877104).to_bytes(4, "big")}
-"""SSLRequest and GSSENCRequest: answered by a single byte, after which another message without a type follows."""
+"""SSLRequest and GSSENCRequest. Their answer is a single byte; another message without a type follows."""
 
 
 class _Messages:
-    """A stream of messages, cut into them as they become whole."""
+    """Divides a stream into its complete messages."""
 
     def __init__(self, *, typed: bool) -> None:
-        """`typed`: each begins with a byte that says what it is; a client's first ones do not."""
+        """`typed`: each begins with a byte for its type. The first messages of a client do not."""
         self._typed = typed
         self._rest = b""
         self.to_skip = 0
-        """So many bytes that come next belong to no message."""
+        """The number of next bytes that belong to no message."""
 
     def feed(self, piece: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Type and content of those that are whole now."""
+        """Return type and content of the complete messages."""
         skipped = min(self.to_skip, len(piece))
         self.to_skip -= skipped
         self._rest += piece[skipped:]
@@ -54,21 +54,21 @@ class _Messages:
 
 
 class Commits:
-    """The commits of one daemon. `on_commit`, where a test sets it, is called with INTENT, OUTCOME or SHARING.
+    """The commits of one daemon. If a test sets `on_commit`, it is called with INTENT, OUTCOME or SHARING.
 
-    The daemon does not hear of the commit, and the database not of the lock, before that returns.
+    Until it returns, the daemon does not get the answer to the commit, nor the database the request for the lock.
     """
 
     def __init__(self) -> None:
         self.on_commit: Callable[[str], None] | None = None
 
     def watch(self) -> "_Statements":
-        """For a connection."""
+        """Return what follows the statements of a new connection."""
         return _Statements(self)
 
 
 class _Statements:
-    """What one connection has sent in its transaction."""
+    """The statements of one connection in its transaction."""
 
     def __init__(self, commits: Commits) -> None:
         self._commits = commits
@@ -77,7 +77,7 @@ class _Statements:
         self._kind: str | None = None
 
     def sent(self, piece: bytes) -> None:
-        """By the daemon."""
+        """Read messages of the daemon."""
         for kind, content in self._client.feed(piece):
             if kind == b"P":  # Parse: name, statement
                 name, _, rest = content.partition(b"\0")
@@ -92,7 +92,7 @@ class _Statements:
                 self._server.to_skip += 1
 
     def answered(self, piece: bytes) -> None:
-        """By the server."""
+        """Read messages of the server."""
         for kind, content in self._server.feed(piece):
             if kind != b"C" or not content.startswith((b"COMMIT\0", b"ROLLBACK\0")):
                 continue
@@ -108,7 +108,7 @@ class _Statements:
 
 
 class DatabaseProxy(NamedTuple):
-    """One that runs."""
+    """A running proxy."""
 
     way: TcpProxy
     commits: Commits
@@ -116,7 +116,7 @@ class DatabaseProxy(NamedTuple):
 
 @contextmanager
 def running_database_proxy(server_port: int) -> Iterator[DatabaseProxy]:
-    """In front of the PostgreSQL at this port of 127.0.0.1."""
+    """Run a proxy before the PostgreSQL at this port of 127.0.0.1."""
     commits = Commits()
     with running_tcp_proxy(server_port, commits.watch) as way:
         yield DatabaseProxy(way, commits)

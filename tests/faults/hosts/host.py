@@ -1,4 +1,4 @@
-"""One of the daemons that share a database, with what stands between it and the world."""
+"""One of the daemons that share a database, with the proxies between it and all servers."""
 
 import random
 import signal
@@ -19,38 +19,38 @@ from tests.faults.hosts.recorder import Recorder, now_micros
 from tests.servers.stepped_clock import SteppedClock
 
 PATIENCE_SECONDS: Final = 120.0
-"""How long anything is waited for that must come: the machine may be busy with others."""
+"""How long the tests wait for an expected event. The machine may be busy."""
 _RELOADED: Final = '"event": "reloaded"'
 _UP_SECONDS: Final = 1_000_000.0
-"""How long ago a host was booted at most."""
+"""The longest uptime of a host."""
 
 
 def wait_until(
     true: Callable[[], bool], what: str, every_seconds: float = 0.1, within: float = PATIENCE_SECONDS
 ) -> None:
-    """Raises AssertionError when it does not come within so many seconds."""
+    """Wait for a condition. Raises AssertionError if it does not hold within so many seconds."""
     end = time.monotonic() + within
     while not true():
-        assert time.monotonic() < end, f"{what}: did not come within {within:g} s"
+        assert time.monotonic() < end, f"{what}: not within {within:g} s"
         time.sleep(every_seconds)
 
 
 @dataclass(slots=True)
 class Host:
-    """Its daemon is started, killed and paused; the host stays."""
+    """A host. Its daemon is started, killed and paused; the host stays."""
 
     number: int
     folder: Path
     config: Path
     database: DatabaseProxy
     recorders: Mapping[str, Recorder]
-    """By the back end: `nomad`, `aws`."""
+    """The recorder of each back end: `nomad`, `aws`."""
     clock: SteppedClock
     env: Mapping[str, str] = field(default_factory=dict)
     planted: str | None = None
-    """The bug that is planted in its daemons from the next one on (`plants`)."""
+    """The bug that is planted in its next daemons (`plants`)."""
     daemons: list[tuple[int, int]] = field(default_factory=list)
-    """All there were: when each was started, in microseconds since 1970, and its pid. Pids come again."""
+    """All its daemons: start, in microseconds since 1970, and pid. Pids are reused."""
     process: subprocess.Popen[bytes] | None = None
     _paused_at: int | None = None
     _first: str = ""
@@ -58,20 +58,20 @@ class Host:
 
     @property
     def log(self) -> Path:
-        """What its daemons have said."""
+        """Return the log of its daemons."""
         return self.folder / "stderr"
 
     def last_words(self, lines: int = 12) -> str:
-        """What its daemons have said last."""
+        """Return the last lines of its daemons."""
         return "\n".join(f"host {self.number}: {line}" for line in self.log.read_text().splitlines()[-lines:])
 
     def boot(self, chance: random.Random) -> None:
-        """It is a machine of its own: nobody else's boot id, and started some time ago. Its daemon does not run."""
+        """Boot the host: it gets a boot id of its own and a past boot time. Its daemon must not run."""
         assert self.process is None
         self.clock.boot(uuid.UUID(int=chance.getrandbits(128)).hex, chance.uniform(1, _UP_SECONDS))
 
     def start(self) -> int:
-        """Start a daemon. It runs none now. When that was."""
+        """Start a daemon, while none runs. Returns the time."""
         assert self.process is None
         planted = {} if self.planted is None else {launched.PLANTED: self.planted}
         at = now_micros()
@@ -86,7 +86,7 @@ class Host:
         return at
 
     def configure(self, change: Callable[[dict[str, Any]], None]) -> None:
-        """Its daemon is to follow the first configuration with this change from its next start on."""
+        """Change the first configuration for the next start of its daemon."""
         if not self._first:
             self._first = self.config.read_text()
         wanted = yaml.safe_load(self._first)
@@ -94,7 +94,7 @@ class Host:
         self.config.write_text(yaml.safe_dump(wanted))
 
     def reload(self, change: Callable[[dict[str, Any]], None]) -> None:
-        """Have its daemon follow the first configuration with this change."""
+        """Reload its daemon with this change of the first configuration."""
         assert self.process is not None
         self.configure(change)
         reloaded = self.log.read_text().count(_RELOADED)
@@ -102,11 +102,11 @@ class Host:
         wait_until(lambda: self.log.read_text().count(_RELOADED) > reloaded, f"a reload of host {self.number}")
 
     def running(self) -> bool:
-        """Whether its daemon lives; it may be paused."""
+        """Return whether its daemon lives. It may be paused."""
         return self.process is not None and self.process.poll() is None
 
     def kill(self) -> int:
-        """End it by SIGKILL. When that was, in microseconds since 1970."""
+        """End the daemon by SIGKILL. Returns the time, in microseconds since 1970."""
         assert self.process is not None
         at = now_micros()
         self.process.kill()
@@ -115,14 +115,14 @@ class Host:
         return at
 
     def pause(self) -> int:
-        """SIGSTOP. When that was."""
+        """Send SIGSTOP. Returns the time."""
         assert self.process is not None
         self._paused_at = now_micros()
         self.process.send_signal(signal.SIGSTOP)
         return self._paused_at
 
     def go_on(self, *, suspended: bool = False) -> int:
-        """SIGCONT. When that was. `suspended`: it was the machine that was stopped, its CLOCK_MONOTONIC with it."""
+        """Send SIGCONT. Returns the time. `suspended`: the machine was stopped, with its CLOCK_MONOTONIC."""
         assert self.process is not None
         assert self._paused_at is not None
         at = now_micros()
@@ -133,7 +133,7 @@ class Host:
         return at
 
     def stop(self) -> int:
-        """SIGTERM; its exit code."""
+        """Send SIGTERM. Returns the exit code."""
         assert self.process is not None
         self.process.terminate()
         code = self.process.wait(PATIENCE_SECONDS)

@@ -1,9 +1,9 @@
-"""A daemon of the rehearsals: `python -m autoscaler`, on a machine of its own as far as its clocks go.
+"""A daemon of the rehearsals: `python -m autoscaler`, with its own machine's clocks.
 
-Each of its requests carries a header with the time at which the thread that sends it looked at a clock last, unless it
-has had an answer since. No check of a lease or a deadline does without such a look: so the last check was no later.
+Each of its requests has a header with the last time at which its thread read a clock, unless it
+has got an answer since. Every check of a lease or a deadline reads a clock, so the last check was not later.
 
-The environment may name a bug that is planted in it (`plants`), which the judge must find.
+The environment may name a bug to plant (`plants`), which the judge must find.
 """
 
 import os
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 PROGRAM: Final = (str(Path(__file__).resolve()),)
-"""What the interpreter runs in place of `-m autoscaler`."""
+"""The arguments of the interpreter in place of `-m autoscaler`."""
 PLANTED: Final = "REHEARSAL_PLANTED"
-"""The environment's variable with a bug's name."""
+"""The environment variable with a bug's name."""
 _ROOT: Final = Path(__file__).resolve().parents[3]
 
 

@@ -1,4 +1,4 @@
-"""One kind of fault, run after run in one world, and what is found of it at the end."""
+"""Runs of one kind of fault in one world, and the findings at the end."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -21,21 +21,21 @@ from tests.faults.hosts.world import LEASE_SECONDS, World, running_world
 
 _MINUTE: Final = 60_000_000
 _AGED: Final = timedelta(seconds=0.25)
-"""How much older than it is what is remembered may be: looks at two clocks are not taken in one moment."""
+"""The tolerance for ages that are too old: two clocks are not read at the same moment."""
 _ALL: Final = {**SCENARIOS, **RECONFIGURED}
 _LEASE_SECONDS: Final = {PROMOTED: 5 * LEASE_SECONDS}
-"""Where it is not as usual: a promotion has to fit into one."""
+"""Kind -> lease, if it is not the usual one: a promotion must fit into a lease."""
 
 
 class Outcome(msgspec.Struct, kw_only=True):
-    """Of all runs of one kind."""
+    """The outcome of all runs of one kind."""
 
     kind: str
     runs: int
-    """That were begun."""
+    """The number of runs that began."""
     takeovers: Sequence[Takeover]
     stuck: Sequence[str]
-    """A run that did not come to its end: none follows it."""
+    """The error of a run that did not finish. No run follows it."""
     compared: Judged
     """Writes to the back end that compares and sets,"""
     uncompared: Judged
@@ -43,9 +43,9 @@ class Outcome(msgspec.Struct, kw_only=True):
     decisions: int = 0
     decided_otherwise: list[str] = msgspec.field(default_factory=list)
     changes: int = 0
-    """Of sizes, late ones left out."""
+    """Changes of sizes, without late ones."""
     exceeded: list[str] = msgspec.field(default_factory=list)
-    """Those beyond a window or a policy."""
+    """The changes that violate a window or a policy."""
     unrecorded: int = 0
     """Those whose outcome was not recorded,"""
     unsettled: list[str] = msgspec.field(default_factory=list)
@@ -53,13 +53,13 @@ class Outcome(msgspec.Struct, kw_only=True):
 
 
 def live(kind: str, runs: int, folder: Path, seed: int) -> Outcome:
-    """So many runs. `folder`: an empty one for its files; `seed`: for loads and victims."""
+    """Run a kind of fault so many times. `folder`: an empty one for its files; `seed`: for loads and victims."""
     with running_world(folder, seed, _LEASE_SECONDS.get(kind, LEASE_SECONDS), pooled=kind == POOLED) as world:
         return endure(world, kind, [(kind, number) for number in range(runs)])
 
 
 def endure(world: World, what: str, runs: Sequence[tuple[str, int]]) -> Outcome:
-    """These runs, each of a kind and a number, in a world in which no daemon runs yet; then they end again."""
+    """Run these kinds, each with its number, in a world without daemons. The daemons end again."""
     takeovers, stuck = list[Takeover](), list[str]()
     begun = 0
     try:
@@ -80,7 +80,7 @@ def endure(world: World, what: str, runs: Sequence[tuple[str, int]]) -> Outcome:
 def judged(
     world: World, kind: str, runs: int = 1, takeovers: Sequence[Takeover] = (), stuck: Sequence[str] = ()
 ) -> Outcome:
-    """What is found of a world that rests."""
+    """Return the findings about a world at rest."""
     compared, to_nomad = judge_writes(world.noted("nomad"), compares=True)
     uncompared, to_aws = judge_writes(world.noted("aws"), compares=False)
     found = Outcome(kind=kind, runs=runs, takeovers=takeovers, stuck=stuck, compared=compared, uncompared=uncompared)
@@ -100,14 +100,14 @@ def judged(
 def _judge_decisions(
     found: Outcome, records: Sequence[Record], written: Sequence[Decided], cycles: Sequence[int] | None
 ) -> None:
-    """Of one autoscaler. `cycles`: when each was recorded; None: all clocks were right.
+    """Judge the decisions of one autoscaler. `cycles`: the times of their records; None: all clocks were right.
 
-    Where one is not, what is remembered may be younger than it is: windows last longer, and policies count what was
-    before their periods, in both directions. The judge then looks whether anything became older. Changes that are
-    remembered have other times than their writes.
+    If a clock is wrong, remembered times may be too young: windows last longer, and policies count changes from
+    before their periods, in both directions. The judge then checks that nothing became older. Remembered
+    changes have other times than their writes.
     """
     found.decisions += len(records)
-    if found.kind != PROMOTED:  # what a daemon remembers is more than the standby has
+    if found.kind != PROMOTED:  # a daemon remembers more than the standby has
         found.decided_otherwise += judge.decided_otherwise(records)
     asked = [_asked(each) for each in written]
     changes = [judge.Change(_righted(one.decided, one.at), one.start, one.size) for _, one in written]
@@ -127,12 +127,12 @@ def _judge_decisions(
 
 
 def _righted(decided: int, committed: int) -> datetime:
-    """When it was decided, whatever its host's clock showed: that is wrong by minutes, and a commit takes seconds."""
+    """Return the right time of a decision. A host's clock may be wrong by minutes; a commit takes seconds."""
     return from_micros(decided - round((decided - committed) / _MINUTE) * _MINUTE)
 
 
 def _righted_all(records: Sequence[Record], cycles: Sequence[int]) -> Sequence[Record]:
-    """With all times of the decisions as right clocks would have shown them."""
+    """Return the records with the times of right clocks."""
     return [
         replace(record, decision=later(made, _righted(to_micros(made.now), at) - made.now))
         for record, at in zip(records, cycles, strict=True)
@@ -141,7 +141,7 @@ def _righted_all(records: Sequence[Record], cycles: Sequence[int]) -> Sequence[R
 
 
 def _made_older(records: Sequence[Record], righted: Sequence[Record]) -> Iterator[str]:
-    """Cycles that took what is remembered for older than it was. `righted`: the same records by right clocks."""
+    """Return the cycles in which remembered times became too old. `righted`: the same records by right clocks."""
     for (before, _), (now, record) in pairwise(zip(righted, records, strict=True)):
         assert record.history is not None
         if record.history.at is not None:

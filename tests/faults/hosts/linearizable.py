@@ -1,4 +1,4 @@
-"""What Porcupine says of a history: the program in `checker/`, built with Go when it is needed for the first time."""
+"""Porcupine's verdict on a history. The program in `checker/` is built with Go at its first use."""
 
 import hashlib
 import json
@@ -20,27 +20,27 @@ _SECONDS: Final = 300.0
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """A look at a target, or a write that took effect; one that did not is none. Times are microseconds since 1970."""
+    """A read of a target, or a write that took effect. Times are microseconds since 1970."""
 
     target: str
     client: int
-    """Who did it, from 0."""
+    """The number of its client, from 0."""
     kind: Literal["scale", "look", "set"]
     """set: a write whose decision is not judged."""
     start: int = 0
     """scale: the size that it was decided from."""
     size: int
-    """The size that was set, or found."""
+    """The size that was set or read."""
     call: int
-    """When it was asked for."""
+    """The time of its request."""
     answered: int
-    """When it had taken effect, or was answered."""
+    """The time of its effect, or of its answer."""
 
 
 def not_linearizable(history: Sequence[Operation]) -> Mapping[str, str]:
-    """Targets whose operations no order explains -> "illegal" and where it fails, or "unknown" for no verdict in time.
+    """Return target -> "illegal" and the place, if no order explains its operations, or "unknown" without a verdict.
 
-    Skips the test where there is no Go to build the checker with.
+    Skips the test if Go is not installed.
     """
     names = {"start": "from", "answered": "return"}
     given = [{names.get(name, name): value for name, value in msgspec.structs.asdict(one).items()} for one in history]
@@ -55,7 +55,7 @@ def not_linearizable(history: Sequence[Operation]) -> Mapping[str, str]:
 
 @cache
 def _checker() -> Path:
-    """Built anew whenever its source is another one."""
+    """Return the program. It is built again if its source changes."""
     source = b"".join(file.read_bytes() for file in sorted(_MODULE.iterdir()))
     name = f"checker-{hashlib.sha256(source).hexdigest()[:16]}"
     try:

@@ -1,4 +1,4 @@
-"""The load of a world's autoscalers: so many instances are wanted. It never rests."""
+"""The load of a world's autoscalers, in instances. It changes all the time."""
 
 import random
 import threading
@@ -10,7 +10,7 @@ from tests.servers.exporter import Exporter
 LEAST: Final = 2
 MOST: Final = 9
 BY_WINDOW: Final = frozenset({"red", "green", "oak", "elm"})
-"""Autoscalers whose stabilization window counts; of the others it is their policies."""
+"""Autoscalers that their stabilization window limits. Policies limit the others."""
 _CHANGES_SECONDS: Final = 0.5
 _CHANCE: Final = 0.25
 _CHANCE_BY_WINDOW: Final = 0.06
@@ -18,7 +18,7 @@ _CHANCE_BY_WINDOW: Final = 0.06
 
 
 class Load:
-    """It changes until it is ended."""
+    """A load that changes until its end."""
 
     def __init__(self, exporter: Exporter, chance: random.Random, names: Sequence[str]) -> None:
         self._exporter = exporter
@@ -33,7 +33,7 @@ class Load:
         self._thread.start()
 
     def end(self) -> None:
-        """It stays where it is."""
+        """Keep the load as it is."""
         self._ending.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -49,5 +49,5 @@ class Load:
 
 
 def series(name: str) -> str:
-    """The query of an autoscaler's load."""
+    """Return the query of an autoscaler's load."""
     return f'load{{of="{name}"}}'

@@ -1,4 +1,4 @@
-"""Places a fault at a moment of a daemon's write: what stands between the daemon and the world causes it."""
+"""Places a fault at a moment of a daemon's write. The proxies of the daemon cause it."""
 
 import threading
 from collections.abc import Callable, Collection
@@ -11,7 +11,7 @@ from tests.faults.hosts.recorder import Write
 
 
 class Moment(StrEnum):
-    """Of one write; the last one, of what it shares with others."""
+    """Moments of one write; the last one, of sharing out shards."""
 
     RANDOM = "at random"
     INTENT = "after the intent's commit"
@@ -23,11 +23,11 @@ class Moment(StrEnum):
 
 
 MOMENTS: Final = tuple(Moment)
-"""LOOK is of AWS alone: the adapter for Nomad takes none."""
+"""Only AWS has LOOK: the adapter for Nomad does not read before a write."""
 
 
 class _Strike:
-    """One fault that is due. Called by the proxies' threads, several of which may come to the moment at once."""
+    """One fault that is due. Threads of the proxies call it, several of them perhaps at once."""
 
     def __init__(self, moment: Moment, fault: Callable[[], object], late: Callable[[Write], object]) -> None:
         self._moment, self._fault, self._late = moment, fault, late
@@ -42,7 +42,7 @@ class _Strike:
         elif kind == INTENT:
             self._intended = True
             self._at(Moment.INTENT)
-        elif kind == OUTCOME and self._intended:  # of a cycle that has written
+        elif kind == OUTCOME and self._intended:  # of a cycle with a write
             self._at(Moment.OUTCOME)
 
     def looked(self) -> None:
@@ -59,7 +59,7 @@ class _Strike:
         self._at(Moment.ANSWER)
 
     def _at(self, moment: Moment) -> bool:
-        """Whether the fault was due, and was caused."""
+        """Cause the fault if it is due. Returns whether it was."""
         with self._lock:
             if self._begun or moment is not self._moment:
                 return False
@@ -76,10 +76,10 @@ def strike(
     late: Callable[[Write], object] = lambda _: None,
     backends: Collection[str] | None = None,
 ) -> None:
-    """Cause `fault` at the next such moment of the host's daemon, and return after it; at once for RANDOM.
+    """Cause `fault` at the next such moment of the host's daemon, for RANDOM at once, and return.
 
-    `late`: waits for as long as the request is still on its way, or says that it is lost, for REQUEST. `backends`: a
-    write to one of these, where it is the moment of one; None: to any. Raises AssertionError where there is none.
+    `late`: for REQUEST, waits while the request is on its way, or says that it is lost. `backends`: the moment of a
+    write to one of these; None: to any. Raises AssertionError if there is no such moment.
     """
     if moment is Moment.RANDOM:
         fault()

@@ -1,6 +1,6 @@
-"""Whether the judge finds the bugs that are planted, each in one host's daemons, where the back end does not compare.
+"""Checks that the judge finds planted bugs, each in one host's daemons, on the back end that does not compare.
 
-Each scene gives its bug the chance to do harm, a few times; what the judge finds of it afterwards is the result.
+Each scene gives its bug a few chances to do harm. The judge's findings are the result.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +17,9 @@ from tests.faults.hosts.verdict import Announced
 from tests.faults.hosts.world import OUTLASTING, World, running_world
 
 _GROUPS: Final = ("fir", "ash")
-"""Of which policies count: they are scaled often."""
+"""Autoscalers that their policies limit, which are scaled often."""
 _LONGER: Final = {"no seq": 5}
-"""So many times as long are leases: a promotion has to fit into one."""
+"""Leases are so many times longer: a promotion must fit into one."""
 _LAG_LEASES: Final = 1.0
 _ATTEMPTS: Final = 4
 _WRITES_SECONDS: Final = 3.0
@@ -27,7 +27,7 @@ Scene: TypeAlias = Callable[[World, Host], None]
 
 
 def found(bug: str, folder: Path, lease_seconds: float) -> Sequence[str]:
-    """What the judge finds of this bug; nothing: it was not found."""
+    """Return the judge's findings about this bug; none: it was not found."""
     lease_seconds *= _LONGER.get(bug, 1)
     with running_world(folder, seed=0, lease_seconds=lease_seconds, jobs=(), groups=_GROUPS, hosts=2) as world:
         wrong = world.hosts[0]
@@ -42,7 +42,7 @@ def found(bug: str, folder: Path, lease_seconds: float) -> Sequence[str]:
 
 
 def _stopped_after_it_looked(world: World, wrong: Host) -> None:
-    """The daemon is stopped after its last look, until another one has written to that target; then it goes on."""
+    """Stop the daemon after its last read of a clock until another daemon has written to that target."""
     strike(wrong, Moment.LOOK, wrong.pause, backends=("aws",))
     target, at = _about(world, wrong).target, now_micros()
     wait_until(lambda: _written(world, target, at, wrong, by_it=False), f"another one's write to {target}")
@@ -50,12 +50,12 @@ def _stopped_after_it_looked(world: World, wrong: Host) -> None:
 
 
 def _about(world: World, wrong: Host) -> Announced:
-    """What the daemon is about to write."""
+    """Return what the daemon will write."""
     return next(each for each in reversed(world.announced()) if each.host == wrong.number)
 
 
 def _goes_on(world: World, wrong: Host) -> None:
-    """For long enough to write."""
+    """Wait long enough for a write."""
     at, targets = wrong.go_on(), [world.target(name) for name in world.names]
     with suppress(AssertionError):
         wait_until(
@@ -67,7 +67,7 @@ def _goes_on(world: World, wrong: Host) -> None:
 
 
 def _believed(world: World, wrong: Host) -> None:
-    """The daemon is killed before AWS hears of a size; the other one takes over, and writes."""
+    """Kill the daemon before AWS gets a size. The other daemon takes over and writes."""
     lost: list[Write] = []
 
     def lose(write: Write) -> None:
@@ -83,7 +83,7 @@ def _believed(world: World, wrong: Host) -> None:
 
 
 def _renamed(world: World, wrong: Host) -> None:
-    """The connection has another name for the daemon, while the other one serves all by the name of before."""
+    """Rename the daemon's connection while the other daemon serves all under the old name."""
     other = world.hosts[1]
     wrong.kill()
     wait_until(lambda: world.held().get(other.number) == frozenset(world.names), "a takeover of all")
@@ -103,7 +103,7 @@ def _renamed(world: World, wrong: Host) -> None:
 
 
 def _taking_over(world: World, wrong: Host) -> None:
-    """The other daemon is killed, and what it served is scaled for as long as its windows last."""
+    """Kill the other daemon, and scale its targets for the length of their windows."""
     other = world.hosts[1]
     names = world.held()[other.number]
     other.kill()
@@ -121,7 +121,7 @@ def _taking_over(world: World, wrong: Host) -> None:
 
 
 def _set_back(world: World, wrong: Host) -> None:
-    """A standby that lags is promoted, and what the daemon serves is scaled for a while."""
+    """Promote a standby that lags, and scale the daemon's targets for a while."""
     at = world.fail_over(_LAG_LEASES * world.lease_seconds)
     targets = [world.target(name) for name in world.held()[wrong.number]]
     with suppress(AssertionError):

@@ -1,6 +1,6 @@
-"""Bugs that are planted in a daemon (`launched`), one at a time: the judge must find each of them.
+"""Bugs to plant in a daemon (`launched`), one at a time. The judge must find each of them.
 
-Each takes one protection away, and what would hide that now and then.
+Each removes one protection, and what could hide its absence.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,12 +8,12 @@ from datetime import timedelta
 from typing import Any, Final
 
 _SECONDS: Final = 60.0
-"""Longer than anything that the judge has a daemon stopped for."""
+"""Longer than any pause of a daemon in the rehearsals."""
 _AGE: Final = timedelta(hours=1)
 
 
 def _no_lease_check() -> None:
-    """What was decided is written, however late it has become, and whoever serves the target by then."""
+    """Write every decision, however late, and whichever daemon serves the target."""
     from autoscaler.act import Actuator
     from autoscaler.act.actuator import Write
     from autoscaler.model import Call, Outcome
@@ -27,15 +27,15 @@ def _no_lease_check() -> None:
 
 
 def _no_second_check() -> None:
-    """A write is checked when it begins, and not before its second request."""
-    from adapters.aws_asg.api import AwsApi
+    """Check a write at its beginning, and not before its second request."""
+    from adapters.aws.api import AwsApi
 
     AwsApi._left = AwsApi._until_deadline = lambda _: _SECONDS  # type: ignore[method-assign, assignment]
     _no_commit_before_a_size()
 
 
 def _belief_settles() -> None:
-    """AWS' adapter remembers a size as accepted before it asks for it."""
+    """Let AWS' adapter remember a size as accepted before its request."""
     from adapters.aws_asg.scaling import Scaling
     from autoscaler.target import Call, ScaleChange, ScaleOutcome
 
@@ -50,14 +50,14 @@ def _belief_settles() -> None:
 
 
 def _no_commit_before_a_size() -> None:
-    """AWS' adapter commits before a group's second write within a minute, which the epoch's check may refuse, too."""
-    from adapters.aws_asg.writes import Writes
+    """Skip the commit before a group's second write within a minute, which also checks the epoch."""
+    from adapters.aws.writes import Writes
 
     Writes.asking = lambda _, __: None  # type: ignore[method-assign, assignment]
 
 
 def _no_claim() -> None:
-    """What another shard has claimed is scaled all the same."""
+    """Scale targets that another shard has claimed."""
     from sqlalchemy import Connection
 
     from autoscaler.record.claims import Claim, Claims
@@ -73,7 +73,7 @@ def _no_claim() -> None:
 
 
 def _age_lost() -> None:
-    """A daemon takes what it reads from the state for an hour older than it is."""
+    """Treat everything read from the state as an hour older."""
     from autoscaler.record import ages
 
     age_of = ages.age_of
@@ -81,7 +81,7 @@ def _age_lost() -> None:
 
 
 def _no_seq() -> None:
-    """What the state holds is believed, also where a standby was promoted that has not heard of the newest."""
+    """Use the rows of the state, also of a promoted standby that lacks the newest."""
     from autoscaler.record import entries, ledger
 
     def load_older(connection: Any, name: str, moment: Any, keys: Any = None, held: Any = None) -> Any:

@@ -1,6 +1,6 @@
-"""Changes of the configuration that are rolled out one host after another, and taken back in the same way.
+"""Changes of the configuration that are rolled out to one host after another, and taken back in the same way.
 
-While they are, two daemons may find the same target in their configurations under different names.
+Meanwhile two daemons may have the same target in their configurations under different names.
 """
 
 import time
@@ -16,11 +16,11 @@ RENAMED: Final = "connection renamed"
 _SHARDS: Final = 3
 _NAME: Final = "aws-2"
 Change: TypeAlias = Callable[[dict[str, Any]], None]
-"""Of a configuration, in its place."""
+"""A change of a configuration, in place."""
 
 
 def rename(configuration: dict[str, Any]) -> None:
-    """The connection to AWS has another name, and targets on Nomad have their namespace written out."""
+    """Rename the connection to AWS, and write out the namespace of targets on Nomad."""
     adapters = configuration["adapters"]
     adapters[_NAME] = adapters.pop("aws")
     for scaler in configuration["autoscalers"]:
@@ -29,13 +29,13 @@ def rename(configuration: dict[str, Any]) -> None:
 
 
 def _cut_into_shards(configuration: dict[str, Any]) -> None:
-    """Each connection has several shards."""
+    """Give each connection several shards."""
     for section in configuration["adapters"].values():
         section["shards"] = _SHARDS
 
 
 def _swap(configuration: dict[str, Any]) -> None:
-    """Autoscalers swap their targets by twos, on each back end."""
+    """Swap the targets of pairs of autoscalers, on each back end."""
     refs = {scaler["name"]: scaler for scaler in configuration["autoscalers"]}
     for one, other in (("oak", "elm"), ("fir", "ash"), ("red", "green"), ("blue", "black")):
         swapped = refs[one]["scaleTargetRef"], refs[other]["scaleTargetRef"]
@@ -61,4 +61,4 @@ RECONFIGURED: Final[Mapping[str, Scenario]] = {
     "shards changed": _rolled_out(_cut_into_shards),
     "targets swapped": _rolled_out(_swap),
 }
-"""Of these nothing is judged but the writes: an autoscaler that is given another target begins anew."""
+"""Changes for which only the writes are judged: an autoscaler with another target begins anew."""

@@ -1,8 +1,8 @@
 """A reverse proxy that notes each write of a daemon to a back end, one for each daemon and back end.
 
-It notes when a write was called, what the back end said and when, and lets a test hold it at either moment. What has
-arrived here is delivered, also when the daemon that sent it is dead meanwhile: so a network does. A test may also have
-a request lost, as of a daemon that died before it was sent.
+It notes the time of a write's request and of its answer, and a test can hold either. A request that
+arrived here is delivered even if its daemon is dead meanwhile, as in a network. A test may also let
+a request get lost, as of a daemon that died before it was sent.
 """
 
 import json
@@ -19,23 +19,23 @@ from tests.servers.web import serving
 
 
 class Order(NamedTuple):
-    """What a write asks for."""
+    """The target and the size of a write."""
 
     target: str
     """`nomad/JOB` or `aws/GROUP`."""
     size: int
     decision: str | None
-    """Its id, where the back end is told it."""
+    """Its id, if the back end gets it."""
 
 
 Reader: TypeAlias = Callable[[str, str, bytes], "Order | Sight | None"]
-"""Method, path and body -> the write that a request is, or the last look before one; None: it is neither."""
+"""Method, path and body of a request -> its write, or the last read before one; None: neither."""
 CHECKED: Final = "X-Rehearsal-Checked"
-"""The header of a daemon's request that says when the thread that sends it looked at a clock last (`launched`)."""
+"""The header of a daemon's request with the last time at which its thread read a clock (`launched`)."""
 
 
 class Sight(NamedTuple):
-    """A look at one target alone, as an adapter takes it just before a write."""
+    """A read of one target, as an adapter does just before a write."""
 
     target: str
 
@@ -55,7 +55,7 @@ def read_nomad(method: str, path: str, body: bytes) -> Order | Sight | None:
 def read_aws(method: str, path: str, body: bytes) -> Order | Sight | None:
     """Auto Scaling API Reference, DescribeAutoScalingGroups and SetDesiredCapacity.
 
-    The adapter names MaxRecords where it observes, and not where it looks at the one group that it is about to write.
+    The adapter sends MaxRecords to observe, and not to read the one group that it will write.
     """
     asked = parse_qs(body.decode())
     if asked.get("Action") == ["DescribeAutoScalingGroups"]:
@@ -68,21 +68,21 @@ def read_aws(method: str, path: str, body: bytes) -> Order | Sight | None:
 
 @dataclass(slots=True)
 class Write:
-    """One that was asked for. Times are microseconds since 1970."""
+    """A requested write. Times are microseconds since 1970."""
 
     host: int
     order: Order
     called: int
     checked: int | None = None
-    """When its daemon looked at a clock last before it sent this; None: not since the answer to the request before."""
+    """When its thread last read a clock before the request; None: not since the answer to the previous request."""
     looked: int | None = None
-    """When its daemon last looked at the target before it; None: where the back end compares, it need not."""
+    """When its daemon last read the target before it; None: the back end compares."""
     forwarded: int | None = None
-    """When it was passed on to the back end; None: it was not."""
+    """When it was forwarded to the back end; None: it was not."""
     status: int | None = None
-    """What the back end answered; None: it has not."""
+    """The status of the back end's answer; None: none yet."""
     answered: int | None = None
-    """When it did."""
+    """The time of the answer."""
     lost: bool = False
     """It never reaches the back end."""
 
@@ -93,7 +93,7 @@ class Write:
 
     @property
     def over(self) -> bool:
-        """Whether nothing will come of it any more."""
+        """Return whether it can have no further effect."""
         return self.lost or self.answered is not None
 
 
@@ -105,26 +105,26 @@ class Recorder:
     host: int
     read: Reader
     on_request: Callable[[Write], None] | None = None
-    """Called when a write has arrived, before it is forwarded, unless that makes it `lost`."""
+    """Called when a write has arrived, before it is forwarded. It may set `lost`."""
     on_sight: Callable[[], None] | None = None
-    """Called when the back end has answered a last look before a write, before the daemon hears of it."""
+    """Called when the back end has answered a last read before a write, before the daemon gets the answer."""
     on_answer: Callable[[Write], None] | None = None
-    """Called when the back end has answered it, before the daemon hears of it."""
+    """Called when the back end has answered a write, before the daemon gets the answer."""
     writes: list[Write] = field(default_factory=list)
     sights: dict[str, int] = field(default_factory=dict)
-    """Target -> when it was looked at last, alone."""
+    """Target -> the time of its last single read."""
 
 
 _MICROS: Final = 1_000_000
 
 
 def now_micros() -> int:
-    """By the wall clock of this machine, which is PostgreSQL's as well."""
+    """Return the time by the wall clock of this machine, which PostgreSQL uses, too."""
     return time.time_ns() * _MICROS // 10**9
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Subclassed for each proxy with the two attributes."""
+    """The handler of one proxy, which subclasses it with the two attributes."""
 
     recorder: ClassVar[Recorder]
     backend: ClassVar[str]
@@ -181,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def running_recorder(host: int, backend: str, read: Reader) -> Iterator[Recorder]:
-    """In front of the HTTP API at `backend`, for the daemon of this number."""
+    """Run a proxy before the HTTP API at `backend`, for the daemon of this number."""
     recorder = Recorder("", host, read)
 
     class Handler(_Handler):

@@ -1,4 +1,4 @@
-"""Three daemons on one PostgreSQL, fault after fault: what becomes of their writes, and who takes over when."""
+"""Three daemons on one PostgreSQL, with one fault after another: the fate of their writes, and the takeovers."""
 
 import statistics
 import subprocess
@@ -40,21 +40,21 @@ SIDE_BY_SIDE: Final = (
         POOLED,
     ),
 )
-"""Two worlds, in each one kind of fault after another: most of their time they wait."""
+"""The number of worlds at once, each with one kind of fault after another. They wait most of the time."""
 _SHORT: Final = (("kill -9", MOMENTS.index(Moment.ANSWER)), ("SIGSTOP", MOMENTS.index(Moment.INTENT)))
 """Kinds and numbers of runs: daemons that lose the database have tests of their own, tests/daemon/test_hosts.py."""
 _ALL_GO_ON: Final = ("database restarted", "started at once", PROMOTED, *RECONFIGURED)
-"""Kinds of faults after which nobody takes over from another."""
+"""Kinds of faults without a takeover."""
 _SHORT_LEASE_SECONDS: Final = 2.0
 _SHORT_PLANTS: Final = ("no lease check",)
 _SHOWN: Final = 80
-"""Characters of what was found of a planted bug."""
+"""The shown characters of a finding about a planted bug."""
 _STOPPED_WITHIN_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 1.0
 
 
 def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
-    """A row for each kind, then those of all their writes and decisions together, then one for each planted bug."""
+    """Yield a row for each kind, then rows for all their writes and decisions, then one for each planted bug."""
     outcomes: list[Outcome] = []
     if extent.short:
         (folder / "world").mkdir()
@@ -80,7 +80,7 @@ def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
 
 
 def _side_by_side(folder: Path, extent: Extent) -> Iterator[Outcome]:
-    """Of each kind that is wanted, as they come."""
+    """Yield the outcome of each wanted kind as it comes."""
     worlds, wanted = [], [[kind for kind in kinds if extent.takes(kind)] for kinds in SIDE_BY_SIDE]
     try:
         for number, kinds in enumerate(wanted):
@@ -107,7 +107,7 @@ def _side_by_side(folder: Path, extent: Extent) -> Iterator[Outcome]:
 
 
 def _of_kind(outcome: Outcome, most: float | None) -> Row:
-    """Who serves what after each fault. `most`: seconds that a takeover may take; None: the machine has other work."""
+    """Yield rows about the takeovers. `most`: the longest one, in seconds; None: the machine has other work."""
     if outcome.kind in _ALL_GO_ON:
         through = outcome.runs - len(outcome.stuck)
         return Row(
@@ -131,11 +131,11 @@ def _figures(seconds: Sequence[float]) -> str:
 
 
 def _of_all(outcomes: Sequence[Outcome]) -> Iterator[Row]:
-    """Of what was written and decided under all kinds of faults."""
+    """Yield rows about the writes and decisions under all kinds of faults."""
     runs = sum(each.runs for each in outcomes)
 
     def row(promised: str, seen: str, broken: Callable[[Outcome], Sequence[str]], judged: int = 1) -> Row:
-        """`judged`: how many there were; where there was none, the promise was not put to the test."""
+        """Return a row. `judged`: the number of judged cases; without any, the promise was not tested."""
         found = [f"{each.kind}: {text}" for each in outcomes for text in broken(each)]
         return Row(runs if judged else 0, promised, seen.format(broken=len(found)), found)
 

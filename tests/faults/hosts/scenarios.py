@@ -1,4 +1,4 @@
-"""The kinds of faults. Each begins and ends with all hosts sharing evenly, and says how long a takeover took."""
+"""The kinds of faults. Each begins and ends with an even division, and returns the duration of the takeover."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -15,25 +15,25 @@ _STEPS_SECONDS: Final = (60.0, -60.0, 3600.0, -3600.0)
 _LATE_LEASES: Final = (0.0, 0.5, 1.5, 2.5)
 """How long a request may be on its way."""
 _LAGS: Final = 3
-"""So many different lags of a standby, the longest a lease."""
+"""The number of different lags of a standby. The longest is a lease."""
 _SUSPENDED_AT: Final = (Moment.INTENT, Moment.LOOK, Moment.REQUEST)
 
 
 class Takeover(NamedTuple):
-    """How long it took after a fault. Seconds."""
+    """The duration of a takeover, in seconds after the fault."""
 
     held: float
-    """Until others held all that the daemon had served."""
+    """Until others held all targets of the daemon."""
     decided: float
-    """Until the last of its autoscalers was decided again."""
+    """Until the last of its autoscalers had a new decision."""
 
 
 Scenario: TypeAlias = Callable[[World, int], Takeover | None]
-"""One run, of this number. None: nothing had to be taken over."""
+"""One run, with its number. None: there was nothing to take over."""
 
 
 def kill(world: World, run: int) -> Takeover | None:
-    """A daemon is killed (-9), at random and at each placed moment in turn; its machine may start anew."""
+    """Kill a daemon (-9), at random and at each placed moment in turn. Its machine may reboot."""
     moment = MOMENTS[run % len(MOMENTS)]
     victim = _victim(world, moment)
     names, at = _strike(world, victim, moment, victim.kill)
@@ -46,7 +46,7 @@ def kill(world: World, run: int) -> Takeover | None:
 
 
 def kill_unsent(world: World, run: int) -> Takeover | None:
-    """A daemon is killed (-9) when it is about to ask AWS for a size: what it has kept of that by then is not true."""
+    """Kill a daemon (-9) before it requests a size from AWS: its saved values about this write are wrong."""
     victim = _victim(world, Moment.LOOK)
 
     def lose(write: Write) -> None:
@@ -60,22 +60,22 @@ def kill_unsent(world: World, run: int) -> Takeover | None:
 
 
 def pause(world: World, run: int) -> Takeover | None:
-    """SIGSTOP of a daemon for three leases, then SIGCONT: it must find out by itself that it is late."""
+    """Stop a daemon by SIGSTOP for three leases, then continue it: it must notice by itself that it is late."""
     return _stopped(world, MOMENTS[run % len(MOMENTS)], suspended=False)
 
 
 def pooled(world: World, run: int) -> Takeover | None:
-    """As `kill` and `pause` in turn: a pooler of sessions stands before the database."""
+    """Run `kill` and `pause` in turn, with a pooler of sessions before the database."""
     return (kill, pause)[run % 2](world, run // 2)
 
 
 def suspend(world: World, run: int) -> Takeover | None:
-    """A machine is suspended for three leases in the middle of a write: its CLOCK_MONOTONIC stands still meanwhile."""
+    """Suspend a machine for three leases in the middle of a write. Its CLOCK_MONOTONIC stands still meanwhile."""
     return _stopped(world, _SUSPENDED_AT[run % len(_SUSPENDED_AT)], suspended=True)
 
 
 def cut(world: World, run: int) -> Takeover | None:
-    """One daemon's way to the database is cut for two leases: in turn its connections are closed, or all is silent."""
+    """Cut a daemon off from the database for two leases: in turn its connections are closed, or silent."""
     victim = _victim(world)
     names = world.held()[victim.number]
     at = now_micros()
@@ -88,7 +88,7 @@ def cut(world: World, run: int) -> Takeover | None:
 
 
 def clock(world: World, run: int) -> Takeover | None:
-    """One host's wall clock is set 10 minutes forward or back, and then another host's daemon is killed."""
+    """Set a host's wall clock 10 minutes forward or back, then kill another host's daemon."""
     wrong, victim = world.chance.sample(list(world.hosts), 2)
     before = world.held()
     wrong.clock.set(_CLOCK_SECONDS if run % 2 else -_CLOCK_SECONDS)
@@ -105,7 +105,7 @@ def clock(world: World, run: int) -> Takeover | None:
 
 
 def database_clock(world: World, run: int) -> Takeover | None:
-    """The database's clock is set by a minute or an hour, forward or back, and then a daemon is killed."""
+    """Set the database's clock a minute or an hour forward or back, then kill a daemon."""
     before = world.held()
     at = now_micros()
     world.set_database_clock(_STEPS_SECONDS[run % len(_STEPS_SECONDS)])
@@ -122,7 +122,7 @@ def database_clock(world: World, run: int) -> Takeover | None:
 
 
 def restart(world: World, run: int) -> Takeover | None:
-    """The database is restarted, in turn in order and as after a crash; all go on, whoever holds what then."""
+    """Restart the database, in turn in order and as after a crash. All daemons continue, in any division."""
     world.server.restart("immediate" if run % 2 else "fast")
     at = now_micros()
     world.wait_until_even()
@@ -131,7 +131,7 @@ def restart(world: World, run: int) -> Takeover | None:
 
 
 def twins(world: World, run: int) -> Takeover | None:
-    """Two daemons are killed and started again at once; each fourth time all three."""
+    """Kill two daemons and start them again at once; every fourth time all three."""
     count = len(world.hosts) if run % 4 == 3 else 2
     chosen = world.chance.sample(list(world.hosts), count)
     for host in chosen:
@@ -146,7 +146,7 @@ def twins(world: World, run: int) -> Takeover | None:
 
 
 def promote(world: World, run: int) -> Takeover | None:
-    """The database fails; a standby that lags is promoted before any lease is over, so no daemon takes over."""
+    """Let the database fail, and promote a standby that lags before any lease is over, so no daemon takes over."""
     before = world.held()
     at = world.fail_over((run % _LAGS + 1) / _LAGS * world.lease_seconds)
     wait_until(all_decided(world, at), "decisions of all after the promotion")
@@ -183,7 +183,7 @@ def _stopped(world: World, moment: Moment, *, suspended: bool) -> Takeover | Non
 
 
 def _victim(world: World, moment: Moment = Moment.RANDOM) -> Host:
-    """One of the hosts whose daemons come to this moment."""
+    """Return one of the hosts whose daemons reach this moment."""
     held = world.held()
     return world.chance.choice(
         [host for host in world.hosts if moment is not Moment.LOOK or held[host.number] & {*GROUPS}]
@@ -198,7 +198,7 @@ def _strike(
     late: Callable[[Write], object] | None = None,
     backends: Collection[str] | None = None,
 ) -> tuple[Collection[str], int]:
-    """Cause it; the autoscalers that the victim served then, and when it was."""
+    """Cause the fault. Returns the autoscalers that the victim served then, and the time."""
     if moment is Moment.RANDOM:
         time.sleep(world.chance.uniform(0, 1))
     struck: list[int] = []
@@ -206,7 +206,7 @@ def _strike(
 
     def cause() -> None:
         struck.append(fault())
-        names.update(world.held().get(victim.number, ()))  # no daemon can have taken one over yet
+        names.update(world.held().get(victim.number, ()))  # no daemon can have taken over yet
 
     seconds = world.chance.choice(_LATE_LEASES) * world.lease_seconds
     strike(victim, moment, cause, late or (lambda _: time.sleep(seconds)), backends)
@@ -214,7 +214,7 @@ def _strike(
 
 
 def _taken_over(world: World, victim: Host, names: Collection[str], at: int) -> Takeover | None:
-    """Once others serve these autoscalers and have decided about them. None: the victim served none."""
+    """Wait until others serve these autoscalers and have decided about them. None: the victim served none."""
     if not names:
         return None
     targets = {world.target(name) for name in names}
@@ -230,7 +230,7 @@ def _taken_over(world: World, victim: Host, names: Collection[str], at: int) -> 
 
 
 def _taken(world: World, victim: Host, targets: Collection[str], at: int) -> Mapping[str, int]:
-    """Each of these targets that another host took over after then -> when it did so first."""
+    """Return target -> first time, for those of these targets that another host took over after that time."""
     since: dict[str, int] = {}
     for hold in world.audit.holds():
         if hold.at > at and hold.target in targets and world.host_of(hold.holder) != victim.number:
@@ -239,11 +239,11 @@ def _taken(world: World, victim: Host, targets: Collection[str], at: int) -> Map
 
 
 def all_decided(world: World, after: int) -> Callable[[], bool]:
-    """Says whether every autoscaler was decided about after then."""
+    """Return a function: whether every autoscaler has a decision after that time."""
     return lambda: _decided(world, world.names, after)
 
 
 def _decided(world: World, names: Collection[str], after: int) -> bool:
-    """Whether every one of these autoscalers was decided about after then."""
+    """Return whether every one of these autoscalers has a decision after that time."""
     newest = world.audit.newest()
     return all(newest.get(name, 0) > after for name in names)

@@ -1,4 +1,4 @@
-"""What places a fault at a commit: it must know one commit from another, however the driver sends them."""
+"""The proxy places faults at commits. It must distinguish commits in every form in which the driver sends them."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,8 +18,8 @@ def proxy() -> Iterator[DatabaseProxy]:
         yield proxy
 
 
-def test_each_commit_is_told_by_what_it_holds(proxy: DatabaseProxy) -> None:
-    """Statements are prepared after some calls, and those for many rows are sent together."""
+def test_each_commit_is_recognized_by_its_statements(proxy: DatabaseProxy) -> None:
+    """The driver prepares statements after some calls, and sends those for many rows together."""
     kinds: list[str] = []
     proxy.commits.on_commit = kinds.append
     with closing(psycopg.connect(f"postgresql://postgres@127.0.0.1:{proxy.way.port}/postgres")) as connection:

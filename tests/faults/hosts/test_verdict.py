@@ -1,4 +1,4 @@
-"""The judge of the rehearsals of several hosts: what it must find, and the one thing that it excuses."""
+"""The judge of the rehearsals of several hosts finds violations and excuses one kind."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ def announced(at: int, start: int, size: int, host: int = 0) -> Announced:
 
 
 def write(size: int, at: int, host: int = 0, *, checked: int | None = -1, effect: int | None = None) -> Write:
-    """It was sent at `at`, and checked just before it unless `checked` says otherwise; it took effect at `effect`."""
+    """Return a write that was sent at `at`, checked just before or at `checked`, and took effect at `effect`."""
     done = at + 3 if effect is None else effect
     noted = at - 1 if checked == -1 else checked
     order = Order(TARGET, size, None)
@@ -33,13 +33,13 @@ def judged(writes: Sequence[Write], decisions: Sequence[Announced], holds: Seque
 TAKEN = Hold(TARGET, "member-1", 100)
 
 
-def test_writes_in_time_are_in_order() -> None:
+def test_writes_in_time_have_no_finding() -> None:
     found = judged([write(4, 15), write(5, 115, host=1)], [announced(10, 2, 4), announced(110, 4, 5, host=1)], [TAKEN])
     assert (found.accepted, found.late, found.broken) == (2, [], [])
 
 
 def test_a_request_that_was_checked_in_time_and_arrived_late_is_excused() -> None:
-    """The successor set 5 from 2; then comes 4, and the next decision is made from that."""
+    """The successor set 5 from 2. Then 4 arrives, and the next decision is from 4."""
     writes = [write(4, 15, effect=150), write(5, 115, host=1), write(6, 215, host=1)]
     decisions = [announced(10, 2, 4), announced(110, 2, 5, host=1), announced(210, 4, 6, host=1)]
     found = judged(writes, decisions, [TAKEN])
@@ -53,28 +53,28 @@ def test_a_daemon_that_was_stopped_between_its_check_and_its_request_is_excused(
 
 
 @pytest.mark.parametrize("checked", [None, 5, 139])
-def test_a_daemon_that_was_stopped_before_its_check_is_not(checked: int | None) -> None:
-    """It did not look; it looked before it had announced the write; or it looked, and wrote all the same."""
+def test_a_daemon_that_was_stopped_before_its_check_is_not_excused(checked: int | None) -> None:
+    """It did not check, checked before its intent, or wrote despite its check."""
     writes = [write(5, 115, host=1), write(4, 140, checked=checked)]
     found = judged(writes, [announced(10, 2, 4), announced(110, 2, 5, host=1)], [TAKEN])
     assert found.late == []
     assert "sent without a check" in found.broken[0]
 
 
-def test_a_request_without_a_check_is_found_even_where_nobody_else_wrote() -> None:
-    """Only chance kept it from doing harm."""
+def test_a_request_without_a_check_is_found_even_without_another_write() -> None:
+    """It did no harm only by chance."""
     (said,) = judged([write(4, 140, checked=139)], [announced(10, 2, 4)], [TAKEN]).broken
     assert "sent without a check" in said
 
 
-def test_a_decision_from_a_size_that_never_was_is_found() -> None:
-    """As one that was made from what the adapter only believes."""
+def test_a_decision_from_a_size_that_was_never_set_is_found() -> None:
+    """Such a decision uses a size that only the adapter remembers."""
     (said,) = judged([write(6, 115)], [announced(10, 2, 4), announced(110, 4, 6)]).broken
     assert said.startswith("aws/oak: illegal")
 
 
 def test_a_late_request_excuses_no_other_write() -> None:
-    """Its neighbours in time are judged: only one that looked at the target before it and wrote after it is not."""
+    """Its neighbours in time are judged, except a write whose read came before it and whose effect came after it."""
     late, decisions = write(4, 15, effect=150), [announced(10, 2, 4)]
     before = judged([late, write(5, 115, host=1)], [*decisions, announced(110, 3, 5, host=1)], [TAKEN])
     after = judged([late, write(5, 215, host=1)], [*decisions, announced(210, 2, 5, host=1)], [TAKEN])
@@ -82,13 +82,13 @@ def test_a_late_request_excuses_no_other_write() -> None:
     assert [len(found.broken) for found in (before, after, across)] == [1, 1, 0]
 
 
-def test_a_write_that_nobody_announced_is_found() -> None:
+def test_a_write_without_an_intent_is_found() -> None:
     (said,) = judged([write(4, 15, host=1)], [announced(10, 2, 4)]).broken
     assert "no commit of its daemon announced it" in said
 
 
-def test_a_write_to_what_another_daemon_had_claimed_is_found() -> None:
-    """Its connection has another name there. Sizes and checks may be in order, by chance."""
+def test_a_write_to_a_target_that_another_daemon_claimed_is_found() -> None:
+    """Its connection has another name there. Sizes and checks may be right, by chance."""
     (said,) = judged([write(4, 115)], [announced(110, 2, 4)], [TAKEN]).broken
     assert "its daemon had not claimed the target" in said
 

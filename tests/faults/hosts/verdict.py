@@ -1,4 +1,4 @@
-"""What must hold of the writes of a world, by what its proxies and its database have noted. Each finding is a text."""
+"""Judges the writes of a world by the notes of its proxies and its database. Each finding is a text."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from tests.faults.hosts.linearizable import Operation, not_linearizable
 from tests.faults.hosts.recorder import Write
 
 LOOKER: Final = 9
-"""The client of looks at the targets themselves: no host has this number."""
+"""The client of direct reads of targets. No host has this number."""
 
 
 class Announced(NamedTuple):
@@ -23,18 +23,18 @@ class Announced(NamedTuple):
     target: str
     size: int
     start: int
-    """The size that it was decided from."""
+    """The size in the decision's observation."""
     decided: int
     """The `now` of its decision."""
     at: int
     """When it was committed."""
     holder: str | None
     host: int | None
-    """The number of the host whose daemon the holder was."""
+    """The number of the host of the holder."""
 
 
 class Look(NamedTuple):
-    """At a target itself, past all daemons."""
+    """A direct read of a target, without a daemon."""
 
     target: str
     size: int
@@ -43,7 +43,7 @@ class Look(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """Of the targets of one back end, or of some of them."""
+    """The notes about the targets of one back end, or about some of them."""
 
     writes: Sequence[Write]
     announced: Sequence[Announced]
@@ -64,18 +64,18 @@ class Judged(msgspec.Struct, frozen=True):
 
     accepted: int
     refused: int
-    """By the back end, most of them because the size was not as it was when it was decided."""
+    """Refused by the back end, mostly because the size had changed since the decision."""
     late: Sequence[str]
-    """Accepted after another decision had been committed, or another daemon had taken over, although checked before."""
+    """Accepted after another decision's commit, or after a takeover, although checked before."""
     broken: Sequence[str]
 
 
 def judge_writes(noted: Noted, *, compares: bool) -> tuple[Judged, Sequence[Decided]]:
-    """Also returns the accepted writes but the late ones, in the order in which they took effect.
+    """Return findings, and the accepted writes except the late ones, in the order of their effect.
 
-    `compares`: the back end compares and sets, so that a late request does no harm. Every request, whatever became of
-    it, was announced by the daemon that sent it, which had claimed the target, and checked while its decision was its
-    target's newest and no other daemon had taken over. What was accepted is linearizable. There is one excuse where the
+    `compares`: the back end compares and sets, so that a late request does no harm. Every request, whatever its result,
+    was announced by its daemon, which had claimed the target, and was checked while its decision was the
+    target's newest and no other daemon had taken over. Accepted writes are linearizable. There is one excuse if the
     back end does not compare: a request that was checked in time and arrived later sets its size whatever the size is;
     and so does a write between whose last look at the target and whose effect the late one took its own.
     """
@@ -113,7 +113,7 @@ def judge_writes(noted: Noted, *, compares: bool) -> tuple[Judged, Sequence[Deci
 
 
 def told(write: Write) -> str:
-    """A write in words."""
+    """Return a write in words."""
     return f"{write.order.target} to {write.order.size} by host {write.host} at {write.called}, status {write.status}"
 
 
@@ -127,7 +127,7 @@ def _of(noted: Noted, target: str) -> Noted:
 
 
 def _announcement(write: Write, announced: Sequence[Announced]) -> Announced | None:
-    """The last commit of the write's host before it that announces this size of the target; None: there is none."""
+    """Return the last earlier commit of the write's host that announces this size of the target; None: none."""
     decision = write.order.decision
     decided = None if decision is None else to_micros(datetime.fromisoformat(decision.partition("@")[2]))
     for each in reversed(announced):
@@ -141,20 +141,20 @@ def _announcement(write: Write, announced: Sequence[Announced]) -> Announced | N
 
 
 def _is_held(of: Announced, noted: Noted) -> bool:
-    """Whether the daemon that announced it was the last one before to claim its target."""
+    """Return whether the last claim of the target before it was by the daemon that announced it."""
     before = [one.holder for one in noted.holds if one.at <= of.at]
     return bool(before) and before[-1] == of.holder
 
 
 def _overtaken(of: Announced, noted: Noted) -> float:
-    """When it was no longer the newest decision, or another daemon had taken over; infinite: never. Of its target."""
+    """Return when its target had a newer decision or another daemon; infinite: never."""
     taken = [one.at for one in noted.holds if one.at > of.at and one.holder != of.holder]
     newer = [one.at for one in noted.announced if one.at > of.at]
     return min([*taken, *newer], default=math.inf)
 
 
 def _written_twice(found: Sequence[Decided]) -> Iterator[str]:
-    """Decisions of which more than one write was accepted."""
+    """Return the decisions with more than one accepted write."""
     seen: dict[tuple[str, int], Write] = {}
     for write, announced in found:
         decision = (announced.name, announced.decided)
@@ -164,7 +164,7 @@ def _written_twice(found: Sequence[Decided]) -> Iterator[str]:
 
 
 def _is_crossed(each: Decided, late: Sequence[Decided]) -> bool:
-    """Whether a late write took effect between its last look at the target and its own effect."""
+    """Return whether a late write took effect between its last read of the target and its own effect."""
     return any(
         one.write.order.target == each.write.order.target
         and (one.write.forwarded or 0) <= (each.write.answered or 0)

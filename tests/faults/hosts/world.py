@@ -1,10 +1,10 @@
-"""Some daemons on one PostgreSQL, what they scale, and a load that never rests.
+"""Some daemons on one PostgreSQL, their targets, and a load that changes all the time.
 
 Some of the targets compare and set: groups of a real Nomad, in jobs whose constraint no node satisfies, so that they
 have a count and no allocations. The others, Auto Scaling groups of the tests' AWS, do not.
 
-Of each kind half are held by a stabilization window, and half by policies. Windows and periods outlast two takeovers:
-one that is forgotten shows.
+Stabilization windows limit one half of each kind, policies the other half. Windows and periods outlast two takeovers:
+a forgotten one has an effect.
 """
 
 import random
@@ -44,18 +44,18 @@ SHARDS: Final = 4 * HOSTS
 """Of each connection."""
 LEASE_SECONDS: Final = 3.0
 OUTLASTING: Final = 5
-"""So many leases long are windows and periods: a takeover takes two at most."""
+"""The length of windows and periods, in leases. A takeover takes at most two."""
 _KEYS: Final = {"AWS_ACCESS_KEY_ID": "ours", "AWS_SECRET_ACCESS_KEY": "ours", "AWS_EC2_METADATA_DISABLED": "true"}
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """One that runs."""
+    """A running world."""
 
     folder: Path
     hosts: Sequence[Host]
     servers: list[Server]
-    """The database, and before it those that failed."""
+    """The servers of the database, failed ones first."""
     audit: Audit
     nomad: NomadServer | None
     """None: there are no jobs."""
@@ -65,7 +65,7 @@ class World:
     chance: random.Random
     lease_seconds: float
     looks: list[Look]
-    """At the targets themselves."""
+    """Direct reads of targets."""
 
     @property
     def server(self) -> Server:
@@ -78,17 +78,17 @@ class World:
         return (*self.jobs, *self.groups)
 
     def target(self, name: str) -> str:
-        """What the autoscaler of this name scales, as `Order.target` names it."""
+        """Return the target of the autoscaler of this name, as `Order.target` names it."""
         return f"nomad/{name}" if name in self.jobs else f"aws/{name}"
 
     def start(self) -> None:
-        """All daemons at once, until they share."""
+        """Start all daemons at once, and wait until they share."""
         for host in self.hosts:
             host.start()
         self.wait_until_even()
 
     def quiet(self) -> None:
-        """The daemons end, and no write is under way any more."""
+        """End the daemons, and wait until no write is under way."""
         for host in self.hosts:
             if host.process is not None:
                 host.kill()
@@ -96,12 +96,12 @@ class World:
         self.look()
 
     def writes(self) -> Sequence[Write]:
-        """All that were asked for, in the order in which they came."""
+        """Return all requested writes, in order."""
         found = [write for host in self.hosts for each in host.recorders.values() for write in each.writes]
         return sorted(found, key=lambda one: one.called)
 
     def look(self) -> None:
-        """At every target, past the daemons and their proxies."""
+        """Read every target directly, without daemons and proxies."""
         for name in self.jobs:
             assert self.nomad is not None
             asked = now_micros()
@@ -113,7 +113,7 @@ class World:
             self.looks.append(Look(f"aws/{name}", size, asked, now_micros()))
 
     def host_of(self, member: str | None) -> int | None:
-        """The number of the host whose daemon the member is or was."""
+        """Return the number of the member's host."""
         if member is None:
             return None
         pid, joined = self.audit.process(member)
@@ -123,7 +123,7 @@ class World:
         return max(started)[1] if started else None
 
     def announced(self) -> Sequence[Announced]:
-        """All writes that were announced."""
+        """Return all announced writes."""
         return [
             Announced(
                 one.name, one.target, one.size, one.start, one.decided, one.at, one.holder, self.host_of(one.holder)
@@ -132,7 +132,7 @@ class World:
         ]
 
     def noted(self, backend: str) -> Noted:
-        """What was noted of the targets of this one."""
+        """Return the notes about the targets of this back end."""
 
         def of(target: str) -> bool:
             return target.startswith(f"{backend}/")
@@ -145,7 +145,7 @@ class World:
         )
 
     def held(self) -> Mapping[int, frozenset[str]]:
-        """Host -> the autoscalers that its daemon serves now. Hosts that serve none have no entry."""
+        """Return host -> the autoscalers that its daemon serves now. Hosts without any have no entry."""
         found: dict[int, set[str]] = {}
         for name, member in self.audit.holders().items():
             number = self.host_of(member)
@@ -154,7 +154,7 @@ class World:
         return {number: frozenset(names) for number, names in found.items()}
 
     def is_even(self) -> bool:
-        """Whether the hosts serve all autoscalers, and their shares differ by one at most, of each connection, too.
+        """Return whether the hosts serve all autoscalers, in shares that differ by at most one, for each connection.
 
         Otherwise shards still move.
         """
@@ -168,15 +168,15 @@ class World:
         return served and all(max(each) - min(each) <= 1 for each in counts)
 
     def wait_until_even(self) -> None:
-        """All hosts run, and share."""
+        """Wait until all hosts run and share evenly."""
         wait_until(self.is_even, "even shares of all hosts")
 
     def set_database_clock(self, seconds: float) -> None:
-        """Have the database's clock so far ahead of the machine's own from now on."""
+        """Set how far the database's clock is ahead of the machine's from now on."""
         database_clock.set_clock(_url(self.server), seconds)
 
     def fail_over(self, lag_seconds: float) -> int:
-        """The database fails, and a standby is promoted that has not heard of so many seconds. When it may be used.
+        """Let the database fail, and promote a standby that lags by so many seconds. Returns when it can be used.
 
         It replicated by PostgreSQL's own streaming until then. In microseconds since 1970.
         """
@@ -191,13 +191,13 @@ class World:
         for host in self.hosts:
             host.database.way.lead_to(standby.port)
         at = now_micros()
-        primary.start()  # for the judge alone: the standby has lost what was noted since it lags
+        primary.start()  # only for the judge: the standby lacks the notes since it lags
         self.audit.follow(_url(standby))
         primary.stop()
         return at
 
     def archive(self) -> Archive:
-        """What is recorded; the caller closes it."""
+        """Return the archive of the state. The caller closes it."""
         return Archive.open_archive(_url(self.server), self.folder / "archive")
 
 
@@ -212,7 +212,7 @@ def running_world(
     *,
     pooled: bool = False,
 ) -> Iterator[World]:
-    """Everything but the daemons, which it ends, too. Without `jobs` there is no Nomad.
+    """Run everything except the daemons, which it ends. Without `jobs` there is no Nomad.
 
     `pooled`: the daemons reach the database through a PgBouncer whose sessions are its clients'.
     """
@@ -314,7 +314,7 @@ def _configuration(
         "controller": {"syncPeriod": "1s"},
         "prometheus": {"default": {"url": prometheus}},
         "state": {"url": state},
-        "ha": {  # in the proportions of the defaults, 15 s, 10 s and 2 s
+        "ha": {  # in the ratio of the defaults, 15 s, 10 s and 2 s
             "leaseDuration": f"{lease_seconds * 1000:.0f}ms",
             "renewDeadline": f"{lease_seconds * 1000 * 10 / 15:.0f}ms",
             "retryPeriod": f"{lease_seconds * 1000 * 2 / 15:.0f}ms",
@@ -339,7 +339,7 @@ def _target(name: str) -> dict[str, str]:
 
 
 def _behavior(name: str, seconds: int) -> dict[str, Any]:
-    """Of these two bounds one counts, and the other is too wide to."""
+    """Return behavior in which only one of the two limits counts."""
     wide = [{"type": "Pods", "value": MOST, "periodSeconds": 1}]
     narrow = [{"type": "Pods", "value": 2, "periodSeconds": seconds}]
     window = seconds if name in BY_WINDOW else 0

@@ -1,4 +1,4 @@
-"""What may happen to the machine that the daemon runs on: to its clock, its sleep, its disk, the state that lies there.
+"""Faults of the daemon's machine: its clock, its sleep, its disk and the state on it.
 
 `python -m tests.faults.machine --case disk` rehearses some of it by itself.
 """

@@ -1,4 +1,4 @@
-"""The machine's clock is set, and the machine is suspended."""
+"""The machine's clock is set, or the machine is suspended."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ def _noticed(daemon: RunningDaemon, seconds: float, count: int = 1) -> None:
 
 
 def it_is_set(scene: Scene, step: int) -> None:
-    """While the daemon runs, and right again later."""
+    """Set the clock while the daemon runs, and set it right later."""
     seconds = STEPS[step % len(STEPS)]
     with scene.settled() as daemon:
         for count, (offset, moved) in enumerate(((seconds, seconds), (0.0, -seconds)), start=1):
@@ -43,7 +43,7 @@ def it_is_set_while_no_daemon_runs(scene: Scene, step: int) -> None:
 
 
 def it_differs_from_the_clock_of_prometheus(scene: Scene, step: int) -> None:
-    """`far` asks a server on another machine: it would get the load of another time."""
+    """Let the clocks differ. `far` uses a server on another machine, which would return the load of another time."""
     seconds = STEPS[step % len(STEPS)]
     with scene.settled() as daemon:
         scene.until(daemon, lambda: _size(daemon, "far") == _size(daemon, "web"), "the size of `far`")
@@ -64,7 +64,7 @@ def it_differs_from_the_clock_of_prometheus(scene: Scene, step: int) -> None:
 
 
 def it_sleeps(scene: Scene, _: int) -> None:
-    """For less than its window, and for longer: by clock_gettime(2) a machine that was suspended knows how long."""
+    """Suspend the machine for less than a window, and for longer. clock_gettime(2) shows for how long."""
     with scene.settled() as daemon:
         scene.clock.sleep(HOUR / 2)
         scene.follows_again(daemon)
@@ -75,19 +75,19 @@ def it_sleeps(scene: Scene, _: int) -> None:
         scene.until(daemon, lambda: len(scene.workers("held")) == 1, "the window of an hour is over")
         decided = len(daemon.events("decision", autoscaler="web")) - count
         assert decided <= 3 + 2 * (time.monotonic() - began), (
-            f"{decided} cycles at once: missed ones are not made up for"
+            f"{decided} cycles at once: missed cycles must not be repeated"
         )
         assert not daemon.events("clock_stepped"), daemon.events("clock_stepped")
     scene.remembered()
 
 
 def its_host_stops_it(scene: Scene, _: int) -> None:
-    """The guest does not know: daemon and workers stand still, and then its clock is set right."""
+    """Stop the guest without its knowledge: daemon and workers stand still, and then its clock is set right."""
     with scene.settled() as daemon:
         pids = [daemon.process.pid, *scene.workers("held"), *scene.workers("web")]
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
-        time.sleep(2.5)  # what is stopped must miss some cycles
+        time.sleep(2.5)  # the stopped daemon must miss some cycles
         scene.clock.set(HOUR)
         for pid in pids:
             os.kill(pid, signal.SIGCONT)

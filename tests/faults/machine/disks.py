@@ -1,4 +1,4 @@
-"""The disk that the state lies on is full, read-only, or hangs; each is a file system of its own."""
+"""The disk of the state is full, read-only, or hangs. Each disk is a file system of its own."""
 
 import os
 import signal
@@ -14,10 +14,10 @@ from tests.faults.machine.scene import Scene
 
 _BYTES: Final = 48 * 2**20
 _READ_ONLY: Final = "remount,abort"
-"""What ext4 does by itself at an error, with errors=remount-ro (ext4(5))."""
+"""The option by which ext4 becomes read-only at an error (ext4(5))."""
 _RELEASED_SECONDS: Final = 60.0
 _WAITS: Final = "another write has taken more than 10 s; check its disk"
-"""What is said of a cycle that only waits for another one's commit."""
+"""The message of a cycle that only waits for another cycle's commit."""
 _MISSED: Final = 5
 _SHARDS: Final = ("local", "other")
 _FULL: Final = "the disk is full; free some space"
@@ -25,7 +25,7 @@ _FULL: Final = "the disk is full; free some space"
 
 @contextmanager
 def _on_a_disk(scene: Scene) -> Iterator[Path]:
-    """An ext4 file system in a file, mounted where the state is; yields the file."""
+    """Mount an ext4 file system in a file as the state's folder. Yields the file."""
     image = scene.folder / "disk"
     with image.open("wb") as file:
         file.truncate(_BYTES)
@@ -43,7 +43,7 @@ def _mount(image: Path, folder: Path) -> None:
 
 
 def it_fills_up(scene: Scene, _: int) -> None:
-    """While the daemon runs; then there is room again."""
+    """Fill the disk while the daemon runs, then free space."""
     with in_memory(scene.state, _BYTES), scene.settled() as daemon:
         with filled(scene.state):
             scene.nobody_is_scaled(daemon, "cycle_failed", _FULL, adapter="other")
@@ -53,7 +53,7 @@ def it_fills_up(scene: Scene, _: int) -> None:
 
 
 def it_is_full_at_the_start(scene: Scene, _: int) -> None:
-    """A daemon that cannot remember does not begin; the next start finds room, as the unit's does."""
+    """Start a daemon on a full disk: it exits. The next start, as the unit's, finds room."""
     with in_memory(scene.state, _BYTES):
         with scene.settled():
             pass
@@ -66,7 +66,7 @@ def it_is_full_at_the_start(scene: Scene, _: int) -> None:
 
 
 def it_is_read_only_at_the_start(scene: Scene, _: int) -> None:
-    """As after an error that the kernel has found. It is repaired, and the machine started anew."""
+    """Start a daemon on a read-only disk, as after an error. The disk is repaired, and the machine reboots."""
     with _on_a_disk(scene) as image:
         with scene.settled():
             pass
@@ -80,7 +80,7 @@ def it_is_read_only_at_the_start(scene: Scene, _: int) -> None:
 
 
 def it_becomes_read_only(scene: Scene, _: int) -> None:
-    """As the kernel makes a file system in which it finds an error."""
+    """Make the disk read-only, as the kernel does after an error."""
     with _on_a_disk(scene) as image:
         with scene.settled() as daemon:
             run("mount", "-o", _READ_ONLY, str(scene.state))
@@ -94,10 +94,10 @@ def it_becomes_read_only(scene: Scene, _: int) -> None:
 
 
 def it_hangs(scene: Scene, _: int) -> None:
-    """Writes wait for a frozen file system, as they do for storage that is away; then they go through.
+    """Freeze the file system, so that writes wait as for absent storage, and thaw it.
 
-    Every shard is said to hang, and no cycle ends: nothing is decided or written. Where a shard waits for the disk, and
-    not for another shard's commit, nothing more can be known.
+    Every shard is reported as hanging, and no cycle ends: nothing is decided or written. If a shard waits for the disk
+    and not for another shard's commit, the daemon cannot know more.
     """
     with _on_a_disk(scene), scene.settled() as daemon:
         hung, recovered = (
@@ -129,12 +129,12 @@ def it_hangs(scene: Scene, _: int) -> None:
 
 
 def _repair(scene: Scene, image: Path) -> None:
-    """Nothing of the machine runs meanwhile, the workers and what drains their output neither."""
+    """Repair the disk. No process of the daemon runs meanwhile: no worker and no log writer."""
     for pid in scene.workers("held") | scene.workers("web"):
         os.kill(pid, signal.SIGKILL)
     end = time.monotonic() + _RELEASED_SECONDS
     while subprocess.run(["umount", str(scene.state)], capture_output=True, check=False).returncode:
-        assert time.monotonic() < end, "something still has files open on the disk"
+        assert time.monotonic() < end, "a process still has files open on the disk"
         time.sleep(0.2)
     run("e2fsck", "-p", str(image), may_be=frozenset({0, 1}))
     _mount(image, scene.state)

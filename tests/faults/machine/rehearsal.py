@@ -1,4 +1,4 @@
-"""Each of them, several times, and what is promised of it."""
+"""Runs each fault several times, and checks its promises."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -10,11 +10,11 @@ from tests.faults.machine.scene import Scene, Stage, stage
 from tests.faults.rehearsal import Extent, Row
 
 RUNS: Final = 4
-"""In the long form; of a clock's steps each comes once."""
+"""The number of runs in the long form. Each step of a clock comes once."""
 Case: TypeAlias = Callable[[Scene, int], None]
-"""Takes the number of the run, from 0. Raises AssertionError where a promise is not kept."""
+"""A fault. Takes the number of the run, from 0. Raises AssertionError if a promise is not kept."""
 CASES: Final[Mapping[str, Case]] = clocks.CASES | states.CASES | disks.CASES
-"""By their names; those of the disk last, for not everybody may mount one."""
+"""Faults by name. Those of the disk come last, because not every user may mount one."""
 _SHORT: Final = (
     "the disk fills up while it runs",
     "the machine's host stops it for an hour",
@@ -23,7 +23,7 @@ _SHORT: Final = (
 
 
 def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
-    """A row for each case; in short some of them, once."""
+    """Yield a row for each case; in the short form for some of them, which run once."""
     names = [name for name in CASES if extent.takes(name) and (name in _SHORT or not extent.short)]
     runs = 1 if extent.short else RUNS
     (folder / "prometheus").mkdir()

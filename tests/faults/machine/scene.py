@@ -1,4 +1,4 @@
-"""A daemon with a real Prometheus and real workers, whose machine something happens to."""
+"""A daemon with a real Prometheus and real workers, whose machine has faults."""
 
 import sys
 import time
@@ -28,10 +28,10 @@ from tests.servers.prometheus import PrometheusServer, running_prometheus, stati
 from tests.servers.stepped_clock import PROGRAM, SteppedClock
 
 HELD: Final = 4
-"""The size of the pool `held`, which only its window of an hour keeps: its load is that of one worker."""
+"""The size of the pool `held`, which only its window of an hour keeps: its load needs one worker."""
 NAMES: Final = ("held", "web", "other", "far")
 _POOL: Final = "POOL"
-"""In a worker's environment: which pool it is of."""
+"""The variable of a worker's environment with the name of its pool."""
 _PATIENCE_SECONDS: Final = 60.0
 _FIRST, _NEXT = 2, 4
 _HOUR: Final = 3600
@@ -39,9 +39,9 @@ _AT_ONCE: Final = {"scaleDown": {"stabilizationWindowSeconds": 0}}
 
 
 class Scene:
-    """`held` and `web` are pools of real workers, `other` and `far` groups on a connection of their own.
+    """The daemon. `held` and `web` are pools of real workers, `other` and `far` groups on a connection of their own.
 
-    `far` asks a Prometheus on another machine, whose clock is right; the others one on the daemon's own.
+    `far` uses a Prometheus on another machine, whose clock is right; the others use one on the daemon's machine.
     """
 
     def __init__(self, folder: Path, exporter: Exporter, same: str, elsewhere: str, clock: SteppedClock) -> None:
@@ -49,9 +49,9 @@ class Scene:
         self.folder, self.clock = folder, clock
         self.state = folder / "state"
         self.refused_cycles = 0
-        """Cycles in which somebody should have been scaled and nobody was."""
+        """Cycles in which a target should have been scaled and none was."""
         self.followed_seconds: list[float] = []
-        """From the end of a fault until everybody had followed what was asked in it, and then another load."""
+        """Seconds from the end of a fault until all had followed the load of that time and then another one."""
         self._exporter = exporter
         self._load = _FIRST
         exporter.values = {"held_load": HELD, "load": self._load}
@@ -59,14 +59,14 @@ class Scene:
 
     @contextmanager
     def daemon(self) -> Iterator[RunningDaemon]:
-        """One that runs, and ends orderly."""
+        """Run a daemon that must end in order."""
         with running_daemon(self.config, state=self.state, env=self.clock.env, program=PROGRAM) as daemon:
             yield daemon
-            assert daemon.stop() == 0, "it did not end orderly"
+            assert daemon.stop() == 0, "it did not end in order"
 
     @contextmanager
     def settled(self) -> Iterator[RunningDaemon]:
-        """The same, once everybody is where the load wants it, and `held` only its window."""
+        """Run a daemon, and wait until all sizes follow the load, and only the window holds `held`."""
         with self.daemon() as daemon:
             daemon.wait_for("decision", autoscaler="held", current=HELD)
             self._exporter.values = {"held_load": 1, "load": self._load}
@@ -75,12 +75,12 @@ class Scene:
             yield daemon
 
     def ask_for_more(self) -> None:
-        """Another load from now on: `web`, `other` and `far` should get another size."""
+        """Change the load, so that `web`, `other` and `far` should get another size."""
         self._load = _FIRST + _NEXT - self._load
         self._exporter.values = {"held_load": 1, "load": self._load}
 
     def nobody_is_scaled(self, daemon: RunningDaemon, event: str, said: str, cycles: int = 3, **keys: Any) -> None:
-        """More is asked for, and for so many lines of `event`, with `said` in each error, every size stays."""
+        """Change the load, and assert that all sizes stay for so many lines of `event` with `said` in each error."""
         before, count = self.sizes(), len(daemon.events(event, **keys))
         self.ask_for_more()
         daemon.wait_for(event, count + cycles, **keys)
@@ -90,7 +90,7 @@ class Scene:
         self.refused_cycles += len(new)
 
     def follows_again(self, daemon: RunningDaemon) -> None:
-        """By itself, and `held` is still held, by the same workers."""
+        """Assert that sizes follow the load again, and that `held` keeps its size and its workers."""
         began = time.monotonic()
         self.until(daemon, lambda: self.sizes() == (HELD, self._load, self._load), f"sizes of {self._load}")
         held = self.workers("held")
@@ -104,7 +104,7 @@ class Scene:
         assert self.workers("held") == held, "workers of `held` were replaced"
 
     def until(self, daemon: RunningDaemon, true: Callable[[], bool], what: str) -> None:
-        """Waits for it. Raises AssertionError with what the daemon says."""
+        """Wait for a condition. Raises AssertionError with the daemon's log."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while not true():
             assert daemon.process.poll() is None, f"the daemon ended with {daemon.process.returncode}"
@@ -114,12 +114,12 @@ class Scene:
             time.sleep(0.05)
 
     def sizes(self) -> tuple[int, int, int]:
-        """Of `held`, `web` and `other`."""
+        """Return the sizes of `held`, `web` and `other`."""
         other = Groups(self.state / "adapters" / "other").read("other")
         return len(self.workers("held")), len(self.workers("web")), 1 if other is None else len(other.members)
 
     def workers(self, pool: str) -> frozenset[int]:
-        """Pids of a pool's workers."""
+        """Return the pids of a pool's workers."""
         found = set()
         for pid in workers(self.folder):
             with suppress(OSError):  # ended meanwhile
@@ -128,7 +128,7 @@ class Scene:
         return frozenset(found)
 
     def does_not_start(self, said: str, *prefix: str) -> None:
-        """A start is refused in a sentence, and no size changes. `prefix`: of its command."""
+        """Assert that a start fails with a clear message, and that no size changes. `prefix`: of its command."""
         before = self.sizes()
         done = finished([*prefix, *command(self.config, program=PROGRAM)], self.state, self.clock.env)
         assert done.returncode == 1, f"exit status {done.returncode}: {done.stderr[-500:]}"
@@ -139,7 +139,7 @@ class Scene:
         self.refused_cycles += 1
 
     def tool(self, *words: str) -> CompletedProcess[str]:
-        """A command of the daemon's. Raises AssertionError where it fails."""
+        """Run a command of the daemon. Raises AssertionError if it fails."""
         done = finished(
             [sys.executable, "-m", "autoscaler", *words, f"--config.file={self.config}"], self.state, self.clock.env
         )
@@ -147,7 +147,7 @@ class Scene:
         return done
 
     def remembered(self) -> None:
-        """Every change of a size is one that a decision wrote, and every decision comes out again from its record."""
+        """Assert that decisions wrote all changes of sizes, and that every decision can be repeated from its record."""
         with Archive.open_archive(None, self.state) as archive:
             for name in NAMES:
                 records = list(archive.records(name))
@@ -184,14 +184,14 @@ def _config(folder: Path, same: str, elsewhere: str) -> Path:
 
 
 class Stage:
-    """What all scenes share."""
+    """The servers that all scenes share."""
 
     def __init__(self, exporter: Exporter, prometheus: PrometheusServer) -> None:
         self._exporter, self._prometheus = exporter, prometheus
 
     @contextmanager
     def scene(self, folder: Path) -> Iterator[Scene]:
-        """A new one; `folder` exists. Its workers are ended with it."""
+        """Run a new scene. `folder` exists. Its workers end with it."""
         clock = SteppedClock(folder)
         with running_faults(self._prometheus.url, clock) as same:
             try:
@@ -202,7 +202,7 @@ class Stage:
 
 @contextmanager
 def stage(folder: Path) -> Iterator[Stage]:
-    """A real Prometheus and what it scrapes; its files in `folder`, which exists."""
+    """Run a real Prometheus and its exporter, with files in `folder`, which exists."""
     with ExitStack() as stack:
         exporter = stack.enter_context(running_exporter({"load": 1.0}))
         server = stack.enter_context(running_prometheus(folder, [static("load", exporter.address)], interval="200ms"))

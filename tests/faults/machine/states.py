@@ -17,7 +17,7 @@ _MODES_HOLD: Final = (
     "--bounding-set=-dac_override,-dac_read_search",
     "--inh-caps=-dac_override,-dac_read_search",
 )
-"""Makes file modes hold for root as well (capabilities(7)), as they do for everybody else."""
+"""Applies file modes to root, too (capabilities(7))."""
 _DAMAGED: Final = "restore a backup"
 _MODE: Final = "correct the owner or the mode"
 _NEWER: Final = 99
@@ -25,7 +25,7 @@ _OLDER: Final = 3
 
 
 def _backed_up(scene: Scene) -> Path:
-    """The backup of a settled daemon's state; the daemon has ended."""
+    """Return the backup of a settled daemon's state. The daemon has ended."""
     backup = scene.folder / "backup.db"
     with scene.settled():
         scene.tool("backup", str(backup))
@@ -33,7 +33,7 @@ def _backed_up(scene: Scene) -> Path:
 
 
 def _goes_on_with(scene: Scene, backup: Path) -> None:
-    """As docs/operations.md says: the damaged files are moved away, the backup is taken back."""
+    """Restore the backup as docs/operations.md says: the damaged files are moved away first."""
     away = scene.folder / "away"
     away.mkdir()
     for file in scene.state.glob("state.db*"):
@@ -44,7 +44,7 @@ def _goes_on_with(scene: Scene, backup: Path) -> None:
 
 
 def _damage(file: Path, begin: int = _PAGE) -> None:
-    """Every byte from `begin` on is 0xff: the first page, which says that it is a database, stays."""
+    """Set every byte from `begin` on to 0xff. The first page, which marks a database, stays."""
     size = file.stat().st_size
     with file.open("r+b") as content:
         content.seek(begin)
@@ -52,13 +52,13 @@ def _damage(file: Path, begin: int = _PAGE) -> None:
 
 
 def _cut_short(file: Path) -> None:
-    """Half of the file is missing, as after a copy that was broken off."""
+    """Remove half of the file, as after an interrupted copy."""
     with file.open("r+b") as content:
         content.truncate(file.stat().st_size // 2 // _PAGE * _PAGE)
 
 
 def _does_not_start_with(spoil: Callable[[Path], None], said: str, scene: Scene, _: int) -> None:
-    """The daemon says why and leaves the file as it is; a daemon with a backup goes on."""
+    """Assert that the daemon names the cause and does not change the file. With a backup it continues."""
     backup, file = _backed_up(scene), scene.state / "state.db"
     spoil(file)
     content = file.read_bytes()
@@ -70,17 +70,17 @@ def _does_not_start_with(spoil: Callable[[Path], None], said: str, scene: Scene,
 
 
 def _is_no_database(file: Path) -> None:
-    """No byte of the file is the database's."""
+    """Replace the whole file."""
     _damage(file, begin=0)
 
 
 def it_is_damaged_while_it_runs(scene: Scene, _: int) -> None:
-    """The daemon scales nothing more; once a backup is restored, the next one goes on."""
+    """Damage it while the daemon runs. The daemon scales nothing more; after a restore the next one continues."""
     backup = scene.folder / "backup.db"
     with scene.settled() as daemon:
         scene.tool("backup", str(backup))
         with closing(sqlite3.connect(scene.state / "state.db", isolation_level=None)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # else the log hides what is in the file
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # otherwise the log hides the content of the file
         _damage(scene.state / "state.db")
         scene.nobody_is_scaled(daemon, "cycle_failed", _DAMAGED, adapter="other")
     _goes_on_with(scene, backup)
@@ -88,7 +88,7 @@ def it_is_damaged_while_it_runs(scene: Scene, _: int) -> None:
 
 
 def one_record_is_damaged(scene: Scene, _: int) -> None:
-    """It costs its own autoscaler, in words; the others go on."""
+    """Damage one record. Only its own autoscaler fails, with a clear message; the others continue."""
     backup = _backed_up(scene)
     with closing(sqlite3.connect(scene.state / "state.db")) as connection, connection:
         mine = "(SELECT id FROM autoscaler WHERE name = 'held')"
@@ -105,7 +105,7 @@ def one_record_is_damaged(scene: Scene, _: int) -> None:
 
 
 def it_is_of_another_version(scene: Scene, run: int) -> None:
-    """After an upgrade or a downgrade: not a row of it is touched, and that version goes on with it."""
+    """Change the version, as after an upgrade or a downgrade. No row changes, and that version can continue."""
     with scene.settled():
         pass
     file = scene.state / "state.db"
@@ -122,7 +122,7 @@ def it_is_of_another_version(scene: Scene, run: int) -> None:
 
 
 def it_may_not_be_written(scene: Scene, run: int) -> None:
-    """The file, or its folder, belongs to another user than the daemon's."""
+    """Give the file, or its folder, to another user."""
     with scene.settled():
         pass
     file = (scene.state, scene.state / "state.db")[run % 2]
@@ -139,7 +139,7 @@ def it_may_not_be_written(scene: Scene, run: int) -> None:
 
 
 def it_is_locked(scene: Scene, _: int) -> None:
-    """Somebody looks into it with sqlite3 and leaves a transaction open."""
+    """Leave a transaction open, as an operator with sqlite3 may."""
     with scene.settled() as daemon:
         with closing(sqlite3.connect(scene.state / "state.db", isolation_level=None, timeout=60)) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -153,7 +153,7 @@ def it_is_locked(scene: Scene, _: int) -> None:
 
 
 def _set_version(file: Path, version: int) -> int:
-    """The version of the schema. Returns the one before."""
+    """Set the version of the schema. Returns the one before."""
     with closing(sqlite3.connect(file)) as connection, connection:
         (before,) = connection.execute("SELECT version FROM schema_version").fetchone()
         connection.execute("UPDATE schema_version SET version = ?", (version,))
@@ -161,7 +161,7 @@ def _set_version(file: Path, version: int) -> int:
 
 
 def _rows(file: Path) -> list[str]:
-    """All that is in it, as SQL."""
+    """Return its content, as SQL."""
     with closing(sqlite3.connect(file)) as connection:
         return list(connection.iterdump())
 

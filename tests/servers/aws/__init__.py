@@ -1,7 +1,8 @@
-"""Auto Scaling, EC2 and STS for tests: moto's server, extended to do what AWS documents and moto does not.
+"""Auto Scaling, ECS, EC2 and STS for tests: moto's server, extended to do what AWS documents and moto does not.
 
 Each rule that is added cites its page: UG is the Amazon EC2 Auto Scaling User Guide
-(docs.aws.amazon.com/autoscaling/ec2/userguide), API its API Reference (…/autoscaling/ec2/APIReference).
+(docs.aws.amazon.com/autoscaling/ec2/userguide), API its API Reference (…/autoscaling/ec2/APIReference). Those of
+ECS cite its Developer Guide (DG) and API Reference.
 """
 
 from tests.servers.aws.server import AwsServer, running_aws

@@ -1,5 +1,7 @@
 """moto's server with the extension built in, on a free port, in the test's own process."""
 
+import io
+import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -12,13 +14,18 @@ from urllib.parse import parse_qs
 import boto3
 import moto.autoscaling.models
 import moto.autoscaling.urls
+import moto.ecs.urls
 from botocore.config import Config
+from moto.applicationautoscaling.models import applicationautoscaling_backends
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.base_backend import BackendDict
+from moto.ecs.models import ecs_backends
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from tests.servers.aws.backend import Backend, Responses
+from tests.servers.aws.ecs import EcsBackend, EcsResponses
+from tests.servers.aws.ecs_service import EcsService
 from tests.servers.aws.group import Group
 from tests.servers.aws.world import World
 from tests.servers.faults import Fault, Faults
@@ -29,6 +36,8 @@ SOMEBODY: Final = "somebody"
 """The key of what a test does by itself, as somebody else."""
 REGION: Final = "eu-west-1"
 _FILTER_VALUES: Final = 200
+_IN_JSON: Final = ("ecs", "application-autoscaling")
+"""Services that speak JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +46,7 @@ class Request:
 
     action: str
     """As a policy names it: `autoscaling:SetDesiredCapacity`."""
-    parameters: dict[str, str]
+    parameters: dict[str, Any]
     access_key: str
 
 
@@ -56,9 +65,10 @@ class AwsServer:
     _clients: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def reset(self) -> None:
-        """Forget the groups, the requests and what was decided of the world; EC2's images take long to load."""
-        for account in autoscaling_backends.values():
-            account.reset()
+        """Forget the groups, services, requests and what was decided of the world; EC2's images take long to load."""
+        for backends in (autoscaling_backends, ecs_backends, applicationautoscaling_backends):
+            for account in backends.values():
+                account.reset()
         for name, value in asdict(World()).items():
             setattr(self.world, name, value)
         self.faults.faults.clear()
@@ -88,6 +98,10 @@ class AwsServer:
     def groups(self) -> dict[str, Group]:
         """By name."""
         return {name: cast("Group", group) for name, group in self.backend.autoscaling_groups.items()}
+
+    def services(self) -> dict[str, EcsService]:
+        """By CLUSTER/SERVICE."""
+        return cast("EcsBackend", ecs_backends[ACCOUNT][REGION]).running
 
     def create_launch_template(self) -> None:
         """The launch template `worker`, which groups use."""
@@ -124,7 +138,10 @@ class AwsServer:
         body = f"<ErrorResponse>{error}<RequestId>1</RequestId></ErrorResponse>"
         if action.startswith("ec2"):  # another protocol, another shape
             body = f"<Response><Errors>{error}</Errors><RequestID>1</RequestID></Response>"
-        fault = Fault(action, status, body, "text/xml", times=times)
+        kind = "text/xml"
+        if action.startswith(_IN_JSON):
+            body, kind = json.dumps({"__type": code, "message": message}), "application/x-amz-json-1.1"
+        fault = Fault(action, status, body, kind, times=times)
         self.faults.faults.append(fault)
         return fault
 
@@ -142,7 +159,7 @@ class _Door:
         self._lock = threading.Lock()
 
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Any:
-        request = _parsed(environ, self._moto)
+        request = _parsed(environ)
         if request.access_key != SOMEBODY:
             self._server.requests.append(request)
             fault = self._server.faults.take(request.action)
@@ -205,6 +222,9 @@ def running_aws(world: World | None = None, *, port: int = 0) -> Iterator[AwsSer
         patch.object(moto.autoscaling.models, "FakeAutoScalingGroup", Group),
         patch.object(autoscaling_backends, "backend", Backend),
         patch.object(moto.autoscaling.urls, "url_paths", {"{0}/$": Responses.dispatch}),
+        patch.object(EcsBackend, "world", server.world, create=True),
+        patch.object(ecs_backends, "backend", EcsBackend),
+        patch.object(moto.ecs.urls, "url_paths", {"{0}/$": EcsResponses.dispatch}),
     ):
         http = make_server("127.0.0.1", port, _Door(server), threaded=True, request_handler=_Quiet)
         thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -220,11 +240,14 @@ def running_aws(world: World | None = None, *, port: int = 0) -> Iterator[AwsSer
             BackendDict.reset()
 
 
-def _parsed(environ: dict[str, Any], moto_app: Any) -> Request:
-    body = moto_app._get_body(environ) or ""
-    parameters = {name: values[0] for name, values in parse_qs(body).items()}
+def _parsed(environ: dict[str, Any]) -> Request:
+    body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    environ["wsgi.input"] = io.BytesIO(body)
     scope = re.search(r"Credential=([^/]+)/\d+/[^/]+/([^/]+)/", environ.get("HTTP_AUTHORIZATION", ""))
     key, service = scope.groups() if scope else ("", "unknown")
+    if service in _IN_JSON:
+        return Request(f"{service}:{environ.get('HTTP_X_AMZ_TARGET', '').rpartition('.')[2]}", json.loads(body), key)
+    parameters = {name: values[0] for name, values in parse_qs(body.decode()).items()}
     return Request(f"{service}:{parameters.get('Action', 'nothing')}", parameters, key)
 
 

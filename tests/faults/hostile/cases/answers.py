@@ -19,7 +19,7 @@ _HEAD: Final = b'{"status":"success","data":{"resultType":"vector","result":['
 
 
 def _answers(reply: Reply) -> Callable[[Day], None]:
-    """A day on which the hostile Prometheus answers like this."""
+    """Return a day on which the hostile Prometheus gives this answer."""
 
     def happens(day: Day) -> None:
         day.hostile.reply = reply
@@ -29,7 +29,7 @@ def _answers(reply: Reply) -> Callable[[Day], None]:
 
 
 def _ages(text: str) -> Reply:
-    """The time of each sample, where it is asked for, is this text."""
+    """Return a reply with this text as the time of each sample, if it is requested."""
 
     def reply(wire: Wire, asked: Asked) -> None:
         wire.answer(vector(samples(asked, **({"value": [asked.at, text]} if asked.is_age else {}))))
@@ -38,7 +38,7 @@ def _ages(text: str) -> Reply:
 
 
 def _labels(value: Any) -> Reply:
-    """Every sample has a label with this value."""
+    """Return a reply in which every sample has a label with this value."""
     return lambda wire, asked: wire.answer(vector(samples(asked, metric={"instance": value})))
 
 
@@ -47,7 +47,7 @@ def _three_vast(wire: Wire, asked: Asked) -> None:
 
 
 def _sends(body: Callable[[], bytes], status: str = "200 OK", headers: bytes = b"") -> Callable[[Day], None]:
-    """A day on which every query is answered with this body, made once."""
+    """Return a day on which every query has this body as its answer, which is built once."""
 
     def happens(day: Day) -> None:
         made = body()
@@ -61,7 +61,7 @@ def _huge_error() -> bytes:
 
 
 def _huge_label(wire: Wire, asked: Asked) -> None:
-    """Of a sample that cannot be used, so that the message would name it."""
+    """Send a huge label of an unusable sample, which the message would name."""
     wire.answer(vector([{"metric": {"instance": "x" * _HUGE}, "value": [asked.at, "-1"]}]))
 
 
@@ -70,7 +70,7 @@ def _huge_warning(wire: Wire, asked: Asked) -> None:
 
 
 def _in_gzip(head: bytes, piece: bytes, size: int, tail: bytes) -> Callable[[Day], None]:
-    """A body of `size` bytes, compressed: the same piece again and again between head and tail."""
+    """Return a compressed body of `size` bytes: one piece repeated between head and tail."""
 
     def body() -> bytes:
         many = piece * (_CHUNK // len(piece))
@@ -82,12 +82,12 @@ def _in_gzip(head: bytes, piece: bytes, size: int, tail: bytes) -> Callable[[Day
 
 
 def _vector_of(element: bytes, size: int) -> Callable[[Day], None]:
-    """A vector of this element again and again, `size` bytes long, compressed."""
+    """Return a compressed vector of `size` bytes that repeats this element."""
     return _in_gzip(_HEAD, element + b",", size, element + b"]}}")
 
 
 def _good_samples(size: int) -> Callable[[Day], None]:
-    """As documented, of now, and a great many."""
+    """Return very many correct samples of the present."""
 
     def happens(day: Day) -> None:
         element = json.dumps({"metric": {"instance": "a"}, "value": [round(time.time(), 3), "1"]})
@@ -97,7 +97,7 @@ def _good_samples(size: int) -> Callable[[Day], None]:
 
 
 def _huge_backend(day: Day) -> None:
-    """Nomad and Docker answer 1 GB of the like, in 1 MB."""
+    """Make Nomad and Docker answer with 1 GB, compressed to 1 MB."""
     piece = gzip.compress(b"{}," * 10**6, 9)
     body = gzip.compress(b"[", 9) + piece * 340
     day.world.backend.reply = lambda wire: wire.answer(
@@ -107,13 +107,13 @@ def _huge_backend(day: Day) -> None:
 
 
 def _trickled_headers(wire: Wire, asked: Asked) -> None:
-    """One header without an end: after a hundred of them a client gives up."""
+    """Send headers without an end. A client gives up after a hundred."""
     wire.send(b"HTTP/1.1 200 OK\r\nX-Header: ")
     wire.repeat(b"x", every_seconds=0.2)
 
 
 def _interim(wire: Wire, asked: Asked) -> None:
-    """That the answer is on its way, and again."""
+    """Send interim responses again and again."""
     wire.repeat(b"HTTP/1.1 100 Continue\r\n\r\n", every_seconds=0.1)
 
 
@@ -123,7 +123,7 @@ def _trickled_body(wire: Wire, asked: Asked) -> None:
 
 
 def _cookies(day: Day) -> None:
-    """Each answer sets another cookie of 2,000 bytes; who sends back more than 8 KiB is refused."""
+    """Set another cookie of 2,000 bytes with each answer. The server refuses requests with more than 8 KiB."""
     number = iter(range(10**9))
 
     def reply(wire: Wire, asked: Asked) -> None:
@@ -138,7 +138,7 @@ def _cookies(day: Day) -> None:
 
 
 def _old(change: Callable[[Wire, Asked], None]) -> Callable[[Day], None]:
-    """Answers that say 1, and that are not of the time asked for: nobody may go by them."""
+    """Answer 1 with another time than requested. No autoscaler may use it."""
 
     def happens(day: Day) -> None:
         day.hostile.values["bad_load"] = 1
@@ -163,7 +163,7 @@ def _date(seconds: float) -> Reply:
 
 
 def _adapter(word: str, *, valid: bool = False) -> Callable[[Day], None]:
-    """A day on which the adapter's answer for a target is odd, while its load asks for another size."""
+    """Return a day on which the adapter's answer for a target is odd, while its load asks for another size."""
 
     def happens(day: Day) -> None:
         day.odd(joined=word)

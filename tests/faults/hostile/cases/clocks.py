@@ -1,4 +1,4 @@
-"""The wall clock is set."""
+"""Days on which the wall clock is set."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from tests.faults.hostile.case import Case, Day
 
 
 def _step(seconds: float) -> Callable[[Day], None]:
-    """The meter sees whether the autoscaler with the window of an hour keeps its size."""
+    """Set the wall clock. The meter shows whether the autoscaler with a window of an hour keeps its size."""
 
     def happens(day: Day) -> None:
         day.lasts(1)
@@ -24,7 +24,7 @@ def _step(seconds: float) -> Callable[[Day], None]:
 
 
 def _newest(day: Day) -> Mapping[str, datetime]:
-    """What `get`, `describe` and `explain` take for the newest decision of the good autoscaler."""
+    """Return the newest decision of the good autoscaler according to `get`, `describe` and `explain`."""
 
     def ask(path: str) -> Any:
         return day.world.daemon.ask(f"/api/v1/autoscalers{path}").json()["data"]

@@ -1,4 +1,4 @@
-"""Names, texts and files that somebody else chose."""
+"""Names, texts and files from outside."""
 
 import json
 import os
@@ -17,21 +17,21 @@ from tests.faults.hostile.log import UNPRINTABLE
 from tests.faults.hostile.prometheus import Reply
 
 _TEXT: Final = "\x1b]0;owned\x07\x1b[2J \x7f \x9b31m \u202ereversed\u2066 \r\n forged line"
-"""Sets a terminal's title, clears it, and turns what follows round."""
+"""Sets a terminal's title, clears it, and reverses the direction of the text after it."""
 _MARKER: Final = "executed"
 _LOG_BYTES: Final = 24 * 2**20
-"""Of a worker: its log and the one before it, of 8 MiB each, and what was written meanwhile."""
+"""The limit of a worker's logs: two of 8 MiB each, and the output written meanwhile."""
 _CHECK_SECONDS: Final = 5.0
 
 
 def _says(text: str) -> Reply:
-    """Every query fails with this error."""
+    """Make every query fail with this error."""
     body = json.dumps({"status": "error", "errorType": "bad_data", "error": text}).encode()
     return lambda wire, asked: wire.answer(body, "400 Bad Request")
 
 
 def _escapes(day: Day) -> None:
-    """The meter counts control characters in the JSON log; the console log is a second daemon's."""
+    """Send escapes. The meter counts control characters in the JSON log; a second daemon has the console log."""
     day.hostile.reply = _says(_TEXT)
     folder = day.world.folder / "console"
     folder.mkdir(exist_ok=True)
@@ -45,7 +45,7 @@ def _escapes(day: Day) -> None:
 
 
 def _hostile_manifest(day: Day) -> None:
-    """What `import` prints is run by the letter; nothing of it may be a command."""
+    """Run what `import` prints. No name in it may act as a command."""
     folder = day.world.folder / "import"
     folder.mkdir(exist_ok=True)
     marker = folder / _MARKER
@@ -72,7 +72,7 @@ def _hostile_manifest(day: Day) -> None:
 
 
 def _manifests(section: str) -> Sequence[object]:
-    """An HPA with the section in each place where a name stands."""
+    """Return HPA manifests with this text in each place of a name."""
 
     def hpa(name: str = "web", target: str = "web", metric: str = "queue", selector: str = "x") -> object:
         identifier = {"name": metric, "selector": {"matchLabels": {"queue": selector}}}
@@ -99,7 +99,7 @@ def _cli(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _planted_files(day: Day) -> None:
-    """Whoever may write beside the targets file cannot make the daemon write or wait elsewhere."""
+    """Plant files beside the targets file. They must not make the daemon write elsewhere or wait."""
     targets = day.world.folder / "targets/drain.json"
     victim = day.world.folder / "victim"
     victim.write_text("precious")
@@ -141,11 +141,11 @@ def _loud_worker(day: Day) -> None:
 
 
 def _umask(day: Day) -> None:
-    """The daemon runs without any."""
+    """Check the modes of files. The daemon runs without a umask."""
     day.lasts()
     for path in [day.world.daemon.state, *day.world.daemon.state.rglob("*")]:
         mode = stat.S_IMODE(path.stat().st_mode)
-        if path.is_socket():  # its folder says who reaches it, and this one lets nobody else in
+        if path.is_socket():  # its folder limits the access, and this one admits no other user
             continue
         day.expect(not mode & 0o077, f"{path.relative_to(day.world.folder)} has the mode {mode:03o}")
 
@@ -163,7 +163,7 @@ def _long_expression(day: Day) -> None:
 
 
 def _login_in_text(day: Day) -> None:
-    """A server's text with a login that has an @ in its password."""
+    """Send an error text with a login whose password has an @."""
     secret = "half-of-a-secret"
     day.hostile.reply = _says(f"cannot reach http://user:pass@{secret}@db.example:5432/x")
     day.lasts()

@@ -1,4 +1,4 @@
-"""An expression that takes too long, written like those of forty others."""
+"""A slow expression of the same form as those of forty others."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -11,13 +11,13 @@ _PERIOD: Final = "2s"
 _TIMEOUT: Final = "1s"
 """The heavy expression takes about two seconds alone."""
 _TURN_SECONDS: Final = 60.0
-"""Until the heavy member fails, or has recovered."""
+"""Seconds until the heavy member fails or recovers."""
 _CYCLES: Final = 5
-"""That the heavy member stays as it is."""
+"""Seconds in which the heavy member's state stays."""
 
 
 def _heavy(day: Day) -> None:
-    """It fails, recovers and fails again. From the second cycle on the others have their value in every cycle."""
+    """Let it fail, recover and fail again. From the second cycle on the others have a value in every cycle."""
     folder = day.world.folder / "heavy"
     (folder / "prometheus").mkdir(parents=True)
     with groups(folder / "prometheus") as found:
@@ -49,12 +49,12 @@ def _heavy(day: Day) -> None:
 
 
 def _is(daemon: RunningDaemon, heavy: bool) -> Callable[[], bool]:
-    """Whether the heavy member's newest value is missing, or there."""
+    """Return whether the heavy member's newest value is missing, or present."""
     return lambda: [value is None for value in _values(daemon)[HEAVY][-1:]] == [heavy]
 
 
 def _values(daemon: RunningDaemon) -> Mapping[str, Sequence[Any]]:
-    """What each autoscaler's metric came to, cycle by cycle."""
+    """Return the values of each autoscaler's metric, cycle by cycle."""
     found: dict[str, list[Any]] = {name: [] for name in (*LIGHT, HEAVY)}
     for line in daemon.events("decision"):
         (metric,) = line["metrics"]

@@ -1,4 +1,4 @@
-"""What reaches the daemon's own socket."""
+"""Hostile clients of the daemon's own socket."""
 
 import resource
 import socket
@@ -15,12 +15,12 @@ import requests
 from tests.faults.hostile.case import Case, Day
 
 _IDLE: Final = 1_100
-"""More than the daemon has descriptors."""
+"""A number that exceeds the daemon's descriptors."""
 ANSWERS_SECONDS: Final = 5.0
-"""Within which an ordinary request is answered on a bad day, or soon after it."""
+"""Within this time an ordinary request is answered on a bad day, or soon after it."""
 _CONNECTS_SECONDS: Final = 0.5
 _CLOSES_SECONDS: Final = 60.0
-"""Within which a client that does nothing is let go of."""
+"""Within this time the daemon closes the connection of an idle client."""
 
 
 def _place(day: Day) -> tuple[str, int]:
@@ -30,7 +30,7 @@ def _place(day: Day) -> tuple[str, int]:
 
 @contextmanager
 def connected(day: Day, count: int) -> Iterator[list[socket.socket]]:
-    """So many connections, of those that the daemon takes."""
+    """Open so many connections, as far as the daemon accepts them."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     connections: list[socket.socket] = []
@@ -38,7 +38,7 @@ def connected(day: Day, count: int) -> Iterator[list[socket.socket]]:
         for _ in range(count):
             connection = socket.socket()
             connection.setblocking(False)
-            connection.connect_ex(_place(day))  # where the queue is full the kernel tries again
+            connection.connect_ex(_place(day))  # if the queue is full, the kernel tries again
             connections.append(connection)
         time.sleep(_CONNECTS_SECONDS)
         yield connections
@@ -48,7 +48,7 @@ def connected(day: Day, count: int) -> Iterator[list[socket.socket]]:
 
 
 def _seconds_of(day: Day, path: str = "/-/healthy") -> float:
-    """How long a request takes; infinite: it is not answered."""
+    """Return the duration of a request; infinite: it is not answered."""
     began = time.monotonic()
     try:
         day.world.daemon.ask(path, timeout=4 * ANSWERS_SECONDS)
@@ -70,7 +70,7 @@ def _idle(day: Day) -> None:
 
 
 def _slow_heads(day: Day) -> None:
-    """Each sends a header line now and then, and never the last one."""
+    """Send a header line from time to time, and never the last one."""
     with connected(day, _IDLE // 2) as connections:
         for connection in connections:
             with suppress(OSError):
@@ -93,7 +93,7 @@ def _trickle(connections: Sequence[socket.socket], ending: threading.Event) -> N
 
 
 def closed(connections: Sequence[socket.socket]) -> int:
-    """How many the daemon has closed."""
+    """Return how many of them the daemon has closed."""
     count = 0
     for connection in connections:
         try:
@@ -107,7 +107,7 @@ def closed(connections: Sequence[socket.socket]) -> int:
 
 
 def _slow_readers(day: Day) -> None:
-    """Each asks for /metrics a hundred times and reads nothing."""
+    """Request /metrics a hundred times on each connection and read nothing."""
     request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with connected(day, 50) as connections:
         for connection in connections:
@@ -118,7 +118,7 @@ def _slow_readers(day: Day) -> None:
 
 
 def _slow_handshakes(day: Day) -> None:
-    """Each begins a TLS handshake and sends no more; the daemon lets go of them."""
+    """Begin TLS handshakes and send nothing more. The daemon closes the connections."""
     hello = _client_hello()[:40]
     with connected(day, _IDLE // 2) as connections:
         for connection in connections:

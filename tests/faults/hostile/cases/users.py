@@ -1,4 +1,4 @@
-"""What is asked of the daemon over HTTP, and by whom."""
+"""Hostile users of the daemon's HTTP server."""
 
 import socket
 import threading
@@ -27,18 +27,18 @@ _PROXIED: Final = (
     "X-Forwarded-Server: proxy",
     "X-Real-IP: 203.0.113.7",
 )
-"""What a proxy may add, each by itself."""
+"""Headers that a proxy may add, one at a time."""
 _PAUSE: Final = "/api/v1/autoscalers/bad/pause"
 _RESUME: Final = "/api/v1/autoscalers/bad/resume"
 
 
 def _post(day: Day, path: str, **more: Any) -> int:
-    """The status of the answer."""
+    """Send a POST request. Returns the status of the answer."""
     return day.world.daemon.ask(path, "POST", ANSWERS_SECONDS, json={}, **more).status_code
 
 
 def _both_lengths(day: Day) -> None:
-    """A request in the body of another one, for whom one header says where it ends, is not answered."""
+    """Hide a request in the body of another one by two lengths. It is not answered."""
     inner = b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n"
     body = b"0\r\n\r\n" + inner
     head = b"GET /-/ready HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -56,7 +56,7 @@ def _both_lengths(day: Day) -> None:
 
 
 def _no_operator(day: Day) -> None:
-    """Over TCP nothing changes without an operator, whatever a proxy adds; over the control socket it does."""
+    """Only operators change something over TCP, whatever a proxy adds. The control socket may change something."""
     for header in ("", *_PROXIED):
         name, _, value = header.partition(": ")
         status = _post(day, _PAUSE, headers={name: value} if name else {})
@@ -68,7 +68,7 @@ def _no_operator(day: Day) -> None:
 
 
 def _held_control_sockets(day: Day) -> None:
-    """An operator is not kept out by 500 connections that say nothing."""
+    """Open 500 idle connections. An operator is still served."""
     with ExitStack() as held:
         for _ in range(500):
             client = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
@@ -81,7 +81,7 @@ def _held_control_sockets(day: Day) -> None:
 
 
 def _redirects(day: Day) -> None:
-    """No answer names a host that the request made up."""
+    """Send invented hosts. No answer contains them."""
     for path in ("/autoscalers/", "/api/v1/autoscalers/", "/metrics/", "//evil.example/-/healthy/"):
         answer = day.world.daemon.ask(path, headers={"Host": "127.0.0.1:1"})
         location = answer.headers.get("Location", "/")
@@ -90,7 +90,7 @@ def _redirects(day: Day) -> None:
 
 
 def _wrong_passwords(day: Day) -> None:
-    """A right one does not wait for 200 wrong ones, whose clients do not wait either."""
+    """Send 200 wrong passwords. A right one does not wait for them, and their clients do not wait either."""
     threads = [threading.Thread(target=_guess, args=(day, number), daemon=True) for number in range(200)]
     for thread in threads:
         thread.start()
@@ -107,7 +107,7 @@ def _guess(day: Day, number: int) -> None:
 
 
 def _reader(day: Day) -> None:
-    """The password of a scraper, which is no operator, reads and changes nothing."""
+    """Use the password of a scraper, which may read and may not change anything."""
     read = day.world.daemon.ask("/metrics", auth=SCRAPER)
     day.expect(read.status_code == 200, f"a scraper's GET is answered {read.status_code}")
     for path in (_PAUSE, "/-/reload"):

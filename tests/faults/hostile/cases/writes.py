@@ -1,4 +1,4 @@
-"""Many writes, an exit in the middle of things, workers that take their time to stop."""
+"""Many writes, an exit during reloads, workers that stop slowly."""
 
 import signal
 import socket
@@ -14,18 +14,18 @@ from tests.faults.hostile.case import Case, Day
 from tests.faults.hostile.config import CROWD
 
 _EXIT_SECONDS: Final = 20.0
-"""Within which SIGTERM ends a daemon whose cycles end in time."""
+"""Within this time SIGTERM ends a daemon whose cycles end in time."""
 _GIVEN_UP_SECONDS: Final = 90.0
 _RISES: Final = 10
-"""Cycles; in each there is time for a third of the writes."""
+"""The number of cycles. Each has time for a third of the writes."""
 _DRAIN: Final = 12
-"""Workers before the load falls."""
+"""The number of workers before the load falls."""
 _SETTLED: Final = 10
-"""Workers that the constant load asks for."""
+"""The number of workers for the constant load."""
 
 
 def _mass_change(day: Day) -> None:
-    """The load of all rises with every cycle, so that those first in the file always have something to write."""
+    """Raise the load of all in every cycle, so that the first ones in the file always have a write."""
     for size in range(3, 3 + _RISES):
         day.world.good.values["crowd_load"] = size
         time.sleep(day.world.period_seconds)
@@ -36,7 +36,7 @@ def _mass_change(day: Day) -> None:
 
 
 def _constant_load(day: Day) -> None:
-    """After one change of load a pool is written once, however long its workers take to stop."""
+    """Change the load once. The pool is written once, however slowly its workers stop."""
     day.world.good.values["drain_load"] = _DRAIN
 
     def size() -> int:
@@ -61,14 +61,14 @@ def _summary(day: Day, name: str) -> dict[str, Any]:
 
 
 def _exit(day: Day) -> None:
-    """Reloads by signal are under way when SIGTERM comes, and right behind it reloads over HTTP."""
+    """Send SIGTERM during reloads by signal, followed at once by reloads over HTTP."""
     folder = day.world.folder / "exit"
     folder.mkdir(exist_ok=True)
     config = write_config(folder, day.world.good.url, [autoscaler("web", "bad_load")])
     with running_daemon(config) as other, ExitStack() as clients:
         at = urlsplit(other.url)
         other.wait_for("ready")
-        other.send(signal.SIGSTOP)  # so that all of it comes at once
+        other.send(signal.SIGSTOP)  # so that all signals come at once
         for _ in range(4):
             other.send(signal.SIGHUP)
             client = clients.enter_context(socket.create_connection((at.hostname, at.port or 0)))
@@ -84,7 +84,7 @@ def _exit(day: Day) -> None:
 
 
 def _few_ports(day: Day) -> None:
-    """A pool that can never have as many workers as the autoscaler asks for."""
+    """Use a pool that can never have as many workers as the autoscaler asks for."""
     said = _check(day, "ports", {"command": ["sleep", "60"], "ports": "20000-20004"})
     day.expect("port" in said and "ok," not in said, "check does not find that 5 ports are too few for 10 replicas")
     day.lasts()

@@ -1,9 +1,8 @@
-"""One token bucket for each account and region."""
+"""One token bucket for each service, account and region."""
 
 import pytest
 
-from adapters.aws_asg.budget import Budget, shared_budget
-from tests.adapters.aws_asg.conftest import Cloud, Connect
+from adapters.aws.budget import Budget, shared_budget
 
 
 def test_a_quiet_connection_never_waits() -> None:
@@ -46,27 +45,15 @@ def test_what_would_wait_past_the_deadline_takes_nothing() -> None:
 
 
 def test_an_account_and_region_share_one() -> None:
-    """AWS counts their requests together. Other accounts, and unknown ones, have their own bucket."""
-    one = shared_budget(None, "123456789012", "eu-west-1")
-    assert shared_budget(None, "123456789012", "eu-west-1") is one
-    assert shared_budget(None, "123456789012", "eu-west-2") is not one
-    assert shared_budget(None, "210987654321", "eu-west-1") is not one
-    assert shared_budget(None, None, "eu-west-1") is shared_budget(None, None, "eu-west-1")
-
-
-@pytest.mark.slow
-def test_throttling_of_one_connection_slows_the_other(cloud: Cloud, connect: Connect) -> None:
-    """Two connections to one account share the reduced rate."""
-    cloud.create("calm", 1)
-    one, other = (connect(endpointUrl=cloud.server.url) for _ in range(2))
-    other.state("calm")
-    for _ in range(3):
-        cloud.server.refuse("DescribeAutoScalingGroups", "Throttling", "Rate exceeded")
-        one.look("calm", 2)
-        cloud.server.faults.faults.clear()
-    shared = shared_budget(cloud.server.url, None, "eu-west-1")
-    assert isinstance(shared, Budget)
-    assert shared.reserve(0, 0.05) is None
+    """AWS counts their requests to a service together. Other accounts, and unknown ones, have their own bucket."""
+    one = shared_budget("autoscaling", None, "123456789012", "eu-west-1")
+    assert shared_budget("autoscaling", None, "123456789012", "eu-west-1") is one
+    assert shared_budget("autoscaling", None, "123456789012", "eu-west-2") is not one
+    assert shared_budget("autoscaling", None, "210987654321", "eu-west-1") is not one
+    assert shared_budget("ecs", None, "123456789012", "eu-west-1") is not one
+    assert shared_budget("autoscaling", None, None, "eu-west-1") is shared_budget(
+        "autoscaling", None, None, "eu-west-1"
+    )
 
 
 def test_daemons_that_share_the_account_divide_its_rate_and_its_burst() -> None:

@@ -1,18 +1,29 @@
 """The sizes written last. AWS's reads lag its writes: the adapter reports an accepted size until AWS shows it.
 
-When a group still reports a size from before our write, no other client has changed it. When it reports a third size,
+When a target still reports a size from before our write, no other client has changed it. When it reports a third size,
 one has. The writes are kept in the adapter's memory, so a restart forgets neither a size that no read shows yet nor an
 instance that may be terminating. A size is kept only once AWS has answered. While a request is in progress no earlier
 size is kept: it would hide a size whose answer was lost.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from autoscaler.target import AdapterMemory, Clock, Logger, Moment, StateError, TargetRef
+from adapters.aws.errors import OutcomeUnknown
+from autoscaler.target import (
+    AdapterMemory,
+    Clock,
+    Logger,
+    Moment,
+    ScaleChange,
+    StateError,
+    TargetRef,
+    TargetUnavailable,
+    Written,
+)
 
 BELIEVED_FOR: Final = timedelta(seconds=60)
 """After this time the adapter reports AWS's size."""
@@ -20,12 +31,12 @@ BELIEVED_FOR: Final = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The latest changes of a group's size."""
+    """The latest changes of a target's size."""
 
     change: str
     """Id of the decision."""
     passed: tuple[int, ...]
-    """Sizes that the group had before and in between; empty: AWS's size is reported."""
+    """Sizes that the target had before and in between; empty: AWS's size is reported."""
     size: int
     """The size that AWS accepted last."""
     at: str
@@ -47,7 +58,7 @@ class Write:
 
 
 class Writes:
-    """The writes by group name. Several threads may use it, one at a time for each group."""
+    """The writes by the target's name. Several threads may use it, one at a time for each target."""
 
     def __init__(self, connection: str, memory: AdapterMemory, clock: Clock, logger: Logger) -> None:
         """`connection`: the adapter's name in the configuration."""
@@ -62,16 +73,21 @@ class Writes:
         self._writes: dict[str, Write] = {}
         self._loaded = False
         self._previous: dict[str, Write | None] = {}
-        """Group -> the write that its last termination replaced."""
+        """Target -> the write that its last termination replaced."""
 
     def load(self) -> None:
-        """Load the writes from before a restart, once. Raises StateError."""
+        """Load the writes from before a restart, once. Raises TargetUnavailable."""
         with self._loading:
             if self._loaded:
                 return
             with self._lock:
                 before = dict(self._writes)
-            remembered = self._memory.load()
+            try:
+                remembered = self._memory.load()
+            except StateError as error:
+                raise TargetUnavailable(
+                    f"the recent writes cannot be read from the state, so the sizes are unknown: {error}"
+                ) from None
             with self._lock:
                 for target, values in remembered.items():
                     if self._writes.get(target.name) is before.get(target.name):  # else a write ended since
@@ -84,10 +100,10 @@ class Writes:
             if known is None or known.change != write.change:  # else it may be confirmed by now
                 self._writes[name] = write
         except (ValueError, TypeError, KeyError) as error:
-            self._logger.warning("aws_write_forgotten", group=name, error=type(error).__name__)
+            self._logger.warning("aws_write_forgotten", target=name, error=type(error).__name__)
 
     def size(self, name: str, reported: int) -> int:
-        """Return the group's size when AWS reports `reported`."""
+        """Return the target's size when AWS reports `reported`."""
         moment = self._clock.moment()
         with self._lock:
             write = self._writes.get(name)
@@ -131,6 +147,23 @@ class Writes:
             self._restore(name)
             raise
 
+    def set_size(self, name: str, change: ScaleChange, before: int, ask: Callable[[], object]) -> Written:
+        """Call `ask`, which requests a size, and note its outcome. Raises TargetError."""
+        try:
+            self.asking(name)
+        except StateError as error:
+            raise TargetUnavailable(
+                f"{name}: the request for size {change.size} cannot be recorded in the state, so it is not sent: "
+                f"{error}"
+            ) from None
+        try:
+            ask()
+        except OutcomeUnknown:
+            self.unknown(name)
+            raise
+        self.accepted(name, change.id, before, change.size)
+        return Written(change.size)
+
     def asking(self, name: str) -> None:
         """Record that a size is about to be requested, so that no earlier size is kept.
 
@@ -151,7 +184,7 @@ class Writes:
         self._try_to_save(name)
 
     def accepted(self, name: str, change: str, before: int, size: int, *, ended: bool = False) -> None:
-        """Note that AWS changed the group's size from `before` to `size`; `ended`: by the termination noted last."""
+        """Note that AWS changed the target's size from `before` to `size`; `ended`: by the termination noted last."""
         moment = self._clock.moment()
         known = self._lasting(name) or Write(change, (), before, "")
         with self._lock:
@@ -180,7 +213,7 @@ class Writes:
         try:
             self._save(name)
         except StateError as error:
-            self._logger.warning("aws_write_not_kept", group=name, error=str(error))
+            self._logger.warning("aws_write_not_kept", target=name, error=str(error))
 
     def _save(self, name: str, *, believed: bool = True) -> None:
         """Save the write. `believed`: whether its size applies after a restart."""

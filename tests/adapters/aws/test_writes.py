@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapters.aws_asg.writes import BELIEVED_FOR, Writes
+from adapters.aws.writes import BELIEVED_FOR, Writes
 from autoscaler.errors import StateError
 from autoscaler.model import TargetRef
 from autoscaler.target import AdapterValues, ForgetfulMemory

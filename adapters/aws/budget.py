@@ -1,8 +1,9 @@
-"""A token bucket for each account and region that bounds the rate of requests.
+"""A token bucket for each service of AWS, account and region that bounds the rate of requests.
 
-AWS counts all requests of an account in a region together and does not report how many are left. The bucket starts at a
-modest rate, halves it when AWS throttles, and recovers with every success.
-Source: AWS re:Post, "How do I keep my Auto Scaling API calls from being throttled?".
+AWS counts all requests of an account to a service in a region together and does not report how many are left. The
+bucket starts at a modest rate, halves it when AWS throttles, and recovers with every success.
+Sources: AWS re:Post, "How do I keep my Auto Scaling API calls from being throttled?"; ECS API Reference, "Request
+throttling for the Amazon ECS API".
 """
 
 import threading
@@ -58,11 +59,11 @@ class Budget:
         self._at = now
 
 
-_SHARED: Final[dict[tuple[str | None, str | None, str], Budget]] = {}
+_SHARED: Final[dict[tuple[str, str | None, str | None, str], Budget]] = {}
 _SHARING = threading.Lock()
 
 
-def shared_budget(endpoint: str | None, account: str | None, region: str) -> Budget:
-    """Return the bucket of an account and region. Connections of an unknown account share one for each region."""
+def shared_budget(service: str, endpoint: str | None, account: str | None, region: str) -> Budget:
+    """Return the bucket of a service, account and region. Connections of an unknown account share one by region."""
     with _SHARING:
-        return _SHARED.setdefault((endpoint, account, region), Budget())
+        return _SHARED.setdefault((service, endpoint, account, region), Budget())

@@ -24,6 +24,7 @@ from botocore.utils import get_environ_proxies
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from autoscaler.target.http import Malformed, Unreachable, in_mib
+from autoscaler.target.http.answer import decoded
 from autoscaler.target.http.connection import Left, bounded
 
 LARGEST_ANSWER: Final = 32 * 2**20
@@ -69,11 +70,17 @@ class HttpClient:
 def _check(answer: AWSResponse) -> None:
     """Raise for an answer that would take far more memory than AWS's answers, decoded or quoted in an error."""
     content, problem = answer.content, None
+    is_json = content[:1] in (b"{", b"[")
+    try:
+        if is_json:
+            decoded(content, dict, LARGEST_ANSWER)
+    except Malformed as error:
+        raise HTTPClientError(error=error) from None
     if content.count(b"<") > LARGEST_ANSWER // _BYTES_A_BRACKET or content.count(b"=") > _MOST_EQUALS:
         problem = "answered with more elements than an answer of its size should have"
     elif b"<!ENTITY" in content:
         problem = "answered with XML that defines entities"
-    elif len(content) > _LARGE and (answer.status_code != HTTPStatus.OK or not _is_xml(content)):
+    elif len(content) > _LARGE and (answer.status_code != HTTPStatus.OK or not (is_json or _is_xml(content))):
         problem = f"answered HTTP {answer.status_code} with {in_mib(len(content))} that are not a list"
     if problem is not None:
         raise HTTPClientError(error=Malformed(problem))

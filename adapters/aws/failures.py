@@ -1,6 +1,7 @@
 """What a failed request to AWS means to the caller.
 
-Sources: Auto Scaling API Reference, "Common Errors"; EC2 API, "Error codes"; botocore's own list of throttling codes.
+Sources: Auto Scaling API Reference, "Common Errors"; EC2 API, "Error codes"; ECS API Reference, errors of each action;
+botocore's own list of throttling codes.
 """
 
 from typing import Final
@@ -20,7 +21,7 @@ from botocore.exceptions import (
     SSOError,
 )
 
-from adapters.aws_asg.errors import Busy, InProgress, OutcomeUnknown, Throttled
+from adapters.aws.errors import Busy, InProgress, OutcomeUnknown, Throttled
 from autoscaler.target import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
 from autoscaler.target.http import HttpError
 
@@ -67,6 +68,16 @@ _NO_CREDENTIALS: Final = (
     RefreshWithMFAUnsupportedError,
     SSOError,
 )
+_NOT_FOUND_CODES: Final = frozenset({"ClusterNotFoundException", "ServiceNotFoundException"})
+_REFUSED: Final = frozenset(
+    {
+        "ClientException",
+        "InvalidParameterException",
+        "InvalidParameterValue",
+        "ServiceNotActiveException",
+        "ValidationError",
+    }
+)
 _NOT_FOUND: Final = ("not found", "No active Lifecycle Action")
 """Parts of the messages for a group, an instance and a lifecycle action that do not exist."""
 _NEVER_SENT: Final = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
@@ -97,7 +108,7 @@ def failure(where: str, error: Exception, *, expired: bool, write: bool) -> Targ
     if isinstance(error, BotoCoreError):
         return Busy(f"{where}: {_first_line(str(error))}")
     return TargetUnavailable(  # botocore's parser fails in several ways; their texts repeat the answer
-        f"{where}: the answer is not AWS's XML ({type(error).__name__}); is there an AWS endpoint behind `endpointUrl`?"
+        f"{where}: the answer cannot be parsed ({type(error).__name__}); is there an AWS endpoint behind `endpointUrl`?"
     )
 
 
@@ -112,14 +123,14 @@ def _answered(where: str, error: ClientError, *, write: bool) -> TargetError:
     if code == "ScalingActivityInProgress":
         return InProgress(message)
     if code in _FORBIDDEN or status in (401, 403):
-        return TargetForbidden(f"{message}; docs/aws-asg.md lists the permissions that are needed")
+        return TargetForbidden(f"{message}; docs/aws-asg.md and aws-ecs.md list the permissions that are needed")
     if status >= 500:
         if write and code != "ResourceContention":  # this code says that another change is in progress instead
             return OutcomeUnknown(f"{where}: {detail}; whether the size was set is unknown until the next cycle")
         return Busy(message)
-    if code == "ValidationError" and any(words in detail for words in _NOT_FOUND):
+    if code in _NOT_FOUND_CODES or (code == "ValidationError" and any(words in detail for words in _NOT_FOUND)):
         return TargetNotFound(message)
-    if write and code in ("ValidationError", "InvalidParameterValue"):
+    if write and code in _REFUSED:
         return TargetRefused(message)
     return TargetUnavailable(f"{where}: {detail or 'an answer'} (HTTP {status}){nothing}")
 

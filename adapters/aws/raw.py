@@ -7,7 +7,12 @@ from typing import Any, TypeAlias
 from autoscaler.target import TargetUnavailable
 
 Raw: TypeAlias = Mapping[str, Any]
-"""A group, an instance or an activity. Keys as in AWS's API reference."""
+"""A group, a service, an instance. Keys as in AWS's API reference."""
+
+
+def next_page(page: Raw) -> Mapping[str, str] | None:
+    """Return the parameter that asks for the next page; None: this is the last one. Services differ in its case."""
+    return next(({key: page[key]} for key in ("NextToken", "nextToken") if page.get(key)), None)
 
 
 @contextmanager

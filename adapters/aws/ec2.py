@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws_asg.raw import Raw, unavailable_if_malformed
+from adapters.aws.raw import Raw, unavailable_if_malformed
 from autoscaler.target import Call, Milli, TargetError
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import AwsApi
+    from adapters.aws.api import AwsApi
 
 _IDS_A_CALL: Final = 200
 _TYPES_A_CALL: Final = 100

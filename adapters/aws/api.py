@@ -1,4 +1,4 @@
-"""Requests to Auto Scaling, EC2 and STS. boto3 signs them, the deadline bounds them, each failure is a TargetError."""
+"""Requests to AWS. boto3 signs them, the deadline bounds them, each failure is a TargetError."""
 
 import os
 import threading
@@ -15,12 +15,12 @@ from botocore.exceptions import BotoCoreError, ClientError, ProfileNotFound
 from botocore.loaders import Loader, create_loader
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, stop_before_delay, wait_random_exponential
 
-from adapters.aws_asg.budget import Budget, shared_budget
-from adapters.aws_asg.errors import Busy, Throttled
-from adapters.aws_asg.failures import failure
-from adapters.aws_asg.http_client import HttpClient
-from adapters.aws_asg.raw import Raw, unavailable_if_malformed
-from adapters.aws_asg.settings import AwsSettings
+from adapters.aws.budget import Budget, shared_budget
+from adapters.aws.errors import Busy, Throttled
+from adapters.aws.failures import failure
+from adapters.aws.http_client import HttpClient
+from adapters.aws.raw import Raw, next_page, unavailable_if_malformed
+from adapters.aws.settings import AwsSettings
 from autoscaler.target import AdapterError, Call, Clock, Moment, TargetDeferred
 from autoscaler.target.http import USER_AGENT
 
@@ -55,7 +55,7 @@ class AwsApi:
         self._role: Raw | None = None
         self._assumed: Moment | None = None
         """Time when the role was assumed."""
-        self._budget: Budget | None = None
+        self._budgets: dict[str, Budget] = {}
 
     def ask(
         self, service: str, operation: str, call: Call, parameters: Mapping[str, Any], *, write: bool = False
@@ -77,17 +77,15 @@ class AwsApi:
 
     def pages(
         self, service: str, operation: str, items: str, call: Call, parameters: Mapping[str, Any]
-    ) -> Iterator[Raw]:
+    ) -> Iterator[Any]:
         """Yield the entries under the key `items` of all pages. Raises TargetError."""
-        token: str | None = None
-        while True:
-            page = self.ask(service, operation, call, {**parameters, **({"NextToken": token} if token else {})})
+        token: Mapping[str, str] | None = {}
+        while token is not None:
+            page = self.ask(service, operation, call, {**parameters, **token})
             with unavailable_if_malformed(operation):
                 found = page[items]
             yield from found
-            token = page.get("NextToken")
-            if not token:
-                return
+            token = next_page(page)
 
     def close(self) -> None:
         """Close idle connections."""
@@ -124,7 +122,7 @@ class AwsApi:
             raise TargetDeferred(f"{where}: the cycle's deadline has passed; nothing was sent")
 
     def _client(self, service: str) -> tuple[Any, Budget]:
-        """Return a boto3 client with lasting credentials and the budget of its account."""
+        """Return a boto3 client with lasting credentials and the service's budget of its account."""
         left = self._left()
         if left <= 0 or not self._making.acquire(timeout=left):
             raise TargetDeferred(f"AWS {self.region}: the cycle's deadline has passed; nothing was sent")
@@ -134,9 +132,10 @@ class AwsApi:
                 self._assumed, self._role = self._clock.moment(), self._assume(self._settings.role_arn)
             if service not in self._clients:
                 self._clients[service] = self._build(service, self._role)
-            if self._budget is None:
-                self._budget = shared_budget(self._settings.endpoint_url, self._account(), self.region)
-            return self._clients[service], self._budget
+            if service not in self._budgets:
+                endpoint = self._settings.endpoint_url
+                self._budgets[service] = shared_budget(service, endpoint, self._account(), self.region)
+            return self._clients[service], self._budgets[service]
         finally:
             self._making.release()
 

@@ -1,0 +1,204 @@
+"""The adapter for the ECS services of one account and region."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import ClassVar, Final
+
+from adapters.aws.errors import not_written
+from adapters.aws.optional import OptionalReads
+from adapters.aws.raw import Raw, unavailable_if_malformed
+from adapters.aws.settings import AwsSettings
+from adapters.aws.writes import Writes
+from adapters.aws_ecs import services
+from adapters.aws_ecs.other_autoscalers import OtherAutoscalers
+from adapters.aws_ecs.tasks import Tasks
+from autoscaler.target import (
+    AdapterContext,
+    Call,
+    Conflict,
+    Held,
+    Instance,
+    ScaleChange,
+    ScaleOutcome,
+    TargetError,
+    TargetForbidden,
+    TargetNotFound,
+    TargetNotWritten,
+    TargetRef,
+    TargetState,
+    TargetUnavailable,
+    Unchanged,
+    nothing_written,
+)
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,255}/[A-Za-z0-9_-]{1,255}")
+"""Source: ECS API Reference, CreateCluster and CreateService."""
+_SERVICES_A_CALL: Final = 10
+_TRY_AGAIN: Final = (TargetUnavailable, TargetNotWritten)
+
+
+class AwsEcs:
+    """Sets the desired count of ECS services and changes nothing else."""
+
+    Settings: ClassVar = AwsSettings
+    target_keys: ClassVar[frozenset[str]] = frozenset()
+    concurrent_writes: ClassVar[int] = 8
+
+    @staticmethod
+    def target_problem(target: TargetRef, settings: AwsSettings) -> str | None:  # noqa: ARG004 - the contract's
+        """Return why no service can have this name, or None."""
+        if _NAME.fullmatch(target.name):
+            return None
+        return (
+            f"name: {target.name!r} is not CLUSTER/SERVICE; write both names, not ARNs, each of at most 255 letters, "
+            "digits, hyphens and underscores"
+        )
+
+    def __init__(self, context: AdapterContext[AwsSettings]) -> None:
+        from adapters.aws.api import AwsApi  # noqa: PLC0415 - loading the class must not import boto3
+
+        self._api: Final = AwsApi(context.name, context.settings, context.clock)
+        self._writes = Writes(context.name, context.memory, context.clock, context.logger)
+        self._tasks = Tasks(self._api)
+        self._other_autoscalers = OtherAutoscalers(self._api, context.clock)
+        self._optional = OptionalReads(context.clock, context.logger)
+        self._unread: frozenset[str] = frozenset()
+        """Services that the last observation could not read. They go first, so that each has its turn."""
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
+        """Read all services, ten a request, then their tasks; Application Auto Scaling's list from time to time."""
+        if not targets:
+            return {}
+        self._writes.load()
+        names = sorted({target.name for target in targets}, key=lambda name: (name not in self._unread, name))
+        found = self._describe(names, call)
+        self._tasks.keep(_by_cluster(names))
+        tasks = self._tasks.read(_by_cluster(name for name in names if not isinstance(found[name], TargetError)), call)
+        self._optional.run("registered scalable targets", self._other_autoscalers.read_next_pages, call)
+        read = {
+            name: service
+            if isinstance(service, TargetError)
+            else self._read(name, service, tasks[_cluster(name), _service(name)])
+            for name, service in found.items()
+        }
+        self._unread = frozenset(name for name, state in read.items() if isinstance(state, _TRY_AGAIN))
+        return {target: read[target.name] for target in targets}
+
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        """Set the service's desired count, after a last read of it."""
+        with nothing_written():
+            self._writes.load()
+        with not_written():
+            return self._scale(target.name, change, call)
+
+    def try_write(self, target: TargetRef, call: Call) -> str:
+        """Update the service without a parameter, which changes nothing and starts no deployment.
+
+        Source: ECS API Reference, UpdateService: each parameter but the service is optional, and a deployment without a
+        change needs forceNewDeployment. Raises TargetForbidden, which names every missing permission, or TargetError.
+        """
+        self._look(target.name, call)
+        registered = {"ServiceNamespace": "ecs", "MaxResults": 1}
+        ask = self._api.ask
+        asked: Sequence[Callable[[], object]] = (
+            partial(ask, "application-autoscaling", "describe_scalable_targets", call, registered),
+            partial(ask, "ecs", "update_service", call, _named(target.name)),
+        )
+        missing = []
+        for each in asked:
+            try:
+                each()
+            except TargetForbidden as error:
+                missing.append(str(error))
+        if missing:
+            raise TargetForbidden("; ".join(missing))
+        return "permitted: AWS accepted an update that changes nothing"
+
+    def close(self) -> None:
+        """Close idle connections."""
+        self._api.close()
+
+    def _describe(self, names: Sequence[str], call: Call) -> dict[str, Raw | TargetError]:
+        """Return the description of each service, or its error."""
+        found: dict[str, Raw | TargetError] = {}
+        for cluster, own in _by_cluster(names).items():
+            for start in range(0, len(own), _SERVICES_A_CALL):
+                found |= self._describe_batch(cluster, own[start : start + _SERVICES_A_CALL], call)
+        return found
+
+    def _describe_batch(self, cluster: str, own: Sequence[str], call: Call) -> dict[str, Raw | TargetError]:
+        """Return the same for services of one cluster."""
+        names = [f"{cluster}/{one}" for one in own]
+        found: dict[str, Raw | TargetError] = {name: services.not_found(name, self._api.region) for name in names}
+        wanted = {"cluster": cluster, "services": own, "include": ["TAGS"]}
+        try:
+            answer = self._api.ask("ecs", "describe_services", call, wanted)
+            with unavailable_if_malformed("describe_services"):
+                for one in answer["services"]:
+                    name = f"{cluster}/{one['serviceName']}"
+                    if name in found:
+                        found[name] = services.scalable(name, one, self._api.region)
+        except TargetNotFound:
+            return found  # the cluster does not exist
+        except TargetError as error:
+            return dict.fromkeys(names, error)
+        return found
+
+    def _read(self, name: str, service: Raw, tasks: Sequence[Instance] | TargetError) -> TargetState | TargetError:
+        if isinstance(tasks, TargetError):
+            return tasks
+        return TargetState(
+            replicas=self._writes.size(name, service["desiredCount"]),
+            status_replicas=sum(not one.deleting for one in tasks),
+            instances=tuple(tasks),
+            hold=services.hold(service),
+            reset_by=services.reset_by(service),
+            warnings=self._other_autoscalers.warnings(name),
+        )
+
+    def _look(self, name: str, call: Call) -> Raw:
+        """Return the service as AWS describes it now. Raises TargetError."""
+        found = self._describe_batch(_cluster(name), [_service(name)], call)[name]
+        if isinstance(found, TargetError):
+            raise found
+        return found
+
+    def _scale(self, name: str, change: ScaleChange, call: Call) -> ScaleOutcome:
+        service = self._look(name, call)
+        current, hold = self._writes.size(name, service["desiredCount"]), services.hold(service)
+        if current == change.size:
+            return Unchanged()
+        if current != change.decided_from:
+            return Conflict(
+                f"ECS service {name} has a desired count of {current}; the decision saw {change.decided_from}"
+            )
+        held = hold.scale_out if change.size > current else hold.scale_in
+        if held is not None:
+            return Held(held)
+        wanted = {**_named(name), "desiredCount": change.size}
+        return self._writes.set_size(
+            name, change, current, partial(self._api.ask, "ecs", "update_service", call, wanted, write=True)
+        )
+
+
+def _cluster(name: str) -> str:
+    return name.partition("/")[0]
+
+
+def _service(name: str) -> str:
+    return name.partition("/")[2]
+
+
+def _by_cluster(names: Iterable[str]) -> Mapping[str, list[str]]:
+    """Return cluster -> services, in the order of the names."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        found[_cluster(name)].append(_service(name))
+    return found
+
+
+def _named(name: str) -> dict[str, str]:
+    """Return the parameters of UpdateService that name the service."""
+    return {"cluster": _cluster(name), "service": _service(name)}

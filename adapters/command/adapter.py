@@ -1,0 +1,134 @@
+"""The connection: it runs one program for each batch of targets, and another one for each write."""
+
+import os
+from collections.abc import Mapping, Sequence
+from threading import Event
+from typing import ClassVar, Final
+
+import msgspec
+
+from adapters.command import answers
+from adapters.command.messages import VERSION, Change, ObserveRequest, ScaleRequest
+from adapters.command.settings import CommandSettings
+from autoscaler.target import (
+    AdapterContext,
+    Call,
+    Conflict,
+    Held,
+    ScaleChange,
+    ScaleOutcome,
+    TargetDeferred,
+    TargetError,
+    TargetNotWritten,
+    TargetRef,
+    TargetState,
+    TargetUnavailable,
+    Unchanged,
+    nothing_written,
+)
+from autoscaler.target.programs import NotStarted, ProgramFailed, refusal, run
+
+_LARGEST: Final = 32 * 2**20
+"""Bytes of a program's answer."""
+_SHARE: Final = 1 / 8
+"""Part of a call's time from SIGTERM to SIGKILL, and again from there to the deadline."""
+_GRACE_SECONDS: Final = 1.0
+"""The longest of each of these times."""
+
+
+class CommandAdapter:
+    """One connection. The names of targets reach the programs on standard input only."""
+
+    Settings: ClassVar = CommandSettings
+    target_keys: ClassVar[frozenset[str]] = frozenset({"namespace", "region", "victims"})
+    without_requests: ClassVar = True
+
+    @staticmethod
+    def target_problem(target: TargetRef, settings: CommandSettings) -> str | None:  # noqa: ARG004 - the contract's
+        """Return why the target is invalid: it has no name. The programs know the others."""
+        return None if target.name.strip() else "name: it is empty; write a name that the programs know"
+
+    def __init__(self, context: AdapterContext[CommandSettings]) -> None:
+        """Runs nothing."""
+        self._settings = context.settings
+        self._clock = context.clock
+        self.concurrent_writes = context.settings.concurrent_writes
+        self._closed = Event()
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
+        """Run `observe` for the batch. Raises TargetUnavailable when the program fails as a whole."""
+        if not targets:
+            return {}
+        until, grace = self._time(call)
+        if grace <= 0:
+            raise TargetUnavailable("no time is left before the cycle's deadline; the next cycle tries again")
+        of_all = tuple(map(answers.message_of, targets))
+        request = ObserveRequest(VERSION, call.now, self._left(until), of_all)
+        try:
+            output = self._run(self._settings.observe, request, until, grace)
+        except ProgramFailed as error:
+            raise TargetUnavailable(str(error)) from None
+        return answers.states(output, targets, self._settings.observe[0])
+
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        """Observe the target once more, and run `scale` if it is as the decision saw it. Raises TargetError."""
+        with nothing_written():
+            found = self.observe([target], call)[target]
+            if isinstance(found, TargetError):
+                raise found
+        if change.decided_from != found.replicas or change.revision not in (None, found.revision):
+            return Conflict(
+                f"{target} has the size {found.replicas} at revision {found.revision} by now; the decision saw "
+                f"{change.decided_from} at revision {change.revision}"
+            )
+        if change.size == found.replicas:
+            return Unchanged()
+        hold = found.hold.scale_out if change.size > found.replicas else found.hold.scale_in
+        return Held(hold) if hold is not None else self._write(target, change, call)
+
+    def examine(self, target: TargetRef) -> str | None:  # noqa: ARG002 - one program scales all targets
+        """Return why `scale` could not be run; `observe` is run by the same check."""
+        program = self._settings.scale[0]
+        if (problem := refusal(program)) is not None:
+            return problem
+        return None if os.access(program, os.X_OK) else f"{program} is not a program that this user may run; correct it"
+
+    def close(self) -> None:
+        """End the programs that run."""
+        self._closed.set()
+
+    def _write(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        until, grace = self._time(call)
+        if grace <= 0:
+            raise TargetDeferred(f"no time is left to write {target}; the next cycle tries again")
+        asked = Change(change.id, change.size, change.decided_from, change.revision, change.reason, change.victims)
+        request = ScaleRequest(VERSION, call.now, self._left(until), answers.message_of(target), asked)
+        try:
+            output = self._run(self._settings.scale, request, until, grace)
+        except NotStarted as error:
+            raise TargetNotWritten(str(error)) from None
+        except ProgramFailed as error:
+            raise TargetUnavailable(f"{error}; whether {target} was written is unknown") from None
+        return answers.outcome(output, change, self._settings.scale[0])
+
+    def _time(self, call: Call) -> tuple[float, float]:
+        """Return when a program that begins now gets SIGTERM, and after how many seconds SIGKILL.
+
+        It has ended by the deadline. 0 or less: none may begin.
+        """
+        left = call.seconds_left(self._clock.monotonic())
+        grace = min(_GRACE_SECONDS, left * _SHARE)
+        return self._clock.monotonic() + left - 2 * grace, grace
+
+    def _left(self, until: float) -> float:
+        return round(until - self._clock.monotonic(), 3)
+
+    def _run(self, command: tuple[str, ...], request: object, until: float, grace_seconds: float) -> bytes:
+        return run(
+            command,
+            lambda: not self._closed.is_set() and self._clock.monotonic() < until,
+            env=self._settings.env,
+            request=msgspec.json.encode(request) + b"\n",
+            largest=_LARGEST,
+            grace_seconds=grace_seconds,
+        )

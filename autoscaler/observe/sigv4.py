@@ -1,0 +1,114 @@
+"""AWS Signature Version 4 for queries. The only user of botocore here; imported when a source has `sigv4`.
+
+Source: docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
+"""
+
+from typing import Any, Final
+
+import botocore.session
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.config import Config
+from botocore.credentials import ReadOnlyCredentials, RefreshableCredentials
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, NoCredentialsError
+from botocore.exceptions import ConnectionError as NotConnected
+from requests import PreparedRequest
+
+from autoscaler.config.authentication import SigV4
+from autoscaler.errors import MetricError
+from autoscaler.target.http import USER_AGENT
+from autoscaler.text import plain
+
+_READ_AGAIN_SECONDS: Final = 300.0
+"""How long keys are used before botocore is asked again. It renews keys that end when 15 minutes are left."""
+_ROLE_SECONDS: Final = 3600
+"""How long an assumed role's keys last: STS's default, which every role allows."""
+_STS: Final = Config(
+    retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=30, user_agent_extra=USER_AGENT
+)
+_SESSION_NAME: Final = "prometheus-autoscaler"
+_LONGEST: Final = 300
+"""Bytes of an error of AWS. Further lines of a refused signature repeat the request with its session token."""
+
+
+class Signer:
+    """Signs requests with the keys of one moment."""
+
+    def __init__(self, settings: SigV4, keys: ReadOnlyCredentials) -> None:
+        self._auth = SigV4Auth(keys, settings.service, settings.region)
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        """Sign the URL, the body and its type. Other headers may be changed on the way."""
+        path, mark, query = (request.url or "").partition("?")
+        request.url = path + mark + query.replace("+", "%20")  # AWS takes a + for a plus sign
+        body = request.body.encode() if isinstance(request.body, str) else request.body
+        kind = request.headers.get("Content-Type")
+        signed = AWSRequest(request.method, request.url, {} if kind is None else {"Content-Type": kind}, body)
+        self._auth.add_auth(signed)
+        request.headers.update(signed.headers.items())
+        return request
+
+
+class Keys:
+    """Finds the keys of a source. Used by one thread at a time."""
+
+    def __init__(self, settings: SigV4) -> None:
+        self._settings = settings
+        self._renewing: RefreshableCredentials | None = None
+        """Keys that botocore renews. Other keys are read again from their files or variables."""
+
+    def __call__(self) -> tuple[Signer, float]:
+        """Return a signer, and the seconds until other keys are to be used. Raises MetricError."""
+        role = self._settings.role_arn
+        try:
+            keys = self._own()
+            if role is None:
+                return Signer(self._settings, keys), _READ_AGAIN_SECONDS
+            return Signer(self._settings, self._assumed(role, keys)), _ROLE_SECONDS
+        except (BotoCoreError, ClientError) as error:
+            self._renewing = None
+            raise MetricError(f"cannot be asked: sigv4: {_first_line(error)}; {_remedy(error)}") from None
+
+    def _own(self) -> ReadOnlyCredentials:
+        found = self._renewing or self._session().get_credentials()
+        if found is None:
+            raise NoCredentialsError
+        if isinstance(found, RefreshableCredentials):
+            self._renewing = found
+        return found.get_frozen_credentials()
+
+    def _assumed(self, role: str, keys: ReadOnlyCredentials) -> ReadOnlyCredentials:
+        sts: Any = self._session().create_client(  # its stubs do not know the operations of one service
+            "sts",
+            region_name=self._settings.region,
+            aws_access_key_id=keys.access_key,
+            aws_secret_access_key=keys.secret_key,
+            aws_session_token=keys.token,
+            config=_STS,
+        )
+        external = {} if self._settings.external_id is None else {"ExternalId": self._settings.external_id}
+        try:
+            answer = sts.assume_role(
+                RoleArn=role, RoleSessionName=_SESSION_NAME, DurationSeconds=_ROLE_SECONDS, **external
+            )
+        finally:
+            sts.close()
+        given = answer["Credentials"]
+        return ReadOnlyCredentials(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"])
+
+    def _session(self) -> botocore.session.Session:
+        return botocore.session.Session(profile=self._settings.profile)
+
+
+def _first_line(error: Exception) -> str:
+    """Return the first line: further lines of a refused signature repeat the request with its session token."""
+    return plain(str(error).strip().partition("\n")[0], _LONGEST)
+
+
+def _remedy(error: Exception) -> str:
+    match error:
+        case ClientError():
+            return "check roleArn, externalId and the role's trust policy"
+        case NotConnected() | HTTPClientError():
+            return "check the network between the daemon and AWS"
+    return "give the daemon keys, by `profile`, the environment or the machine's role"

@@ -1,0 +1,119 @@
+"""Stands for gcloud and az: `stub.py gcloud|az STATE WORDS…` answers as their documentation describes.
+
+STATE is a JSON file: the name of a group -> its instances' names. Sources: `gcloud compute instance-groups managed`
+prints the resources of Compute Engine's REST API (instanceGroupManagers.get and .listManagedInstances); `az vmss` those
+of Azure's (VirtualMachineScaleSet and VirtualMachineScaleSetVM), with the keys of `properties` one level up.
+"""
+
+import json
+import sys
+import uuid
+from pathlib import Path
+from typing import Any, NoReturn
+
+_AT = "https://www.googleapis.com/compute/v1/projects/shop/zones/europe-west1-b"
+
+
+def main(tool: str, file: Path, *words: str) -> Any:
+    groups = json.loads(file.read_text())
+    options = dict(word[2:].partition("=")[::2] for word in words if word.startswith("--"))
+    plain = [word for word in words if not word.startswith("--")]
+    answer = {"gcloud": gcloud, "az": az}[tool](groups, plain, options)
+    file.write_text(json.dumps(groups))
+    return answer
+
+
+def resized(group: list[str], name: str, size: int) -> None:
+    del group[size:]
+    group += [f"{name}-{uuid.uuid4().hex[:4]}" for _ in range(size - len(group))]
+
+
+def fail(message: str) -> NoReturn:
+    sys.stderr.write(f"{message}\n")
+    sys.exit(1)
+
+
+def gcloud(groups: dict[str, list[str]], words: list[str], options: dict[str, str]) -> Any:
+    *path, verb, name = words
+    assert path == ["compute", "instance-groups", "managed"]
+    assert (options.pop("format"), options.pop("quiet")) == ("json", "")
+    assert (options.pop("project"), options.pop("zone")) == ("shop", "europe-west1-b")
+    group = groups.get(name)
+    if group is None:
+        fail(
+            f"ERROR: (gcloud.compute.instance-groups.managed.{verb}) Could not fetch resource:\n - The resource "
+            f"'projects/shop/zones/europe-west1-b/instanceGroupManagers/{name}' was not found"
+        )
+    if verb == "resize":
+        resized(group, name, int(options.pop("size")))
+    assert options == {}
+    if verb == "list-instances":
+        return [
+            {
+                "currentAction": "NONE",
+                "id": str(uuid.uuid5(uuid.NAMESPACE_DNS, each).int % 2**63),
+                "instance": f"{_AT}/instances/{each}",
+                "instanceHealth": [{"detailedHealthState": "HEALTHY", "healthCheck": "…/global/healthChecks/web"}],
+                "instanceStatus": "RUNNING",
+                "version": {"instanceTemplate": "…/global/instanceTemplates/web-7"},
+            }
+            for each in group
+        ]
+    return {
+        "baseInstanceName": name,
+        "currentActions": {"abandoning": 0, "creating": 0, "deleting": 0, "none": len(group), "recreating": 0},
+        "fingerprint": "LmHyJmZJdWE=",
+        "id": "5217301830512302456",
+        "instanceTemplate": "…/global/instanceTemplates/web-7",
+        "kind": "compute#instanceGroupManager",
+        "name": name,
+        "status": {"isStable": True, "versionTarget": {"isReached": True}},
+        "targetSize": len(group),
+        "zone": _AT,
+    }
+
+
+def az(groups: dict[str, list[str]], words: list[str], options: dict[str, str]) -> Any:
+    tool, verb = words
+    assert tool == "vmss"
+    assert (options.pop("output"), options.pop("resource-group")) == ("json", "shop")
+    name = options.pop("name")
+    group = groups.get(name)
+    if group is None:
+        fail(
+            f"ERROR: (ResourceNotFound) The Resource 'Microsoft.Compute/virtualMachineScaleSets/{name}' under resource "
+            "group 'shop' was not found.\nCode: ResourceNotFound"
+        )
+    if verb == "scale":
+        assert options.pop("no-wait") == ""
+        resized(group, name, int(options.pop("new-capacity")))
+        assert options == {}
+        return None
+    if verb == "list-instances":
+        assert options == {"expand": "instanceView"}
+        return [_machine(each) for each in group]
+    assert (verb, options) == ("show", {})
+    sku = {"capacity": len(group), "name": "Standard_D2s_v5", "tier": "Standard"}
+    return {"name": name, "provisioningState": "Succeeded", "resourceGroup": "shop", "sku": sku, "overprovision": False}
+
+
+def _machine(name: str) -> Any:
+    statuses = [
+        {"code": "ProvisioningState/succeeded", "level": "Info", "time": "2026-01-01T04:59:58.1852966+00:00"},
+        {"code": "PowerState/running", "displayStatus": "VM running", "level": "Info"},
+    ]
+    return {
+        "instanceId": name.rpartition("-")[2],
+        "instanceView": {"statuses": statuses, "vmHealth": {"status": {"code": "HealthState/healthy"}}},
+        "name": name,
+        "osProfile": {"computerName": f"{name}-vm"},
+        "provisioningState": "Succeeded",
+        "timeCreated": "2026-01-01T04:58:58.0882815+00:00",
+        "vmId": str(uuid.uuid5(uuid.NAMESPACE_DNS, name)),
+    }
+
+
+if __name__ == "__main__":
+    found = main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])
+    if found is not None:
+        sys.stdout.write(json.dumps(found, indent=2) + "\n")

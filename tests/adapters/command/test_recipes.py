@@ -1,0 +1,138 @@
+"""The programs for gcloud and az of the documentation, against stubs that answer as these tools' documentation says."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.command import CommandAdapter
+from autoscaler.model import Hold, HoldReason, TargetRef, TargetState
+from autoscaler.target import Adapter, TargetError, TargetForbidden, TargetNotFound, TargetUnavailable
+from autoscaler.target.contract import AdapterContract, Harness
+from tests.adapters.command import stub
+from tests.adapters.command.harness import EXAMPLES, build, call, script
+
+MIG = TargetRef("test", "web", "shop", "europe-west1-b")
+VMSS = TargetRef("test", "web", "shop")
+
+
+class RecipeHarness(Harness):
+    """A group of the stub for each test."""
+
+    patience_seconds = 10
+
+    def __init__(self, folder: Path, recipe: str, target: TargetRef) -> None:
+        self.recipe = recipe
+        self.target, self.missing = target, TargetRef("test", "nobody", target.namespace, target.region)
+        self.folder, self.state = folder, folder / "groups.json"
+        self.state.write_text('{"web": ["web-aaaa"]}')
+        tool = recipe.partition("-")[0]
+        script(folder, f'exec {sys.executable} -I {stub.__file__} {tool} {self.state} "$@"', tool)
+        self.adapter = self.rebuild()
+
+    def rebuild(self, *, dry_run: bool = False) -> Adapter:
+        observe, scale = ((str(EXAMPLES / self.recipe), verb) for verb in ("observe", "scale"))
+        self.adapter = build(observe, scale, self.folder, {"PATH": f"{self.folder}:{os.environ['PATH']}"})
+        return self.adapter
+
+    def set_size_outside(self, size: int) -> None:
+        groups = json.loads(self.state.read_text())
+        stub.resized(groups["web"], "web", size)
+        self.state.write_text(json.dumps(groups))
+
+    def unreachable(self) -> Adapter | str:
+        script(self.folder, "exec sleep 60", self.recipe.partition("-")[0])
+        return self.rebuild()
+
+
+@pytest.mark.slow  # some hundred programs
+class TestGcloud(AdapterContract):
+    @pytest.fixture
+    def harness(self, tmp_path: Path) -> Harness:
+        return RecipeHarness(tmp_path, "gcloud-mig", MIG)
+
+
+@pytest.mark.slow  # likewise
+class TestAz(AdapterContract):
+    @pytest.fixture
+    def harness(self, tmp_path: Path) -> Harness:
+        return RecipeHarness(tmp_path, "az-vmss", VMSS)
+
+
+def observed(folder: Path, recipe: str, tool: str, target: TargetRef) -> TargetState | TargetError:
+    """Return what the recipe makes of this script in the tool's place."""
+    script(folder, tool, recipe.partition("-")[0])
+    program = str(EXAMPLES / recipe)
+    adapter: CommandAdapter = build(
+        (program, "observe"), (program, "scale"), folder, {"PATH": f"{folder}:{os.environ['PATH']}"}
+    )
+    return adapter.observe([target], call())[target]
+
+
+def answering(**verbs: Any) -> str:
+    """Return a script that prints this JSON for each verb."""
+    cases = "".join(
+        f"*' {verb.replace('_', '-')} '*) echo '{json.dumps(answer)}';;\n" for verb, answer in verbs.items()
+    )
+    return f'case "$* " in\n{cases}*) exit 3;;\nesac'
+
+
+@pytest.mark.parametrize(
+    ("recipe", "target", "said", "kind"),
+    [
+        (
+            "gcloud-mig",
+            MIG,
+            "Required 'compute.instanceGroupManagers.get' permission for 'projects/x'",
+            TargetForbidden,
+        ),
+        ("gcloud-mig", MIG, "The resource 'projects/shop/x' was not found", TargetNotFound),
+        ("gcloud-mig", MIG, "Quota exceeded for quota metric", TargetUnavailable),
+        ("az-vmss", VMSS, "(AuthorizationFailed) The client does not have authorization", TargetForbidden),
+        ("az-vmss", VMSS, "Please run 'az login' to setup account.", TargetForbidden),
+        ("az-vmss", VMSS, "(ResourceGroupNotFound) Resource group 'shop' could not be found.", TargetNotFound),
+        ("az-vmss", VMSS, "(TooManyRequests) try later", TargetUnavailable),
+    ],
+)
+def test_the_tools_own_words_become_an_error_of_the_target(
+    tmp_path: Path, recipe: str, target: TargetRef, said: str, kind: type[TargetError]
+) -> None:
+    found = observed(tmp_path, recipe, f'echo "ERROR: {said}" >&2; exit 1', target)
+    assert type(found) is kind
+    assert str(found) == f"ERROR: {said}"
+
+
+def test_a_rollout_of_a_managed_instance_group_holds_scale_in(tmp_path: Path) -> None:
+    """And an autoscaler of its own is named: both would set the size."""
+    status = {"isStable": False, "versionTarget": {"isReached": False}, "autoscaler": "…/autoscalers/web"}
+    instances = [
+        {"instance": "…/instances/web-a", "currentAction": "DELETING", "instanceStatus": "STOPPING"},
+        {"instance": "…/instances/web-b", "currentAction": "CREATING"},
+    ]
+    tool = answering(describe={"targetSize": 1, "status": status}, list_instances=instances)
+    found = observed(tmp_path, "gcloud-mig", tool, MIG)
+    assert isinstance(found, TargetState)
+    assert found.hold == Hold(scale_in=HoldReason("RolloutInProgress", "the group moves to a new version"))
+    assert found.warnings == ("the group has an autoscaler of its own, which sets the size, too; delete it",)
+    assert [(one.name, str(one.phase), one.deleting) for one in found.instances] == [
+        ("web-a", "Pending", True),
+        ("web-b", "Pending", False),
+    ]
+    assert (found.replicas, found.status_replicas) == (1, 1)
+
+
+def test_machines_of_a_scale_set_that_come_go_and_fail(tmp_path: Path) -> None:
+    states = {"web_0": "Creating", "web_1": "Deleting", "web_2": "Failed"}
+    instances = [{"name": name, "provisioningState": state, "instanceView": None} for name, state in states.items()]
+    tool = answering(show={"sku": {"capacity": 2}}, list_instances=instances)
+    found = observed(tmp_path, "az-vmss", tool, VMSS)
+    assert isinstance(found, TargetState)
+    assert [(str(one.phase), one.deleting, one.detail) for one in found.instances] == [
+        ("Pending", False, "Creating"),
+        ("Pending", True, "Deleting"),
+        ("Failed", False, "Failed"),
+    ]
+    assert (found.replicas, found.status_replicas) == (2, 1)

@@ -1,0 +1,49 @@
+"""The published JSON Schema of the messages."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, ValidationError
+
+from adapters.command.schema import schema
+from tests.adapters.command.harness import ROOT, WEB, build, call, change, script, seen
+from tests.adapters.command.test_adapter import STATE, WRITTEN
+
+FILE = ROOT / "config" / "command.schema.json"
+
+
+def validate(name: str, message: Any) -> None:
+    Draft202012Validator({**schema(), "$ref": f"#/$defs/{name}"}).validate(message)
+
+
+def test_the_file_is_that_of_the_code() -> None:
+    """`python -m adapters.command.schema > config/command.schema.json` writes it."""
+    assert FILE.read_text() == json.dumps(schema(), indent=2) + "\n"
+    Draft202012Validator.check_schema(schema())
+
+
+def test_real_messages_fit_it(tmp_path: Path) -> None:
+    """What the daemon sends, and what the shell program of the examples answers."""
+    observe, scale = (
+        script(tmp_path, f"cat >{tmp_path}/o; echo '{STATE}'", "a"),
+        script(tmp_path, f"cat >{tmp_path}/s; {WRITTEN}", "b"),
+    )
+    adapter = build((observe,), (scale,), tmp_path)
+    adapter.scale(WEB, change(seen(adapter), 5), call())
+    validate("ObserveRequest", json.loads((tmp_path / "o").read_text()))
+    validate("ScaleRequest", json.loads((tmp_path / "s").read_text()))
+    validate("ObserveAnswer", json.loads(STATE))
+    validate("ScaleAnswer", {"outcome": "Written"})
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [{"replicas": 3}, {"target": {"name": "web"}, "replicas": -1}, {"target": {"name": "web"}, "size": 3}],
+    ids=["no target", "a negative size", "an unknown key"],
+)
+def test_it_refuses_what_the_daemon_refuses(entry: Any) -> None:
+    """An author of a program tests with it."""
+    with pytest.raises(ValidationError):
+        validate("ObserveAnswer", {"targets": [entry]})

@@ -1,0 +1,84 @@
+"""`autoscaler adapter test`, on the example of 40 lines of shell and on programs that break promises."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from autoscaler.cli.app import app
+from autoscaler.target.contract import AdapterContract
+from tests.adapters.command.harness import EXAMPLES, need_jq
+
+_PROMISES = [name for name in vars(AdapterContract) if name.startswith("test_")]
+
+
+def write(folder: Path, program: str) -> Path:
+    """Write a configuration whose connection `groups` has this program, and a folder with the group `web`."""
+    (folder / "groups" / "fixed").mkdir(parents=True)
+    (folder / "groups" / "web").write_text("web-a\n")
+    file = folder / "autoscaler.yaml"
+    programs = ", ".join(f"{verb}: [{program}, {verb}, {folder}/groups]" for verb in ("observe", "scale"))
+    pools = "{type: process, pools: {web: {command: x}}}"
+    file.write_text(f"adapters: {{groups: {{type: command, {programs}}}, pools: {pools}}}\nautoscalers: []\n")
+    return file
+
+
+def run(file: Path, *words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["adapter", "test", *words, "--config.file", str(file)], prog_name="autoscaler")
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.output
+
+
+def verdicts(output: str) -> Mapping[str, str]:
+    """Return promise -> verdict."""
+    lines = [line.split(maxsplit=1) for line in output.splitlines()[:-1]]
+    return {rest.partition(":")[0]: verdict for verdict, rest in lines}
+
+
+@pytest.mark.slow  # some hundred programs
+def test_a_program_that_keeps_all_promises_passes(tmp_path: Path) -> None:
+    """Each promise of the suite is named; what the connection cannot show is skipped with the reason."""
+    need_jq()
+    file = write(tmp_path, str(EXAMPLES / "groups"))
+    code, said = run(file, "groups", "web", "--to-zero", "--victims", "--unscalable", "fixed")
+    assert code == 0, said
+    assert list(verdicts(said)) == [name.removeprefix("test_").replace("_", " ") for name in _PROMISES]
+    assert said.splitlines()[-1] == f"{len(_PROMISES)} promises: {len(_PROMISES) - 3} kept, 0 broken, 3 skipped"
+    assert "skipped  writes side by side do not mix: this adapter takes one write at a time" in said
+
+
+@pytest.mark.slow  # likewise
+def test_a_program_that_ignores_the_size_breaks_the_promises_of_writes(tmp_path: Path) -> None:
+    """It fails, and its author reads what was expected. What does not depend on sizes is kept."""
+    need_jq()
+    lazy = tmp_path / "lazy"
+    lazy.write_text(f'#!/bin/sh\ntest $1 = observe && exec {EXAMPLES}/groups "$@"; echo \'{{"outcome": "Written"}}\'\n')
+    lazy.chmod(0o755)
+    code, said = run(write(tmp_path, str(lazy)), "groups", "web", "--patience", "0")
+    found = verdicts(said)
+    assert code == 1
+    assert found["scale out is written and comes to pass"] == "BROKEN"
+    assert found["the same size is unchanged"] == "ok"
+    assert found["scaling to zero and back"] == found["named victims leave first"] == "skipped"
+    assert "should come to ask for the 3 just written within 0 s; last seen: TargetState(replicas=1" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "words_of_error"),
+    [
+        (["group", "web"], 1, "autoscaler.yaml has no connection 'group'; did you mean groups?"),
+        (["groups", " "], 1, "TARGET: it is empty; write a name that the programs know"),
+        (["pools", "web"], 1, "an adapter of type 'process' keeps its targets running by itself; it is not tested"),
+        (["groups", "web", "--small", "2", "--large", "3"], 2, "must be at least 2 more than --small"),
+    ],
+)
+def test_what_cannot_be_tested_is_refused(tmp_path: Path, words: list[str], code: int, words_of_error: str) -> None:
+    """Nothing is scaled."""
+    program = shutil.which("false")
+    assert program is not None
+    found, said = run(write(tmp_path, program), *words)
+    assert found == code
+    assert words_of_error in " ".join(said.split())
+    assert (tmp_path / "groups" / "web").read_text() == "web-a\n"
