@@ -107,7 +107,7 @@ _CARRIED: Final = {
 }  # fmt: skip
 """Fields that are carried over, or that have no effect on the size here."""
 _OF_SOURCE: Final = {
-    "authModes": "basicAuth, bearerTokenFile or tls",
+    "authModes": "basicAuth, bearerTokenFile, oauth2, sigv4 or tls",
     "customHeaders": "headers",
     "queryParameters": "params",
     "namespace": "params: {namespace: …}",
@@ -291,7 +291,7 @@ def _to_check(trigger: Trigger) -> Iterator[str]:
         if trigger.metadata.get(key):
             yield f"{key} belongs to the source: {here}"
     if trigger.authentication_ref is not None:
-        yield "authenticationRef belongs to the source: basicAuth, bearerTokenFile or tls"
+        yield "authenticationRef belongs to the source: basicAuth, bearerTokenFile, oauth2, sigv4 or tls"
 
 
 def _without_data(trigger: Trigger) -> Iterator[str]:

@@ -119,6 +119,8 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         began = self._clock.monotonic()
         authorize = self._credentials.authorize(seconds)
         left = seconds - (self._clock.monotonic() - began)
+        if left <= 0:  # it would count as a slow query
+            raise MetricError("was not asked: its credentials came when its time was over")
         url = f"{self.url}/api/v1/{path}"
         answer: Response = self._session.request(
             method, url, headers=self.headers, auth=authorize, timeout=left, **form

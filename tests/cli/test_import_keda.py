@@ -119,7 +119,7 @@ SAID: Final = {
     ),
     "`customHeaders`, `queryParameters`, `unsafeSsl`, `authModes`, TriggerAuthentication": (
         scaled_object(prometheus(authModes="bearer")),
-        "authModes belongs to the source: basicAuth, bearerTokenFile or tls",
+        "authModes belongs to the source: basicAuth, bearerTokenFile, oauth2, sigv4 or tls",
         0,
     ),
     "several series of a query": (scaled_object(), "KEDA fails if the query returns several series", 0),
