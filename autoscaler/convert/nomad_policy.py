@@ -182,7 +182,8 @@ def read_policy(
             return ()
     if not found.metrics:
         if not found.schedules:
-            problems.add((*loc, "Policy", "check"), "has no check that can be converted")
+            why = f": {'; '.join(found.left_out)}" if found.left_out else ""
+            problems.add((*loc, "Policy", "check"), f"has no check that can be converted{why}")
             return ()
         hint = "a constant: the schedule alone sets the size"
         found.metrics.append(_external("none", "vector(0)", 1000, "AverageValue", hint))
