@@ -158,7 +158,7 @@ class Daemon:
             request.answer.put(self._reload(web))
         elif isinstance(request, NewFiles):
             is_old = request.before is not self._files  # a reload came first, and has looked at the files
-            request.answer.put(is_old or self._follow_outside(request.after))
+            request.answer.put(is_old or self._follow_outside(request.after, "teams"))
         elif request == signal.SIGHUP:
             self._reload(web)
         shards.follow_clock()
@@ -167,7 +167,7 @@ class Daemon:
             self._membership.check()
         self._runtime.supervise()
         if self._discoveries.turn():
-            self._follow_outside(self._files)
+            self._follow_outside(self._files, "policies")
         self._count_served()
         self._upkeep.turn()
         service.status(self._reporter.status(self._runtime.status_line(self._settings)))
@@ -316,7 +316,7 @@ class Daemon:
         self._count(settings)
         return []
 
-    def _follow_outside(self, files: Settings) -> bool:
+    def _follow_outside(self, files: Settings, what: str) -> bool:
         """Follow changed autoscalers outside the main file: those of teams' files, and those that were discovered.
 
         Shards without a changed autoscaler go on untouched. Raises Stopping.
@@ -325,11 +325,11 @@ class Daemon:
         try:
             self._runtime.follow(prepared.settings)
         except AdapterError as error:
-            self._logger.error("autoscalers_not_followed", error=str(error))  # noqa: TRY400 - expected, not a bug
+            self._logger.error(f"{what}_not_followed", error=str(error))  # noqa: TRY400 - expected, not a bug
             self._discoveries.put_off()
             return False
         self._take(files, prepared)
-        self._logger.info("autoscalers_followed", autoscalers=len(self._settings.autoscalers))
+        self._logger.info(f"{what}_followed", autoscalers=len(self._settings.autoscalers))
         return True
 
     def _take(self, files: Settings, prepared: Prepared) -> None:

@@ -1,12 +1,15 @@
 """Policies in Nomad's jobs, discovered, beside the Nomad Autoscaler: `make bench-discover`, or with ARGS="--jobs 100".
 
 A real agent has each job twice: in the namespace `theirs` the Nomad Autoscaler scales it, in `ours` the daemon does, by
-the same policy and the same demand, which falls on as many instances as each has. No node satisfies the jobs'
-constraint, so they have counts and no allocations. Printed are the time and the requests until every policy is an
-autoscaler, the requests of a look without changes, and for each phase of the demand how many twins have the same size.
+the same policy and the same demand. The first jobs have instances (of Nomad's mock driver), on which the demand falls
+in equal shares, and policies of strategy target-value. The others have a constraint that no node satisfies, so they
+have a count and no instances, and policies of strategy pass-through. Printed are the time and the requests until every
+policy is an autoscaler, the requests of a look without changes, and for each phase of the demand how many twins have
+the same size.
 """
 
 import argparse
+import math
 import subprocess
 import sys
 import tempfile
@@ -15,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,22 +40,34 @@ THEIRS: Final = "theirs"
 _NOWHERE: Final = [{"LTarget": "${node.class}", "RTarget": "no-such-class", "Operand": "="}]
 _EACH: Final = 10
 """The demand that one instance takes, by every policy."""
+_PLACED: Final = 15
+"""Jobs with instances."""
+_KINDS: Final = ("plain", "steps", "threshold")
+"""Of the policies of jobs with instances."""
+_MOCK: Final = {"Driver": "mock_driver", "Config": {"run_for": "24h"}, "Resources": {"CPU": 1, "MemoryMB": 10}}
 _PHASES: Final = (1.0, 2.5, 0.5)
 """Multiples of each job's first demand."""
 _AGREEING_SECONDS: Final = 180.0
 """How long the twins may take in a phase."""
 
 
-def policy(job: str, namespace: str, kind: int) -> dict[str, Any]:
-    """Return a `scaling` block, of one of four kinds."""
-    share = f'share{{job_name="{job}",ns="{namespace}"}}'
-    strategies: tuple[tuple[str, str, dict[str, Any]], ...] = (
-        (share, "target-value", {"target": _EACH}),
-        (f'needed{{job_name="{job}"}}', "pass-through", {}),
-        (share, "target-value", {"target": _EACH, "max_scale_up": "4", "max_scale_down": "4"}),
-        (share, "target-value", {"target": _EACH, "threshold": "0.2"}),
-    )
-    query, strategy, options = strategies[kind]
+def kind_of(number: int) -> str:
+    """Return what a job's policy is like."""
+    return _KINDS[number % len(_KINDS)] if number < _PLACED else "pass-through"
+
+
+def policy(number: int, namespace: str) -> dict[str, Any]:
+    """Return the `scaling` block of a job."""
+    share = f'share{{job_name="job-{number}",ns="{namespace}"}}'
+    options: dict[str, Any] = {"target": _EACH}
+    query, strategy = share, "target-value"
+    match kind_of(number):
+        case "pass-through":
+            query, strategy, options = f'needed{{job_name="job-{number}"}}', "pass-through", {}
+        case "steps":
+            options |= {"max_scale_up": "4", "max_scale_down": "4"}
+        case "threshold":
+            options |= {"threshold": "0.2"}
     check = {"source": "prometheus", "query": query, "strategy": [{strategy: [options]}]}
     body = {"cooldown": "30s", "evaluation_interval": "15s", "check": [{"load": [check]}]}
     return {"Min": 1, "Max": 40, "Enabled": True, "Type": "horizontal", "Policy": body}
@@ -77,14 +93,16 @@ class World:
         for namespace in (OURS, THEIRS):
             self.nomad.ask("POST", f"/v1/namespace/{namespace}", {"Name": namespace})
             for number in range(self.jobs):
-                scaling = policy(f"job-{number}", namespace, number % 4)
-                group = {"Scaling": scaling, "Constraints": _NOWHERE}
-                self.nomad.register(service(f"job-{number}", count=1, group=group, Namespace=namespace))
+                group: dict[str, Any] = {"Scaling": policy(number, namespace)}
+                if number >= _PLACED:
+                    group["Constraints"] = _NOWHERE
+                self.nomad.register(service(f"job-{number}", group=group, task=_MOCK, Namespace=namespace))
 
     def sizes(self, namespace: str) -> Mapping[str, int]:
-        """Return job -> its size, which is the number of its allocations without a node."""
+        """Return job -> its size, which is the number of its allocations with and without a node."""
         listed = requests.get(f"{self.nomad.url}/v1/jobs?namespace={namespace}", timeout=60).json()
-        return {one["ID"]: one["JobSummary"]["Summary"]["work"]["Queued"] for one in listed}
+        states = ("Queued", "Starting", "Running")
+        return {one["ID"]: sum(one["JobSummary"]["Summary"]["work"][state] for state in states) for one in listed}
 
     def show(self, phase: float) -> None:
         """Change the demand."""
@@ -163,14 +181,18 @@ def configuration(nomad: str, prometheus: str, jobs: int) -> dict[str, Any]:
 
 def discover(daemon: RunningDaemon, proxy: Faults, jobs: int) -> None:
     """Print the time and the requests until every policy is an autoscaler, and the requests of two more looks."""
-    began = time.monotonic()
     daemon.until(lambda: _count(daemon) == (jobs, 0), "discovery", 300)
     looked = proxy.count("/v1/scaling/polic")
-    print(
-        f"{jobs:,} policies are autoscalers after {time.monotonic() - began:.1f} s and {looked:,} requests", flush=True
-    )
+    started, followed = (_at(daemon.wait_for(event)) for event in ("starting", "policies_followed"))
+    seconds = (followed - started).total_seconds()
+    print(f"{jobs:,} policies are autoscalers after {seconds:.1f} s and {looked:,} requests", flush=True)
     daemon.until(lambda: proxy.count("/v1/scaling/policies") >= 3, "two more looks", 120)
     print(f"two looks without changes: {proxy.count('/v1/scaling/polic') - looked} requests", flush=True)
+
+
+def _at(line: Mapping[str, Any]) -> datetime:
+    """Return the time of a line of the log."""
+    return datetime.fromisoformat(line["timestamp"])
 
 
 def _count(daemon: RunningDaemon) -> tuple[int, int]:
@@ -199,7 +221,7 @@ def compare(world: World, processes: Mapping[str, int]) -> None:
         for namespace in (OURS, THEIRS):
             when = f"after {arrived[namespace]:.0f} s" if namespace in arrived else "not"
             print(f"  {namespace}: every size is what the demand needs {when}", flush=True)
-        differing = Counter(int(job.removeprefix("job-")) % 4 for job in theirs if ours[job] != theirs[job])
+        differing = Counter(kind_of(int(job.removeprefix("job-"))) for job in theirs if ours[job] != theirs[job])
         for job in [each for each in theirs if ours[each] != theirs[each]][:5]:
             print(f"  {job}: ours {ours[job]}, theirs {theirs[job]}", flush=True)
         if differing:
@@ -214,11 +236,9 @@ def _wrong(world: World, namespace: str, phase: float) -> list[str]:
     for job, size in world.sizes(namespace).items():
         number = int(job.removeprefix("job-"))
         needed = demand(number, phase) / _EACH
-        threshold = 0.2 if number % 4 == 3 else 0.01
-        fits = -(-needed // 1) == size or abs(needed / max(1, size) - 1) <= threshold
-        if number % 4 == 1:
-            fits = int(needed) == size
-        if not fits:
+        threshold = 0.2 if kind_of(number) == "threshold" else 0.01
+        exact = int(needed) if kind_of(number) == "pass-through" else math.ceil(needed)
+        if size != exact and abs(needed / max(1, size) - 1) > threshold:
             wrong.append(job)
     return wrong
 
