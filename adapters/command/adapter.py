@@ -28,7 +28,7 @@ from autoscaler.target import (
 )
 from autoscaler.target.programs import NotStarted, ProgramFailed, refusal, run
 
-_LARGEST: Final = 32 * 2**20
+_LARGEST: Final = 16 * 2**20
 """Bytes of a program's answer."""
 _SHARE: Final = 1 / 8
 """Part of a call's time from SIGTERM to SIGKILL, and again from there to the deadline."""
@@ -59,9 +59,7 @@ class CommandAdapter:
         """Run `observe` for the batch. Raises TargetUnavailable when the program fails as a whole."""
         if not targets:
             return {}
-        until, grace = self._time(call)
-        if grace <= 0:
-            raise TargetUnavailable("no time is left before the cycle's deadline; the next cycle tries again")
+        until, grace = self._time(call, TargetUnavailable)
         of_all = tuple(map(answers.message_of, targets))
         request = ObserveRequest(VERSION, call.now, self._left(until), of_all)
         try:
@@ -72,6 +70,7 @@ class CommandAdapter:
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Observe the target once more, and run `scale` if it is as the decision saw it. Raises TargetError."""
+        self._time(call, TargetDeferred)
         with nothing_written():
             found = self.observe([target], call)[target]
             if isinstance(found, TargetError):
@@ -98,9 +97,7 @@ class CommandAdapter:
         self._closed.set()
 
     def _write(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
-        until, grace = self._time(call)
-        if grace <= 0:
-            raise TargetDeferred(f"no time is left to write {target}; the next cycle tries again")
+        until, grace = self._time(call, TargetDeferred)
         asked = Change(change.id, change.size, change.decided_from, change.revision, change.reason, change.victims)
         request = ScaleRequest(VERSION, call.now, self._left(until), answers.message_of(target), asked)
         try:
@@ -111,12 +108,14 @@ class CommandAdapter:
             raise TargetUnavailable(f"{error}; whether {target} was written is unknown") from None
         return answers.outcome(output, change, self._settings.scale[0])
 
-    def _time(self, call: Call) -> tuple[float, float]:
+    def _time(self, call: Call, otherwise: type[TargetError]) -> tuple[float, float]:
         """Return when a program that begins now gets SIGTERM, and after how many seconds SIGKILL.
 
-        It has ended by the deadline. 0 or less: none may begin.
+        It has ended by the deadline. Raises `otherwise` when none may begin.
         """
         left = call.seconds_left(self._clock.monotonic())
+        if left <= 0:
+            raise otherwise("no time is left before the cycle's deadline; the next cycle tries again")
         grace = min(_GRACE_SECONDS, left * _SHARE)
         return self._clock.monotonic() + left - 2 * grace, grace
 

@@ -73,16 +73,18 @@ def states(output: bytes, targets: Sequence[TargetRef], program: str) -> Mapping
     nameless = ""
     for entry in entries:
         try:
-            target = asked.get(msgspec.json.decode(entry, type=_Entry).target)
-        except (msgspec.DecodeError, RecursionError) as error:
-            nameless = f"; an entry of its answer names no target ({error})"
+            target = asked.get(decoded(bytes(entry), _Entry).target)
+        except Malformed as error:
+            nameless = f"; of an entry that names no target: {error}"
             continue
         if target in found:
             found[target] = TargetUnavailable(f"{program} answered for {target} more than once; correct it")
         elif target is not None:
             found[target] = _state(bytes(entry), f"{program} answered for {target}")
-    absent = f"{program} did not answer for {{}}; correct it{nameless}"
-    return {target: found.get(target) or TargetUnavailable(absent.format(target)) for target in targets}
+    for target in targets:
+        if target not in found:
+            found[target] = TargetUnavailable(f"{program} did not answer for {target}; correct it{nameless}")
+    return found
 
 
 def outcome(output: bytes, change: ScaleChange, program: str) -> ScaleOutcome:
@@ -112,14 +114,14 @@ def outcome(output: bytes, change: ScaleChange, program: str) -> ScaleOutcome:
 
 def _state(entry: bytes, what: str) -> TargetState | TargetError:
     try:
-        answer = msgspec.json.decode(entry, type=messages.TargetAnswer)
-    except (msgspec.DecodeError, RecursionError) as error:
-        return TargetUnavailable(f"{what} what is not of the form expected ({error})")
+        answer = decoded(entry, messages.TargetAnswer)
+        instances = tuple(map(_instance, answer.instances or ()))
+    except (Malformed, OverflowError) as error:  # the latter of a time that UTC does not have
+        return TargetUnavailable(f"{what}: {error}")
     if answer.error is not None and answer.replicas is None:
         return _error(answer.error, answer.message, what)
     if answer.replicas is None or answer.error is not None:
         return TargetUnavailable(f"{what} {'both' if answer.error else 'neither'} of replicas and error; write one")
-    instances = tuple(map(_instance, answer.instances or ()))
     return TargetState(
         answer.replicas,
         _existing(answer, instances) if answer.status_replicas is None else answer.status_replicas,

@@ -79,7 +79,9 @@ class TargetAnswer(Message, frozen=True):
         Size | None,
         Meta(description="The size that exists. Default: the instances that neither leave nor have failed."),
     ] = None
-    instances: Annotated[tuple[Instance, ...] | None, Meta(description="null: they are unknown.")] = None
+    instances: Annotated[
+        Annotated[tuple[Instance, ...], Meta(max_length=100_000)] | None, Meta(description="null: they are unknown.")
+    ] = None
     limits: Limits = Limits()
     hold: Hold = Hold()
     revision: Annotated[str | None, Meta(description="Changes whenever the target does, and guards a write.")] = None

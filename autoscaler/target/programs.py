@@ -73,7 +73,9 @@ def run(
             child.wait(_ENDS_WITHIN_SECONDS)
         streams.close()
     code = child.returncode
-    if not why and code != 0:
+    if streams.too_large:
+        why = f"wrote more than {largest:,} bytes, and was ended"
+    elif not why and code != 0:
         why = f"exited with {code}" if code > 0 else f"was ended by signal {-code}"
     if why:
         last = streams.last_line()
@@ -123,11 +125,8 @@ def _follow(
         streams.read(_STEP_SECONDS)
         if why:
             continue
-        if streams.too_large:
-            why = f"wrote more than {streams.largest:,} bytes, and was ended"
-        elif not go_on():
+        if streams.too_large or not go_on():
             why = "had not ended, and was ended"
-        if why:
             _signal(child, signal.SIGTERM)
             until = time.monotonic() + grace_seconds
     return why
@@ -137,12 +136,12 @@ class _Streams:
     """What a program writes, in bounded memory. It is read even when it is not kept: a full pipe stops a program."""
 
     def __init__(self, child: subprocess.Popen[bytes], largest: int) -> None:
-        self.largest = largest
+        self._largest = largest
         self.output = bytearray()
         self.too_large = False
         self._said = b""
         self._files: list[IO[bytes]] = []
-        self._selector = selectors.DefaultSelector()
+        self._selector = selectors.PollSelector()  # needs no descriptor, of which there may be none left
         for file, kept in ((child.stdout, largest > 0), (child.stderr, False)):
             if file is not None:
                 self._files.append(file)
@@ -173,7 +172,7 @@ class _Streams:
         return plain(lines[-1][:_LONGEST_LINE].decode(errors="replace")) if lines else ""
 
     def _keep(self, chunk: bytes) -> None:
-        self.too_large = self.too_large or len(self.output) + len(chunk) > self.largest
+        self.too_large = self.too_large or len(self.output) + len(chunk) > self._largest
         if not self.too_large:
             self.output += chunk
 

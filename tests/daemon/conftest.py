@@ -1,4 +1,4 @@
-"""What every test of the daemon stands on."""
+"""Fixtures of all tests of the daemon."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -13,13 +13,13 @@ from tests.record.postgresql import empty_state
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """For one daemon's files. Its workers outlive it, so they are ended here."""
+    """A folder for one daemon's files. Its workers outlive it, so the fixture ends them."""
     yield tmp_path
     end_workers(tmp_path)
 
 
 @pytest.fixture
 def hosts(postgresql: str, prometheus: str, folder: Path) -> Iterator[Hosts]:
-    """On one real PostgreSQL. None is started yet."""
+    """The hosts of one real PostgreSQL, before any of them is started."""
     with ExitStack() as stack:
         yield Hosts(empty_state(postgresql), prometheus, folder, stack)

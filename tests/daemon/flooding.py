@@ -1,4 +1,4 @@
-"""Clients that do harm to a server, and what their victim makes of it."""
+"""Clients that flood a server, and measurements of the server."""
 
 import os
 import resource
@@ -15,14 +15,14 @@ from tests.daemon.running import RunningDaemon
 
 
 def limit_descriptors(daemon: RunningDaemon, most: int) -> None:
-    """As `ulimit -n` does; ours is raised as far as it goes, for so many clients."""
+    """Limit descriptors as `ulimit -n` does. The limit of this process is raised to its maximum."""
     resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (most, most))
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def connected(url: str, source: str = "127.0.0.1") -> socket.socket:
-    """A client from an address of this machine; its connection may still be under way."""
+    """Return a client from an address of this machine. It may not be connected yet."""
     place = urlsplit(url)
     client = socket.socket()
     client.setblocking(False)
@@ -34,7 +34,7 @@ def connected(url: str, source: str = "127.0.0.1") -> socket.socket:
 
 @contextmanager
 def idle_connections(url: str, number: int) -> Iterator[None]:
-    """So many clients that connect and send nothing; one that is thrown out comes back."""
+    """Run so many clients that connect and send nothing. A client whose connection is closed connects again."""
     clients: list[socket.socket] = []
     done = threading.Event()
 
@@ -64,7 +64,7 @@ def idle_connections(url: str, number: int) -> Iterator[None]:
 
 @contextmanager
 def busy(work: Callable[[], object], threads: int) -> Iterator[None]:
-    """Threads that do it again and again, whatever comes of it."""
+    """Run threads that call this function again and again, also if it fails."""
     done = threading.Event()
 
     def again() -> None:
@@ -84,18 +84,18 @@ def busy(work: Callable[[], object], threads: int) -> Iterator[None]:
 
 
 def decided(daemon: RunningDaemon, name: str) -> Sequence[datetime]:
-    """When it was decided for an autoscaler whose metrics all had a value."""
+    """Return the times of an autoscaler's decisions in which all metrics had a value."""
     lines = daemon.events("decision", autoscaler=name, level="info")
     return [datetime.fromisoformat(line["timestamp"]) for line in lines]
 
 
 def longest_gap(times: Sequence[datetime]) -> float:
-    """In seconds."""
+    """Return the longest gap between two times, in seconds."""
     return max((after - before).total_seconds() for before, after in pairwise(times))
 
 
 def send_ahead(url: str) -> None:
-    """Requests without waiting for an answer, until the server has had enough."""
+    """Send requests without waiting for an answer, until the server accepts no more."""
     client = connected(url)
     with client:
         client.settimeout(5)
@@ -105,6 +105,6 @@ def send_ahead(url: str) -> None:
 
 
 def processor_seconds(daemon: RunningDaemon) -> float:
-    """That it has used so far."""
+    """Return the CPU seconds that the process has used so far."""
     fields = Path(f"/proc/{daemon.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

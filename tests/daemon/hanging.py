@@ -1,4 +1,4 @@
-"""A third party's adapter that hangs, or takes its time, where its settings say; installed for one daemon."""
+"""A third party's adapter that hangs or is slow in the calls that its settings name. It is installed for one daemon."""
 
 import sys
 from pathlib import Path
@@ -79,7 +79,10 @@ class Hanging:
 
 
 def install(folder: Path, name: str = "hanging", code: str = _CODE, kind: str = "Hanging") -> dict[str, str]:
-    """Put the adapter type `name`, a class `kind` of this code, into `folder`; what a daemon finds it with."""
+    """Put the adapter type `name`, a class `kind` of this code, into `folder`.
+
+    Returns the environment of a daemon that finds it.
+    """
     site = folder / "site"
     info = site / f"{name}_adapter-1.0.dist-info"
     info.mkdir(parents=True)
@@ -90,22 +93,22 @@ def install(folder: Path, name: str = "hanging", code: str = _CODE, kind: str = 
 
 
 class ThirdParty:
-    """The adapter of one daemon, as seen from outside; its connection is named `third`."""
+    """The adapter of one daemon, seen from outside. Its connection is `third`."""
 
     def __init__(self, folder: Path) -> None:
         self.env = install(folder)
         self._folder = folder
 
     def section(self, where: str = "", **more: Any) -> dict[str, Any]:
-        """Of the configuration's `adapters`."""
+        """Return a section of the configuration's `adapters`."""
         return {"third": {"type": "hanging", "where": where, "folder": str(self._folder)} | more}
 
     def release(self, number: int) -> None:
-        """Let the call end that was the `number`th to hang."""
+        """End the `number`th hanging call."""
         (self._folder / f"release-{number}").touch()
 
     def notes(self, *words: object) -> list[list[str]]:
-        """What happened that begins with these words: `hangs N now`, `returns N now`, `writes name size now`."""
+        """Return the notes that begin with these words: `hangs N now`, `returns N now`, `writes name size now`."""
         file = self._folder / "notes"
         lines = [line.split() for line in file.read_text().splitlines()] if file.exists() else []
         return [line for line in lines if line[: len(words)] == [str(word) for word in words]]

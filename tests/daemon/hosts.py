@@ -1,4 +1,4 @@
-"""Several real daemons on one real PostgreSQL, each as if on a host of its own."""
+"""Several real daemons on one real PostgreSQL, each as if on its own host."""
 
 import re
 import time
@@ -25,22 +25,22 @@ from tests.daemon.running import (
 SHARDS: Final = 12
 _FIRST: Final = {shard_of(TargetRef("fleet", f"s{n}"), SHARDS): n for n in reversed(range(100))}
 NAMES: Final = tuple(f"s{n}" for n in sorted(_FIRST.values()))
-"""Autoscalers, each in a shard of its own."""
+"""Autoscalers, each in its own shard."""
 QUICK: Final = {"leaseDuration": "10s", "renewDeadline": "8s", "retryPeriod": "500ms"}
-"""For the daemon whose lease is to end: a busy machine stands still for seconds."""
+"""Times for the daemon whose lease should end. A busy machine may pause for seconds."""
 SLOW: Final = {"leaseDuration": "10m", "renewDeadline": "9m", "retryPeriod": "500ms"}
-"""With these nothing comes of a lease's end while a test runs."""
+"""Times with which no lease ends while a test runs."""
 
 
 def program(host: str) -> Sequence[str]:
-    """The daemon on a host of this name."""
+    """Return the program of a daemon on a host of this name."""
     named = f"import runpy, socket; socket.gethostname = lambda: {host!r}"
     return ("-c", f"{named}; runpy.run_module('autoscaler', run_name='__main__')")
 
 
 @dataclass
 class Hosts:
-    """Starts daemons; everything ends with `stack`."""
+    """Starts daemons, which end with `stack`."""
 
     url: str
     """`state.url`."""
@@ -59,7 +59,7 @@ class Hosts:
         url: str | None = None,
         **of_each: Any,
     ) -> Path:
-        """The configuration in the host's own folder, of autoscalers on the connection `fleet`."""
+        """Write a configuration of autoscalers on the connection `fleet` into the host's own folder."""
         folder = self.folder / host
         folder.mkdir(exist_ok=True)
         scalers = [autoscaler(name, "vector(3)", adapter="fleet", **of_each) for name in names]
@@ -67,7 +67,7 @@ class Hosts:
         return write_config(folder, self.prometheus, scalers, fleet, state={"url": url or self.url}, ha=dict(ha))
 
     def start(self, host: str, ha: Mapping[str, str] = SLOW, **of_config: Any) -> "Host":
-        """A daemon that is ready."""
+        """Start a daemon and wait until it is ready."""
         config = self.config(host, ha, **of_config)
         daemon = self.stack.enter_context(
             running_daemon(config, program=program(host), env=self.env, service_manager=True)
@@ -76,20 +76,20 @@ class Hosts:
         return Host(host, config, daemon)
 
     def held(self) -> Mapping[str, int]:
-        """Host -> how many shards it holds, as the database says, its lease over or not."""
+        """Return host -> number of shards that it holds in the database, even if its lease is over."""
         return {host: int(shards) for host, shards in self._rows(
             "SELECT m.host, count(s.shard) FROM member m LEFT JOIN shard s ON s.holder = m.id GROUP BY m.host"
         )}  # fmt: skip
 
     def holders(self) -> Mapping[int, str]:
-        """Number of a shard -> the host that holds it."""
+        """Return number of a shard -> the host that holds it."""
         query = "SELECT s.shard, m.host FROM member m JOIN shard s ON s.holder = m.id"
         return {int(shard): str(host) for shard, host in self._rows(query)}
 
     def wait(self, true: Callable[[], bool], what: str) -> None:
         end = time.monotonic() + PATIENCE_SECONDS
         while not true():
-            assert time.monotonic() < end, f"{what}: did not come; held: {self.held()}"
+            assert time.monotonic() < end, f"{what}: not in time; held: {self.held()}"
             time.sleep(0.05)
 
     def wait_until_held(self, held: Mapping[str, int]) -> None:
@@ -116,17 +116,17 @@ class Host:
         return self.daemon.url
 
     def get(self, path: str) -> Any:
-        """What the API answers."""
+        """Return the API's answer."""
         answer = self.daemon.get(f"/api/v1/{path}")
         assert answer.status_code == 200, answer.text
         return answer.json()["data"]
 
     def held_by(self) -> Mapping[str, str | None]:
-        """Autoscaler -> who serves it, as this daemon says."""
+        """Return autoscaler -> its daemon, according to this daemon."""
         return {each["name"]: each["heldBy"] for each in self.get("autoscalers")["autoscalers"]}
 
     def metrics(self) -> Mapping[str, float]:
-        """Those of one series, and `name{adapter}` of others."""
+        """Return metrics: those of one series by name, others as `name{adapter}`."""
         return {
             sample.name + (f"{{{sample.labels['adapter']}}}" if set(sample.labels) == {"adapter"} else ""): sample.value
             for family in text_string_to_metric_families(self.daemon.metrics())
@@ -135,20 +135,20 @@ class Host:
         }
 
     def series(self, name: str) -> set[str]:
-        """The autoscalers that have a series of this name."""
+        """Return the autoscalers with a series of this name."""
         return set(re.findall(rf'^{name}{{[^}}]*autoscaler="([^"]+)"', self.daemon.metrics(), re.MULTILINE))
 
     def decided(self, since: int = 0) -> set[str]:
-        """Autoscalers that it has decided about, from this line of its log on."""
+        """Return the autoscalers with a decision, from this line of its log on."""
         return {line["autoscaler"] for line in self.daemon.log[since:] if line["event"] == "decision"}
 
     def wait_for_decisions(self, names: Sequence[str] | set[str]) -> None:
-        """Until it has decided about all of these from now on."""
+        """Wait until it has decided about all of these again."""
         since = len(self.daemon.log)
         self.daemon.until(lambda: self.decided(since) >= set(names), f"decisions about {sorted(names)}")
 
     def run(self, *words: str) -> str:
-        """What a command says of this daemon."""
+        """Run a command against this daemon. Returns its output."""
         done = finished(
             [*command(self.config)[:1], "-m", "autoscaler", *words, "--server", self.url], self.config.parent
         )

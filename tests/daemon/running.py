@@ -1,6 +1,6 @@
-"""A real daemon in a process of its own: the one way in which tests, rehearsals and benches start one.
+"""A real daemon in its own process. All tests, rehearsals and benches start daemons in this way.
 
-What a bench or a rehearsal needs beyond this is in a class of its own that derives from `RunningDaemon`.
+A bench or a rehearsal that needs more has a subclass of `RunningDaemon`.
 """
 
 import json
@@ -24,18 +24,18 @@ from tests.web.unix import unix_session
 
 PATIENCE_SECONDS: Final = 60.0
 _SHOWN_CHARACTERS: Final = 20_000
-"""Of the log, where a test fails."""
+"""The lines of the log that a failed test shows."""
 _MARK: Final = "DAEMON_TEST"
-"""In a worker's environment: whose it is."""
+"""The variable of a worker's environment that names its daemon's folder."""
 
 
 class RunningDaemon:
-    """`log` holds its lines so far, `told` what it has told its service manager."""
+    """`log` has its lines so far, `told` its messages to its service manager."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], config: Path, stderr: Path, listener: socket.socket | None = None
     ) -> None:
-        """`listener`: the service manager's socket; None: the daemon has no service manager."""
+        """`listener`: the service manager's socket; None: none."""
         self.process = process
         self.config = config
         self.stderr = stderr
@@ -46,12 +46,12 @@ class RunningDaemon:
 
     @property
     def alive(self) -> bool:
-        """Whether its process still runs."""
+        """Return whether its process still runs."""
         return self.process.poll() is None
 
     @cached_property
     def url(self) -> str:
-        """Of its page and API, once it listens."""
+        """Return the URL of its page and API, once it listens."""
         url: str = self.wait_for("listening")["url"]
         return url
 
@@ -69,24 +69,24 @@ class RunningDaemon:
         return self._log
 
     def get(self, path: str) -> requests.Response:
-        """What a client is answered."""
+        """Send a request as a client. Returns the answer."""
         return requests.get(self.url + path, timeout=PATIENCE_SECONDS)
 
     def metrics(self) -> str:
-        """Its own metrics, in exposition format."""
+        """Return its own metrics, in exposition format."""
         return self.get("/metrics").text
 
     def events(self, event: str, **keys: Any) -> list[dict[str, Any]]:
-        """The log's lines of this event that have these keys."""
+        """Return the log's lines of this event with these keys."""
         return [line for line in self.log if line["event"] == event and keys.items() <= line.items()]
 
     def wait_for(self, event: str, count: int = 1, **keys: Any) -> dict[str, Any]:
-        """The log's `count`th line of this event with these keys, once there is one."""
+        """Wait for the log's `count`th line of this event with these keys."""
         self.until(lambda: len(self.events(event, **keys)) >= count, f"{count} x {event} {keys}")
         return self.events(event, **keys)[count - 1]
 
     def wait_until_told(self, message: str, count: int = 1) -> None:
-        """Until the service manager has been told this so often; `message` may be its beginning."""
+        """Wait until the service manager has got this message so often. `message` may be its beginning."""
         self.until(lambda: self.heard(message) >= count, f"{count} x {message}")
 
     def heard(self, message: str) -> int:
@@ -94,14 +94,14 @@ class RunningDaemon:
         return sum(told.startswith(message) for told in self.told)
 
     def until(self, true: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait for it. Raises AssertionError when the daemon ends first, or when it takes longer than `seconds`."""
+        """Wait for a condition. Raises AssertionError if the daemon ends first, or after `seconds`."""
         end = time.monotonic() + seconds
         while True:
-            self._listen()  # a service manager does; the daemon would wait for one that does not
+            self._listen()  # as a service manager does; otherwise the daemon would wait
             assert self.alive, f"ended with {self.process.returncode}:\n{self._last_words()}"
             if true():
                 return
-            assert time.monotonic() < end, f"{what}: did not come within {seconds:g} s\n{self._last_words()}"
+            assert time.monotonic() < end, f"{what}: not within {seconds:g} s\n{self._last_words()}"
             time.sleep(0.05)
 
     def _last_words(self) -> str:
@@ -112,7 +112,7 @@ class RunningDaemon:
         return Path(self.wait_for("listening")["control_socket"])
 
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> requests.Response:
-        """What an operator of this machine is answered."""
+        """Send a POST request as an operator of this machine. Returns the answer."""
         with unix_session(self.control_socket) as session:
             return session.post(f"http://localhost{path}", json=body, timeout=PATIENCE_SECONDS)
 
@@ -120,7 +120,7 @@ class RunningDaemon:
         self.process.send_signal(number)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Its exit status after this signal."""
+        """Send this signal. Returns the exit status."""
         self._listen()
         self.send(number)
         return self.process.wait(PATIENCE_SECONDS)
@@ -141,8 +141,8 @@ _PROGRAM: Final = ("-m", "autoscaler")
 
 
 def command(config: Path, *arguments: str, program: Sequence[str] = _PROGRAM) -> list[str]:
-    """`program`: what the interpreter runs in place of `-m autoscaler`."""
-    listen = "--web.listen-address=127.0.0.1:0"  # several run at once; `listening` says which port it was
+    """Return the command. `program`: the interpreter's arguments in place of `-m autoscaler`."""
+    listen = "--web.listen-address=127.0.0.1:0"  # several run at once; the event `listening` has the port
     return [sys.executable, *program, "run", f"--config.file={config}", listen, *arguments]
 
 
@@ -156,13 +156,13 @@ def running_daemon(
     service_manager: bool = False,
     umask: int = -1,
 ) -> Iterator[RunningDaemon]:
-    """`autoscaler run` on `config`; its state beside the file unless told. Killed at the end if it still runs.
+    """Run `autoscaler run` on `config`, with its state beside the file by default. It is killed at the end.
 
-    `service_manager`: it has one, and the test reads what it tells it. `umask`: -1 keeps this process' own.
+    `service_manager`: it has one, whose messages the test reads. `umask`: -1 keeps that of this process.
     """
     stderr = config.parent / f"stderr-{time.monotonic_ns()}"
     with ExitStack() as stack:
-        runtime = stack.enter_context(TemporaryDirectory())  # a test's own folder may be too deep for a socket
+        runtime = stack.enter_context(TemporaryDirectory())  # the path of a test's folder may be too long for a socket
         variables, listener = {"RUNTIME_DIRECTORY": runtime}, None
         if service_manager:
             listener = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
@@ -186,7 +186,7 @@ def running_daemon(
 def finished(
     words: Sequence[str], state: Path, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """A command that ends by itself, with its output."""
+    """Run a command that ends by itself. Returns it with its output."""
     variables = environment(state, **(env or {}))
     return subprocess.run(
         words,
@@ -202,18 +202,18 @@ def finished(
 def run_once(
     config: Path, *arguments: str, state: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """`autoscaler run --once`, with its output."""
+    """Run `autoscaler run --once`. Returns it with its output."""
     return finished(command(config, "--once", *arguments), state or config.parent / "state", env)
 
 
 def external(query: str, value: int | str = 1) -> dict[str, Any]:
-    """A metric that asks for a replica for each `value` of the query's sum."""
+    """Return a metric that asks for a replica for each `value` of the query's sum."""
     target = {"type": "AverageValue", "averageValue": value}
     return {"type": "External", "external": {"metric": {"name": "queue"}, "query": {"expr": query}, "target": target}}
 
 
 def autoscaler(name: str, query: str, adapter: str = "local", **more: Any) -> dict[str, Any]:
-    """An autoscaler of the target of its own name, every second."""
+    """Return an autoscaler of the target of the same name, with a period of a second."""
     body = {"name": name, "scaleTargetRef": {"adapter": adapter, "name": name}, "minReplicas": 1, "maxReplicas": 5}
     return body | {"syncPeriod": "1s", "metrics": [external(query)]} | more
 
@@ -225,9 +225,9 @@ def write_config(
     adapters: Mapping[str, Any] | None = None,
     **sections: Any,
 ) -> Path:
-    """The configuration; a pool of sleeping workers for each autoscaler on the adapter `local`.
+    """Write the configuration, with a pool of sleeping workers for each autoscaler on the adapter `local`.
 
-    `prometheus`: the default one's URL, or the whole section.
+    `prometheus`: the default source's URL, or the whole section.
     """
     pools = {
         scaler["name"]: {"command": ["sleep", "3600"], "env": mark(folder)}
@@ -248,12 +248,12 @@ def write_config(
 
 
 def mark(folder: Path) -> dict[str, str]:
-    """The environment of a worker that `workers` finds."""
+    """Return the environment of a worker that `workers` finds."""
     return {_MARK: str(folder)}
 
 
 def workers(folder: Path) -> frozenset[int]:
-    """Pids of the workers that daemons on this folder's configuration have started and that still run."""
+    """Return the pids of running workers of daemons with this folder's configuration."""
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # ended meanwhile
@@ -263,7 +263,7 @@ def workers(folder: Path) -> frozenset[int]:
 
 
 def end_workers(folder: Path) -> None:
-    """They outlive their daemon."""
+    """End the workers, which outlive their daemon."""
     for pid in workers(folder):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

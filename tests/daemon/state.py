@@ -1,4 +1,4 @@
-"""What a daemon's state holds, read beside it."""
+"""Reads a daemon's state beside the daemon."""
 
 import itertools
 import sqlite3
@@ -13,33 +13,33 @@ from autoscaler.record.entries import _REMEMBERED
 
 
 def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
-    """Of the database of the daemon whose files are in `folder`."""
+    """Return rows of the database of the daemon with files in `folder`."""
     address = f"{(folder / 'state' / 'state.db').as_uri()}?mode=ro"
     with closing(sqlite3.connect(address, uri=True)) as connection:
         return connection.execute(query).fetchall()
 
 
 def epochs(folder: Path, connection: str) -> set[int]:
-    """At which the shards of an adapter connection are."""
+    """Return the epochs of the shards of an adapter connection."""
     found = rows(folder, "SELECT connection, epoch FROM shard")
     return {epoch for name, epoch in found if name == connection}
 
 
 def announced(folder: Path) -> dict[str, Intent]:
-    """The unfinished write of each autoscaler that has one."""
+    """Return the unfinished write of each autoscaler with one."""
     query = "SELECT name, body FROM autoscaler JOIN memory ON memory.autoscaler_id = autoscaler.id"
     found = {name: _REMEMBERED.load(body).unfinished for name, body in rows(folder, query)}
     return {name: intent for name, intent in found.items() if intent is not None}
 
 
 def records(folder: Path, name: str) -> list[Record]:
-    """Every recorded cycle of an autoscaler."""
+    """Return every recorded cycle of an autoscaler."""
     with Archive.open_archive(None, folder / "state") as archive:
         return list(archive.records(name))
 
 
 def assert_unbroken(recorded: list[Record]) -> None:
-    """Each cycle decided from what the one before left, and none came back from the past."""
+    """Assert that each cycle decided from the memory of the one before, in order."""
     for before, after in itertools.pairwise(recorded):
         assert before.history is not None
         assert after.history is not None

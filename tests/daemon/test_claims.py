@@ -1,4 +1,4 @@
-"""Daemons whose configurations name one target differently for a while: one of them scales it."""
+"""Configurations of daemons name one target differently for a while. One daemon scales it."""
 
 import signal
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from tests.daemon.running import autoscaler, write_config
 
 
 def _rename(hosts: Hosts, host: Host, names: Sequence[str]) -> None:
-    """This host's configuration calls the connection `barn`, and has autoscalers of these names."""
+    """Rename the connection to `barn` in this host's configuration, with autoscalers of these names."""
     section = {"type": "memory", "shards": SHARDS, "groups": {name: {} for name in names}}
     scalers = [autoscaler(name, "vector(3)", adapter="barn") for name in names]
     folder = host.config.parent
@@ -20,8 +20,8 @@ def _rename(hosts: Hosts, host: Host, names: Sequence[str]) -> None:
 
 
 @pytest.mark.slow
-def test_a_connection_renamed_on_one_host_after_the_other(hosts: Hosts) -> None:
-    """Each autoscaler has one daemon meanwhile, by its own configuration. The other one says which."""
+def test_a_connection_can_be_renamed_on_one_host_after_the_other(hosts: Hosts) -> None:
+    """Meanwhile one daemon serves each autoscaler by its own configuration. The other daemon names it."""
     one, two = hosts.start("one", SLOW), hosts.start("two", SLOW)
     hosts.wait_until_held({"one": 6, "two": 6})
     _rename(hosts, two, [*NAMES, "new"])
@@ -44,7 +44,7 @@ def test_a_connection_renamed_on_one_host_after_the_other(hosts: Hosts) -> None:
 
 
 def _each_is_scaled_by_its_holder(one: Host, two: Host) -> tuple[set[str], set[str]]:
-    """What each serves, once all is served."""
+    """Wait until all are served. Returns the autoscalers of each host."""
     two.daemon.until(lambda: {*two.held_by()} == {*NAMES, "new"} and all(two.held_by().values()), "a holder of each")
     of_one, of_two = ({name for name, by in two.held_by().items() if f"{by}".startswith(at)} for at in ("one,", "two,"))
     since = len(one.daemon.log), len(two.daemon.log)

@@ -1,4 +1,4 @@
-"""What a failing disk has changed of one autoscaler's memory, as its operator meets it."""
+"""A failing disk has changed one autoscaler's memory. The tests show what its operator sees."""
 
 import sqlite3
 from contextlib import closing
@@ -13,8 +13,8 @@ from tests.daemon.state import assert_unbroken, records
 pytestmark = pytest.mark.slow
 
 
-def test_a_damaged_memory_is_not_scaled_on_and_stops_no_other(folder: Path, prometheus: str) -> None:
-    """It says what to do in each cycle; its neighbour on the same connection goes on from where it was."""
+def test_an_autoscaler_with_a_damaged_memory_is_not_scaled_and_affects_no_other(folder: Path, prometheus: str) -> None:
+    """Each cycle names the remedy. Its neighbour on the same connection continues."""
     third = ThirdParty(folder)
     names = ("hurt", "good")
     config = write_config(

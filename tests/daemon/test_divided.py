@@ -1,4 +1,4 @@
-"""With what a daemon that shares its state writes: its part of what is divided, before its lease ends."""
+"""Daemons that share a state divide limits on requests, and write before their lease ends."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ def membership(leases: FakeLeases) -> Membership:
 
 
 class Writing:
-    """Stands for the actuator: with which call it is to write."""
+    """Stands for the actuator. Keeps the call of each write."""
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
         self.call = call
@@ -35,27 +35,25 @@ class Writing:
 
 
 def call_of(membership: Membership, deadline: float) -> Call:
-    """What a shard's cycle with this deadline writes with."""
+    """Return the call of a write in a cycle with this deadline."""
     actuator = Writing()
     unused: Any = None
     Ports(unused, unused, cast("Actuator", actuator), SystemClock(), membership).act((), Call(NOW, deadline))
     return actuator.call
 
 
-def test_without_a_lease_its_share_of_what_is_divided_stays_as_it_was(
-    leases: FakeLeases, membership: Membership
-) -> None:
-    """Cycles that are under way go on asking: when all lose the database, each would ask with the whole budget."""
+def test_without_a_lease_a_daemons_share_of_a_limit_stays(leases: FakeLeases, membership: Membership) -> None:
+    """Running cycles still send requests. If all daemons lose the database, each would use the whole limit."""
     assert membership.members == 1
-    for members, counted in ((3, 3), (0, 3), (2, 2)):  # 0: as `Leases` has it until it has joined again
+    for members, counted in ((3, 3), (0, 3), (2, 2)):  # 0: as `Leases` returns until it has joined again
         leases.members = members
         membership._turn()
         assert membership.members == counted
         assert call_of(membership, 100).members == counted
 
 
-def test_a_write_has_to_end_before_the_lease_does(leases: FakeLeases, membership: Membership) -> None:
-    """A successor may write from then on."""
+def test_a_write_must_end_before_the_lease(leases: FakeLeases, membership: Membership) -> None:
+    """Then a successor may write."""
     leases.left = 6.0
     now = time.monotonic()
     assert call_of(membership, now + 100).deadline == pytest.approx(now + 6, abs=1)

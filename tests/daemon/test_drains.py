@@ -1,4 +1,4 @@
-"""Drains of a real daemon on the extended AWS server: they outlast kills, reloads and hand-overs."""
+"""Drains of a real daemon on the extended AWS server survive kills, reloads and takeovers."""
 
 import sys
 from collections.abc import Iterator
@@ -24,14 +24,14 @@ def group(folder: Path) -> Iterator[DrainedGroup]:
 
 
 def ask(daemon: RunningDaemon, folder: Path, word: str) -> str:
-    """What a command says of `web`, as one line."""
+    """Run a command about `web`. Returns its output as one line."""
     done = finished([sys.executable, "-m", "autoscaler", word, "web", "--server", daemon.url], folder)
     assert done.returncode == 0, done.stderr
     return " ".join(done.stdout.split())
 
 
 def scale_in(daemon: RunningDaemon, group: DrainedGroup) -> str:
-    """The instance that waits once the daemon has lowered the size from two to one, and whose drain has begun."""
+    """Reduce the size from two to one. Returns the instance whose drain has begun."""
     daemon.wait_for("ready")
     group.configure(1)
     reload(daemon)
@@ -41,8 +41,8 @@ def scale_in(daemon: RunningDaemon, group: DrainedGroup) -> str:
     return one
 
 
-def test_a_drain_outlasts_a_daemon_that_is_killed(group: DrainedGroup, folder: Path) -> None:
-    """The next daemon goes on with it, and lets the instance go only when it is drained. Each has its surfaces."""
+def test_a_drain_survives_a_killed_daemon(group: DrainedGroup, folder: Path) -> None:
+    """The next daemon continues it, and releases the instance only when it is drained. Commands show it."""
     config = group.configure(2)
     with running_daemon(config, env=KEYS) as first:
         one = scale_in(first, group)
@@ -63,7 +63,7 @@ def test_a_drain_outlasts_a_daemon_that_is_killed(group: DrainedGroup, folder: P
 
 
 def test_a_reload_in_the_middle_of_a_drain_changes_its_command(group: DrainedGroup) -> None:
-    """Its action failed; the repaired one ends the drain, which has begun once."""
+    """Its action failed. The repaired one ends the drain, which began once."""
     with running_daemon(group.configure(1, command=["/bin/false"]), env=KEYS) as daemon:
         daemon.wait_for("drain_goes_on", detail="/bin/false exited with 1")
         (one,) = group.waiting
@@ -74,8 +74,8 @@ def test_a_reload_in_the_middle_of_a_drain_changes_its_command(group: DrainedGro
         assert daemon.stop() == 0
 
 
-def test_at_its_timeout_an_instance_is_let_go(group: DrainedGroup) -> None:
-    """Its neighbour, which another client ended, is drained all the same."""
+def test_an_instance_is_released_at_the_timeout_of_its_drain(group: DrainedGroup) -> None:
+    """Its neighbour, which another client ended, is drained, too."""
     with running_daemon(group.configure(2, timeout="4s"), env=KEYS) as daemon:
         daemon.wait_for("decision", autoscaler="web", current=2)
         cloud = group.server.client("autoscaling")
@@ -89,8 +89,8 @@ def test_at_its_timeout_an_instance_is_let_go(group: DrainedGroup) -> None:
         assert daemon.stop() == 0
 
 
-def test_another_daemon_goes_on_with_a_drain(group: DrainedGroup, hosts: Hosts) -> None:
-    """Its shard moves when its daemon dies; the memory of the drain is in the state that they share."""
+def test_another_daemon_continues_a_drain(group: DrainedGroup, hosts: Hosts) -> None:
+    """Its shard moves when its daemon dies. The shared state has the memory of the drain."""
     hosts.env = KEYS
     scaler = {"maxReplicas": 2, "drain": group.drain()}
     first = hosts.start("vm1", QUICK, names=["web"], adapters=group.adapters, **scaler)
@@ -109,7 +109,7 @@ def test_another_daemon_goes_on_with_a_drain(group: DrainedGroup, hosts: Hosts) 
 
 
 def test_a_group_without_a_hook_is_held(group: DrainedGroup, folder: Path) -> None:
-    """The condition says so, as of any other hold."""
+    """The condition shows it, as for any other hold."""
     group.server.client("autoscaling").delete_lifecycle_hook(AutoScalingGroupName="web", LifecycleHookName="leave")
     with running_daemon(group.configure(1), env=KEYS) as daemon:
         daemon.wait_for("decision", autoscaler="web", reason="DrainHookMissing", current=2, desired=1, written=None)

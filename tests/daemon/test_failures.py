@@ -1,4 +1,4 @@
-"""What fails around the daemon costs no more than it must."""
+"""Failures around the daemon affect only what depends on them."""
 
 import time
 from pathlib import Path
@@ -18,8 +18,8 @@ def hanging(where: str) -> dict[str, Any]:
     return {"third": {"type": "hanging", "where": where}}
 
 
-def test_it_starts_during_an_outage_stays_up_and_says_so(folder: Path) -> None:
-    """Ready without Prometheus, and at work as soon as there is one."""
+def test_it_starts_during_an_outage_and_reports_it(folder: Path) -> None:
+    """It is ready without Prometheus, and scales when Prometheus returns."""
     port = free_port()
     config = write_config(folder, f"http://127.0.0.1:{port}", [autoscaler("web", "vector(2)")])
     with running_daemon(config, service_manager=True) as daemon:
@@ -34,8 +34,8 @@ def test_it_starts_during_an_outage_stays_up_and_says_so(folder: Path) -> None:
         assert daemon.stop() == 0
 
 
-def test_an_adapter_that_hangs_delays_nobody_else(folder: Path, prometheus: str) -> None:
-    """Ready, fed and ended in time, with a third party's adapter that never comes back."""
+def test_an_adapter_that_hangs_delays_no_other_connection(folder: Path, prometheus: str) -> None:
+    """The daemon is ready, feeds its watchdog and ends in time, with a third party's adapter that hangs for ever."""
     scalers = [autoscaler("stuck", "vector(3)", adapter="third"), autoscaler("web", "vector(2)")]
     config = write_config(folder, prometheus, scalers, hanging("observe"))
     with running_daemon(config, env={"WATCHDOG_USEC": "1000000", **install(folder)}, service_manager=True) as daemon:
@@ -52,8 +52,8 @@ def test_an_adapter_that_hangs_delays_nobody_else(folder: Path, prometheus: str)
         assert len(set(web)) == len(web)
 
 
-def test_when_every_shard_hangs_the_watchdog_is_left_to_bite(folder: Path, prometheus: str) -> None:
-    """Successors are tried first; when they hang as well, a restart is the remedy, and only then."""
+def test_when_every_shard_hangs_the_watchdog_restarts_the_daemon(folder: Path, prometheus: str) -> None:
+    """Successors begin first. If they hang, too, only a restart can help."""
     config = write_config(folder, prometheus, [autoscaler("stuck", "vector(3)", adapter="third")], hanging("scale"))
     with running_daemon(config, env={"WATCHDOG_USEC": "1000000", **install(folder)}, service_manager=True) as daemon:
         daemon.wait_for("shard_hung")

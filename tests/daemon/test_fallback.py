@@ -19,7 +19,7 @@ AWAY = {"MetricFallbackActive": ["True", "MetricUnavailable"]}
 
 
 def with_fallback(expr: str, **fallback: Any) -> dict[str, Any]:
-    """A metric of this expression with a fallback after four seconds."""
+    """Return a metric of this expression with a fallback after four seconds."""
     metric = external(expr)
     metric["external"]["fallback"] = {"failureDurationSeconds": 4, **fallback}
     return metric
@@ -30,8 +30,8 @@ def says(line: dict[str, Any], **conditions: list[str]) -> bool:
     return conditions.items() <= known.items()
 
 
-def test_a_prometheus_goes_away_and_comes_back_with_a_restart_in_between(folder: Path) -> None:
-    """The size goes to the fallback's when the first failure is old enough, and back with the first value."""
+def test_a_fallback_continues_after_a_restart_and_ends_with_the_first_value(folder: Path) -> None:
+    """The size becomes the fallback's when the first failure is old enough, and returns with the first value."""
     port = free_port()
     scaler = autoscaler("web", "", metrics=[with_fallback("vector(2)", replicas=4)])
     quick = {"downscaleStabilization": "1s"}
@@ -59,7 +59,7 @@ def test_a_prometheus_goes_away_and_comes_back_with_a_restart_in_between(folder:
     assert risen.now - began >= timedelta(seconds=4)
 
     once = run_once(config)
-    assert once.returncode == 1  # a bridged outage is still one
+    assert once.returncode == 1  # an outage with a fallback is still an outage
     command = [sys.executable, "-m", "autoscaler", "explain", "web"]
     told = finished(command, folder / "state", {"AUTOSCALER_SERVER": UNREACHABLE})
     assert "its fallback asks for 4 (fallback: 4 replicas)" in " ".join(told.stdout.split())

@@ -1,4 +1,4 @@
-"""Whoever floods the daemon's HTTP server: what scales goes on, and the operator is still answered."""
+"""Clients flood the daemon's HTTP server. Scaling continues, and operators still get answers."""
 
 from contextlib import ExitStack
 from functools import partial
@@ -21,11 +21,14 @@ from tests.daemon.running import autoscaler, running_daemon, write_config
 pytestmark = pytest.mark.slow
 
 MOST_SECONDS = 10
-"""Between two decisions, on a machine that is busy with the flood. `make bench-hostile` measures the cycles."""
+"""The longest gap between two decisions, on a machine that is busy with the flood.
+
+`make bench-hostile` measures cycles.
+"""
 
 
-def test_requests_in_masses_do_not_stop_the_shards(folder: Path, prometheus: str) -> None:
-    """Pages, lists and scrapes, as many as come through, and requests that are sent ahead of their answers."""
+def test_many_requests_do_not_stop_the_shards(folder: Path, prometheus: str) -> None:
+    """Clients request pages, lists and metrics without a pause, and send requests ahead of the answers."""
     names = [f"a{number}" for number in range(200)]
     adapters = {"groups": {"type": "memory", "groups": {name: {} for name in names}}}
     scalers = [autoscaler(name, "vector(2)", adapter="groups") for name in names]
@@ -42,8 +45,8 @@ def test_requests_in_masses_do_not_stop_the_shards(folder: Path, prometheus: str
         assert daemon.stop() == 0
 
 
-def test_no_descriptor_left_is_no_reason_to_spin(folder: Path, prometheus: str) -> None:
-    """Something else took them all: accepting is tried again each second, and the log says it once."""
+def test_without_a_free_descriptor_the_server_waits(folder: Path, prometheus: str) -> None:
+    """It tries to accept again each second, and logs the problem once."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
     with running_daemon(config) as daemon:
         daemon.wait_for("ready")

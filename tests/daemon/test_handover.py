@@ -1,4 +1,4 @@
-"""A reload hands shards over between two cycles: nothing is lost, written twice or recorded late."""
+"""A reload replaces shards between two cycles: nothing is lost, written twice or recorded late."""
 
 import signal
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def reload(daemon: RunningDaemon, count: int = 1) -> None:
 
 
 def unsound(daemon: RunningDaemon) -> list[str]:
-    """Events of the log that speak of a cycle that was disturbed."""
+    """Return the events of the log about a disturbed cycle."""
     bad = ("cycle_discarded", "cycle_failed", "autoscaler_failed", "adapter_failed")
     return [line["event"] for line in daemon.log if line["event"] in bad]
 
@@ -35,10 +35,10 @@ def written(third: ThirdParty, name: str) -> Sequence[str]:
     return [size for _, _, size, _ in third.notes("writes", name)]
 
 
-def test_a_section_that_changes_while_its_cycle_hangs_gets_a_new_shard_at_once(
+def test_a_changed_section_with_a_hanging_cycle_gets_a_new_shard_at_once(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:
-    """What hung comes back after the reload, and once overwrote what the new shard had recorded."""
+    """The hanging call returns after the reload. It once overwrote the records of the new shard."""
     config = write_config(folder, prometheus, [ON_THIRD], third.section("scale", times=1))
     with running_daemon(config, env=third.env) as daemon:
         daemon.wait_for("shard_hung", adapter="third")
@@ -58,8 +58,8 @@ def test_a_section_that_changes_while_its_cycle_hangs_gets_a_new_shard_at_once(
     assert_unbroken(recorded)
 
 
-def test_a_section_that_changes_waits_for_the_cycle_under_way(folder: Path, prometheus: str, third: ThirdParty) -> None:
-    """A write that is under way is answered, recorded, and then the old adapter is closed."""
+def test_a_changed_section_waits_for_the_running_cycle(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """The running write is answered and recorded, then the old adapter is closed."""
     slow = {"times": 1, "seconds": 0.6}
     config = write_config(folder, prometheus, [ON_THIRD], third.section("scale", **slow))
     with running_daemon(config, env=third.env) as daemon:
@@ -74,8 +74,8 @@ def test_a_section_that_changes_waits_for_the_cycle_under_way(folder: Path, prom
     assert_unbroken(records(folder, "a"))
 
 
-def test_a_section_that_stays_keeps_its_shard_and_its_epoch(folder: Path, prometheus: str, third: ThirdParty) -> None:
-    """However often the file is read again, in the middle of a cycle: a new autoscaler, another query, a new source."""
+def test_an_unchanged_section_keeps_its_shard_and_its_epoch(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """Several reloads in the middle of a cycle change an autoscaler, a query and a source."""
     section = third.section("observe", seconds=0.3)
     scaler = autoscaler("a", "vector(3)", adapter="third", syncPeriod="4s")
     config = write_config(folder, prometheus, [scaler], section)
@@ -98,10 +98,8 @@ def test_a_section_that_stays_keeps_its_shard_and_its_epoch(folder: Path, promet
     assert_unbroken(records(folder, "a"))
 
 
-def test_a_source_that_is_renamed_in_the_middle_of_a_cycle_breaks_nothing(
-    folder: Path, prometheus: str, third: ThirdParty
-) -> None:
-    """The cycle under way ends with the sources that it began with; it once ended with KeyError 'default'."""
+def test_a_source_can_be_renamed_in_the_middle_of_a_cycle(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """The running cycle keeps its sources. It once failed with KeyError 'default'."""
     section = third.section("observe", seconds=0.3)
 
     def of(source: str) -> Path:

@@ -1,4 +1,4 @@
-"""Several daemons share a PostgreSQL state: each serves a part, and another takes over what one leaves behind."""
+"""Several daemons share a PostgreSQL state. Each serves a part, and others take over the shards of one that ends."""
 
 import signal
 from collections import Counter
@@ -18,8 +18,8 @@ from tests.servers.tcp_proxy import running_tcp_proxy
 pytestmark = pytest.mark.slow
 
 
-def test_each_serves_half_and_any_shows_all(hosts: Hosts) -> None:
-    """Who asks need not know which daemon serves what; who sums /metrics over all must not count anything twice."""
+def test_each_daemon_serves_half_and_shows_all(hosts: Hosts) -> None:
+    """Operators can use any daemon. A sum of /metrics over all daemons counts each autoscaler once."""
     one, two = hosts.start("one"), hosts.start("two")
     hosts.wait_until_held({"one": 6, "two": 6})
     for host in (one, two):
@@ -53,8 +53,8 @@ def test_each_serves_half_and_any_shows_all(hosts: Hosts) -> None:
     assert listed.count("fleet 6") == listed.count("the latest") == 2
 
 
-def test_one_that_loses_the_database_scales_nothing_says_so_and_recovers(hosts: Hosts) -> None:
-    """Another one may serve its targets by then. The database answers nothing, and closes no connection either."""
+def test_a_daemon_without_the_database_scales_nothing_reports_it_and_recovers(hosts: Hosts) -> None:
+    """Another daemon may serve its targets by then. The database does not answer and does not close connections."""
     server = make_url(hosts.url)
     assert server.port is not None
     with running_tcp_proxy(server.port) as proxy:
@@ -83,8 +83,8 @@ def test_one_that_loses_the_database_scales_nothing_says_so_and_recovers(hosts: 
         assert two.daemon.stop() == 0
 
 
-def test_what_a_call_hangs_in_is_not_given_back_before_the_leases_end(hosts: Hosts, folder: Path) -> None:
-    """The request may be on its way yet; whoever took over would write a second time beside it."""
+def test_a_shard_with_a_hanging_call_is_given_back_at_the_end_of_the_lease(hosts: Hosts, folder: Path) -> None:
+    """The request may still be on its way. A daemon that took over would write beside it."""
     third = ThirdParty(folder)
     hosts.env = third.env
     hangs = {"fleet": third.section("scale", target="s0", shards=SHARDS)["third"]}
@@ -98,8 +98,8 @@ def test_what_a_call_hangs_in_is_not_given_back_before_the_leases_end(hosts: Hos
     assert two.decided() == set(NAMES) - {"s0"}
 
 
-def test_one_that_has_not_reloaded_yet_keeps_its_own_and_is_said_to_differ(hosts: Hosts) -> None:
-    """While a configuration is rolled out, each serves what it knows; what nobody knows yet is said to be unheld."""
+def test_a_daemon_before_its_reload_keeps_its_autoscalers_and_is_reported(hosts: Hosts) -> None:
+    """During a rollout each daemon serves its own configuration. Autoscalers without a daemon are reported."""
     one, two = hosts.start("one"), hosts.start("two")
     hosts.wait_until_held({"one": 6, "two": 6})
     both = [name for name in NAMES if (one.held_by()[name] or "").startswith("one,")]
@@ -120,12 +120,12 @@ def test_one_that_has_not_reloaded_yet_keeps_its_own_and_is_said_to_differ(hosts
 
 
 def _serves(asked: Host, name: str, autoscaler: str) -> bool:
-    """Whether the daemon that is asked says so."""
+    """Return whether this daemon names that one as the server of the autoscaler."""
     return (asked.held_by().get(autoscaler) or "").startswith(f"{name},")
 
 
-def test_what_one_of_them_alone_has_loaded_is_its_own_on_all(hosts: Hosts) -> None:
-    """Who only holds the shard, and has an autoscaler of another name there, does not serve it."""
+def test_an_autoscaler_of_only_one_daemon_is_served_by_that_daemon(hosts: Hosts) -> None:
+    """The holder of the shard has an autoscaler of another name and does not serve it."""
     one, two = hosts.start("one", names=["s0"]), hosts.start("two", names=["s0"])
     one.wait_for_decisions(["s0"])
     config = hosts.config("two", SLOW, names=["s0"])
@@ -138,8 +138,8 @@ def test_what_one_of_them_alone_has_loaded_is_its_own_on_all(hosts: Hosts) -> No
     assert two.get("status/hosts")["unheld"] == ["renamed"]
 
 
-def test_an_autoscaler_that_no_daemon_serves_is_said(hosts: Hosts) -> None:
-    """Pools of a host whose daemon does not run wait for it: somebody should know."""
+def test_an_autoscaler_without_a_daemon_is_reported(hosts: Hosts) -> None:
+    """Pools of a host without a running daemon wait for it. Operators must know this."""
     pool = {"fleet": {"type": "process", "host": "two", "pools": {"s0": {"command": ["sleep", "60"]}}}}
     one = hosts.start("one", names=["s0"], adapters=pool)
     one.daemon.until(lambda: one.metrics()["autoscaler_unheld"] == 1, "one is unheld")
@@ -153,8 +153,8 @@ def test_an_autoscaler_that_no_daemon_serves_is_said(hosts: Hosts) -> None:
     assert one.decided() == set()
 
 
-def test_a_second_daemon_of_one_machine_takes_no_pools_from_the_first(hosts: Hosts, folder: Path) -> None:
-    """It could not read their workers, so their autoscalers would fail. It stands by, and goes on with the workers."""
+def test_a_second_daemon_on_a_machine_does_not_take_the_pools_of_the_first(hosts: Hosts, folder: Path) -> None:
+    """It could not read their workers. It waits, and continues with the workers when the first daemon ends."""
     pools = {name: {"command": ["sleep", "3600"], "env": mark(folder)} for name in NAMES}
     local = {"fleet": {"type": "process", "host": "one", "pools": pools}}
     first = hosts.start("one", QUICK, adapters=local)
@@ -173,8 +173,8 @@ def test_a_second_daemon_of_one_machine_takes_no_pools_from_the_first(hosts: Hos
     assert workers(folder) == before
 
 
-def test_a_single_cycle_beside_daemons_that_run_is_refused(hosts: Hosts) -> None:
-    """It would be of a part, and take shards from those for the time."""
+def test_a_single_cycle_beside_running_daemons_is_refused(hosts: Hosts) -> None:
+    """It would serve only a part, and take shards from the daemons."""
     hosts.start("one")
     config = hosts.config("two", QUICK)
     done = finished(command(config, "--once", program=program("two")), config.parent)
@@ -182,10 +182,8 @@ def test_a_single_cycle_beside_daemons_that_run_is_refused(hosts: Hosts) -> None
     assert "in use by 1 other daemon" in done.stderr
 
 
-def test_a_connection_of_another_machine_is_refused_where_the_daemon_is_the_only_one(
-    folder: Path, prometheus: str
-) -> None:
-    """With SQLite nobody else would ever serve it."""
+def test_a_connection_of_another_machine_is_refused_by_a_single_daemon(folder: Path, prometheus: str) -> None:
+    """With SQLite no other daemon could serve it."""
     hosts = Hosts("sqlite:///state.db", prometheus, folder, ExitStack())
     pool = {"fleet": {"type": "process", "host": "two", "pools": {"s0": {"command": ["sleep", "60"]}}}}
     config = hosts.config("one", {}, ["s0"], adapters=pool)

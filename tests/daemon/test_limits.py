@@ -1,4 +1,4 @@
-"""Limits that a connection's autoscalers share, in a real daemon: through a kill, a restart and reloads."""
+"""Shared limits of a connection in a real daemon survive a kill, a restart and reloads."""
 
 import sys
 from datetime import timedelta
@@ -17,33 +17,33 @@ NAMES = ("a", "b", "c", "d")
 
 
 def configured(folder: Path, prometheus: str, query: str, **limits: Any) -> Path:
-    """Four groups of five on a connection with these keys."""
+    """Write a configuration of four groups of five on a connection with these keys."""
     fleet = {"type": "memory", "groups": {name: {"initialReplicas": 5} for name in NAMES}} | limits
     scalers = [autoscaler(name, query, adapter="fleet", maxReplicas=9) for name in NAMES]
     return write_config(folder, prometheus, scalers, {"fleet": fleet}, controller={"downscaleStabilization": 0})
 
 
 def sizes(folder: Path) -> dict[str, int]:
-    """As they were last read or written."""
+    """Return the last sizes."""
     last = {name: records(folder, name)[-1].decision for name in NAMES}
     return {name: (made.current or 0) if made.written is None else made.written for name, made in last.items()}
 
 
 def removed(folder: Path) -> list[tuple[Any, int]]:
-    """When how many left, in order."""
+    """Return the removals: time and number, in order."""
     made = [record.decision for name in NAMES for record in records(folder, name)]
     falls = [(one.now, (one.current or 0) - one.written) for one in made if one.written is not None]
     return sorted((at, count) for at, count in falls if count > 0)
 
 
 def held(daemon: RunningDaemon, reason: str) -> None:
-    """Until this limit has kept each of the four at its size twice."""
+    """Wait until this limit has kept each of the four at its size twice."""
     for name in NAMES:
         daemon.wait_for("decision", count=2, autoscaler=name, reason=reason, written=None)
 
 
-def test_a_daemon_that_is_killed_gets_no_fresh_budget(folder: Path, prometheus: str) -> None:
-    """Three of sixteen may leave; after that none, in this process and the next, until a reload shortens the period."""
+def test_a_killed_daemon_gets_no_fresh_budget(folder: Path, prometheus: str) -> None:
+    """Three of sixteen may leave, then none, in this process and the next, until a reload shortens the period."""
     budget = {"instances": 3, "periodSeconds": 1800}
     config = configured(folder, prometheus, "vector(1)", removalBudget=budget)
     with running_daemon(config) as daemon:

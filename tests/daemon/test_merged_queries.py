@@ -16,8 +16,8 @@ from tests.observe.scripted import Answer, answered, scripted
 pytestmark = pytest.mark.slow
 
 
-def test_a_heavy_neighbour_costs_only_itself_and_the_daemon_says_who_it_is(folder: Path) -> None:
-    """The API, the page, the metrics and `check --plan`."""
+def test_a_heavy_query_affects_only_its_own_autoscaler_and_is_named(folder: Path) -> None:
+    """The API, the page, the metrics and `check --plan` name it."""
 
     def answer(groups: Sequence[str]) -> Answer:
         if "g5" in groups:

@@ -15,13 +15,13 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def port() -> int:
-    """Where the daemon shows its metrics."""
+    """The port of the daemon's metrics."""
     return free_port()
 
 
 @pytest.fixture
 def scraper(tmp_path: Path, port: int) -> Iterator[PrometheusServer]:
-    """Asked by the daemon for its metrics, and asks it for its own."""
+    """A Prometheus that the daemon queries and that scrapes the daemon."""
     (tmp_path / "prometheus").mkdir()
     with running_prometheus(tmp_path / "prometheus", [static("autoscaler", f"127.0.0.1:{port}")]) as server:
         yield server
@@ -35,8 +35,8 @@ def daemon_on(port: int, config: Path) -> Iterator[RunningDaemon]:
         assert daemon.stop() == 0
 
 
-def test_a_rescale_shows_from_the_query_to_the_write(folder: Path, port: int, scraper: PrometheusServer) -> None:
-    """Every boundary is wired: shard, query, adapter, decision, state."""
+def test_metrics_show_a_rescale_from_the_query_to_the_write(folder: Path, port: int, scraper: PrometheusServer) -> None:
+    """Every boundary has metrics: shard, query, adapter, decision, state."""
     config = write_config(folder, scraper.url, [autoscaler("web", "vector(3)")])
     with daemon_on(port, config):
         for expr in (

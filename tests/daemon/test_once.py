@@ -1,4 +1,4 @@
-"""`--once`, and what `run` exits with."""
+"""`--once`, and the exit codes of `run`."""
 
 import json
 import subprocess
@@ -18,8 +18,8 @@ def decisions(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
     return [line for line in map(json.loads, done.stderr.splitlines()) if line["event"] == "decision"]
 
 
-def test_a_single_cycle_in_which_all_went_well_is_0(folder: Path, prometheus: str) -> None:
-    """One decision for each autoscaler, whatever their periods."""
+def test_a_single_cycle_without_a_failure_exits_with_0(folder: Path, prometheus: str) -> None:
+    """There is one decision for each autoscaler, whatever its period."""
     scalers = [autoscaler("web", "vector(3)"), autoscaler("queue", "vector(1)", syncPeriod="5m")]
     done = run_once(write_config(folder, prometheus, scalers))
     assert done.returncode == 0
@@ -27,10 +27,10 @@ def test_a_single_cycle_in_which_all_went_well_is_0(folder: Path, prometheus: st
     assert done.stdout == ""
 
 
-def test_an_expression_that_only_the_server_knows_costs_its_own_autoscaler_at_most(
+def test_an_expression_that_only_the_server_can_check_affects_only_its_own_autoscaler(
     folder: Path, prometheus: str
 ) -> None:
-    """It is no reason not to start: the server may take it, and where it does not, that is said of this one alone."""
+    """The daemon starts: the server may accept it. If not, only this autoscaler fails."""
     scalers = [
         autoscaler("taken", "vector(3) or sum by (anchored) (x)"),
         autoscaler("refused", "fresh_function(vector(3))"),
@@ -44,8 +44,8 @@ def test_an_expression_that_only_the_server_knows_costs_its_own_autoscaler_at_mo
     assert "autoscalers[0].metrics[0].external.query.expr: the offline parser cannot read it" in warned[0]["message"]
 
 
-def test_a_write_that_hangs_is_1_and_comes_back(folder: Path, prometheus: str) -> None:
-    """A thread that never ends must not keep the process."""
+def test_a_single_cycle_with_a_hanging_write_exits_with_1(folder: Path, prometheus: str) -> None:
+    """A thread that never ends must not block the exit."""
     scalers = [autoscaler("stuck", "vector(3)", adapter="third")]
     config = write_config(folder, prometheus, scalers, {"third": {"type": "hanging", "where": "scale"}})
     done = run_once(config, env=install(folder))
@@ -53,8 +53,8 @@ def test_a_write_that_hangs_is_1_and_comes_back(folder: Path, prometheus: str) -
     assert "shard_hung" in done.stderr
 
 
-def test_a_dry_run_that_proposes_is_0(folder: Path, prometheus: str) -> None:
-    """A proposal is what was asked for."""
+def test_a_dry_run_with_a_proposal_exits_with_0(folder: Path, prometheus: str) -> None:
+    """A proposal is its purpose."""
     done = run_once(write_config(folder, prometheus, [autoscaler("web", "vector(3)")]), "--dry-run")
     assert done.returncode == 0
     (line,) = decisions(done)
@@ -62,8 +62,8 @@ def test_a_dry_run_that_proposes_is_0(folder: Path, prometheus: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("--once",), ()], ids=["once", "daemon"])
-def test_a_configuration_that_does_not_load_is_2(folder: Path, prometheus: str, arguments: tuple[str, ...]) -> None:
-    """Every problem with its place, on a line of its own, as `check` prints it."""
+def test_an_invalid_configuration_exits_with_2(folder: Path, prometheus: str, arguments: tuple[str, ...]) -> None:
+    """Every problem has its own line with its place, as `check` prints it."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(3", maxReplicas=0)])
     done = finished(command(config, *arguments), folder / "state")
     assert done.returncode == 2
@@ -73,13 +73,13 @@ def test_a_configuration_that_does_not_load_is_2(folder: Path, prometheus: str, 
 
 
 @pytest.mark.parametrize("argument", ["--unknown", "--log.level=loud"])
-def test_wrong_arguments_are_2(folder: Path, argument: str) -> None:
-    """As every command line has it."""
+def test_wrong_arguments_exit_with_2(folder: Path, argument: str) -> None:
+    """This is the usual code."""
     assert run_once(folder / "autoscaler.yaml", argument).returncode == 2
 
 
-def test_a_state_folder_that_cannot_be_made_is_1_and_a_sentence(folder: Path, prometheus: str) -> None:
-    """A plain file stands where the folder should."""
+def test_a_state_folder_that_cannot_be_created_exits_with_1_and_a_clear_error(folder: Path, prometheus: str) -> None:
+    """A file is in its place."""
     (folder / "file").write_text("")
     config = write_config(folder, prometheus, [autoscaler("web", "vector(3)")])
     done = run_once(config, state=folder / "file" / "state")
@@ -88,8 +88,8 @@ def test_a_state_folder_that_cannot_be_made_is_1_and_a_sentence(folder: Path, pr
     assert "Traceback" not in done.stderr
 
 
-def test_on_a_terminal_a_decision_is_columns(folder: Path, prometheus: str) -> None:
-    """`script` gives it one."""
+def test_a_terminal_shows_a_decision_in_columns(folder: Path, prometheus: str) -> None:
+    """`script` provides a terminal."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(3)")])
     line = " ".join(command(config, "--once"))
     done = finished(

@@ -1,4 +1,4 @@
-"""The log of a daemon that runs: what it says of its decisions, and where it keeps silent."""
+"""The log of a running daemon: which decisions it has, and which it omits."""
 
 import signal
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ QUIET = {"log": {"decisions": "changed"}}
 
 
 def test_at_the_level_warning_a_write_is_logged_and_a_start_is_not(folder: Path, prometheus: str) -> None:
-    """What was done to the back end is on record at every level that says what needs a look."""
+    """Writes to the back end are logged at every level that shows warnings."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(3)")], **QUIET)
     with running_daemon(config, "--log.level=warning", service_manager=True) as daemon:
         daemon.wait_for("decision", written=3, level="info")
@@ -24,8 +24,8 @@ def test_at_the_level_warning_a_write_is_logged_and_a_start_is_not(folder: Path,
         assert daemon.stop() == 0
 
 
-def test_a_reload_follows_what_is_logged(folder: Path, prometheus: str) -> None:
-    """To look closer for a while takes no restart."""
+def test_a_reload_can_change_what_is_logged(folder: Path, prometheus: str) -> None:
+    """More details for a while need no restart."""
     scalers = [autoscaler("web", "vector(1)")]
     config = write_config(folder, prometheus, scalers, **QUIET)
     with running_daemon(config) as daemon:
@@ -40,9 +40,9 @@ def test_a_reload_follows_what_is_logged(folder: Path, prometheus: str) -> None:
 
 
 def many(*more: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], dict[str, Any]]:
-    """Calm autoscalers, so many that they are summed up, and `more` on their connection; and the connection.
+    """Return a connection, and its autoscalers: `more`, and calm ones, so many that the log summarizes them.
 
-    With a period in which a busy machine has time for them.
+    The period is long enough for a busy machine.
     """
     calm = [autoscaler(f"web-{number}", "vector(1)", "fleet") for number in range(MOST_NEWS)]
     scalers = [{**scaler, "syncPeriod": "6s"} for scaler in (*calm, *more)]
@@ -51,7 +51,7 @@ def many(*more: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], dict[st
 
 
 def test_a_single_cycle_logs_all(folder: Path, prometheus: str) -> None:
-    """It is run to be read."""
+    """Operators run it to read its log."""
     scalers, adapters = many(autoscaler("job", "vector(1)", "fleet"))
     ended = run_once(write_config(folder, prometheus, scalers, adapters, **QUIET))
     assert ended.stderr.count('"event": "decision"') == MOST_NEWS + 1

@@ -1,4 +1,4 @@
-"""SIGHUP: the file as it is now, or what runs stays."""
+"""SIGHUP loads the file. An invalid file changes nothing."""
 
 import signal
 import sqlite3
@@ -13,8 +13,8 @@ from tests.daemon.running import autoscaler, running_daemon, workers, write_conf
 pytestmark = pytest.mark.slow
 
 
-def test_what_changed_is_followed_and_what_did_not_goes_on(folder: Path, prometheus: str) -> None:
-    """Another query takes effect on the same adapter, the same workers."""
+def test_a_reload_applies_changes_and_continues_the_rest(folder: Path, prometheus: str) -> None:
+    """Another query applies to the same adapter and the same workers."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
     with running_daemon(config) as daemon:
         daemon.wait_for("decision", written=2)
@@ -26,12 +26,12 @@ def test_what_changed_is_followed_and_what_did_not_goes_on(folder: Path, prometh
         daemon.wait_for("decision", written=4)
         daemon.until(lambda: len(workers(folder)) == 4, "four workers")
         assert before < workers(folder)
-        assert daemon.events("workers_found_again") == []  # the adapter was not built anew
+        assert daemon.events("workers_found_again") == []  # the adapter was not rebuilt
         assert daemon.stop() == 0
 
 
-def test_a_smaller_bound_on_answers_is_followed(folder: Path, prometheus: str) -> None:
-    """And the message names the key."""
+def test_a_smaller_limit_of_answers_is_applied(folder: Path, prometheus: str) -> None:
+    """The message names the key."""
     note = f'label_replace(vector(2), "note", "{"x" * 30_000}", "", "")'
     large = f'label_replace({note}, "longer", "$1$1$1", "note", "(.*)")'
     config = write_config(folder, prometheus, [autoscaler("web", large)])
@@ -45,7 +45,7 @@ def test_a_smaller_bound_on_answers_is_followed(folder: Path, prometheus: str) -
 
 
 def test_a_connection_may_be_named_default(folder: Path, prometheus: str) -> None:
-    """The scheduler underneath keeps that name for itself; a reload that met it once ended the daemon."""
+    """The scheduler's library reserves that name. A reload with it once ended the daemon."""
     section = {"type": "process", "pools": {"web": {"command": ["sleep", "3600"], "env": {"DAEMON_TEST": str(folder)}}}}
     config = write_config(folder, prometheus, [autoscaler("queue", "vector(2)")])
     with running_daemon(config) as daemon:
@@ -56,8 +56,8 @@ def test_a_connection_may_be_named_default(folder: Path, prometheus: str) -> Non
         assert daemon.stop() == 0
 
 
-def test_a_reload_over_http_says_what_is_wrong(folder: Path, prometheus: str) -> None:
-    """POST /-/reload answers once the new file is followed, or with every problem of it."""
+def test_a_reload_over_http_returns_the_problems(folder: Path, prometheus: str) -> None:
+    """POST /-/reload answers when the new file applies, or with all its problems."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
     with running_daemon(config) as daemon, requests.Session() as session:
         url = daemon.url
@@ -76,8 +76,8 @@ def test_a_reload_over_http_says_what_is_wrong(folder: Path, prometheus: str) ->
         assert daemon.stop() == 0
 
 
-def test_a_broken_file_leaves_the_old_configuration_running(folder: Path, prometheus: str) -> None:
-    """Each of its problems is a line of the log, so that one edit repairs them; a missing file has one."""
+def test_an_invalid_file_changes_nothing(folder: Path, prometheus: str) -> None:
+    """Each of its problems is a line of the log, so that one edit can fix all. A missing file is one line."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
     with running_daemon(config, service_manager=True) as daemon:
         daemon.wait_for("ready")
@@ -93,8 +93,8 @@ def test_a_broken_file_leaves_the_old_configuration_running(folder: Path, promet
         assert daemon.stop() == 0
 
 
-def test_a_reload_while_the_state_is_locked_is_followed_everywhere(folder: Path, prometheus: str) -> None:
-    """Page, metrics and API show the file that cycles work with, and what the state refused begins with its release."""
+def test_a_reload_while_the_state_is_locked_applies_everywhere(folder: Path, prometheus: str) -> None:
+    """Page, metrics and API show the file that cycles use. Refused shards begin when the state is unlocked."""
     fleet = {"type": "memory", "groups": {"queue": {}}}
     config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")], {"fleet": fleet})
     with running_daemon(config) as daemon, ExitStack() as leaving:
@@ -118,8 +118,8 @@ def test_a_reload_while_the_state_is_locked_is_followed_everywhere(folder: Path,
         assert daemon.stop() == 0
 
 
-def test_the_state_cannot_be_moved_by_a_reload(folder: Path, prometheus: str) -> None:
-    """What autoscalers remember would be lost half-way."""
+def test_a_reload_cannot_move_the_state(folder: Path, prometheus: str) -> None:
+    """Autoscalers would lose their memory."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
     with running_daemon(config) as daemon:
         daemon.wait_for("ready")

@@ -25,7 +25,7 @@ SECRETS = {
 
 @pytest.fixture
 def refusing() -> Iterator[str]:
-    """A server that refuses everybody, and sends back what it was sent."""
+    """Run a server that refuses every request and returns its content."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -46,8 +46,8 @@ def refusing() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("reachable", [True, False])
-def test_the_log_holds_no_secret_at_any_level(folder: Path, refusing: str, reachable: bool) -> None:
-    """Not in an answer's body, not in an error's message, not in a library's debug log."""
+def test_the_log_has_no_secret_at_any_level(folder: Path, refusing: str, reachable: bool) -> None:
+    """Bodies of answers, messages of errors and debug logs of libraries could contain one."""
     (folder / "password").write_text(SECRETS["password"])
     (folder / "token").write_text(SECRETS["token"])
     (folder / "client").write_text(SECRETS["client"])

@@ -1,4 +1,4 @@
-"""A service's life: what the daemon does on signals, and what it tells its service manager."""
+"""The life of a service: the daemon's reactions to signals, and its messages to the service manager."""
 
 import signal
 from pathlib import Path
@@ -11,8 +11,8 @@ from tests.daemon.running import autoscaler, running_daemon, workers, write_conf
 pytestmark = pytest.mark.slow
 
 
-def test_it_scales_real_workers_and_sigterm_ends_it_well(folder: Path, prometheus: str) -> None:
-    """The whole line, once: a query's answer becomes three processes, which stay when the daemon leaves."""
+def test_it_scales_real_workers_and_sigterm_ends_it_in_order(folder: Path, prometheus: str) -> None:
+    """A query's answer becomes three processes, which stay when the daemon ends."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(3)")])
     with running_daemon(config) as daemon:
         daemon.wait_for("decision", written=3)
@@ -22,7 +22,7 @@ def test_it_scales_real_workers_and_sigterm_ends_it_well(folder: Path, prometheu
         assert len(workers(folder)) == 3
 
 
-def test_sigint_ends_it_well(folder: Path, prometheus: str) -> None:
+def test_sigint_ends_it_in_order(folder: Path, prometheus: str) -> None:
     """Ctrl-C is not a failure."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(1)")])
     with running_daemon(config) as daemon:
@@ -30,7 +30,7 @@ def test_sigint_ends_it_well(folder: Path, prometheus: str) -> None:
         assert daemon.stop(signal.SIGINT) == 0
 
 
-def test_its_service_manager_is_told_of_each_turn(folder: Path, prometheus: str) -> None:
+def test_its_service_manager_gets_each_change_of_state(folder: Path, prometheus: str) -> None:
     """The order of sd_notify(3), on a real socket."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(1)")])
     with running_daemon(config, env={"WATCHDOG_USEC": "2000000"}, service_manager=True) as daemon:
@@ -48,8 +48,8 @@ def test_its_service_manager_is_told_of_each_turn(folder: Path, prometheus: str)
     assert reloading.splitlines()[1].startswith("MONOTONIC_USEC=")
 
 
-def test_killed_and_started_again_it_has_forgotten_nothing(folder: Path, prometheus: str) -> None:
-    """Its workers are the same, and the one step in five minutes that the policy allows has been taken already."""
+def test_after_a_kill_and_a_restart_it_remembers_everything(folder: Path, prometheus: str) -> None:
+    """Its workers are the same, and the one step in five minutes that the policy allows is already used."""
     policy = {"scaleUp": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 300}]}}
     config = write_config(folder, prometheus, [autoscaler("web", "vector(3)", behavior=policy)])
     with running_daemon(config) as daemon:
@@ -66,7 +66,7 @@ def test_killed_and_started_again_it_has_forgotten_nothing(folder: Path, prometh
 
 
 def test_an_idle_daemon_is_small(folder: Path, prometheus: str) -> None:
-    """It shares a small machine with what it scales: 90 MiB at most, as docs/internals/performance.md has it."""
+    """It shares a small machine with its targets: at most 90 MiB, the aim in docs/internals/performance.md."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(1)")])
     with running_daemon(config, program=alone.program()) as daemon:
         daemon.wait_for("decision", count=3)

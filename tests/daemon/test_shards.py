@@ -1,4 +1,4 @@
-"""A connection's targets in several shards: what hangs in one costs the others nothing, and their number may change."""
+"""A connection's targets are in several shards. A hanging call affects only its shard, and the number may change."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, writ
 from tests.daemon.state import announced, assert_unbroken, records, rows
 
 SHARD_OF = {"a": 4, "b": 2, "c": 3, "d": 1}
-"""Each of these targets has one of four shards for itself."""
+"""Each of these targets is alone in one of four shards."""
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def third(folder: Path) -> ThirdParty:
 def configured(
     folder: Path, prometheus: str, adapters: dict[str, Any], query: str = "vector(3)", adapter: str = "third"
 ) -> Path:
-    """Four autoscalers on a connection, and one on another."""
+    """Write a configuration of four autoscalers on a connection, and one on another."""
     policies = {"scaleUp": {"policies": [{"type": "Pods", "value": 4, "periodSeconds": 60}]}}
     scalers = [autoscaler(name, query, adapter=adapter, behavior=policies) for name in SHARD_OF]
     return write_config(folder, prometheus, [*scalers, autoscaler("web", "vector(2)")], adapters)
@@ -36,7 +36,7 @@ def hanging(third: ThirdParty, where: str, shards: int, target: str, **more: Any
 
 
 def memory(shards: int) -> dict[str, Any]:
-    """A connection whose sizes outlive the daemon."""
+    """Return a connection whose sizes outlive the daemon."""
     return {"fleet": {"type": "memory", "shards": shards, "groups": {name: {} for name in SHARD_OF}}}
 
 
@@ -46,15 +46,15 @@ def reload(daemon: RunningDaemon, count: int = 1) -> None:
 
 
 def further_cycles(daemon: RunningDaemon, names: Sequence[str], count: int = 2) -> None:
-    """Until each of these autoscalers has so many more decisions."""
+    """Wait until each of these autoscalers has so many more decisions."""
     before = {name: len(daemon.events("decision", autoscaler=name)) for name in names}
     for name, seen in before.items():
         daemon.wait_for("decision", autoscaler=name, count=seen + count)
 
 
 @pytest.mark.slow
-def test_a_shard_that_hangs_costs_the_other_three_no_cycle(folder: Path, prometheus: str, third: ThirdParty) -> None:
-    """Each has an adapter of its own; the one that hangs is superseded alone."""
+def test_a_shard_that_hangs_does_not_delay_the_other_three(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """Each has its own adapter. Only the hanging one is superseded."""
     config = configured(folder, prometheus, hanging(third, "scale", shards=4, target="b"))
     with running_daemon(config, "--log.level=debug", env=third.env) as daemon:
         daemon.wait_for("shard_superseded", adapter="third", shard=SHARD_OF["b"])
@@ -69,10 +69,10 @@ def test_a_shard_that_hangs_costs_the_other_three_no_cycle(folder: Path, prometh
 
 
 @pytest.mark.slow
-def test_a_shard_that_hangs_is_named_in_the_log_and_the_status_and_its_connection_in_the_metrics(
+def test_the_log_and_the_status_name_a_hanging_shard_and_the_metrics_its_connection(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:
-    """An operator looks for the back end first, and then for which of its targets."""
+    """Operators look for the back end first, then for its targets."""
     config = configured(folder, prometheus, hanging(third, "scale", shards=4, target="b"))
     with running_daemon(config, env=third.env, service_manager=True) as daemon:
         daemon.wait_for("shard_hung", adapter="third", shard=SHARD_OF["b"])
@@ -88,8 +88,8 @@ def test_a_shard_that_hangs_is_named_in_the_log_and_the_status_and_its_connectio
 
 
 @pytest.mark.slow
-def test_the_number_of_shards_may_change_at_a_reload_and_nothing_is_forgotten(folder: Path, prometheus: str) -> None:
-    """1, 4, killed, 2: a window of 5 minutes holds every size, which without it would fall in the next cycle."""
+def test_a_reload_can_change_the_number_of_shards_without_loss(folder: Path, prometheus: str) -> None:
+    """The number is 1, then 4, then 2 after a kill. Only a window of 5 minutes holds the sizes."""
     with running_daemon(configured(folder, prometheus, memory(1), adapter="fleet")) as daemon:
         for name in SHARD_OF:
             daemon.wait_for("decision", autoscaler=name, written=3)
@@ -117,7 +117,7 @@ def test_the_number_of_shards_may_change_at_a_reload_and_nothing_is_forgotten(fo
 def test_a_write_that_hangs_while_the_number_of_shards_changes_is_counted_once(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:
-    """It is announced by one shard, remembered by the one that serves its target after, and the one after that."""
+    """One shard announces it, and the next two shards of its target remember it."""
     config = configured(folder, prometheus, hanging(third, "scale", shards=1, target="a"))
     with running_daemon(config, env=third.env) as daemon:
         daemon.until(lambda: third.notes("hangs", 1) != [], "a write under way")
@@ -140,10 +140,8 @@ def test_a_write_that_hangs_while_the_number_of_shards_changes_is_counted_once(
 
 
 @pytest.mark.slow
-def test_threads_that_were_left_behind_count_whatever_number_of_shards_there_is(
-    folder: Path, prometheus: str, third: ThirdParty
-) -> None:
-    """Else each reload would grant a back end that is gone for good three more of them."""
+def test_abandoned_threads_count_for_any_number_of_shards(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """Otherwise each reload would allow three more threads for a dead back end."""
     shards = (1, 4, 2, 3)
 
     def with_shards(number: int) -> Path:

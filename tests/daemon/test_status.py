@@ -1,4 +1,4 @@
-"""How the daemon says it does, as the page and the API tell it."""
+"""The daemon's status on the page and in the API."""
 
 import signal
 from pathlib import Path
@@ -12,8 +12,8 @@ from tests.daemon.running import autoscaler, running_daemon, write_config
 pytestmark = pytest.mark.slow
 
 
-def test_what_the_daemon_depends_on_is_told(folder: Path, prometheus: str) -> None:
-    """Servers that answer; then a file that is refused; then a Prometheus that is gone."""
+def test_the_status_has_the_daemons_dependencies(folder: Path, prometheus: str) -> None:
+    """First all servers answer, then a file is refused, then Prometheus is gone."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
     with running_daemon(config) as daemon, requests.Session() as session:
         url = daemon.url

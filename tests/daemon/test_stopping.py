@@ -1,4 +1,4 @@
-"""SIGTERM goes before all else: the running cycles end and are recorded, and nothing further begins."""
+"""SIGTERM takes precedence: running cycles end and are recorded, and nothing new begins."""
 
 import signal
 import sqlite3
@@ -14,9 +14,12 @@ from tests.daemon.state import records
 
 pytestmark = pytest.mark.slow
 _PROMPT_SECONDS = 9.0
-"""Of a daemon that waits for nothing, on a busy machine. Two reloads that wait for a lock would take ten."""
+"""The limit of a daemon that does not wait, on a busy machine.
+
+Two reloads that wait for a lock would take ten seconds.
+"""
 _CALL_SECONDS = 3.0
-"""A slow call, well within its cycle."""
+"""The duration of a slow call, well within its cycle."""
 
 
 @pytest.fixture
@@ -25,23 +28,23 @@ def third(folder: Path) -> ThirdParty:
 
 
 def configured(folder: Path, prometheus: str, third: ThirdParty, where: str = "", **more: object) -> Path:
-    """One autoscaler that is to grow from 1 to 3, with a cycle every 20 s."""
+    """Write a configuration of an autoscaler that should scale from 1 to 3, with a cycle every 20 s."""
     scaler = autoscaler("web", "vector(3)", adapter="third", syncPeriod="20s")
     return write_config(folder, prometheus, [scaler], third.section(where, **more))
 
 
 def ends_within(daemon: RunningDaemon, seconds: float) -> None:
-    """It ends by SIGTERM, as if nothing was wrong."""
+    """Assert that SIGTERM ends it in order, within so many seconds."""
     began = time.monotonic()
     assert daemon.stop() == 0
     assert time.monotonic() - began < seconds
     assert daemon.events("stopped") != []
 
 
-def test_a_reload_that_waits_for_a_running_cycle_begins_no_further_one(
+def test_a_reload_that_waits_for_a_running_cycle_begins_no_other_cycle(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:
-    """The new shard's first cycle once began all the same, and was waited for too: up to a minute in all."""
+    """The new shard's first cycle once began anyway, and delayed the end by up to a minute."""
     config = configured(folder, prometheus, third, "scale", seconds=_CALL_SECONDS)
     with running_daemon(config, env=third.env) as daemon:
         daemon.until(lambda: third.notes("hangs", 1) != [], "the first write")
@@ -53,8 +56,8 @@ def test_a_reload_that_waits_for_a_running_cycle_begins_no_further_one(
     assert [record.decision.written for record in records(folder, "web")] == [3]
 
 
-def test_a_reload_that_hangs_is_given_up(folder: Path, prometheus: str, third: ThirdParty) -> None:
-    """In foreign code, where nothing can be interrupted; whoever asked for it over HTTP is told."""
+def test_a_hanging_reload_is_abandoned(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """It hangs in foreign code, which cannot be interrupted. Its HTTP client gets an error."""
     config = configured(folder, prometheus, third)
     with running_daemon(config, env=third.env) as daemon, ThreadPoolExecutor(1) as thread:
         daemon.wait_for("ready")
@@ -68,7 +71,7 @@ def test_a_reload_that_hangs_is_given_up(folder: Path, prometheus: str, third: T
         assert "the daemon is stopping" in asked.result().text
 
 
-def test_reloads_queued_behind_a_locked_state_are_given_up(folder: Path, prometheus: str, third: ThirdParty) -> None:
+def test_reloads_that_wait_for_a_locked_state_are_abandoned(folder: Path, prometheus: str, third: ThirdParty) -> None:
     """Each waits five seconds for a lock that another process holds."""
     config = configured(folder, prometheus, third)
     with running_daemon(config, env=third.env) as daemon:
@@ -85,8 +88,8 @@ def test_reloads_queued_behind_a_locked_state_are_given_up(folder: Path, prometh
             lock.close()
 
 
-def test_a_start_that_hangs_is_given_up(folder: Path, prometheus: str, third: ThirdParty) -> None:
-    """A service manager that changed its mind must not have to kill it."""
+def test_a_hanging_start_is_abandoned(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """A service manager must be able to stop it without a kill."""
     config = configured(folder, prometheus, third, "build")
     with running_daemon(config, env=third.env) as daemon:
         daemon.until(lambda: third.notes("hangs", 1) != [], "the adapter that hangs")
@@ -95,7 +98,7 @@ def test_a_start_that_hangs_is_given_up(folder: Path, prometheus: str, third: Th
 
 
 def test_a_second_signal_changes_nothing(folder: Path, prometheus: str, third: ThirdParty) -> None:
-    """The running cycle ends and is recorded, however often one asks."""
+    """The running cycle still ends and is recorded."""
     config = configured(folder, prometheus, third, "scale", seconds=_CALL_SECONDS)
     with running_daemon(config, env=third.env) as daemon:
         daemon.until(lambda: third.notes("hangs", 1) != [], "the first write")

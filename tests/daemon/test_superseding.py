@@ -1,4 +1,4 @@
-"""An adapter that hangs costs its own targets a few periods, and nobody else anything."""
+"""An adapter that hangs delays its own targets by a few periods, and no others."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def third(folder: Path) -> ThirdParty:
 def configured(
     folder: Path, prometheus: str, third: ThirdParty, where: str, times: int, *, writes_at_once: int = 1
 ) -> Path:
-    """Two autoscalers on the adapter that hangs, one on another connection; each is to grow from 1 to 3."""
+    """Write a configuration: two autoscalers on the hanging adapter, one on another; each should scale from 1 to 3."""
     scalers = [autoscaler("a", "vector(3)", adapter="third"), autoscaler("b", "vector(3)", adapter="third")]
     web = autoscaler("web", "vector(3)", syncPeriod="2s")
     return write_config(
@@ -28,7 +28,7 @@ def configured(
 
 
 def superseded(daemon: RunningDaemon) -> float:
-    """What the metric says of the connection."""
+    """Return the metric of the connection."""
     lines = daemon.metrics().splitlines()
     (value,) = [
         line.split()[-1] for line in lines if line.startswith("autoscaler_shards_superseded_total{") and "third" in line
@@ -36,10 +36,10 @@ def superseded(daemon: RunningDaemon) -> float:
     return float(value)
 
 
-def test_where_several_are_written_at_a_time_one_that_hangs_costs_its_own_target_alone(
+def test_with_several_writes_at_a_time_a_hanging_one_affects_only_its_own_target(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:
-    """The others of its connection are written and recorded in the same cycle, and go on; then it is superseded."""
+    """The others of its connection are written and recorded in the same cycle and continue. Then it is superseded."""
     config = configured(folder, prometheus, third, "scale", times=1, writes_at_once=2)
     with running_daemon(config, env=third.env) as daemon:
         late = daemon.wait_for("decision", level="warning", reason="FailedUpdateScale")
@@ -55,10 +55,10 @@ def test_where_several_are_written_at_a_time_one_that_hangs_costs_its_own_target
         assert daemon.stop() == 0
 
 
-def test_what_a_superseded_write_answers_is_not_recorded_and_nothing_more_is_written(
+def test_the_answer_of_a_superseded_write_is_not_recorded_and_nothing_more_is_written(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:
-    """Its own request may still land; the successor scales the rest. Another connection misses nothing."""
+    """Its own request may still arrive; the successor scales the rest. Another connection is not affected."""
     config = configured(folder, prometheus, third, "scale", times=1)
     with running_daemon(config, env=third.env) as daemon:
         daemon.wait_for("shard_superseded", adapter="third")
@@ -81,8 +81,8 @@ def test_what_a_superseded_write_answers_is_not_recorded_and_nothing_more_is_wri
         assert [record.decision.written for record in recorded].count(3) == 1
 
 
-def test_what_a_superseded_reading_answers_is_not_recorded(folder: Path, prometheus: str, third: ThirdParty) -> None:
-    """Nobody waits for it any more."""
+def test_the_answer_of_a_superseded_read_is_not_recorded(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """No cycle waits for it any more."""
     config = configured(folder, prometheus, third, "observe", times=1)
     with running_daemon(config, env=third.env) as daemon:
         daemon.wait_for("shard_superseded", adapter="third")
@@ -96,10 +96,10 @@ def test_what_a_superseded_reading_answers_is_not_recorded(folder: Path, prometh
     assert_unbroken(records(folder, "a"))
 
 
-def test_an_open_write_of_the_successor_outlives_the_old_calls_end(
+def test_an_unfinished_write_of_the_successor_stays_when_the_old_call_ends(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:
-    """The old cycle once deleted it: after a kill -9 nobody would have known of the request under way."""
+    """The old cycle once deleted it: after a kill -9 the request under way would have been unknown."""
     config = configured(folder, prometheus, third, "scale", times=2)
     with running_daemon(config, env=third.env) as daemon:
         daemon.until(lambda: third.notes("hangs", 2) != [], "the successor's write")
@@ -114,10 +114,8 @@ def test_an_open_write_of_the_successor_outlives_the_old_calls_end(
     assert announced(folder) == {}
 
 
-def test_of_one_connection_three_threads_are_left_behind_at_most(
-    folder: Path, prometheus: str, third: ThirdParty
-) -> None:
-    """A back end that is gone for good must not fill the process with threads; it goes on when one of them ends."""
+def test_a_connection_abandons_at_most_three_threads(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """A dead back end must not fill the process with threads. The connection continues when one of them ends."""
     config = configured(folder, prometheus, third, "scale", times=4)
     with running_daemon(config, env=third.env) as daemon:
         daemon.wait_for("shard_waits", adapter="third")

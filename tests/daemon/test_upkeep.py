@@ -1,4 +1,4 @@
-"""What shards that ended leave behind is freed when it disturbs no cycle."""
+"""The memory of ended shards is freed when it disturbs no cycle."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from tests.schedule.clock import FakeClock
 
 
 class FakeShards:
-    """Stands for `schedule.Shards`: so many were retired, and a cycle is near or not."""
+    """Stands for `schedule.Shards`: the number of retired shards, and whether a cycle is near."""
 
     def __init__(self) -> None:
         self.retired, self.is_quiet = 0, True
@@ -25,7 +25,7 @@ class FakeShards:
 
 @pytest.fixture
 def collected(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """When it was done, on the clock."""
+    """Return the times of collections, on the clock."""
     done: list[float] = []
     monkeypatch.setattr(memory, "collect", lambda: done.append(CLOCK.monotonic()))
     return done
@@ -40,7 +40,7 @@ def shards() -> FakeShards:
 
 
 class FakeState:
-    """One that answers."""
+    """A state that answers."""
 
     def __init__(self) -> None:
         self.archive = self
@@ -64,16 +64,16 @@ def turn(shards: FakeShards) -> Callable[[], None]:
 
 
 def test_nothing_is_collected_while_no_shard_has_ended(turn: Callable[[], None], collected: list[float]) -> None:
-    """Of a large fleet it holds every thread for up to a second."""
+    """A collection of a large fleet blocks every thread for up to a second."""
     for _ in range(100):
         turn()
     assert collected == []
 
 
-def test_after_shards_have_ended_it_waits_for_a_quiet_moment(
+def test_after_the_end_of_shards_a_collection_waits_for_a_pause(
     turn: Callable[[], None], shards: FakeShards, collected: list[float]
 ) -> None:
-    """Then it is done once."""
+    """Then it happens once."""
     shards.retired, shards.is_quiet = 2, False
     for _ in range(5):
         turn()
@@ -84,10 +84,10 @@ def test_after_shards_have_ended_it_waits_for_a_quiet_moment(
     assert len(collected) == 1
 
 
-def test_a_fleet_that_is_never_quiet_is_not_waited_for_longer_than_ten_seconds(
+def test_without_a_pause_a_collection_waits_for_ten_seconds(
     turn: Callable[[], None], shards: FakeShards, collected: list[float]
 ) -> None:
-    """With periods of a second there is no such moment."""
+    """With periods of a second there is no pause."""
     shards.retired, shards.is_quiet = 1, False
     began = CLOCK.monotonic()
     for _ in range(30):

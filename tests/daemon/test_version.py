@@ -1,4 +1,4 @@
-"""One version, wherever the program says it."""
+"""The version is the same everywhere."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ VERSION = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text
 
 
 class Agents(BaseHTTPRequestHandler):
-    """A Prometheus that fails; it keeps who asked."""
+    """A Prometheus that fails and keeps the User-Agent of requests."""
 
     seen: frozenset[str] = frozenset()
 
@@ -30,8 +30,8 @@ class Agents(BaseHTTPRequestHandler):
         """Silent."""
 
 
-def test_a_daemon_says_its_version_everywhere_in_the_same_way(tmp_path: Path) -> None:
-    """A report of a bug names it, from whichever place the reporter took it."""
+def test_a_daemon_has_one_version_everywhere(tmp_path: Path) -> None:
+    """Reports of bugs name it, from any place."""
     with serving(Agents) as prometheus:
         groups = {"fleet": {"type": "memory", "groups": {"web": {}}}}
         config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(1)", "fleet")], groups)
@@ -50,8 +50,8 @@ def test_a_daemon_says_its_version_everywhere_in_the_same_way(tmp_path: Path) ->
     assert Agents.seen == {f"prometheus-autoscaler/{VERSION}"}
 
 
-def test_the_command_and_its_manual_say_the_same() -> None:
-    """The manual is of the program that it came with."""
+def test_the_command_and_its_manual_have_the_same_version() -> None:
+    """The manual belongs to its program."""
     said = subprocess.run([sys.executable, "-m", "autoscaler", "--version"], capture_output=True, text=True, check=True)
     assert said.stdout == f"autoscaler {VERSION}\n"
     assert command_page().splitlines()[0].endswith(f'"prometheus-autoscaler {VERSION}"')

@@ -1,4 +1,4 @@
-"""The HTTP server's own configuration, as the daemon reads it: first of all, and again with every reload."""
+"""The daemon reads the HTTP server's configuration first at the start, and with every reload."""
 
 import signal
 from pathlib import Path
@@ -28,8 +28,8 @@ def users(*names: str) -> str:
     ],
     ids=["a key", "an operator"],
 )
-def test_a_mistake_in_it_ends_the_start_before_anything_runs(folder: Path, text: str, told: str) -> None:
-    """The pool's first worker was started already, and outlived the daemon that did not come up."""
+def test_an_error_in_it_ends_the_start_before_anything_runs(folder: Path, text: str, told: str) -> None:
+    """The pool's first worker once started before, and outlived the daemon."""
     (folder / "web.yaml").write_text(text)
     scalers = [autoscaler("web", "vector(1)")]
     config = write_config(folder, "http://127.0.0.1:1", scalers, web={"operators": ["ann"]})
@@ -39,8 +39,8 @@ def test_a_mistake_in_it_ends_the_start_before_anything_runs(folder: Path, text:
     assert workers(folder) == frozenset()
 
 
-def test_operators_follow_a_reload_of_both_files(folder: Path, prometheus: str) -> None:
-    """A user of the web configuration whom the configuration names: neither file is followed without the other."""
+def test_a_reload_applies_operators_of_both_files(folder: Path, prometheus: str) -> None:
+    """The configuration names a user of the web configuration. Both files apply together."""
     web = folder / "web.yaml"
     web.write_text(users("ann"))
     config = write_config(folder, prometheus, [autoscaler("web", "vector(1)")])
@@ -68,8 +68,8 @@ def test_operators_follow_a_reload_of_both_files(folder: Path, prometheus: str) 
         assert daemon.stop() == 0
 
 
-def test_a_reload_that_an_adapter_refuses_leaves_both_files_as_they_were(folder: Path, prometheus: str) -> None:
-    """The web configuration was followed by then: a user came in whom the operator took back with the other file."""
+def test_a_reload_that_an_adapter_refuses_applies_neither_file(folder: Path, prometheus: str) -> None:
+    """The web configuration once applied, with a user whom the refused file removes."""
     web, scalers = folder / "web.yaml", [autoscaler("web", "vector(1)")]
     web.write_text(users("ann"))
     config = write_config(folder, prometheus, scalers)

@@ -1,4 +1,4 @@
-"""A write that hangs past its cycle's deadline in a thread of its own, and what later cycles make of it."""
+"""A write hangs past its cycle's deadline in its own thread. Later cycles take it into account."""
 
 import threading
 import time
@@ -57,7 +57,7 @@ WEB = Autoscaler(
 
 
 class Back:
-    """A group whose next write hangs until `lands`."""
+    """A group whose next write hangs until `lands` is set."""
 
     concurrent_writes = 2
 
@@ -78,7 +78,7 @@ class Back:
 
 
 class Seen:
-    """Stands for the observer: the group's size, and how many jobs wait."""
+    """Stands for the observer: the group's size, and the number of waiting jobs."""
 
     def __init__(self, back: Back) -> None:
         self._back = back
@@ -92,7 +92,7 @@ class Seen:
 
 
 class Daemon:
-    """The ports of a shard on a state of its own; each cycle 15 s after the one before."""
+    """The ports of a shard with its own state. Each cycle is 15 s after the one before."""
 
     def __init__(self, back: Back, folder: Path) -> None:
         self.back, self.folder, self.now = back, folder, START
@@ -124,8 +124,11 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
     daemon.state.close()
 
 
-def test_a_write_that_lands_late_counts_under_the_policy(daemon: Daemon) -> None:
-    """Four Pods a minute: 5 to 8 hangs, 9 is wanted meanwhile, and the 8 lands. Then the policy allows 9."""
+def test_a_write_that_arrives_late_counts_under_the_policy(daemon: Daemon) -> None:
+    """The policy allows four Pods a minute.
+
+    The write from 5 to 8 hangs, 9 is wanted, and 8 arrives. Then 9 is allowed.
+    """
     assert isinstance(daemon.cycle(8, seconds=2).outcome, TargetUnavailable)
     waiting = daemon.cycle(20)
     assert waiting.change is not None
@@ -137,8 +140,8 @@ def test_a_write_that_lands_late_counts_under_the_policy(daemon: Daemon) -> None
     assert daemon.cycle(20).written is None
 
 
-def test_a_write_that_lands_after_a_crash_counts_under_the_policy(daemon: Daemon) -> None:
-    """The daemon dies in a cycle that wants 9: the state has the intent of the 8 that is under way, and no other."""
+def test_a_write_that_arrives_after_a_crash_counts_under_the_policy(daemon: Daemon) -> None:
+    """The daemon dies in a cycle that wants 9. The state has only the intent of 8, which is under way."""
 
     class Dying(Ports):
         def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
@@ -155,8 +158,8 @@ def test_a_write_that_lands_after_a_crash_counts_under_the_policy(daemon: Daemon
     assert daemon.cycle(20).written == 9
 
 
-def test_a_write_that_ends_between_intent_and_write_makes_way_in_the_next_cycle(daemon: Daemon) -> None:
-    """What was not announced is not written."""
+def test_after_a_write_that_ends_between_intent_and_write_the_next_cycle_writes(daemon: Daemon) -> None:
+    """A write without an intent is not sent."""
     daemon.cycle(8, seconds=2)
 
     class Landing(Ports):

@@ -1,1 +1,1 @@
-"""Real servers for tests: on free loopback ports, in folders of the test's own, stopped by pid."""
+"""Real servers for tests: on free loopback ports, in the test's own folders, stopped by pid."""

@@ -37,7 +37,7 @@ class Authority:
         self.ca.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
     def sign(self, file: str, *names: str) -> Pair:
-        """A certificate for these DNS names and addresses."""
+        """Return a certificate for these DNS names and addresses."""
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(_name(names[0]), self._name, key.public_key())
         alternatives = x509.SubjectAlternativeName([_general_name(name) for name in names])

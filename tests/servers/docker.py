@@ -26,7 +26,7 @@ READY_WITHIN_SECONDS: Final = 60.0
 STOPPED_WITHIN_SECONDS: Final = 60.0
 _LOCK: Final = Path(tempfile.gettempdir(), "docker-engine-tests.lock")
 _LEFT_BEHIND_AFTER_SECONDS: Final = 15.0
-"""The engine now and then forgets a container that it was about to create when its service was removed."""
+"""The engine sometimes leaves a container whose service was removed while the engine created it."""
 _APPLETS: Final = (
     *("awk", "cat", "echo", "false", "httpd", "ls", "mkdir", "nslookup", "rm"),
     *("seq", "sh", "shuf", "sleep", "test", "touch", "true", "wc", "wget"),
@@ -35,23 +35,23 @@ _APPLETS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One that runs and has the image `IMAGE`; a Swarm manager unless told otherwise."""
+    """A running engine with the image `IMAGE`, by default a Swarm manager."""
 
     socket: Path
     pid: int
     client: Any
     """A docker.APIClient; its published types are incomplete."""
     tls_address: str = ""
-    """`HOST:PORT` where it also listens with --tlsverify, when certificates were given."""
+    """`HOST:PORT` of its listener with --tlsverify, if it has certificates."""
 
     @property
     def host(self) -> str:
-        """As DOCKER_HOST."""
+        """Return its address, as in DOCKER_HOST."""
         return f"unix://{self.socket}"
 
     @contextmanager
     def service(self, name: str, *, command: Sequence[str] = ("sleep", "1000000"), **spec: Any) -> Iterator[str]:
-        """A service until the block ends; yields its id. `spec`: sections of the API's ServiceSpec, deep-merged."""
+        """Run a service until the block ends. Yields its id. `spec`: sections of the API's ServiceSpec, deep-merged."""
         body = _merge(_default_spec(name, command), spec)
         answer = self.client.post(f"{self.client.base_url}/v{self.client.api_version}/services/create", json=body)
         assert answer.ok, answer.text
@@ -62,7 +62,7 @@ class Engine:
             self.remove(service_id)
 
     def remove(self, service_id: str) -> None:
-        """Remove a service, when it is still there, and wait until its containers are gone."""
+        """Remove a service, if it exists, and wait until its containers are gone."""
         try:
             self.client.remove_service(service_id)
         except docker.errors.NotFound:
@@ -73,22 +73,22 @@ class Engine:
         def gone() -> bool:
             left = self.client.containers(all=True, filters={"label": label})
             for container in left if time.monotonic() > patience else ():
-                with suppress(docker.errors.APIError):  # it may be on its way out after all
+                with suppress(docker.errors.APIError):  # it may already be ending
                     self.client.remove_container(container["Id"], force=True)
             return not left
 
         wait_for(gone, f"{service_id} to be gone")
 
     def update(self, name: str, **spec: Any) -> None:
-        """Change sections of a service's spec, deep-merged, as somebody else would."""
+        """Change sections of a service's spec, deep-merged, as another client would."""
         self._post(name, spec)
 
     def roll_back(self, name: str) -> None:
-        """Begin what `docker service rollback` begins."""
+        """Begin a rollback, as `docker service rollback` does."""
         self._post(name, {}, rollback="previous")
 
     def _post(self, name: str, spec: Mapping[str, Any], **query: str) -> None:
-        for _ in range(10):  # the engine's own bookkeeping may be faster
+        for _ in range(10):  # the engine itself may be faster
             service = self.client.inspect_service(name)
             url = f"{self.client.base_url}/v{self.client.api_version}/services/{service['ID']}/update"
             versioned = {"version": service["Version"]["Index"], **query}
@@ -102,19 +102,19 @@ class Engine:
         self.update(name, Mode={"Replicated": {"Replicas": replicas}})
 
     def running(self, name: str) -> dict[str, str]:
-        """Task id -> container id of the tasks that run and stay."""
+        """Return task id -> container id of the tasks that run and stay."""
         tasks = self.client.tasks(filters={"service": name, "desired-state": "running"})
         live = [task for task in tasks if task["Status"]["State"] == "running"]
         return {task["ID"]: task["Status"]["ContainerStatus"]["ContainerID"] for task in live}
 
     def wait_running(self, name: str, count: int) -> dict[str, str]:
-        """`running` once it has `count` entries."""
+        """Wait until `running` has `count` entries. Returns it."""
         wait_for(lambda: len(self.running(name)) == count, f"{count} running tasks of {name}")
         return self.running(name)
 
     def drain(self, availability: str = "drain") -> None:
         """Set the only node's availability: `drain`, `pause` or `active`."""
-        for _ in range(10):  # heartbeats move the node's version too
+        for _ in range(10):  # heartbeats change the node's version, too
             node = self.client.nodes()[0]
             spec = {**node["Spec"], "Availability": availability}
             try:
@@ -128,7 +128,7 @@ class Engine:
 
 
 def published(port: int = 8080) -> dict[str, Any]:
-    """`EndpointSpec` of `--publish mode=host,target=PORT`: each task has a port of its own on the node."""
+    """Return the `EndpointSpec` of `--publish mode=host,target=PORT`: each task has its own port on the node."""
     return {"Ports": [{"Protocol": "tcp", "TargetPort": port, "PublishMode": "host"}]}
 
 
@@ -144,11 +144,11 @@ def wait_for(happened: Callable[[], Any], what: str, within_seconds: float = 60.
 def running_engine(
     certificates: Path | None = None, *, swarm: bool = True, within: Sequence[str] = ()
 ) -> Iterator[Engine]:
-    """An engine in a folder of its own, its swarm initialised. One a machine at a time: others wait.
+    """Run an engine in its own folder, with an initialised swarm. One at a time on a machine: others wait.
 
     `certificates`: a folder with ca.pem, server-cert.pem and server-key.pem; the engine then also listens on TCP with
     --tlsverify. `swarm`: false leaves `docker swarm init` to the test. `within`: a command that runs dockerd, in a
-    network namespace for example. Skips the test, with the reason, where there can be no engine.
+    network namespace for example. Skips the test, with the reason, if no engine can run.
     """
     dockerd, busybox = _programs()
     with _LOCK.open("w") as lock:
@@ -230,7 +230,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _root_file_system(busybox: Path) -> bytes:
-    """A tar archive of busybox and the links to it."""
+    """Return a tar archive of busybox and the links to it."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         tar.add(busybox.resolve(), "bin/busybox")

@@ -11,20 +11,20 @@ from tests.servers.web import serving
 
 @dataclass(slots=True)
 class Exporter:
-    """`values` is what the next scrape finds: series in exposition format -> value."""
+    """A scrape target. `values` are those of the next scrape: series in exposition format -> value."""
 
     url: str
     values: dict[str, float] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
-        """`host:port`, as a scrape config wants it."""
+        """Return `host:port`, as in a scrape config."""
         return self.url.removeprefix("http://")
 
 
 @contextmanager
 def running_exporter(values: dict[str, float] | None = None) -> Iterator[Exporter]:
-    """An exporter on a free port, e.g. of `{'load{worker="a"}': 3.5}`."""
+    """Run an exporter on a free port, e.g. of `{'load{worker="a"}': 3.5}`."""
     exporter = Exporter("", dict(values or {}))
 
     class Handler(BaseHTTPRequestHandler):
@@ -37,7 +37,7 @@ def running_exporter(values: dict[str, float] | None = None) -> Iterator[Exporte
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Nothing: pytest shows what matters."""
+            """Log nothing."""
 
     with serving(Handler) as exporter.url:
         yield exporter

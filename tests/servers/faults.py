@@ -1,4 +1,4 @@
-"""An HTTP proxy that counts what passes, and answers wrongly, late or not at all where a test says so."""
+"""An HTTP proxy that counts requests, and answers wrongly, late or not at all if a test says so."""
 
 import http.client
 import re
@@ -21,7 +21,7 @@ _FORWARD_TIMEOUT_SECONDS: Final = 60
 
 @dataclass(slots=True)
 class Fault:
-    """What to do with requests whose `METHOD /path?query` a pattern is found in."""
+    """A fault of requests whose `METHOD /path?query` contains a pattern."""
 
     pattern: str
     status: int = 500
@@ -32,34 +32,34 @@ class Fault:
     trickle_seconds: float = 0
     """Wait before each byte of the body."""
     times: int | None = None
-    """For so many requests; None: for all."""
+    """The number of affected requests; None: all."""
     first: Callable[[], object] | None = None
-    """Done before the request is forwarded: what somebody else does in this moment. An OSError drops the request."""
+    """Called before the request is forwarded, as for a change by another client. An OSError drops the request."""
     then: Callable[[], object] | None = None
-    """Done when the back end has answered, before the answer is sent."""
+    """Called when the back end has answered, before the answer is sent."""
     last: Callable[[], object] | None = None
-    """Done when the answer was sent."""
+    """Called when the answer was sent."""
 
     @property
     def forwards(self) -> bool:
-        """Whether the request goes to the back end all the same."""
+        """Whether the request is forwarded to the back end anyway."""
         return (self.first or self.then or self.last) is not None
 
 
 @dataclass(slots=True)
 class Write:
-    """A request that was not a GET, in the order of their arrival."""
+    """A request other than a GET."""
 
     request: str
     """As `METHOD /path?query`."""
     body: bytes
     status: int | None = None
-    """What the back end answered; None: it has not."""
+    """The back end's answer; None: none yet."""
 
 
 @dataclass(slots=True)
 class Faults:
-    """`faults` apply in their order, the first that matches; `requests` are those seen, as `METHOD /path?query`."""
+    """A running proxy. The first matching one of `faults` applies. `requests` have arrived, as `METHOD /path?query`."""
 
     url: str
     faults: list[Fault] = field(default_factory=list)
@@ -69,11 +69,11 @@ class Faults:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, pattern: str = "") -> int:
-        """How many requests seen match."""
+        """Return the number of matching requests."""
         return sum(re.search(pattern, request) is not None for request in self.requests)
 
     def take(self, request: str) -> Fault | None:
-        """Note the request; the fault that is its turn, or None: forward it."""
+        """Note the request. Returns its fault, or None: forward it."""
         with self._lock:
             self.requests.append(request)
             for fault in self.faults:
@@ -84,7 +84,7 @@ class Faults:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Subclassed for each proxy with the three attributes."""
+    """The handler of one proxy, which subclasses it with the three attributes."""
 
     proxy: ClassVar[Faults]
     backend: ClassVar[str | None]
@@ -94,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length)
-        if len(body) < length:  # the client has died while it sent this: no server acts on it
+        if len(body) < length:  # the client died while it sent this: no server acts on it
             self.close_connection = True
             return
         request = f"{self.command} {self.path}"
@@ -157,12 +157,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Nothing: pytest shows what matters."""
+        """Log nothing."""
 
 
 @contextmanager
 def running_faults(backend: str | None = None, clock: SteppedClock | None = None) -> Iterator[Faults]:
-    """A proxy on a free port in front of `backend`; None: what no fault answers is a 404.
+    """Run a proxy on a free port before `backend`; None: requests without a fault get a 404.
 
     `backend`: an http URL, or `unix://PATH`. `clock`: the daemon's, which this Prometheus has, too.
     """
@@ -182,7 +182,7 @@ def running_faults(backend: str | None = None, clock: SteppedClock | None = None
 def forward(
     backend: str, method: str, path: str, headers: dict[str, str], body: bytes
 ) -> tuple[int, list[tuple[str, str]], bytes]:
-    """The back end's own answer, byte for byte."""
+    """Return the back end's own answer, byte by byte."""
     connection = _connection(backend)
     try:
         connection.request(method, path, body or None, {**headers, "Connection": "close"})

@@ -1,4 +1,4 @@
-"""A real Prometheus with forty light groups and one whose expression reads thousands of series, as told."""
+"""A real Prometheus with forty light groups and one whose expression reads thousands of series, on request."""
 
 import threading
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ _TERMS: Final = 20
 
 @dataclass
 class Groups:
-    """What is scraped."""
+    """The scraped series."""
 
     prometheus: PrometheusServer
     pages: "_Pages"
 
     def make(self, *, heavy: bool) -> None:
-        """From the next scrape on the group has thousands of series, or one. Its queries show it within 20 s."""
+        """Give the group thousands of series, or one, from the next scrape on. Its queries show it within 20 s."""
         self.pages.heavy = heavy
 
 
@@ -39,14 +39,17 @@ class _Pages:
 
 
 def expression(group: str) -> str:
-    """Of one group: its number. Each of its series is looked up twenty times, over seconds so few that it recovers."""
+    """Return the expression of a group: its number.
+
+    It looks up each series twenty times, over few seconds, so that it recovers.
+    """
     term = f'sum(max_over_time(load{{group="{group}"}}[10s]))'
     return f"({' + '.join([term] * _TERMS)}) / {_TERMS}"
 
 
 @contextmanager
 def groups(folder: Path) -> Iterator[Groups]:
-    """The server with all series scraped."""
+    """Run the server. All series are scraped."""
     pages = _Pages()
 
     class Handler(BaseHTTPRequestHandler):
@@ -56,7 +59,7 @@ def groups(folder: Path) -> Iterator[Groups]:
             self.send_header("Content-Type", "text/plain; version=0.0.4")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            with suppress(OSError):  # the server has given up this scrape
+            with suppress(OSError):  # the server has ended this scrape
                 self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:

@@ -86,7 +86,7 @@ server {
   bootstrap_expect = 3
 }
 """
-"""A server that waits for two others, and until then answers "No cluster leader"."""
+"""The configuration of a server that waits for two others, and answers "No cluster leader" until then."""
 _FORWARDING: Final = """
 client {{
   enabled           = true
@@ -100,7 +100,7 @@ client {{
 
 @dataclass(frozen=True, slots=True)
 class NomadServer:
-    """One that runs. Its methods act as an operator with every right would."""
+    """A running agent. Its methods act as an operator with all rights."""
 
     url: str
     folder: Path
@@ -109,11 +109,11 @@ class NomadServer:
     client: requests.Session
     token: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
-    """What the `nomad` command needs to talk to it."""
+    """The environment in which the `nomad` command reaches it."""
     rpc_port: int = 0
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
-        """The decoded reply of an API request; fails the test when it is refused."""
+        """Send an API request. Returns the decoded reply. Fails the test if it is refused."""
         reply = self.client.request(method, self.url + path, json=body, timeout=30)
         assert reply.ok, f"{method} {path}: {reply.status_code} {reply.text}"
         return reply.json() if reply.content else None
@@ -123,11 +123,11 @@ class NomadServer:
         self.ask("POST", f"/v1/jobs?namespace={job.get('Namespace', 'default')}", {"Job": job})
 
     def purge(self, job: str) -> None:
-        """Stop a job and remove it, as if it had never been."""
+        """Stop a job and remove all of it."""
         self.ask("DELETE", f"/v1/job/{job}?purge=true")
 
     def scale(self, job: str, group: str, count: int) -> None:
-        """Set a count from outside, once no deployment is in the way; a count that it has already is left alone."""
+        """Set a count from outside, when no deployment blocks it. An equal count is not set again."""
         self.wait(lambda: not self.deploying(job), f"deployment of {job} to end")
         if (
             next(one["Count"] for one in self.ask("GET", f"/v1/job/{job}")["TaskGroups"] if one["Name"] == group)
@@ -136,17 +136,17 @@ class NomadServer:
             self.ask("POST", f"/v1/job/{job}/scale", {"Count": count, "Target": {"Group": group}, "Message": "outside"})
 
     def deploying(self, job: str) -> bool:
-        """Whether the job has a deployment under way."""
+        """Return whether the job has a running deployment."""
         ended = ("successful", "failed", "cancelled")
         return any(one["Status"] not in ended for one in self.ask("GET", f"/v1/job/{job}/deployments"))
 
     def allocations(self, job: str) -> list[dict[str, Any]]:
-        """All of the job's, also those that have ended."""
+        """Return all allocations of the job, also ended ones."""
         found: list[dict[str, Any]] = self.ask("GET", f"/v1/job/{job}/allocations")
         return found
 
     def wait(self, look: Callable[[], _Seen], what: str, within_seconds: float = 60.0) -> _Seen:
-        """What `look` returns once it is true. Fails the test when that takes too long."""
+        """Wait until `look` returns a true value, and return it. Fails the test if that takes too long."""
         end = time.monotonic() + within_seconds
         while not (seen := look()):
             assert time.monotonic() < end, f"no {what} within {within_seconds:g} s; see {self.folder}/nomad.log"
@@ -154,7 +154,7 @@ class NomadServer:
         return seen
 
     def command(self, *arguments: str) -> str:
-        """What the `nomad` command prints."""
+        """Run the `nomad` command. Returns its output."""
         return _nomad(self.binary, self.folder, *arguments, environment=self.environment)
 
 
@@ -167,9 +167,9 @@ def service(
     task: Mapping[str, Any] | None = None,
     **further: Any,
 ) -> dict[str, Any]:
-    """A service job with one group `work` of one task `main`, a shell command; it makes no deployments.
+    """Return a service job with one group `work` of one task `main`, a shell command, without deployments.
 
-    `group`, `task` and `further` are laid over those parts of the job.
+    `group`, `task` and `further` are merged into these parts of the job.
     """
     main = {
         "Name": "main",
@@ -192,17 +192,17 @@ def service(
 
 
 def deployed(**update: Any) -> dict[str, Any]:
-    """An `Update` block with which every change of a count makes a short deployment."""
+    """Return an `Update` block with which every change of a count makes a short deployment."""
     return {"MaxParallel": 1, "MinHealthyTime": _SECOND, "HealthCheck": "task_states", **update}
 
 
 @contextmanager
 def running_nomad(folder: Path, *, acl: bool = False, tls: bool = False, further: str = "") -> Iterator[NomadServer]:
-    """A server and client in one agent, with its data and log in `folder` (which exists), ready to place jobs.
+    """Run a server and client in one agent, with data and log in `folder` (which exists), ready to place jobs.
 
-    `acl`: bootstrapped, `token` is the management token. `tls`: it asks for client certificates; the authority's is
+    `acl`: bootstrapped, `token` is the management token. `tls`: it requires client certificates; the authority's is
     `nomad-agent-ca.pem` in the folder, a client's `global-cli-nomad.pem` and `global-cli-nomad-key.pem`.
-    `further`: more of the agent's configuration. Skips the test where no Nomad can be had.
+    `further`: more of the agent's configuration. Skips the test without Nomad.
     """
     try:
         binary = nomad_binary()
@@ -225,7 +225,7 @@ def running_nomad(folder: Path, *, acl: bool = False, tls: bool = False, further
             session.cert = (str(folder / "global-cli-nomad.pem"), str(folder / "global-cli-nomad-key.pem"))
             environment |= {"NOMAD_CACERT": session.verify}
             environment |= {"NOMAD_CLIENT_CERT": session.cert[0], "NOMAD_CLIENT_KEY": session.cert[1]}
-        agent = subprocess.Popen(  # a session of its own: its log collectors are ended with it
+        agent = subprocess.Popen(  # in its own session, so that its log collectors end with it
             command, cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
         )
         server = NomadServer(url, folder, binary, agent.pid, session, environment=environment, rpc_port=ports["rpc"])
@@ -243,7 +243,7 @@ def running_nomad(folder: Path, *, acl: bool = False, tls: bool = False, further
 
 
 def forwarding_to(server: NomadServer) -> str:
-    """The configuration of a client agent of that server's cluster: it forwards requests and runs no jobs."""
+    """Return the configuration of a client agent of that server's cluster, which forwards requests and runs no jobs."""
     return _FORWARDING.format(rpc=server.rpc_port)
 
 
@@ -251,7 +251,7 @@ def forwarding_to(server: NomadServer) -> str:
 def running_agent(
     folder: Path, config: str, environment: Mapping[str, str] | None = None
 ) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """A further agent, beside one of `running_nomad`, as its URL and its process, once it answers.
+    """Run another agent beside one of `running_nomad`. Yields its URL and its process, when it answers.
 
     `config`: LEADERLESS, what `forwarding_to` returns, or that of `running_node`. `environment`: further variables.
     """
@@ -298,7 +298,7 @@ def _wait_ready(server: NomadServer, agent: subprocess.Popen[bytes]) -> None:
 
 
 def _stop(server: NomadServer, agent: subprocess.Popen[bytes]) -> None:
-    """Stop every job, so that no task outlives its agent, then end the agent and its log collectors."""
+    """Stop every job, so that no task outlives its agent. Then end the agent and its log collectors."""
     try:
         if agent.poll() is None:
             _stop_jobs(server)
@@ -317,7 +317,7 @@ def _stop_jobs(server: NomadServer) -> None:
     over = ("complete", "failed", "lost")
 
     def stopped() -> bool:
-        """Nothing runs any more; a job whose allocations still do is told to stop."""
+        """Return whether nothing runs any more. Jobs with running allocations are stopped again."""
         alive = [one for one in server.ask("GET", "/v1/allocations?namespace=*") if one["ClientStatus"] not in over]
         for namespace, job in {(one["Namespace"], one["JobID"]) for one in alive}:
             server.client.delete(f"{server.url}/v1/job/{quote(job, safe='')}?namespace={namespace}", timeout=30)
@@ -330,7 +330,7 @@ def _kill_group(pid: int) -> None:
     try:
         os.killpg(pid, signal.SIGKILL)
     except ProcessLookupError:
-        return  # nobody is left
+        return  # no process is left
 
 
 def _nomad(binary: Path, folder: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> str:

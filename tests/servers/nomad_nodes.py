@@ -1,4 +1,4 @@
-"""Further nodes of a real Nomad, each of which reports that it is an instance of EC2.
+"""More nodes of a real Nomad. Each reports that it is an instance of EC2.
 
 Nomad's fingerprinter `env_aws` reads EC2's instance metadata service, at the address that AWS' client libraries take
 from AWS_EC2_METADATA_SERVICE_ENDPOINT. An imitation of the few paths that it reads makes a node an instance.
@@ -21,14 +21,14 @@ from tests.servers.required import require
 from tests.servers.web import serving
 
 POOL: Final = "fleet"
-"""Their node pool, which the agent of `running_nomad` is not in: the jobs of this pool run on these nodes alone."""
+"""Their node pool, without the agent of `running_nomad`: jobs of this pool run only on these nodes."""
 FAST_HEARTBEATS: Final = """
 server {
   heartbeat_grace   = "4s"
   min_heartbeat_ttl = "1s"
 }
 """
-"""Configuration of a server that finds a killed node down after some five seconds."""
+"""The configuration of a server that marks a killed node as down after about five seconds."""
 _CLIENT: Final = """
 name = "{name}"
 client {{
@@ -45,7 +45,7 @@ plugin "raw_exec" {{
 }}
 """
 _NO_BUNDLE: Final = {"AWS_CA_BUNDLE": ""}
-"""With a developer's own bundle of authorities the fingerprinter fails, and with it the agent."""
+"""Variables with a developer's own authorities, with which the fingerprinter and the agent fail."""
 _OVER: Final = ("complete", "failed", "lost")
 
 
@@ -57,18 +57,18 @@ class Node:
     id: str
     instance: str
     address: str
-    """As EC2 tells it, and the node's attribute `unique.network.ip-address`."""
+    """The address in EC2's metadata and in the node's attribute `unique.network.ip-address`."""
     agent: subprocess.Popen[bytes]
     folder: Path
 
     def power_off(self) -> None:
-        """End the agent and its tasks at once, as the end of an instance does."""
+        """End the agent and its tasks at once, as at the end of an instance."""
         self.agent.kill()
         self.agent.wait()
         _end_all(self.folder)
 
     def read(self) -> dict[str, Any]:
-        """The node as Nomad's API returns it."""
+        """Return the node, as in Nomad's API."""
         found: dict[str, Any] = self.server.ask("GET", f"/v1/node/{self.id}")
         return found
 
@@ -80,18 +80,18 @@ class Node:
         self.server.ask("POST", f"/v1/node/{self.id}/drain", body)
 
     def allocations(self) -> list[dict[str, Any]]:
-        """Those on this node that have not ended."""
+        """Return the allocations on this node that have not ended."""
         found = self.server.ask("GET", f"/v1/node/{self.id}/allocations")
         return [one for one in found if one["ClientStatus"] not in _OVER]
 
     def running(self, job: str) -> list[str]:
-        """Ids of the job's allocations on this node that have not ended."""
+        """Return the ids of the job's allocations on this node that have not ended."""
         return [one["ID"] for one in self.allocations() if one["JobID"] == job]
 
 
 @contextmanager
 def running_node(server: NomadServer, folder: Path, instance: str, address: str) -> Iterator[Node]:
-    """A node of the server's cluster in POOL, once it is ready; named as the folder, which is made.
+    """Run a node of the server's cluster in POOL. It has the name of the folder, which is created.
 
     Its agent's address is 127.0.0.1; `address` is what the node reports as the instance's private address. At the end
     its tasks are killed with it. Skips the test without root, which Nomad needs to run tasks outside of its dev mode.
@@ -128,7 +128,7 @@ def _end_all(folder: Path) -> None:
     """End what outlives a client agent that is killed: its tasks, their executors, and mounts of their folders."""
     marks = (f"NOMAD_ALLOC_DIR={folder}/".encode(), f'{{"LogFile":"{folder}/'.encode())
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it ended meanwhile, or is another user's
+        with suppress(OSError):  # it ended meanwhile, or belongs to another user
             told = (process / "environ").read_bytes() + b"\0" + (process / "cmdline").read_bytes()
             if any(one.startswith(marks) for one in told.split(b"\0")):
                 os.kill(int(process.name), signal.SIGKILL)
@@ -140,7 +140,7 @@ def _end_all(folder: Path) -> None:
 
 @contextmanager
 def _metadata(values: Mapping[str, str]) -> Iterator[str]:
-    """The instance metadata service of one instance, version 2: a session's token, then its values by their path."""
+    """Run the instance metadata service of one instance, version 2: a session's token, then values by path."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_PUT(self) -> None:
@@ -159,7 +159,7 @@ def _metadata(values: Mapping[str, str]) -> Iterator[str]:
             self.wfile.write(body.encode())
 
         def log_message(self, *_: Any) -> None:
-            """Nothing: pytest shows what matters."""
+            """Log nothing."""
 
     with serving(Handler) as url:
         yield url

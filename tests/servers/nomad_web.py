@@ -1,4 +1,4 @@
-"""A job of HTTP servers that take their time to leave, and a load balancer that follows Nomad's allocations."""
+"""A job of HTTP servers that stop slowly, and a load balancer that follows Nomad's allocations."""
 
 import http.client
 import sys
@@ -41,9 +41,9 @@ _CLIENTS: Final = 2
 
 
 def web_job(folder: Path, job: str, *, count: int, leaving_seconds: float, **further: Any) -> dict[str, Any]:
-    """A service job of HTTP servers in POOL, one on each node where it can be. Each serves while it leaves.
+    """Return a service job of HTTP servers in POOL, one on each node. Each serves while it stops.
 
-    `folder`: where their program is written. The job's migration waits for a replacement that ran for a second.
+    `folder`: the folder of their program. The job's migration waits for a replacement that ran for a second.
     """
     program = folder / "web.py"
     program.write_text(_SERVE)
@@ -67,10 +67,10 @@ def web_job(folder: Path, job: str, *, count: int, leaving_seconds: float, **fur
 
 @dataclass(slots=True)
 class Balancer:
-    """What became of its clients' requests."""
+    """The results of its clients' requests."""
 
     served: dict[str, int] = field(default_factory=dict)
-    """By the allocation that answered."""
+    """The number of answers by allocation."""
     lost: list[str] = field(default_factory=list)
     ports: dict[str, int] = field(default_factory=dict)
     """The allocations that get requests, with their ports."""
@@ -78,7 +78,7 @@ class Balancer:
 
 @contextmanager
 def balanced(server: NomadServer, job: str, allocations: int) -> Iterator[Balancer]:
-    """Clients that send requests one after another, once so many of the job's allocations answer."""
+    """Run clients that send one request after another, when so many of the job's allocations answer."""
     balancer, ending = Balancer(), threading.Event()
     threads = [threading.Thread(target=_follow, args=(server, job, balancer, ending))]
     threads[0].start()
@@ -95,7 +95,7 @@ def balanced(server: NomadServer, job: str, allocations: int) -> Iterator[Balanc
 
 
 def _follow(server: NomadServer, job: str, balancer: Balancer, ending: threading.Event) -> None:
-    """Send requests to what should run and has answered once, as a load balancer's health check finds it."""
+    """Send requests to allocations that should run and have answered once, as after a load balancer's health check."""
     while not ending.wait(_LOOK_SECONDS):
         listed = {
             one["ID"]
@@ -121,7 +121,7 @@ def _send(balancer: Balancer, ending: threading.Event) -> None:
         turn += 1
         try:
             name = _ask(ports[turn % len(ports)][1])
-        except (OSError, ZeroDivisionError, http.client.HTTPException) as error:  # without a server, too
+        except (OSError, ZeroDivisionError, http.client.HTTPException) as error:  # also without a server
             balancer.lost.append(f"{error!r} of {ports}")
             time.sleep(_LOOK_SECONDS)
         else:

@@ -31,7 +31,10 @@ ignore_startup_parameters = options
 
 @contextmanager
 def running_pgbouncer(state_url: str, folder: Path, mode: str = "session") -> Iterator[str]:
-    """The address of the same state through a pooler that drops the options of a connection. `mode`: its pool_mode."""
+    """Run a pooler that drops the options of a connection.
+
+    Yields the state's address through it. `mode`: its pool_mode.
+    """
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
     program = shutil.which("pgbouncer", path=path) or require("pgbouncer is not installed (apt-get install pgbouncer)")
     url, own = make_url(state_url), free_port()

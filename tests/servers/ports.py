@@ -1,8 +1,8 @@
-"""Free ports on the loopback interface, which stay one test process's until it ends.
+"""Free ports on the loopback interface, which one test process keeps until it ends.
 
 No other program chooses from their ranges: the kernel's ports of outgoing connections begin at 32768, those of Nomad's
 allocations at 20000. Workers of pytest-xdist, and several runs on one machine, reserve ports by locks on the bytes of
-one file, which end with their process.
+one file. The locks end with their process.
 """
 
 import fcntl

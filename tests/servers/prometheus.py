@@ -21,7 +21,7 @@ STOPPED_WITHIN_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class PrometheusServer:
-    """One that runs."""
+    """A running server."""
 
     url: str
     pid: int
@@ -29,7 +29,7 @@ class PrometheusServer:
     _client: requests.Session
 
     def query(self, expr: str, at: datetime | None = None) -> list[dict[str, Any]]:
-        """The result of an instant query, raw; for a test that waits for a scrape."""
+        """Return the raw result of an instant query, for a test that waits for a scrape."""
         params = {"query": expr} | ({"time": at.isoformat()} if at else {})
         answer = self._client.get(f"{self.url}/api/v1/query", params=params, timeout=10)
         answer.raise_for_status()
@@ -37,7 +37,7 @@ class PrometheusServer:
         return result
 
     def wait_for(self, expr: str, within_seconds: float = 60.0) -> list[dict[str, Any]]:
-        """The result of `expr` once it is not empty. Fails the test when that takes too long."""
+        """Wait until the result of `expr` is not empty, and return it. Fails the test if that takes too long."""
         end = time.monotonic() + within_seconds
         while not (result := self.query(expr)):
             assert time.monotonic() < end, f"{expr} stayed empty for {within_seconds} s; see {self.log}"
@@ -46,17 +46,20 @@ class PrometheusServer:
 
 
 def static(job: str, *addresses: str) -> dict[str, Any]:
-    """A scrape config of fixed `host:port` addresses."""
+    """Return a scrape config of fixed `host:port` addresses."""
     return {"job_name": job, "static_configs": [{"targets": list(addresses)}]}
 
 
 def file_sd(job: str, *files: Path) -> dict[str, Any]:
-    """A scrape config of file_sd files, read again as they change."""
+    """Return a scrape config of file_sd files, which are read again when they change."""
     return {"job_name": job, "file_sd_configs": [{"files": [str(file) for file in files], "refresh_interval": "1s"}]}
 
 
 def openmetrics(series: Mapping[str, Iterable[tuple[datetime, float]]]) -> str:
-    """History as text for `running_prometheus`: a series like `load{worker="a"}` -> its samples, oldest first."""
+    """Return a history for `running_prometheus` as text.
+
+    `series`: such as `load{worker="a"}` -> samples, oldest first.
+    """
     families: dict[str, list[str]] = {}
     for name, samples in series.items():
         lines = families.setdefault(name.partition("{")[0], [])
@@ -76,10 +79,10 @@ def running_prometheus(
     client: requests.Session | None = None,
     port: int | None = None,
 ) -> Iterator[PrometheusServer]:
-    """A Prometheus with its configuration, data and log in `folder` (which exists), ready to be asked.
+    """Run a Prometheus with its configuration, data and log in `folder` (which exists), ready for queries.
 
     `scrape`: see `static` and `file_sd`. `config`: further top-level sections of prometheus.yml. `web_config`: the
-    content of --web.config.file (TLS, basic auth); then `client` is a session that may ask it. `history`: see
+    content of --web.config.file (TLS, basic auth); then `client` is a session with access. `history`: see
     `openmetrics`. `port`: a fixed one, for a server that comes back.
     """
     binaries = prometheus_binaries()
@@ -99,7 +102,7 @@ def running_prometheus(
     address = f"127.0.0.1:{port or free_port()}"
     command.append(f"--web.listen-address={address}")
     with log.open("ab") as output, client or requests.Session() as session:
-        session.trust_env = False  # else the machine's certificate bundle and proxy go before the session's own
+        session.trust_env = False  # otherwise the machine's certificates and proxy would take precedence
         process = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
         server = PrometheusServer(f"{scheme}://{address}", process.pid, log, session)
         try:

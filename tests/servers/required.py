@@ -1,4 +1,4 @@
-"""What a test does where a server cannot be had."""
+"""Skips a test without a required server."""
 
 import os
 from typing import NoReturn
@@ -7,7 +7,7 @@ import pytest
 
 
 def require(reason: str) -> NoReturn:
-    """Skip the test for `reason`; with REQUIRE_SERVERS=1 fail it, so that a whole suite cannot vanish unseen."""
+    """Skip the test for `reason`. With REQUIRE_SERVERS=1 fail it, so that a whole suite cannot be skipped unnoticed."""
     if os.environ.get("REQUIRE_SERVERS") == "1":
         pytest.fail(f"REQUIRE_SERVERS=1, and {reason}")
     pytest.skip(reason)

@@ -1,7 +1,7 @@
-"""A real Prometheus as one on the daemon's machine would be, whose clock is set, or runs fast, with the daemon's.
+"""A real Prometheus as on the daemon's machine, whose clock is set, or runs fast, with the daemon's.
 
-It stands for that machine: a query's `time` becomes the machine's own before it is forwarded, and the times of the
-answer (https://prometheus.io/docs/prometheus/latest/querying/api/, instant queries) the daemon's again.
+It stands for a server on that machine: a query's `time` becomes the real time before it is forwarded. The times of the
+answer (https://prometheus.io/docs/prometheus/latest/querying/api/, instant queries) become the daemon's again.
 """
 
 import json
@@ -15,13 +15,13 @@ from tests.servers.stepped_clock import SteppedClock
 
 
 def asked_at(path: str, body: bytes) -> float | None:
-    """The time that a query is to be evaluated at, as the daemon has it; None: it names none."""
+    """Return a query's time of evaluation by the daemon's clock; None: it has none."""
     times = _form(path, body).get("time")
     return None if times is None else float(times[0])
 
 
 def to_server(clock: SteppedClock, path: str, body: bytes) -> tuple[str, bytes]:
-    """The request's path and body with the machine's own time."""
+    """Return the request's path and body with the real time."""
     at = asked_at(path, body)
     if at is None:
         return path, body
@@ -31,13 +31,13 @@ def to_server(clock: SteppedClock, path: str, body: bytes) -> tuple[str, bytes]:
 
 
 def to_daemon(at: float | None, content: bytes) -> bytes:
-    """The answer to an instant query at the daemon's time `at`; what is none stays as it is."""
+    """Return the answer to an instant query at the daemon's time `at`. Other answers stay unchanged."""
     if at is None:
         return content
     try:
         answer = json.loads(content)
         result = answer["data"]["result"]
-    except (ValueError, KeyError, TypeError):  # an error, which has no times
+    except (ValueError, KeyError, TypeError):  # an error has no times
         return content
     for sample in _samples(answer["data"]["resultType"], result):
         sample[0] = at
@@ -45,7 +45,7 @@ def to_daemon(at: float | None, content: bytes) -> bytes:
 
 
 def date(clock: SteppedClock) -> str:
-    """The header Date of an answer that is made now."""
+    """Return the header Date of an answer of the present."""
     return format_datetime(datetime.fromtimestamp(clock.now(), UTC), usegmt=True)
 
 

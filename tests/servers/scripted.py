@@ -1,4 +1,4 @@
-"""A server of bytes: a script says for each connection what comes when, HTTP or not."""
+"""A server of bytes: a script defines the bytes of each connection and their times, HTTP or not."""
 
 import socket
 import ssl
@@ -14,14 +14,14 @@ _AT_MOST_SECONDS = 60.0
 
 @dataclass(slots=True)
 class Wire:
-    """One connection, as its script sees it. Every method raises OSError when the client is gone."""
+    """One connection, for its script. Every method raises OSError when the client is gone."""
 
     connection: socket.socket
     ending: threading.Event
     requests: list[bytes]
 
     def read(self) -> bytes:
-        """The next request, which is noted; its head and its body. Ends the script when the client closes."""
+        """Read and note the next request. Returns its head and its body. Ends the script when the client closes."""
         request = b""
         while b"\r\n\r\n" not in request:
             request += self._receive()
@@ -35,24 +35,24 @@ class Wire:
         return self.requests[-1]
 
     def send(self, content: bytes) -> None:
-        """These bytes at once."""
+        """Send these bytes at once."""
         self.connection.sendall(content)
 
     def answer(self, body: bytes = b"", status: str = "200 OK", headers: bytes = b"") -> None:
-        """A whole answer."""
+        """Send a whole answer."""
         self.send(b"HTTP/1.1 %b\r\nContent-Length: %d\r\n%b\r\n%b" % (status.encode(), len(body), headers, body))
 
     def repeat(self, piece: bytes, every_seconds: float = _EVERY_SECONDS) -> None:
-        """The piece again and again, until the client is gone."""
+        """Send the piece again and again, until the client is gone."""
         while not self.ending.wait(every_seconds):
             self.send(piece)
 
     def pause(self, seconds: float) -> None:
-        """Nothing for so long."""
+        """Send nothing for so long."""
         self.ending.wait(seconds)
 
     def hang(self) -> None:
-        """Nothing, until the client is gone."""
+        """Send nothing, until the client is gone."""
         while True:
             self._receive()
 
@@ -68,26 +68,26 @@ Script: TypeAlias = Callable[[Wire], None]
 
 @dataclass(slots=True)
 class Scripted:
-    """The server's port, what it was asked, and what became of its connections."""
+    """The server's port, its requests, and the ends of its connections."""
 
     port: int
     requests: list[bytes] = field(default_factory=list)
     accepted: int = 0
     gone: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
-    """Released for each connection that the client closed before its script was over."""
+    """Released for each connection that the client closes before the end of its script."""
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
     def client_left(self) -> bool:
-        """Whether the client closes a connection, waited for."""
+        """Wait for the client to close a connection. Returns whether it does."""
         return self.gone.acquire(timeout=_AT_MOST_SECONDS)
 
 
 @contextmanager
 def scripted(script: Script, tls: ssl.SSLContext | None = None, port: int = 0) -> Iterator[Scripted]:
-    """Runs `script` for each connection, behind TLS where a context is given, and closes it then.
+    """Run `script` for each connection, behind TLS if a context is given, and close it then.
 
     `port`: a fixed one, for a server that comes back.
     """
@@ -127,7 +127,7 @@ def _behind_tls(connection: socket.socket, tls: ssl.SSLContext) -> socket.socket
         wrapped.do_handshake()
     except OSError:
         with wrapped:
-            while socket.socket.recv(wrapped, 65536):  # closing over what is unread would lose the alert
+            while socket.socket.recv(wrapped, 65536):  # to close with unread bytes would lose the alert
                 pass
         raise
     return wrapped
@@ -135,7 +135,7 @@ def _behind_tls(connection: socket.socket, tls: ssl.SSLContext) -> socket.socket
 
 @contextmanager
 def full_backlog() -> Iterator[tuple[str, int]]:
-    """An address that takes no more connections: who connects gets no answer."""
+    """Yield an address that accepts no more connections: clients get no answer."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listening:
         waiting = []
         try:

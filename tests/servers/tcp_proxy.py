@@ -1,4 +1,4 @@
-"""A TCP proxy that closes everything, or passes nothing on, until a test lets it pass again."""
+"""A TCP proxy that closes all connections, or forwards nothing, until a test mends it."""
 
 import socket
 import threading
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Watch(Protocol):
-    """Sees what passes on one connection, each piece before it is passed on."""
+    """Watches one connection: it gets each piece before it is forwarded."""
 
     def sent(self, piece: bytes) -> None:
         """By the client."""
@@ -19,7 +19,7 @@ class Watch(Protocol):
 
 
 class _Nobody:
-    """Sees nothing."""
+    """Ignores everything."""
 
     def sent(self, piece: bytes) -> None:
         """By the client."""
@@ -28,7 +28,7 @@ class _Nobody:
 
 
 class TcpProxy:
-    """One that runs, on `port` of 127.0.0.1."""
+    """A running proxy, on `port` of 127.0.0.1."""
 
     def __init__(self, listening: socket.socket, server: int | Path, watch: Callable[[], Watch]) -> None:
         self.port: int = listening.getsockname()[1]
@@ -41,19 +41,19 @@ class TcpProxy:
         self._open: set[socket.socket] = set()
 
     def cut(self, *, silent: bool = False) -> None:
-        """Nothing passes any more. `silent`: and nobody is told; else connections are closed, new ones too."""
+        """Forward nothing any more. `silent`: keep connections open; otherwise close them, also new ones."""
         self._silent = silent
         self._passing.clear()
         if not silent:
             self._close()
 
     def mend(self) -> None:
-        """Everything passes again; connections of before are closed."""
+        """Forward everything again. Earlier connections are closed."""
         self._close()
         self._passing.set()
 
     def lead_to(self, server_port: int) -> None:
-        """New connections go to this port of 127.0.0.1."""
+        """Forward new connections to this port of 127.0.0.1."""
         self._server = server_port
 
     def accept(self) -> None:
@@ -82,7 +82,7 @@ class TcpProxy:
         with suppress(OSError):
             while piece := source.recv(65536):
                 look(piece)
-                if self._passing.is_set():  # else it is lost
+                if self._passing.is_set():  # otherwise it is lost
                     sink.sendall(piece)
         for each in (source, sink):
             with suppress(OSError):
@@ -104,7 +104,7 @@ def _connected(server: int | Path) -> socket.socket:
 
 @contextmanager
 def running_tcp_proxy(server: int | Path, watch: Callable[[], Watch] = _Nobody) -> Iterator[TcpProxy]:
-    """In front of this port of 127.0.0.1, or of this Unix socket. `watch` is called for each connection."""
+    """Run a proxy before this port of 127.0.0.1, or this Unix socket. `watch` is called for each connection."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         proxy = TcpProxy(listening, server, watch)
         thread = threading.Thread(target=proxy.accept, daemon=True)

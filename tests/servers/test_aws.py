@@ -1,4 +1,4 @@
-"""The extension of moto's server does what AWS documents; the pages are cited where the rules stand."""
+"""The extension of moto's server follows AWS' documentation. The rules cite the pages."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -67,7 +67,7 @@ def test_launches_and_ends_take_time(server: AwsServer, cloud: Any) -> None:
 
 
 @pytest.mark.parametrize(("result", "left"), [("CONTINUE", 1), ("ABANDON", 0)])
-def test_a_hook_lets_in_or_abandons(server: AwsServer, cloud: Any, result: str, left: int) -> None:
+def test_a_hook_admits_or_abandons_an_instance(server: AwsServer, cloud: Any, result: str, left: int) -> None:
     _create(cloud, 0)
     transition = "autoscaling:EC2_INSTANCE_LAUNCHING"
     cloud.put_lifecycle_hook(
@@ -83,7 +83,7 @@ def test_a_hook_lets_in_or_abandons(server: AwsServer, cloud: Any, result: str, 
     assert _states(cloud) == ["InService"] * left
 
 
-def test_a_hook_that_nobody_answers_abandons_after_its_heartbeat(server: AwsServer, cloud: Any) -> None:
+def test_a_hook_without_an_answer_abandons_after_its_heartbeat(server: AwsServer, cloud: Any) -> None:
     _create(cloud, 0)
     transition = "autoscaling:EC2_INSTANCE_LAUNCHING"
     cloud.put_lifecycle_hook(
@@ -96,7 +96,7 @@ def test_a_hook_that_nobody_answers_abandons_after_its_heartbeat(server: AwsServ
     assert first not in _ids(cloud)
 
 
-def test_a_suspended_launch_launches_at_the_resumption(cloud: Any) -> None:
+def test_a_suspended_launch_happens_when_it_resumes(cloud: Any) -> None:
     _create(cloud)
     cloud.suspend_processes(AutoScalingGroupName="web", ScalingProcesses=["Launch"])
     cloud.set_desired_capacity(AutoScalingGroupName="web", DesiredCapacity=3)
@@ -105,7 +105,7 @@ def test_a_suspended_launch_launches_at_the_resumption(cloud: Any) -> None:
     assert len(_states(cloud)) == 3
 
 
-def test_a_suspended_terminate_ends_at_the_resumption(cloud: Any) -> None:
+def test_a_suspended_termination_happens_when_it_resumes(cloud: Any) -> None:
     _create(cloud, 3)
     cloud.suspend_processes(AutoScalingGroupName="web", ScalingProcesses=["Terminate"])
     cloud.set_desired_capacity(AutoScalingGroupName="web", DesiredCapacity=1)
@@ -127,7 +127,7 @@ def test_sizes_outside_the_limits_are_refused(cloud: Any) -> None:
         cloud.enter_standby(AutoScalingGroupName="web", InstanceIds=[one], ShouldDecrementDesiredCapacity=True)
 
 
-def test_a_terminated_instance_is_replaced_unless_the_size_goes_with_it(cloud: Any) -> None:
+def test_a_terminated_instance_is_replaced_unless_the_size_is_reduced(cloud: Any) -> None:
     _create(cloud, 2)
     (one, other) = _ids(cloud)
     cloud.terminate_instance_in_auto_scaling_group(InstanceId=one, ShouldDecrementDesiredCapacity=False)
@@ -136,7 +136,7 @@ def test_a_terminated_instance_is_replaced_unless_the_size_goes_with_it(cloud: A
     assert len(_ids(cloud)) == 1
 
 
-def test_failing_launches_are_activities_and_are_tried_again(server: AwsServer, cloud: Any) -> None:
+def test_failing_launches_are_activities_and_are_repeated(server: AwsServer, cloud: Any) -> None:
     server.world.launch_failure = "No capacity."
     _create(cloud)
     server.world.advance(20)

@@ -1,4 +1,4 @@
-"""The servers that other tests lean on."""
+"""The servers of other tests."""
 
 from pathlib import Path
 
@@ -9,19 +9,19 @@ from tools import prometheus as tool
 pytestmark = pytest.mark.slow
 
 
-def test_without_a_package_manager_a_sentence_says_what_to_install(
+def test_without_a_package_manager_an_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever clones the project elsewhere must not be left with a traceback."""
+    """Users on other systems must not get a traceback."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(tool.PrometheusNotFound, match="install Prometheus"):
         tool.prometheus_binaries(tmp_path / "cache")
 
 
-def test_a_failed_download_says_why_and_leaves_nothing_half_unpacked(
+def test_a_failed_download_names_the_cause_and_leaves_no_partial_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next try must start clean."""
+    """The next attempt must begin anew."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("apt-get", "dpkg"):
@@ -34,7 +34,7 @@ def test_a_failed_download_says_why_and_leaves_nothing_half_unpacked(
 
 
 def test_binaries_on_path_are_preferred(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An operator's own release is what the demo should run."""
+    """The demo should run an operator's own release."""
     for name in ("prometheus", "promtool"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)

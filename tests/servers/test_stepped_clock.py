@@ -1,4 +1,4 @@
-"""A daemon's clocks as a test sets them, and a Prometheus that goes by them."""
+"""A daemon's clocks that a test sets, and a Prometheus that uses them."""
 
 import json
 import time
@@ -12,14 +12,14 @@ from tests.servers.stepped_clock import Skew, SteppedClock
 HOUR = 3600.0
 
 
-def test_a_clock_that_is_set_moves_no_other_clock() -> None:
+def test_setting_the_wall_clock_moves_no_other_clock() -> None:
     """clock_gettime(2): only CLOCK_REALTIME can be set."""
     wall, boot = Skew(ahead=HOUR).looks()
     assert wall - time.time() == pytest.approx(HOUR, abs=5)
     assert boot == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=5)
 
 
-def test_a_machine_that_slept_knows_how_long_by_two_of_its_clocks() -> None:
+def test_two_clocks_include_the_machines_sleep() -> None:
     skew = Skew(slept=HOUR)
     wall, boot = skew.looks()
     assert wall - time.time() == pytest.approx(HOUR, abs=5)
@@ -27,8 +27,8 @@ def test_a_machine_that_slept_knows_how_long_by_two_of_its_clocks() -> None:
     assert skew.monotonic() == pytest.approx(time.monotonic(), abs=5)
 
 
-def test_fast_clocks_run_alike() -> None:
-    """An hour of the machine's own ago, a day began that is over by now; all three clocks say so."""
+def test_fast_clocks_run_at_the_same_speed() -> None:
+    """A day that began an hour ago, by the machine's clock, is over by all three clocks."""
     now = time.clock_gettime(time.CLOCK_BOOTTIME)
     skew = Skew(speed=24, since=now - HOUR)
     wall, boot = skew.looks()
@@ -36,7 +36,7 @@ def test_fast_clocks_run_alike() -> None:
         assert gained == pytest.approx(23 * HOUR, abs=24 * 5)
 
 
-def test_a_query_reaches_the_server_at_its_own_time_and_the_answer_is_of_the_daemons(tmp_path: Path) -> None:
+def test_a_query_uses_the_servers_time_and_its_answer_the_daemons(tmp_path: Path) -> None:
     clock = SteppedClock(tmp_path)
     clock.set(HOUR)
     at = round(clock.now(), 3)
@@ -51,8 +51,8 @@ def test_a_query_reaches_the_server_at_its_own_time_and_the_answer_is_of_the_dae
     assert translated["data"]["result"] == [{"metric": {}, "value": [at, "7"]}]
 
 
-def test_a_posted_query_is_translated_too(tmp_path: Path) -> None:
-    """Long ones are posted."""
+def test_a_query_by_post_is_translated_too(tmp_path: Path) -> None:
+    """Long queries use POST."""
     clock = SteppedClock(tmp_path)
     clock.set(-HOUR)
     at = round(clock.now(), 3)

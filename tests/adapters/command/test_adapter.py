@@ -56,9 +56,16 @@ def test_a_program_that_fails_costs_the_batch_with_its_last_line(tmp_path: Path)
 
 def test_output_without_end_is_ended(tmp_path: Path) -> None:
     began = time.monotonic()
-    with pytest.raises(TargetUnavailable, match="wrote more than 33,554,432 bytes, and was ended"):
+    with pytest.raises(TargetUnavailable, match="wrote more than 16,777,216 bytes, and was ended"):
         adapter(tmp_path, "exec cat /dev/zero").observe([WEB], call(60))
     assert time.monotonic() - began < 30
+
+
+def test_output_that_is_too_long_is_not_cut(tmp_path: Path) -> None:
+    """Also when its end is only read after the program's: a part could be a right answer."""
+    padded = adapter(tmp_path, f"echo '{STATE}'; head -c 16777216 /dev/zero | tr '\\0' ' '")
+    with pytest.raises(TargetUnavailable, match="wrote more than 16,777,216 bytes"):
+        padded.observe([WEB], call(60))
 
 
 def test_standard_error_without_end_changes_nothing(tmp_path: Path) -> None:
@@ -156,11 +163,12 @@ def test_a_write_whose_target_cannot_be_read_is_not_done(tmp_path: Path) -> None
         adapter(tmp_path, gone).scale(WEB, change(state, 5), call())
 
 
-def test_a_write_without_time_is_deferred(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", [0, 2], ids=["before it observes", "after it"])
+def test_a_write_without_time_is_deferred(tmp_path: Path, asked: int) -> None:
     """It goes first in the next cycle."""
     writes = adapter(tmp_path, scale="exit 1")
-    state, asked = seen(writes), iter([True])
-    late = replace(call(), is_current=lambda: next(asked, False))
+    state, answers = seen(writes), iter([True] * asked)
+    late = replace(call(), is_current=lambda: next(answers, False))
     with pytest.raises(TargetDeferred):
         writes.scale(WEB, change(state, 5), late)
 

@@ -1,4 +1,4 @@
-"""The Auto Scaling API on those groups: what it refuses, its pages, and the operations that moto lacks."""
+"""The Auto Scaling API for these groups: its refusals, its pages, and the operations that moto lacks."""
 
 import copy
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 class Backend(AutoScalingBackend):
     """Groups by name."""
 
-    _url_module = moto.autoscaling.urls  # moto would look for it beside this file
+    _url_module = moto.autoscaling.urls  # moto would expect it beside this file
 
     def group(self, name: str) -> Group:
         """API, CommonErrors: ValidationError for a group that does not exist."""
@@ -29,7 +29,7 @@ class Backend(AutoScalingBackend):
         return cast("Group", self.autoscaling_groups[name])
 
     def settle(self, name: str | None) -> None:
-        """Let happen what is due in a group, or in all."""
+        """Apply the changes that are due in a group, or in all groups."""
         for each in [name] if name else list(self.autoscaling_groups):
             if each in self.autoscaling_groups:
                 self.group(each).settle()
@@ -84,7 +84,7 @@ class Responses(AutoScalingResponse):
         return cast("Backend", self.autoscaling_backend)
 
     def call_action(self) -> TYPE_RESPONSE:
-        """Time passes before a request, and what it sets in motion begins after it."""
+        """Apply due changes before a request, and the changes that it causes after it."""
         name = self._get_param("AutoScalingGroupName")
         self.cloud.settle(name)
         answer = cast("TYPE_RESPONSE", super().call_action())
@@ -237,7 +237,7 @@ class Responses(AutoScalingResponse):
 
 
 def _lagging(group: Group) -> Any:
-    """The group as an old read shows it."""
+    """Return the group as a stale read shows it."""
     view = copy.copy(group)
     view.desired_capacity = group.desired_as_of(group.world.now - timedelta(seconds=group.world.lag_seconds))
     return view

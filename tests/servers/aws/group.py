@@ -1,4 +1,4 @@
-"""An Auto Scaling group in which things take time and can go wrong."""
+"""An Auto Scaling group in which operations take time and can fail."""
 
 import itertools
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _COUNTING: Final = ("Pending", "Pending:Wait", "Pending:Proceed", "InService")
 _LAUNCHING: Final = "autoscaling:EC2_INSTANCE_LAUNCHING"
 _TERMINATING: Final = "autoscaling:EC2_INSTANCE_TERMINATING"
 _INTO_WARM_POOL: Final = " into warm pool"
-"""In the description of a launch. Source: the samples of AWS for warm pools (ec2-auto-scaling-warm-pools)."""
+"""A part of the description of a launch. Source: the samples of AWS for warm pools (ec2-auto-scaling-warm-pools)."""
 _NUMBERS: Final = itertools.count(1)
 
 
@@ -50,7 +50,7 @@ class Refresh:
 
 
 class Member(InstanceState):
-    """An instance of the group, with its state's beginning and what it counts for."""
+    """An instance of the group, with the beginning of its state and its weight."""
 
     def __init__(self, instance: Instance, group: "Group", state: str, activity: Activity, now: datetime) -> None:
         super().__init__(instance, state, protected_from_scale_in=group.new_instances_protected_from_scale_in)
@@ -67,7 +67,7 @@ class Member(InstanceState):
 
 
 class Group(FakeAutoScalingGroup):
-    """Comes to its desired capacity as time passes: `settle` is called around every request."""
+    """A group that reaches its desired capacity with time: `settle` is called around every request."""
 
     world: ClassVar[World]
 
@@ -86,13 +86,13 @@ class Group(FakeAutoScalingGroup):
         super().__init__(*args, **options)
 
     def set_desired_capacity(self, new_capacity: int | None) -> None:
-        """Only the number: instances follow."""
+        """Set only the number: instances follow."""
         self.desired_capacity = self.min_size if new_capacity is None else new_capacity
         # UG, as-instance-termination: a new size below the capacity is a scale-in. An overage of weights is none.
         self.shrinking = self.shrinking or self.capacity > (self.desired_capacity or 0)
 
     def desired_as_of(self, at: datetime) -> int:
-        """What a read that is so old reports."""
+        """Return the desired capacity that a read of this age shows."""
         older = [size for when, size in self.history if when <= at]
         return older[-1] if older else self.history[0][1]
 
@@ -112,7 +112,7 @@ class Group(FakeAutoScalingGroup):
 
     @property
     def capacity(self) -> int:
-        """Units that exist or start."""
+        """Return the units that exist or start."""
         return sum(one.units for one in self._members(_COUNTING))
 
     @property
@@ -121,7 +121,7 @@ class Group(FakeAutoScalingGroup):
         return len(self.warm) if self.warm_pool else None
 
     def settle(self) -> None:
-        """Let happen what is due now."""
+        """Apply the changes that are due."""
         now = self.world.now
         if not self.history or self.history[-1][1] != self.desired_capacity:
             self.history.append((now, int(self.desired_capacity or 0)))
@@ -206,7 +206,7 @@ class Group(FakeAutoScalingGroup):
                 self.instance_states.append(self._start("Pending", now))
 
     def _in_zones(self) -> dict[str, list[Member]]:
-        """The members that count, by zone."""
+        """Return the members that count, by zone."""
         found: dict[str, list[Member]] = {zone: [] for zone in self.availability_zones}
         for one in self._members(_COUNTING):
             found.setdefault(str(one.availability_zone), []).append(one)

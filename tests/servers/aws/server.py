@@ -1,4 +1,4 @@
-"""moto's server with the extension built in, on a free port, in the test's own process."""
+"""moto's server with the extension, on a free port, in the test's own process."""
 
 import io
 import json
@@ -31,9 +31,9 @@ from tests.servers.aws.world import World
 from tests.servers.faults import Fault, Faults
 
 ACCOUNT: Final = "123456789012"
-"""The one of keys that moto has not issued."""
+"""The access key of keys that moto has not issued."""
 SOMEBODY: Final = "somebody"
-"""The key of what a test does by itself, as somebody else."""
+"""The access key of the test's own requests, as of another client."""
 REGION: Final = "eu-west-1"
 _FILTER_VALUES: Final = 200
 _IN_JSON: Final = ("ecs", "application-autoscaling")
@@ -42,30 +42,30 @@ _IN_JSON: Final = ("ecs", "application-autoscaling")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One that came."""
+    """A request that arrived."""
 
     action: str
-    """As a policy names it: `autoscaling:SetDesiredCapacity`."""
+    """The action, as a policy names it: `autoscaling:SetDesiredCapacity`."""
     parameters: dict[str, Any]
     access_key: str
 
 
 @dataclass(slots=True)
 class AwsServer:
-    """One that runs. `faults` match against a request's action; their `first` happens before it is answered."""
+    """A running server. `faults` match a request's action; their `first` is called before the answer."""
 
     url: str
     world: World
     faults: Faults
     requests: list[Request] = field(default_factory=list)
     roles: dict[str, str] = field(default_factory=dict)
-    """Role ARN -> the external id that its trust policy asks for."""
+    """Role ARN -> the external id that its trust policy requires."""
     allowed: frozenset[str] | None = None
     """Actions that IAM allows to all keys but SOMEBODY; None: every action."""
     _clients: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def reset(self) -> None:
-        """Forget the groups, services, requests and what was decided of the world; EC2's images take long to load."""
+        """Delete groups, services, requests and the world's settings. EC2's images stay, because they load slowly."""
         for backends in (autoscaling_backends, ecs_backends, applicationautoscaling_backends):
             for account in backends.values():
                 account.reset()
@@ -77,9 +77,9 @@ class AwsServer:
         self.allowed = None
 
     def client(self, service: str, key: str = SOMEBODY) -> Any:
-        """A plain boto3 client; with the key by default its requests pass unnoted and unrefused."""
+        """Return a plain boto3 client. Requests with the default key are neither noted nor refused."""
         if (service, key) not in self._clients:
-            make: Any = boto3.client  # its stubs want a literal
+            make: Any = boto3.client  # its stubs require a literal
             self._clients[service, key] = make(
                 service,
                 region_name=REGION,
@@ -92,11 +92,11 @@ class AwsServer:
 
     @property
     def backend(self) -> Backend:
-        """For what a test does behind the API."""
+        """Return the backend, for changes without the API."""
         return cast("Backend", autoscaling_backends[ACCOUNT][REGION])
 
     def groups(self) -> dict[str, Group]:
-        """By name."""
+        """Return the groups by name."""
         return {name: cast("Group", group) for name, group in self.backend.autoscaling_groups.items()}
 
     def services(self) -> dict[str, EcsService]:
@@ -104,14 +104,14 @@ class AwsServer:
         return cast("EcsBackend", ecs_backends[ACCOUNT][REGION]).running
 
     def create_launch_template(self) -> None:
-        """The launch template `worker`, which groups use."""
+        """Create the launch template `worker`, which groups use."""
         ec2 = self.client("ec2")
         image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
         template = {"ImageId": image, "InstanceType": "m5.large"}
         ec2.create_launch_template(LaunchTemplateName="worker", LaunchTemplateData=template)
 
     def create_many(self, names: Iterable[str]) -> None:
-        """Empty groups of the launch template `worker`, without a request for each."""
+        """Create empty groups of the launch template `worker`, without a request for each."""
         for name in names:
             self.backend.create_auto_scaling_group(
                 name=name,
@@ -133,10 +133,10 @@ class AwsServer:
             )
 
     def refuse(self, action: str, code: str, message: str = "no", status: int = 400, times: int | None = None) -> Fault:
-        """Answer what matches with an error as AWS writes it, so often; until the fault is removed from `faults`."""
+        """Answer matching requests with an error in AWS' form, so often or until the fault is removed."""
         error = f"<Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error>"
         body = f"<ErrorResponse>{error}<RequestId>1</RequestId></ErrorResponse>"
-        if action.startswith("ec2"):  # another protocol, another shape
+        if action.startswith("ec2"):  # another protocol has another form
             body = f"<Response><Errors>{error}</Errors><RequestID>1</RequestID></Response>"
         kind = "text/xml"
         if action.startswith(_IN_JSON):
@@ -146,12 +146,12 @@ class AwsServer:
         return fault
 
     def count(self, pattern: str = "") -> int:
-        """How many requests of the adapter matched; a test's own are not counted."""
+        """Return the number of matching requests of the adapter, without the test's own."""
         return sum(bool(re.search(pattern, one.action)) for one in self.requests if one.access_key != SOMEBODY)
 
 
 class _Door:
-    """Every request passes: noted, refused or kept waiting where a test says so, and answered one at a time."""
+    """Handles every request: it is noted, refused or delayed if a test says so, and answered one at a time."""
 
     def __init__(self, server: AwsServer) -> None:
         self._server = server
@@ -209,12 +209,15 @@ class _Quiet(WSGIRequestHandler):
     disable_nagle_algorithm = True  # headers and body are two writes: the second must not wait for the client's ACK
 
     def log(self, *_: Any, **__: Any) -> None:
-        """Nothing: pytest shows what matters."""
+        """Log nothing."""
 
 
 @contextmanager
 def running_aws(world: World | None = None, *, port: int = 0) -> Iterator[AwsServer]:
-    """A server without groups, on a free port unless told which. One at a time: moto keeps its state by process."""
+    """Run a server without groups, on a free port by default.
+
+    Only one at a time: moto's state belongs to the process.
+    """
     server = AwsServer("", world or World(), Faults(""))
     BackendDict.reset()
     with (

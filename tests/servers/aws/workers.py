@@ -1,4 +1,4 @@
-"""One local process for each instance that the server launches, found by Prometheus in a file_sd file."""
+"""A local process for each instance that the server launches. Prometheus finds them in a file_sd file."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ _ENDS_WITHIN_SECONDS: Final = 10
 
 
 class Workers:
-    """Each tells the whole demand that the file `demand` holds; `launch` and `end` are the world's callbacks."""
+    """Each process exposes the demand in the file `demand`. `launch` and `end` are the world's callbacks."""
 
     def __init__(self, folder: Path) -> None:
         self.demand = folder / "demand"
@@ -37,7 +37,7 @@ class Workers:
 
     @property
     def running(self) -> set[str]:
-        """Ids of the instances whose process runs."""
+        """Return the ids of the instances with a running process."""
         return {one for one, (process, _) in self._processes.items() if process.poll() is None}
 
     def launch(self, instance_id: str) -> None:

@@ -1,0 +1,70 @@
+"""The whole loop of a daemon whose back end is a program: a real Prometheus, and 40 lines of shell."""
+
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.adapters.command.harness import EXAMPLES, need_jq, script
+from tests.daemon.running import running_daemon
+
+pytestmark = pytest.mark.slow
+
+
+def config(folder: Path, url: str, observe: str) -> Path:
+    """Two groups, whose metric asks for three members; `observe` reads them."""
+    target = {"type": "AverageValue", "averageValue": 20}
+    metric = {"metric": {"name": "load"}, "query": {"expr": "vector(60)"}, "target": target}
+    groups = str(folder / "groups")
+    scalers = [
+        {
+            "name": name,
+            "scaleTargetRef": {"adapter": "groups", "name": name},
+            "maxReplicas": 5,
+            "metrics": [{"type": "External", "external": metric}],
+        }
+        for name in ("web", "shop")
+    ]
+    programs = {"observe": [observe, "observe", groups], "scale": [str(EXAMPLES / "groups"), "scale", groups]}
+    content = {
+        "controller": {"syncPeriod": "1s"},
+        "prometheus": {"default": {"url": url}},
+        "adapters": {"groups": {"type": "command", **programs}},
+        "autoscalers": scalers,
+    }
+    file = folder / "autoscaler.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return file
+
+
+def members(folder: Path, name: str) -> int:
+    return len((folder / "groups" / name).read_text().splitlines())
+
+
+def test_a_program_s_groups_are_scaled_and_one_that_is_gone_costs_its_own_autoscaler(
+    tmp_path: Path, prometheus: str
+) -> None:
+    """What the program says of the other reaches the operator."""
+    need_jq()
+    (tmp_path / "groups").mkdir()
+    (tmp_path / "groups" / "web").write_text("web-a\n")
+    with running_daemon(config(tmp_path, prometheus, str(EXAMPLES / "groups"))) as daemon:
+        daemon.until(lambda: members(tmp_path, "web") == 3, "three members")
+        decision = daemon.wait_for("decision", autoscaler="shop")
+        assert decision["message"].endswith("there is no file shop; create it")
+        (tmp_path / "groups" / "shop").write_text("shop-a\n")
+        daemon.until(lambda: members(tmp_path, "shop") == 3, "three members of the other")
+        assert daemon.stop() == 0
+
+
+def test_a_daemon_that_stops_ends_its_programs(tmp_path: Path) -> None:
+    """One that hangs holds up neither the stop nor the next daemon."""
+    hangs = script(tmp_path, f"echo $$ >{tmp_path}/pid; exec sleep 100")
+    with running_daemon(config(tmp_path, "http://127.0.0.1:1", hangs)) as daemon:
+        daemon.until((tmp_path / "pid").exists, "the program to run")
+        began = time.monotonic()
+        assert daemon.stop() == 0
+        assert time.monotonic() - began < 10
+    with pytest.raises(OSError, match="No such"):
+        (Path("/proc") / (tmp_path / "pid").read_text().strip() / "stat").read_text()
