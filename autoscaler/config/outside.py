@@ -8,7 +8,7 @@ far as names, targets and the budget of queries are free (`join.py`).
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import PlainValidator
+from pydantic import AfterValidator, PlainValidator
 from pydantic.json_schema import SkipJsonSchema
 
 from autoscaler import model
@@ -32,8 +32,8 @@ def _refuse(_: Any) -> None:
     raise ValueError("only the main file may set it; remove it")
 
 
-def _only_true(value: Any) -> bool:
-    if value is not True:
+def _only_true(value: bool) -> bool:
+    if not value:
         raise ValueError("only the main file makes an autoscaler scale; write true, or remove it")
     return True
 
@@ -44,7 +44,7 @@ _Refused: TypeAlias = SkipJsonSchema[Annotated[None, PlainValidator(_refuse)]]
 class OutsideAutoscaler(Autoscaler):
     """An autoscaler that is not in the main file."""
 
-    dry_run: Annotated[Flag, PlainValidator(_only_true)] = False
+    dry_run: Annotated[Flag, AfterValidator(_only_true)] = False
     """true: decide and log, write nothing. The main file may say so, too."""
     sync_period: _Refused = None
     drain: _Refused = None

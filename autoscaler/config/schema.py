@@ -1,18 +1,26 @@
-"""The file's JSON Schema, for editors: `python -m autoscaler.config.schema > config/autoscaler.schema.json`."""
+"""JSON Schemas, for editors.
+
+`python -m autoscaler.config.schema > config/autoscaler.schema.json`
+`python -m autoscaler.config.schema team > config/team.schema.json`
+"""
 
 import json
 import sys
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
+from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from autoscaler.config.connections import Common, Host, refused_keys
+from autoscaler.config.outside import OutsideAutoscaler
 from autoscaler.config.sections import File
 from autoscaler.quantity import format_duration
 from autoscaler.target import installed, load, one_host
 from autoscaler.version import DISTRIBUTION
+
+_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 class _Generator(GenerateJsonSchema):
@@ -35,8 +43,13 @@ def schema(types: Iterable[str]) -> dict[str, Any]:
     for section in document["properties"].values():
         if "$ref" in section:  # its keys have their own defaults; pydantic's would have Python's names
             section.pop("default", None)
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "autoscaler.yaml"}
-    return document | head
+    return document | {"$schema": _DRAFT, "title": "autoscaler.yaml"}
+
+
+def team_schema() -> dict[str, Any]:
+    """The schema of a team's file, a list of autoscalers."""
+    document = TypeAdapter(list[OutsideAutoscaler]).json_schema(schema_generator=_Generator)
+    return document | {"$schema": _DRAFT, "title": "a team's file"}
 
 
 def _section(type_name: str, definitions: dict[str, Any]) -> dict[str, Any]:
@@ -55,8 +68,9 @@ def _section(type_name: str, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print the schema with every type that comes with this distribution."""
-    sys.stdout.write(json.dumps(schema(own_types()), indent=2, ensure_ascii=False) + "\n")
+    """Print the schema, with every type that comes with this distribution; after `team`, that of a team's file."""
+    document = team_schema() if sys.argv[1:] == ["team"] else schema(own_types())
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

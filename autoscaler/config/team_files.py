@@ -1,8 +1,8 @@
 """Looks at the folders of teams, and reads their files.
 
-A team may put anything into its folder: links, pipes, files of another user, a million names. Only regular files with a
-single name are read, which not every user may write, up to a limited size, and a folder is entered without following
-links. What a limit refuses costs its own folder alone.
+A team may put anything into its folder: links, pipes, a million names. Only regular files are read, which not every user
+may write, up to a limited size, and a folder is entered without following links. What a limit refuses costs its own
+folder alone. Hard links are read: to refuse them would let one team refuse another's file by linking to it.
 """
 
 import errno
@@ -116,9 +116,9 @@ def _problem(status: os.stat_result) -> str:
     """Return why a file is not read; empty: it may be read."""
     if not stat.S_ISREG(status.st_mode):
         return "the file is not a regular one, or is a link; write the text into it"
-    if status.st_mode & stat.S_IWOTH:
-        return "every user may write the file; take that permission away (chmod o-w)"
-    return "the file has a second name (a hard link); remove one of them" if status.st_nlink > 1 else ""
+    return (
+        "every user may write the file; take that permission away (chmod o-w)" if status.st_mode & stat.S_IWOTH else ""
+    )
 
 
 @contextmanager

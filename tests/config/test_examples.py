@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autoscaler.config import load
-from autoscaler.config.schema import own_types, schema
+from autoscaler.config.schema import own_types, schema, team_schema
 
 CONFIG = Path(__file__).parents[2] / "config"
 EXAMPLES = [CONFIG / "autoscaler.yaml", CONFIG / "demo.yaml", *sorted((CONFIG / "examples").glob("*.yaml"))]
@@ -28,6 +28,15 @@ def test_the_schema_is_up_to_date() -> None:
     """`python -m autoscaler.config.schema > config/autoscaler.schema.json` updates it."""
     committed = json.loads((CONFIG / "autoscaler.schema.json").read_text(encoding="utf-8"))
     assert committed == schema(own_types())
+
+
+def test_the_schema_of_a_team_s_file_is_up_to_date() -> None:
+    """`python -m autoscaler.config.schema team > config/team.schema.json` updates it."""
+    committed = json.loads((CONFIG / "team.schema.json").read_text(encoding="utf-8"))
+    assert committed == team_schema()
+    known = committed["$defs"]["OutsideAutoscaler"]["properties"]
+    assert known["dryRun"]["type"] == "boolean"
+    assert known.keys().isdisjoint({"drain", "syncPeriod"})
 
 
 def test_every_reference_in_the_schema_has_a_definition() -> None:

@@ -210,7 +210,10 @@ def test_what_a_grant_now_allows_is_read_again(folders: Folders) -> None:
         (lambda path: _replaced(path, lambda: os.mkfifo(path)), "is not a regular one, or is a link"),
         (lambda path: _replaced(path, path.mkdir), "is not a regular one, or is a link"),
         (lambda path: path.chmod(0o666), "every user may write the file"),
-        (lambda path: path.with_name("again.yaml").hardlink_to(path), "the file has a second name (a hard link)"),
+        (
+            lambda path: path.write_text((path.parents[1] / "pay" / "api.yaml").read_text()),
+            "does not begin with 'shop-'",
+        ),
         (lambda path: path.write_bytes(b"\xff\xfe" + b"- a"), "is not UTF-8 but UTF-16"),
         (lambda path: path.write_bytes(b"- \xff"), "byte 0xff is not UTF-8"),
         (lambda path: path.write_text(""), "the file is empty"),
@@ -235,6 +238,17 @@ def test_a_hostile_folder_keeps_its_version_and_costs_no_other(
     assert names(after) == names(before)
     assert said in problems(after, "shop")
     assert "pay" not in after.refused
+
+
+def test_a_link_to_a_neighbours_file_does_not_stop_the_neighbour(folders: Folders) -> None:
+    """A file with a second name stays its owner's."""
+    path = folders.write("pay", "api.yaml", scaler("pay-api"))
+    before = load(folders.path)
+    (folders.teams / "shop" / "web.yaml").hardlink_to(path)
+    folders.write("pay", "api.yaml", scaler("pay-api", maxReplicas=9))
+    after = folders.after(before)
+    assert [(each.name, each.max_replicas) for each in after.autoscalers] == [("pay-api", 9)]
+    assert after.refused.keys() == {"shop"}
 
 
 def _replaced(path: Path, make: Callable[[], object]) -> None:

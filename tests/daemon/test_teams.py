@@ -1,7 +1,8 @@
 """The folders of teams beside a running daemon: changed files are followed, wrong ones cost no neighbour."""
 
+import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ class Folders:
 
     def __init__(self, folder: Path, prometheus: str) -> None:
         self.teams = folder / "autoscalers.d"
-        groups = {name: {} for name in ("main", "shop-web", "shop-api", "pay-api")}
+        groups: dict[str, dict[str, Any]] = {name: {} for name in ("main", "shop-web", "shop-api", "pay-api")}
         grants = {
             team: {
                 "namePrefix": f"{team}-",
@@ -101,6 +102,55 @@ def test_a_wrong_file_is_named_and_keeps_its_version(folders: Folders, daemon: R
         again.wait_for("decision", autoscaler="pay-api")
         assert again.events("decision", autoscaler="shop-web") == []
         assert again.stop() == 0
+
+
+def test_a_hostile_folder_changes_nothing_of_its_neighbours(folders: Folders, daemon: RunningDaemon) -> None:
+    """One trick after another, while files are rewritten all the time: names and targets of others among them.
+
+    The neighbour decides every second, at its size, without a failure.
+    """
+    folder = folders.teams / "shop"
+    path = folder / "web.yaml"
+    good = path.read_text()
+    others = scaler("pay-api", 1) | {"scaleTargetRef": {"adapter": "groups", "name": "main"}}
+    tricks: list[Callable[[], object]] = [
+        lambda: path.write_text(yaml.safe_dump([others])),
+        lambda: path.write_text(yaml.safe_dump([scaler("shop-web", 3, minReplicas=-1, maxReplicas=2**40)])),
+        lambda: path.write_text(yaml.safe_dump([scaler("shop-web", 3, drain={"command": ["/bin/sh"]})])),
+        lambda: path.write_text("- &a [x]\n" + "".join(f"- &b{at} [*a, *a]\n" for at in range(5_000))),
+        lambda: path.write_text("#" * 600_000),
+        lambda: path.write_bytes(os.urandom(100_000)),
+        lambda: path.chmod(0o666),
+        lambda: (path.unlink(), path.symlink_to(folders.teams / "pay" / "api.yaml")),
+        lambda: (path.unlink(), os.mkfifo(path)),
+        lambda: (path.unlink(), path.hardlink_to(folders.teams / "pay" / "api.yaml")),
+        lambda: (path.unlink(), path.write_text(good)),
+        lambda: [(folder / f"n{at}.yaml").write_text("[]") for at in range(1_100)],
+        lambda: [each.unlink() for each in folder.glob("n*.yaml")],
+        lambda: [path.write_text(good + f"# {at}\n") for at in range(2_000)],
+        lambda: path.write_text(yaml.safe_dump([scaler(f"shop-{at}", at) for at in range(300)])),
+        lambda: (folder.rename(folder.with_name(".gone")), folder.symlink_to("/etc")),
+    ]
+    for trick in tricks:
+        seen = len(daemon.events("decision", autoscaler="pay-api"))
+        trick()
+        daemon.wait_for("decision", autoscaler="pay-api", count=seen + 3)
+    folder.unlink()
+    folder.with_name(".gone").rename(folder)
+    path.write_text(yaml.safe_dump([scaler("shop-web", 4)]))
+    daemon.wait_for("decision", autoscaler="shop-web", written=4)
+    decided = daemon.events("decision", autoscaler="pay-api")
+    sizes = [(line["current"], line["desired"]) for line in decided if line["written"] is None]
+    assert set(sizes) == {(2, 2)}
+    assert [line for line in daemon.log if line["level"] == "error"] == []
+    assert {line["team"] for line in daemon.events("team_file_refused")} == {"shop"}
+    status = daemon.get("/api/v1/status/daemon").json()["data"]
+    assert [(each["name"], each["autoscalers"], each["refused"]) for each in status["grants"]] == [
+        ("pay", 1, 0),
+        ("shop", 1, 0),
+    ]
+    assert 'autoscaler_grant_autoscalers{grant="pay"} 1.0' in daemon.metrics()
+    assert daemon.stop() == 0
 
 
 def test_a_folder_of_a_team_may_come_later(folders: Folders, folder: Path) -> None:

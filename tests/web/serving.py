@@ -70,8 +70,15 @@ class Daemon:
     def settings(self) -> Settings:
         """The running configuration."""
         path = Path("/etc/autoscaler/autoscaler.yaml")
-        of_teams = {"grants": self.grants, "owners": self.owners}
-        return Settings(path, self.prometheus, self.adapters, tuple(self.scalers), web=self.web, **of_teams)
+        return Settings(
+            path,
+            self.prometheus,
+            self.adapters,
+            tuple(self.scalers),
+            web=self.web,
+            grants=self.grants,
+            owners=self.owners,
+        )
 
     def sources(self) -> Sources:
         self.registry, self.work = CollectorRegistry(), Work()
