@@ -25,7 +25,7 @@ from autoscaler.threads import NoThread, spawn
 PERIOD_SECONDS: Final = 30.0
 """From the end of a look at a back end's policies to the next one."""
 DEADLINE_SECONDS: Final = 30.0
-"""For one look. What was not read by then is read by the next one."""
+"""For one look. What was not read by then is read by the next one, which begins at once."""
 _HANGS_AFTER_SECONDS: Final = 2 * DEADLINE_SECONDS
 _RETRY_SECONDS: Final = 15.0
 _MOST_SHOWN: Final = 20
@@ -184,7 +184,8 @@ class Discoveries:
         if one.looking is None or not one.looking.done():
             return
         found, before, one.looking = one.looking.result(), one.found, None
-        one.due = self._clock.monotonic() + PERIOD_SECONDS
+        is_part = bool(found.known.failures) and found.known.policies.keys() > before.known.policies.keys()
+        one.due = self._clock.monotonic() + (0.0 if is_part else PERIOD_SECONDS)
         if found.settings is not before.settings:  # the configuration was reloaded meanwhile
             one.found, one.due = replace(before, known=found.known), 0.0
             return
