@@ -113,7 +113,9 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
         except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what its validation raises is named
             problems.add(loc, f"adapter {section['type']!r} failed to read it: {named(error)}; report it")
         else:
-            sections[name] = AdapterSection(section["type"], settings, common.shards, host, common.found())
+            sections[name] = AdapterSection(
+                section["type"], settings, common.shards, host, one_host(kind), common.found()
+            )
             if (shared := common.limits()) is not None:
                 limits[name] = shared
     return Connections(kinds, sections, limits)

@@ -15,8 +15,8 @@ from autoscaler.errors import Problem
 from autoscaler.model import Autoscaler, TargetRef
 from autoscaler.target import canonical, load
 
-MOST: Final = 1_000
-"""Autoscalers of one grant."""
+MOST_VALUES: Final = 50_000
+"""Keys and values of one grant's autoscalers: a thousand or two. They bound what it costs in a cycle."""
 
 
 class OutsideSet(NamedTuple):
@@ -40,7 +40,7 @@ def join(settings: Settings, sets: Sequence[OutsideSet]) -> Settings:
     owners = dict(settings.owners)
     accepted: list[Autoscaler] = []
     refused: dict[str, list[Problem]] = {}
-    counts = Counter(owners.values())
+    values = Counter[str]()
     for scaler in settings.autoscalers:
         if (owner := owners.get(scaler.name)) is not None:
             names[scaler.name] = f"the grant {owner}"
@@ -55,12 +55,12 @@ def join(settings: Settings, sets: Sequence[OutsideSet]) -> Settings:
                 message = f"{one.target} is already scaled by {targets[one.target]}; remove one of the two"
             elif len(used | one.queries) > grant.max_queries:
                 message = f"its queries go beyond the grant's maxQueries {grant.max_queries}; remove or share some"
-            elif counts[name] >= MOST:
-                message = f"a grant has at most {MOST:,} autoscalers; remove some"
+            elif values[name] + one.values > MOST_VALUES:
+                message = f"a grant's autoscalers have at most {MOST_VALUES:,} keys and values; shorten them"
             else:
                 names[scaler.name], targets[one.target], owners[scaler.name] = file, scaler.name, name
                 used |= one.queries
-                counts[name] += 1
+                values[name] += one.values
                 accepted.append(scaler)
                 continue
             refused.setdefault(name, []).append(Problem(file, one.line, one.column, scaler.name, message))

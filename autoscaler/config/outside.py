@@ -23,7 +23,7 @@ from autoscaler.config.rules import check_autoscalers, check_bounds
 from autoscaler.config.sections import Autoscaler
 from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError, Problem
-from autoscaler.target import canonical, load, one_host
+from autoscaler.target import canonical, load
 
 _KEY: Final = "autoscalers"
 
@@ -60,15 +60,19 @@ class Granted:
     """With the connection's defaults written out."""
     queries: frozenset[tuple[str, str, bool]]
     """What counts towards the grant's `maxQueries`."""
+    values: int
+    """Its keys and values in the text, with all aliases written out: what it may cost in a cycle."""
     line: int
     column: int
 
 
-def read_outside(text: str, file: str, grant: Grant, settings: Settings) -> tuple[Granted, ...]:
+def read_outside(
+    text: str, file: str, grant: Grant, settings: Settings, parser: Parser | None = None
+) -> tuple[Granted, ...]:
     """Return the autoscalers in `text`, a YAML list. Raises ConfigError with every problem.
 
     `file`: its name in messages. `settings`: the main file's, whose connections, sources, shared queries and shared
-    schedules the text may refer to.
+    schedules the text may refer to. `parser`: limits the time for the expressions of several texts together.
     """
     document = YamlDocument(text, file)
     raw = document.value
@@ -83,7 +87,7 @@ def read_outside(text: str, file: str, grant: Grant, settings: Settings) -> tupl
         "folder": settings.path.absolute().parent,
         "prometheus": frozenset(settings.prometheus),
         "queries": {name: {"expr": query.expr.text} for name, query in shared.queries.items()},
-        "expressions": Parser(),
+        "expressions": parser or Parser(),
         "adapters": types,
         "schedules": shared.schedules,
     }
@@ -91,18 +95,24 @@ def read_outside(text: str, file: str, grant: Grant, settings: Settings) -> tupl
     bodies = {at: body for at, body in found.items() if body is not None}
     check_autoscalers(raw, connections, document, problems)
     check_bounds(Entries(settings.prometheus, shared.queries, dict(bodies), shared.schedules), problems)
-    granted = []
+    granted, options = [], shared.controller.options()
     for at, body in bodies.items():
-        scaler = body.spec(shared.controller, shared.controller.options(), shared.queries, shared.schedules)
+        scaler = body.spec(shared.controller, options, shared.queries, shared.schedules)
         section = settings.adapters[scaler.target.adapter]
         target = canonical(types[scaler.target.adapter], scaler.target, section.settings)
         for loc, message in grant.refusals(scaler, target):
             problems.add((_KEY, at, *loc), message)
-        if body.dry_run and one_host(types[scaler.target.adapter]):
+        if body.dry_run and section.one_host:
             problems.add((_KEY, at, "dryRun"), "only the main file makes the connection's targets dry runs; remove it")
-        granted.append(
-            Granted(grant.restricted(scaler), target, queries_of(scaler), *document.place((_KEY, at, "name")))
-        )
+        place = document.place((_KEY, at, "name"))
+        granted.append(Granted(grant.restricted(scaler), target, queries_of(scaler), _values(raw[at]), *place))
     if any(problems):
         raise ConfigError(list(problems))
     return tuple(granted)
+
+
+def _values(value: Any) -> int:
+    """Return the number of keys and values in a value."""
+    if isinstance(value, dict):
+        return 1 + sum(1 + _values(each) for each in value.values())
+    return 1 + sum(map(_values, value)) if isinstance(value, list) else 1

@@ -223,6 +223,8 @@ class AdapterSection:
     """How many shards its targets are divided into."""
     host: str | None = None
     """The machine whose daemon serves it; None: any daemon."""
+    one_host: bool = True
+    """Whether its targets are on one machine, so that the adapter keeps them at their sizes itself."""
     discover: Discover | None = None
     """Which autoscalers are made of what its back end has; None: none."""
 

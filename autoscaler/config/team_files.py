@@ -1,6 +1,6 @@
 """Looks at the folders of teams, and reads their files.
 
-A team may put anything into its folder: links, pipes, a million names. Only regular files are read, which not every user
+A team may put anything into its folder: links, pipes, a million names. Only regular files are read that not every user
 may write, up to a limited size, and a folder is entered without following links. What a limit refuses costs its own
 folder alone. Hard links are read: to refuse them would let one team refuse another's file by linking to it.
 """

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from autoscaler.config.join import OutsideSet, join, merged
 from autoscaler.config.outside import Granted, read_outside
+from autoscaler.config.promql import Parser
 from autoscaler.config.settings import Settings
 from autoscaler.config.team_files import Look, Mark, Seen, look, read_team_file
 from autoscaler.errors import ConfigError, Problem
@@ -63,9 +64,11 @@ class Teams:
 def parse(settings: Settings, texts: Sequence[Text]) -> list[Parsed]:
     """Return what is in each text. `settings`: the main file's."""
     found: list[Parsed] = []
+    parsers: dict[str, Parser] = {}
     for each in texts:
+        grant, parser = settings.grants[each.team], parsers.setdefault(each.team, Parser())
         try:
-            found.append(read_outside(each.text, each.file, settings.grants[each.team], settings))
+            found.append(read_outside(each.text, each.file, grant, settings, parser))
         except ConfigError as error:
             found.append(list(error.problems))
     return found

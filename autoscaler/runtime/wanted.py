@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.errors import ConfigError, Problem
 from autoscaler.model import Autoscaler, ConnectionLimits, ShardName, TargetRef, shard_of
-from autoscaler.target import load, one_host
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +16,7 @@ class WantedAdapter:
     dry_run: bool
     """Whether all the shard's autoscalers are dry runs."""
     dry_targets: frozenset[TargetRef]
-    """The targets of its dry runs, for types that replace instances by themselves."""
+    """The targets of its dry runs, where the adapter replaces instances itself."""
     drains: Mapping[TargetRef, str | None]
     """The targets whose instances are drained, with the hook that the configuration names."""
     nodes: Mapping[str, AdapterSection]
@@ -55,7 +54,9 @@ def wanted_shards(settings: Settings, host: str | None = None) -> Mapping[ShardN
             WantedAdapter(
                 settings.adapters[name.adapter],
                 dry_run=all(scaler.dry_run for scaler in used),
-                dry_targets=_dry_targets(name.adapter, used, settings),
+                dry_targets=frozenset(
+                    scaler.target for scaler in used if scaler.dry_run and settings.adapters[name.adapter].one_host
+                ),
                 drains={scaler.target: scaler.drain.hook for scaler in used if scaler.drain is not None},
                 nodes={name: settings.adapters[name] for name in _nodes_of(used)},
             ),
@@ -66,13 +67,6 @@ def wanted_shards(settings: Settings, host: str | None = None) -> Mapping[ShardN
         for name, used in by_shard(settings).items()
         if host is None or settings.adapters[name.adapter].host in (None, host)
     }
-
-
-def _dry_targets(connection: str, scalers: Sequence[Autoscaler], settings: Settings) -> frozenset[TargetRef]:
-    """Return the targets of dry runs. A remote back end replaces its instances itself, so its adapter has none."""
-    if not one_host(load(settings.adapters[connection].type)):
-        return frozenset()
-    return frozenset(scaler.target for scaler in scalers if scaler.dry_run)
 
 
 def _nodes_of(scalers: Sequence[Autoscaler]) -> Collection[str]:

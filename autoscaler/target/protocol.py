@@ -77,7 +77,10 @@ class AdapterContext(Generic[SettingsT]):
     dry_run: bool
     """True: the adapter must not start, stop, change or replace anything outside `state_dir`."""
     dry_targets: frozenset[TargetRef] = frozenset()
-    """Targets whose autoscalers are all dry runs: the adapter must not start, stop or replace anything of theirs."""
+    """Targets whose autoscalers are all dry runs: the adapter must not start, stop or replace anything of theirs.
+
+    Only for types that have `one_host`: other adapters replace nothing by themselves.
+    """
     memory: AdapterMemory = field(default_factory=ForgetfulMemory)
     """A few values for each target. The daemon's memory survives restarts."""
     drains: Mapping[TargetRef, str | None] = field(default_factory=dict)

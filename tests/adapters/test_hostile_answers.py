@@ -163,8 +163,8 @@ def child(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str,
     made.close()
 
 
-def test_what_no_back_end_answers_is_an_error_in_time_and_bounds(child: tuple[str, Child]) -> None:
-    """One such answer raised the daemon's memory to 3 GB, at the cost of every other autoscaler."""
+def test_a_hostile_answer_is_an_error_in_time_and_bounds(child: tuple[str, Child]) -> None:
+    """One such answer raised the daemon's memory to 3 GB, which affected every other autoscaler."""
     kind, adapter = child
     _, scripts, section = _ADAPTERS[kind]
     for case, script in scripts.items():

@@ -74,7 +74,9 @@ def test_a_program_that_ignores_the_size_breaks_the_promises_of_writes(tmp_path:
         (["groups", "web", "--small", "2", "--large", "3"], 2, "must be at least 2 more than --small"),
     ],
 )
-def test_what_cannot_be_tested_is_refused(tmp_path: Path, words: list[str], code: int, words_of_error: str) -> None:
+def test_a_target_that_cannot_be_tested_is_refused(
+    tmp_path: Path, words: list[str], code: int, words_of_error: str
+) -> None:
     """Nothing is scaled."""
     program = shutil.which("false")
     assert program is not None

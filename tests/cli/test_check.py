@@ -191,3 +191,17 @@ def test_a_pool_with_fewer_ports_than_workers_is_an_error(good: Path, maximum: i
             "widen its `ports` by 1 or more (a worker that stops keeps its port until it has ended), or lower "
             "maxReplicas\n"
         )
+
+
+def test_the_files_of_teams_are_checked_with_the_main_file(tmp_path: Path) -> None:
+    """Each error has its place; the main file by itself is right."""
+    main, team = tmp_path / "autoscaler.yaml", tmp_path / "autoscalers.d" / "shop"
+    team.mkdir(parents=True)
+    grant = "{namePrefix: shop-, maxReplicas: 5}"
+    main.write_text(f"autoscalers: []\nautoscalersDir: autoscalers.d\ngrants: {{shop: {grant}}}\n")
+    (team / "web.yaml").write_text("- name: web\n  maxReplica: 1\n")
+    code, out = run("check", main)
+    assert code == 1
+    assert f"{team / 'web.yaml'}:2:3: autoscalers[0].maxReplica: unknown key; did you mean `maxReplicas`?\n" in out
+    (team / "web.yaml").unlink()
+    assert run("check", main) == (0, f"{main}: ok, 0 autoscalers, 0 queries\n")

@@ -252,7 +252,7 @@ def test_open_schedules_are_shown_with_the_lead_time_that_they_lack(online: Serv
         assert ("instances take 1m30s to become ready" in out) is hint
 
 
-def test_what_resets_the_size_at_the_next_deployment_is_shown(online: ServedScene) -> None:
+def test_a_reset_of_the_size_at_the_next_deployment_is_foretold(online: ServedScene) -> None:
     """Before the first outage, not after it."""
     life = Recorded(online.state.ledger("fleet"), named(scaler(QUEUE_15), "stacked"), 4)
     life.now = datetime.now(UTC) - timedelta(seconds=60)

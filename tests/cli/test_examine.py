@@ -102,8 +102,8 @@ def test_an_adapter_that_hangs_is_asked_no_more_and_delays_no_other(ending: thre
     assert slow.tried == ["first", "hanging"]
 
 
-def test_a_failure_costs_its_own_target_alone(ending: threading.Event) -> None:
-    """Of what foreign code raises only the class is shown."""
+def test_a_failure_affects_only_its_own_target(ending: threading.Event) -> None:
+    """Only the class of a foreign error is shown."""
     answers = found({"x": Examined(ending)}, "x/odd", "x/forbidden", "x/silent", "x/broken", "x/web")
     (examined, tried) = answers.pop("x/odd")
     for _, text, wrong in (examined, tried):
@@ -154,7 +154,7 @@ def test_an_adapter_that_fails_or_hangs_over_its_addresses_leaves_the_others_fin
     assert all(finding.wrong for finding in found)
 
 
-def test_an_adapter_that_fails_or_hangs_in_its_test_of_drains_leaves_the_others_findings(
+def test_an_adapter_that_fails_or_hangs_in_its_test_of_drains_affects_no_other(
     ending: threading.Event,
 ) -> None:
     nothing: Mapping[str, str] = {}

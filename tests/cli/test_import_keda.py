@@ -166,8 +166,8 @@ def test_a_cron_trigger_becomes_a_schedule(file: Path) -> None:
     assert first(scaler)["query"] == {"expr": "vector(0)"}
 
 
-def test_what_only_an_idle_object_uses_is_left_out_of_others(file: Path) -> None:
-    """With a minimum of its own KEDA looks at neither."""
+def test_fields_for_idle_objects_are_left_out_of_other_objects(file: Path) -> None:
+    """With a minimum above 0 KEDA uses neither."""
     scaler, _, code = imported(file, scaled_object(prometheus(activationThreshold="5"), minReplicaCount=1))
     assert code == 0
     assert not {"cooldown", "idleReplicas"} & set(scaler)

@@ -3,9 +3,9 @@
 import json
 from datetime import timedelta
 
-from autoscaler.cli.tables.status import connection_rows, daemon_lines
+from autoscaler.cli.tables.status import connection_rows, daemon_lines, grant_lines
 from autoscaler.documents.level import Level
-from autoscaler.documents.status import ConnectionStatus, DaemonStatus, ReloadStatus
+from autoscaler.documents.status import ConnectionStatus, DaemonStatus, GrantStatus, ReloadStatus
 from autoscaler.layout import Screen
 from tests.cli.scene import Scene, ServedScene
 from tests.decisions import NOW
@@ -63,6 +63,13 @@ def test_a_lost_lease_is_shown() -> None:
     """The daemon runs and scales nothing."""
     assert daemon_lines(daemon(lease_lost=True), NOW)[-1] == "Lease:          lost; nothing is scaled"
     assert not any("Lease" in line for line in daemon_lines(daemon(), NOW))
+
+
+def test_what_is_refused_is_named_below_its_grant() -> None:
+    """A team finds its mistake without the daemon's log."""
+    shop = GrantStatus(name="shop", autoscalers=1, refused=2, problems=("web.yaml:2:1: it is wrong\x1b",))
+    lines = list(grant_lines(daemon(grants=(shop,))))
+    assert lines == ["", "grant shop: 1 autoscaler, 2 refused", "  web.yaml:2:1: it is wrong\\x1b"]
 
 
 def test_control_characters_in_a_daemons_answer_are_escaped() -> None:

@@ -119,10 +119,10 @@ def test_the_exit_code_says_whether_the_daemon_may_scale(tmp_path: Path, prometh
     ],
     ids=["hangs", "no JSON", "another server", "an error"],
 )
-def test_a_back_end_that_gives_no_answer_costs_its_own_line(
+def test_a_back_end_without_an_answer_affects_only_its_own_line(
     tmp_path: Path, prometheus: str, nomad: NomadServer, fault: Fault, text: str
 ) -> None:
-    """It is no permission. A neighbour on another connection to the same agent is tested all the same."""
+    """It does not count as permission. A neighbour on another connection to the same agent is still tested."""
     with running_faults(nomad.url) as proxy:
         proxy.faults.append(replace(fault, times=None))
         token = str(tmp_path / "token")

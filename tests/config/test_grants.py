@@ -78,7 +78,7 @@ def read(settings: Settings, *bodies: Mapping[str, Any]) -> tuple[Granted, ...]:
     return read_outside(text, "shop.yaml", settings.grants["shop"], settings)
 
 
-def test_what_the_grant_gives_is_read_as_in_the_main_file(settings: Settings) -> None:
+def test_granted_keys_are_read_as_in_the_main_file(settings: Settings) -> None:
     (one,) = read(settings, {"labels": {"tier": "front", "team": "pay"}})
     assert (one.scaler.name, one.scaler.max_replicas) == ("shop-web", 10)
     assert one.target == TargetRef("jobs", "web/web", "shop")
@@ -110,7 +110,7 @@ def test_what_the_grant_gives_is_read_as_in_the_main_file(settings: Settings) ->
         ({"maxReplicas": 2**31}, "maxReplicas: 2147483648 is out of range"),
     ],
 )
-def test_what_the_grant_does_not_give_is_refused_with_its_place(
+def test_keys_beyond_the_grant_are_refused_with_their_place(
     settings: Settings, body: Mapping[str, Any], said: str
 ) -> None:
     with pytest.raises(ConfigError) as refused:
@@ -140,7 +140,7 @@ def test_an_age_counts_as_a_query_of_its_own(settings: Settings) -> None:
     assert len(queries_of(one.scaler)) == 2
 
 
-def test_a_pool_is_a_dry_run_by_the_main_file_alone(settings: Settings) -> None:
+def test_only_the_main_file_makes_a_pool_a_dry_run(settings: Settings) -> None:
     """A connection of pools is built anew when its dry runs change, for all pools."""
     pool = ref(adapter="pools", name="shop-web", namespace=None)
     assert len(read(settings, pool)) == 1

@@ -44,7 +44,7 @@ def test_a_metric_of_instances_has_no_activation(load_text: Load) -> None:
     assert [metric.activation for metric in found.metrics] == [0, None]
 
 
-def test_what_has_no_effect_is_a_hint(load_text: Load) -> None:
+def test_a_setting_without_an_effect_is_a_hint(load_text: Load) -> None:
     """With a minimum of 1 or more and no idleReplicas the size never depends on activity."""
     hints = load_text(text(", cooldown: 1m", ", activation: 5")).hints
     assert [hint.path for hint in hints] == [

@@ -262,7 +262,7 @@ class TakesOutagesForEmptiness(Broken):
     ],
 )
 def test_a_broken_promise_fails_its_test(broken: type[Memory], promise: Promise, words: str, tmp_path: Path) -> None:
-    """A suite that passes everybody promises nothing."""
+    """A suite that every adapter passes proves nothing."""
     with pytest.raises(AssertionError) as failure:
         promise(AdapterContract(), MemoryHarness(tmp_path, broken))
     assert words in str(failure.value)
@@ -294,7 +294,9 @@ class CannotBeUnreachable(MemoryHarness):
         (AdapterContract.test_what_cannot_be_scaled_says_so, "cannot be scaled"),
     ],
 )
-def test_what_a_back_end_cannot_do_is_skipped_with_the_reason(promise: Promise, reason: str, tmp_path: Path) -> None:
-    """Not every back end has every state; none is skipped in silence."""
+def test_an_impossible_state_of_a_back_end_is_skipped_with_the_reason(
+    promise: Promise, reason: str, tmp_path: Path
+) -> None:
+    """Not every back end has every state. Each skip has a reason."""
     with pytest.raises(SkipTest, match=reason):
         promise(AdapterContract(), CannotBeUnreachable(tmp_path))

@@ -58,6 +58,12 @@ class Folders:
         return path
 
 
+def instead(path: Path, make: Callable[[], object]) -> None:
+    """Move a path away, and make another one."""
+    path.rename(path.with_name(".gone"))
+    make()
+
+
 @pytest.fixture
 def folders(folder: Path, prometheus: str) -> Folders:
     return Folders(folder, prometheus)
@@ -121,15 +127,15 @@ def test_a_hostile_folder_changes_nothing_of_its_neighbours(folders: Folders, da
         lambda: path.write_text("#" * 600_000),
         lambda: path.write_bytes(os.urandom(100_000)),
         lambda: path.chmod(0o666),
-        lambda: (path.unlink(), path.symlink_to(folders.teams / "pay" / "api.yaml")),
-        lambda: (path.unlink(), os.mkfifo(path)),
-        lambda: (path.unlink(), path.hardlink_to(folders.teams / "pay" / "api.yaml")),
-        lambda: (path.unlink(), path.write_text(good)),
+        lambda: instead(path, lambda: path.symlink_to(folders.teams / "pay" / "api.yaml")),
+        lambda: instead(path, lambda: os.mkfifo(path)),
+        lambda: instead(path, lambda: path.hardlink_to(folders.teams / "pay" / "api.yaml")),
+        lambda: instead(path, lambda: path.write_text(good)),
         lambda: [(folder / f"n{at}.yaml").write_text("[]") for at in range(1_100)],
-        lambda: [each.unlink() for each in folder.glob("n*.yaml")],
+        lambda: list(map(Path.unlink, folder.glob("n*.yaml"))),
         lambda: [path.write_text(good + f"# {at}\n") for at in range(2_000)],
         lambda: path.write_text(yaml.safe_dump([scaler(f"shop-{at}", at) for at in range(300)])),
-        lambda: (folder.rename(folder.with_name(".gone")), folder.symlink_to("/etc")),
+        lambda: instead(folder, lambda: folder.symlink_to("/etc")),
     ]
     for trick in tricks:
         seen = len(daemon.events("decision", autoscaler="pay-api"))

@@ -99,7 +99,7 @@ def test_a_message_with_other_numbers_is_no_change() -> None:
         edited(steering=Steering(override=Override(2, 9, "ann", "sale", NOW, None))),
     ],
 )
-def test_what_an_operator_wants_to_know_is_a_change(after: Decision) -> None:
+def test_news_for_an_operator_is_a_change(after: Decision) -> None:
     assert changed(steady(), after)
     assert changed(after, steady())
 

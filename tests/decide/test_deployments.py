@@ -127,7 +127,7 @@ def test_it_waits_for_the_deployment_however_long_that_takes() -> None:
 
 
 def test_it_ends_a_window_after_the_last_hold() -> None:
-    """A back end that refuses the size must not be asked for ever for what nobody has needed lately."""
+    """A back end that refuses the size must not get requests for ever for a size that is no longer needed."""
     one = Deployed()
     one.deploy()
     one.runs(1, DEPLOYING)
@@ -182,7 +182,7 @@ def test_a_second_deployment_does_not_lower_the_goal() -> None:
 
 
 def test_a_deployment_with_another_size_is_meant() -> None:
-    """Who writes 5 in place of 1 into the job file wants 5."""
+    """An operator who writes 5 in place of 1 into the job file wants 5."""
     one = Deployed()
     one.deploy(1)
     one.runs(1)
@@ -225,8 +225,8 @@ def test_it_can_be_switched_off() -> None:
     assert one.runs(1).change is None
 
 
-def test_the_brake_outside_change_then_holds_scale_ins_alone() -> None:
-    """Else it keeps the outage for ten minutes longer."""
+def test_the_brake_outside_change_then_holds_only_scale_ins() -> None:
+    """Otherwise it prolongs the outage by ten minutes."""
     one = Deployed(Brakes(outside_change=OutsideChangeBrake()))
     one.deploy()
     assert one.runs(1).written == 40
@@ -246,7 +246,7 @@ def test_a_lost_answer_does_not_end_it() -> None:
 
 
 def test_several_deployments_between_two_cycles_are_one_reset() -> None:
-    """The daemon is upgraded, or a deployment is repeated at once, while nobody looks."""
+    """The daemon is upgraded meanwhile, or a deployment is repeated at once."""
     one = Deployed()
     one.deploy(certain=False)
     one.deploy(certain=False)
@@ -276,7 +276,7 @@ def test_a_deployment_that_was_seen_is_no_part_of_the_next_reset() -> None:
 
 @pytest.mark.parametrize("window", [timedelta(0), FIVE_MINUTES])
 def test_the_goal_is_that_of_the_first_sight(window: timedelta) -> None:
-    """Until the back end tells who set the size, cycles measure the single instance that is left."""
+    """Until the back end reports the deployment, cycles measure the single remaining instance."""
     one = Deployed()
     one.edit(behavior=Behavior(scale_down=replace(DEFAULT_SCALE_DOWN, stabilization_window=window)))
     one.deploy(certain=False)
@@ -347,8 +347,8 @@ def test_until_it_is_told_nothing_is_written() -> None:
 
 
 @pytest.mark.parametrize("options", [{"recover_size": False}, {}], ids=["off", "larger"])
-def test_what_is_no_reset_is_not_waited_for(options: dict[str, Any]) -> None:
-    """A size that grew, or whose return is not wanted, holds nothing."""
+def test_a_size_that_is_no_reset_holds_nothing(options: dict[str, Any]) -> None:
+    """The size grew, or its return is switched off."""
     one = Deployed(**options)
     one.deploy(20 if options else 41, certain=False)
     assert one.runs(50).written is not None

@@ -66,7 +66,7 @@ def test_a_drain_goes_on_while_it_is_unknown_what_waits() -> None:
 
 
 def test_a_drain_begins_with_the_first_cycle_that_sees_its_instance_wait() -> None:
-    """It is remembered before its action begins, so that another daemon goes on with it and its timeout."""
+    """It is remembered before its action begins, so that another daemon continues it with its timeout."""
     made, history = cycle(leaving("i-0"))
     began = Drain("i-0", NOW, DrainAction.COMMAND)
     assert made.drains == history.drains == (began,)
@@ -140,7 +140,7 @@ def test_drains_need_a_rule_and_a_live_autoscaler() -> None:
 
 
 def test_a_paused_autoscaler_drains() -> None:
-    """Whoever ends an instance, its connections deserve the drain."""
+    """The connections of an instance need the drain, whatever ends it."""
     paused = History(steering=Steering(pause=Pause(Direction.BOTH, "ann", "", NOW, None)))
     made, _ = cycle(leaving("i-0"), paused)
     assert [each.instance for each in made.drains] == ["i-0"]

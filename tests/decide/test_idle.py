@@ -132,7 +132,7 @@ def test_a_metric_without_a_value_stays_inactive() -> None:
     for _ in range(10):
         made = life.step(FAILED, after=60)
     assert (life.size, made.idle) == (0, True)
-    assert made.error is not None, "while it has no value it cannot wake the target, which somebody has to know"
+    assert made.error is not None, "while it has no value it cannot wake the target, which operators must know"
 
 
 def test_idleness_does_not_begin_while_a_metric_has_no_value() -> None:
@@ -180,8 +180,8 @@ def test_the_minimum_of_an_operator_is_active() -> None:
     assert life.size == 2
 
 
-def test_a_size_that_somebody_sets_while_nothing_is_active_is_set_to_zero() -> None:
-    """The size follows what is active, as at any other time."""
+def test_a_size_that_is_set_from_outside_without_activity_is_set_to_zero() -> None:
+    """The size follows the activity, as at any other time."""
     life = resting()
     life.resize(6)
     life.step(QUIET, after=15)
@@ -239,7 +239,7 @@ def test_metrics_of_instances_neither_fail_nor_wake_an_idle_target() -> None:
 
 
 def test_a_write_without_an_answer_is_tried_again() -> None:
-    """The autoscaler goes on with what it wants, and knows its own zero when it sees it."""
+    """The autoscaler repeats its wish, and recognizes its own zero."""
     life = Life(idle_scaler(), 3)
     life.step(QUIET)
     life.step(QUIET, after=60, outcome=TargetUnavailable("timed out"))

@@ -58,7 +58,7 @@ def test_a_written_size_is_a_scale_event_and_a_condition() -> None:
 @pytest.mark.parametrize(
     "outcome", [Unchanged(), Held(DEPLOYING), Conflict("changed"), Proposed(4), TargetUnavailable("down")]
 )
-def test_what_was_not_written_starts_no_cooldown(outcome: Outcome) -> None:
+def test_a_write_that_was_not_made_starts_no_cooldown(outcome: Outcome) -> None:
     """Only a size that changed counts against the policies. The recommendation stays either way."""
     remembered = remember(UP, History(), conclude(rising(), outcome))
     assert remembered.scale_ups == ()

@@ -112,10 +112,10 @@ OVERRIDE = Override(None, None, "ann", "", NOW - DAY, None)
         ([entry("night", maximum=0)], replace(OVERRIDE, maximum=8), Limits(), (2, 8)),
     ],
 )
-def test_each_bound_by_itself(
+def test_each_bound_has_its_own_precedence(
     entries: list[ScheduleEntry], override: Override | None, limits: Limits, bounds: tuple[int, int]
 ) -> None:
-    """The override's, else the largest open minimum and the smallest open maximum, else the configuration's."""
+    """The override comes first, then the largest open minimum and the smallest open maximum, then the configuration."""
     steering = Steering(override=override)
     made = decided(scheduled(*entries), 5, history=History(steering=steering), limits=limits)
     assert (made.minimum, made.maximum) == bounds

@@ -32,7 +32,7 @@ WEB: Final = TargetRef("fleet", "web")
 
 
 class BackEnd:
-    """Keeps what it is told. An error in `failing` is raised once; `hanging` instances hang in `release`."""
+    """Keeps its calls. An error in `failing` is raised once; `hanging` instances hang in `release`."""
 
     def __init__(self) -> None:
         self.released: list[str] = []
@@ -105,7 +105,7 @@ class Shard:
         poll(wanted, what)
 
     def wait_for_release(self, instance: str) -> DrainReport:
-        """The report once the instance was let go."""
+        """Wait until the instance is released. Returns the report."""
         self.wait(lambda: self.report(instance).released, f"{instance} to be let go")
         return self.report(instance)
 

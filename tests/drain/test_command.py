@@ -67,7 +67,7 @@ def runs(file: Path) -> bool:
 
 @pytest.mark.slow
 def test_at_the_timeout_the_command_and_its_children_end(tmp_path: Path) -> None:
-    """The instance is let go, and no program of the drain is left."""
+    """The instance is released, and no program of the drain is left."""
     script = f"sh -c 'echo $$ > {tmp_path}/child; exec sleep 100' & echo $$ > {tmp_path}/self; wait; sleep 100"
     with shard(script, seconds=0.5) as made:
         report = made.wait_for_release("i-1")
@@ -97,13 +97,13 @@ def test_closing_ends_the_command_and_lets_nothing_go(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_long_command_keeps_its_instance_waiting(tmp_path: Path) -> None:
-    """AWS would go on at the hook's heartbeat."""
+    """AWS would continue at the hook's heartbeat."""
     with shard("sleep 100", one=AwaitingDrain("i-1", heartbeat=timedelta(seconds=0.9))) as made:
         poll(lambda: len(made.back.extended) >= 3, "three heartbeats")
         assert made.back.released == []
 
 
 def test_much_output_does_not_stop_a_command() -> None:
-    """A pipe that nobody reads holds 64 KiB."""
+    """An unread pipe holds 64 KiB."""
     with shard("head -c 1000000 /dev/zero | tr '\\0' 'x'; exit 0") as made:
         assert made.wait_for_release("i-1").outcome is DrainOutcome.DONE

@@ -36,8 +36,8 @@ def test_a_release_that_fails_is_tried_again(back: BackEnd) -> None:
     assert ("it was not let go: CompleteLifecycleAction: not authorized") in repr(shard.logger.lines)
 
 
-def test_a_drain_goes_on_while_it_is_unknown_what_waits(back: BackEnd) -> None:
-    """The back end's answer about hooks failed; that ends no drain."""
+def test_a_drain_continues_while_the_waiting_instances_are_unknown(back: BackEnd) -> None:
+    """A failed answer of the back end about hooks ends no drain."""
     nodes = NodesBackEnd({"i-1": [NodeDrain.DRAINING] * 3 + [NodeDrain.DONE]})
     shard = Shard(back, NOMAD, nodes)
     shard.cycle(ONE)
@@ -45,8 +45,8 @@ def test_a_drain_goes_on_while_it_is_unknown_what_waits(back: BackEnd) -> None:
     assert shard.wait_for_release("i-1").outcome is DrainOutcome.DONE
 
 
-def test_a_drain_that_hangs_costs_its_own_instance(back: BackEnd) -> None:
-    """Foreign code may never return; a neighbour is drained and let go."""
+def test_a_hanging_drain_affects_only_its_own_instance(back: BackEnd) -> None:
+    """Foreign code may never return. A neighbour is drained and released."""
     back.hanging = {"i-1"}
     shard = Shard(back, COMMAND)
     shard.cycle(ONE, TWO)
@@ -56,8 +56,8 @@ def test_a_drain_that_hangs_costs_its_own_instance(back: BackEnd) -> None:
     assert shard.report("i-1").released is False
 
 
-def test_a_drain_that_began_long_ago_is_let_go_at_once(back: BackEnd) -> None:
-    """Its timeout counts from its beginning, also on the daemon that goes on with it."""
+def test_the_instance_of_a_drain_past_its_timeout_is_released_at_once(back: BackEnd) -> None:
+    """Its timeout counts from its beginning, also on the daemon that continues it."""
     shard = Shard(back, NEVER)
     shard.cycle(ONE, ago=61)
     assert shard.wait_for_release("i-1").outcome is DrainOutcome.TIMED_OUT
@@ -94,7 +94,7 @@ def test_further_instances_wait_for_a_drain_to_end(back: BackEnd) -> None:
 
 
 def test_an_instance_that_is_gone_is_drained_no_further(back: BackEnd) -> None:
-    """Its drain has ended, whoever ended it."""
+    """Its drain has ended, whatever ended it."""
     shard = Shard(back, NEVER)
     shard.cycle(ONE, TWO)
     shard.wait_for_detail("i-1", "exited with 1")
@@ -131,7 +131,7 @@ def test_a_node_is_drained_until_it_is_done(back: BackEnd) -> None:
 
 
 def test_an_instance_without_a_node_has_nothing_to_drain(back: BackEnd) -> None:
-    """It is let go at once, and the operator can see why."""
+    """It is released at once, and the operator sees the reason."""
     shard = Shard(back, NOMAD, NodesBackEnd({"i-1": [NodeDrain.NO_NODE]}))
     shard.cycle(ONE)
     report = shard.wait_for_release("i-1")

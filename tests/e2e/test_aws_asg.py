@@ -52,7 +52,7 @@ def configuration(prometheus: str, url: str) -> dict[str, Any]:
 
 
 class Shop:
-    """The group, its workers, and whoever completes its lifecycle actions."""
+    """The group, its workers, and the client that completes its lifecycle actions."""
 
     def __init__(self, server: AwsServer, workers: Workers) -> None:
         self.server = server

@@ -11,9 +11,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("killed", [False, True], ids=["", "two-while-no-daemon-runs"])
 def test_a_size_that_a_deployment_reset_returns_in_one_write(tmp_path: Path, killed: bool) -> None:
-    """Without it the size doubles step by step, and each step waits for a deployment of its own.
+    """Otherwise the size doubles step by step, and each step waits for its own deployment.
 
-    A daemon that is started after two deployments finds the second one, which alone would have left the size.
+    A daemon that starts after two deployments finds only the second one, which by itself would have kept the size.
     """
     found = outage(tmp_path, killed=killed)
     kept, reset = ({size for _, size in found.sizes[job]} for job in (KEPT, RESET))

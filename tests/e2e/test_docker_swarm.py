@@ -13,8 +13,8 @@ from tests.servers.prometheus import running_prometheus
 pytestmark = pytest.mark.slow
 
 
-def test_brakes_hold_what_somebody_set_and_what_a_node_lost_through_a_crash(tmp_path: Path) -> None:
-    """`docker service scale`, kill -9 of the daemon, and the only node drained; then the brakes are taken away."""
+def test_brakes_keep_an_outside_size_and_a_lost_node_through_a_crash(tmp_path: Path) -> None:
+    """`docker service scale`, kill -9 of the daemon, and a drain of the only node; then the brakes are removed."""
     brakes = {"loss": {"hold": "1h"}, "outsideChange": {"hold": "1h"}}
     with (
         running_engine() as engine,

@@ -1,6 +1,6 @@
-"""A scale-in of AWS instances that are nodes of a real Nomad: the group waits until their allocations have left.
+"""A scale-in of AWS instances that are nodes of a real Nomad. The group waits until their allocations have moved.
 
-The extended AWS server ends an instance at once when it is let go, and its node is then powered off.
+The extended AWS server ends an instance when it is released. Its node is then powered off.
 """
 
 from collections.abc import Iterator

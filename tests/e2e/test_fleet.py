@@ -25,8 +25,8 @@ def asked(fleet: Fleet) -> int:
 
 
 @pytest.mark.parametrize(("queries", "most"), [(Queries.SHARED, 1), (Queries.OWN, 2)])
-def test_a_fleet_is_a_handful_of_queries_a_cycle(queries: Queries, most: int) -> None:
-    """Peers send a request for each; the load of every autoscaler is read all the same."""
+def test_a_fleet_needs_a_few_queries_a_cycle(queries: Queries, most: int) -> None:
+    """Other autoscalers send a request for each. Here the load of every autoscaler is read, too."""
     with running_fleet(GROUPS, INSTANCES) as fleet:
         document = fleet.configuration(queries, controller={"syncPeriod": "2s"})
         with running_fleet_daemon(document) as daemon:

@@ -1,6 +1,6 @@
-"""The ten mistakes of somebody who is new: `check`, `check --live` and `describe` name the cause and the remedy.
+"""The ten mistakes of new users: `check`, `check --live` and `describe` name the cause and the remedy.
 
-One Prometheus and one daemon with two workers run all the time; each mistake is one edit of a file that is right.
+One Prometheus and one daemon with two workers run all the time. Each mistake is one edit of a valid file.
 """
 
 import copy
@@ -106,7 +106,7 @@ def check(service: Service, config: Path, *options: str) -> tuple[int, str]:
 
 
 def test_the_file_without_a_mistake_is_fine(service: Service) -> None:
-    """Else every test that follows would show nothing."""
+    """Otherwise the other tests would prove nothing."""
     code, out = check(service, service.config, "--live")
     assert code == 0, out
     assert out.endswith("all would work\n")
@@ -122,10 +122,10 @@ def test_the_file_without_a_mistake_is_fine(service: Service) -> None:
     ],
     ids=["key typo", "unit", "indentation", "adapter name"],
 )
-def test_what_is_wrong_in_the_file_is_said_with_its_place(
+def test_an_error_in_the_file_is_shown_with_its_place(
     service: Service, tmp_path: Path, old: str, new: str, line: int, said: str
 ) -> None:
-    """Without any server: in an editor, or before the file is installed."""
+    """This needs no server: in an editor, or before the file is installed."""
     good, config = service.config.read_text(), tmp_path / "autoscaler.yaml"
     assert old in good
     config.write_text(good.replace(old, new))
@@ -214,10 +214,10 @@ def test_check_live_names_the_cause_of_a_query_that_fails(live: str, name: str, 
 @pytest.mark.parametrize(
     ("name", "status", "url"), [("page", "404", "PAGE"), ("exporter", "200 with 15 bytes of text/plain", "EXPORTER")]
 )
-def test_what_answers_and_is_no_prometheus_is_named_with_its_address(
+def test_a_server_that_is_not_a_prometheus_is_named_with_its_address(
     live: str, name: str, status: str, url: str
 ) -> None:
-    """Our own page, whose answers look alike, and something that Prometheus scrapes: a port was mixed up."""
+    """The port is that of the daemon's own page, whose answers are similar, or of a scrape target."""
     (line,) = [line for line in live.splitlines() if line.startswith(f"  {name} ")]
     assert f" prometheus '{name}' answered HTTP {status}" in line
     assert line.endswith(f"; check its url ({url})")
@@ -275,7 +275,7 @@ MISTAKES: Final = {
 
 @pytest.fixture(scope="module")
 def mistaken(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDaemon]:
-    """A daemon that was started with mistakes, each of an autoscaler of its own."""
+    """Run a daemon with mistakes, each in its own autoscaler."""
     folder = tmp_path_factory.mktemp("mistaken")
     (folder / "worker.py").write_text(WORKER)
     values = {"python": sys.executable, "folder": folder, "ports": free_ports(40)}  # which the pools share

@@ -164,8 +164,8 @@ def test_the_recorded_cycles_are_those_that_the_daemons_logged(life: Life, name:
     assert of_log <= of_state
 
 
-def test_what_happened_is_found_in_the_past(life: Life) -> None:
-    """So that nobody takes it for a difference, or for no load."""
+def test_events_are_found_in_the_past(life: Life) -> None:
+    """Otherwise they would count as differences, or as no load."""
     found = replayed(life.folder, "web")
     kinds = {each.kind for each in found.findings}
     assert kinds >= {FindingKind.STEERING, FindingKind.RELOAD, FindingKind.OUTAGE, FindingKind.LIMITS}

@@ -57,8 +57,8 @@ def test_time_above_target_is_each_ones_own() -> None:
 
 
 @pytest.mark.parametrize(("rate", "guessed"), [(None, 30), (1_000, 0)])
-def test_the_time_in_which_a_queue_is_a_guess_is_told(rate: int | None, guessed: float) -> None:
-    """It has never fallen, so nobody knows what the shadow's instances would have made of it."""
+def test_the_time_of_an_unknown_queue_is_reported(rate: int | None, guessed: float) -> None:
+    """The queue has never fallen, so the work of the shadow's instances is unknown."""
     queue = metric(MetricType.EXTERNAL, TargetType.AVERAGE_VALUE, 10_000, "jobs")
     diary = Diary()
     diary.simulated = SimulatedTarget(scaler(replace(queue, kind=MetricKind.BACKLOG, service_rate=rate), maximum=6), 2)
@@ -100,7 +100,7 @@ def test_changes_and_changes_of_direction_are_counted() -> None:
 
 
 def test_a_gap_is_not_covered() -> None:
-    """Nobody knows what was in it, but for one sync period of the cycle before."""
+    """Its content is unknown, except for one sync period after the previous cycle."""
     diary = Diary()
     for after in (15, 15, 3600, 15):
         diary.cycle(20_000, after=after)

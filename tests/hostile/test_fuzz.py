@@ -24,7 +24,7 @@ def test_no_input_is_a_crash_or_a_hang(target: str) -> None:
 
 
 def test_an_input_is_made_again_by_its_number() -> None:
-    """Else what was found could not be looked into."""
+    """Otherwise a defect could not be examined."""
     first, second = (Quantities().make(Random("1/quantities/7")) for _ in range(2))
     assert first == second
     assert damaged(Random(1), ["abc"]) == damaged(Random(1), ["abc"])
@@ -46,4 +46,4 @@ def test_a_crash_and_a_hang_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     said = "\n".join(found.defects)
     assert "ZeroDivisionError" in said
     assert "Hang: it took more than" in said
-    assert found.inputs < 200, "it goes on after so many defects"
+    assert found.inputs < 200, "it continues after so many defects"

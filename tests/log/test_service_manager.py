@@ -111,7 +111,7 @@ def test_a_socket_that_is_not_read_does_not_block(notify_socket: socket.socket) 
 
 @pytest.mark.timeout(20)
 def test_unsent_messages_are_limited(notify_socket: socket.socket) -> None:
-    """Reloads go on while systemd does not read."""
+    """Reloads continue while systemd does not read."""
     with closing(ServiceManager(FakeClock())) as service:
         for _ in range(1_000):
             service.reloading()

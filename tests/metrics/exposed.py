@@ -2,14 +2,25 @@
 
 from collections.abc import Collection, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from autoscaler.config.grants import Grant
+from autoscaler.config.settings import Settings
 from autoscaler.cycle import Batch
 from autoscaler.documents.discovered import DiscoveredList, DiscoveredPolicy, DiscoveringConnection
-from autoscaler.errors import TargetUnavailable
-from autoscaler.metrics import Metrics, watch_discovery, watch_membership, watch_queries, watch_shards, watch_state
+from autoscaler.errors import Problem, TargetUnavailable
+from autoscaler.metrics import (
+    Metrics,
+    watch_discovery,
+    watch_grants,
+    watch_membership,
+    watch_queries,
+    watch_shards,
+    watch_state,
+)
 from autoscaler.model import (
     Autoscaler,
     Brakes,
@@ -43,6 +54,7 @@ SHADOW: Final = Shadow(4, NOW, timedelta(seconds=60))
 LIMITS: Final = ConnectionLimits(RemovalBudget(5, timedelta(seconds=60)), 40)
 
 
+WRONG: Final = Problem("shop.yaml", 1, 1, "", "the file is empty; write a list")
 DISCOVERED: Final = DiscoveredList(
     connections=(
         DiscoveringConnection(name="nomad", at=NOW, found=3, refused=1, failing=1, failures=("shop: HTTP 403",)),
@@ -127,9 +139,11 @@ def everything() -> Shown:
     web = scaler("web", labels=(("team", "shop"),), brakes=Brakes(loss=LossBrake()))
     web = replace(web, drain=DrainRule(command=("/bin/true",)))
     shown.configure(web, scaler("api"), scaler("batch", dry_run=True), limits=LIMITS)
+    of_teams = Settings(Path("a.yaml"), {}, {}, (), grants={"shop": Grant("shop-", 4)}, refused={"shop": (WRONG,)})
     watch_shards(shown.registry, FakeShards())
     watch_queries(shown.registry, lambda: [HEAVY])
     watch_discovery(shown.registry, lambda: DISCOVERED)
+    watch_grants(shown.registry, lambda: of_teams)
     watch_state(shown.registry, lambda: StateSize(4096, [Cut("detail", NOW, NOW)]), shown.clock)
     watch_membership(shown.registry, FakeMembership(), lambda: 0, shown.clock)
     ProcessCollector(registry=shown.registry)

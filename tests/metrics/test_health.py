@@ -1,7 +1,7 @@
 """The health of the servers that the daemon talks to."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 
+from autoscaler.config.grants import Grant
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.documents.level import Level
 from autoscaler.documents.status import ConnectionStatus, DaemonStatus, SourceStatus
@@ -21,7 +22,7 @@ from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Outcome
 from tests.decisions import NOW
-from tests.metrics.exposed import HEAVY
+from tests.metrics.exposed import HEAVY, WRONG
 from tests.schedule.clock import FakeClock
 
 DOWN = TargetUnavailable("the back end did not answer")
@@ -121,6 +122,20 @@ def test_one_failed_query_is_no_outage() -> None:
     assert known.source.error == str(REFUSED), "what was wrong last can still be read"
 
 
+def test_what_is_refused_under_a_grant_is_a_warning() -> None:
+    """At most twenty problems are listed, with the number of all."""
+    grants, known = {"shop": Grant("shop-", 4), "pay": Grant("pay-", 4)}, Known()
+    settings = Settings(Path("a.yaml"), {}, {}, (), grants=grants, owners={"pay-api": "pay"})
+    wrong = replace(settings, refused={"shop": (WRONG,) * 21})
+
+    status = known.health.status(wrong, Shards(count=0), "1.2.3", NOW)
+
+    assert known.health.status(settings, Shards(count=0), "1.2.3", NOW).level is Level.NORMAL
+    assert (status.level, status.problems) == (Level.WARNING, ("of team shop, 21 files or autoscalers are refused",))
+    assert [(each.name, each.autoscalers, each.refused) for each in status.grants] == [("pay", 1, 0), ("shop", 0, 21)]
+    assert status.grants[1].problems == ("shop.yaml:1:1: the file is empty; write a list",) * 20
+
+
 def test_a_source_lists_the_queries_that_are_sent_alone() -> None:
     """At most twenty are listed, with the number of all."""
     known = Known()
@@ -169,7 +184,7 @@ def test_a_deferred_write_does_not_count() -> None:
 
 
 def test_a_shard_that_hangs_is_a_warning_and_all_of_them_an_error() -> None:
-    """With several shards, the others go on."""
+    """With several shards, the others continue."""
     known = Known(Shards([ShardName("fleet", 1, 2)], count=2))
     known.health.called("fleet", 1, ())
 

@@ -111,7 +111,7 @@ def test_an_end_that_never_comes_is_31_days_after_the_start() -> None:
 
 
 def test_except_skips_the_starts_of_a_local_date() -> None:
-    """The night that began the day before goes on."""
+    """The night that began the day before continues."""
     night = cron("0 20 * * *", "Pacific/Auckland", None, until="0 6 * * *", excluded=(date(2026, 12, 25),))
     found = windows(night, "2026-12-24", "2026-12-27")
     assert found == [("12-24 07:00", "12-24 17:00"), ("12-26 07:00", "12-26 17:00")]

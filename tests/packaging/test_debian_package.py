@@ -94,7 +94,7 @@ def test_a_restart_under_load_loses_no_target(life: Life) -> None:
 
 
 def test_an_upgrade_keeps_the_configuration_and_the_workers(life: Life) -> None:
-    """The daemon is restarted; with the drop-in its workers go on."""
+    """The daemon is restarted. With the drop-in its workers continue."""
     assert life.upgraded.version == f"9{life.before_upgrade.version}"
     assert life.upgraded.active == "active"
     assert life.upgraded.daemon != life.before_upgrade.daemon

@@ -97,7 +97,7 @@ def test_a_daemon_that_is_down_changes_nothing(project: Project) -> None:
     )
 
 
-def test_events_of_one_autoscaler_leave_the_others_alone(project: Project) -> None:
+def test_events_of_one_autoscaler_do_not_affect_the_others(project: Project) -> None:
     project.configure(per_instance(), per_instance(name="api", scaleTargetRef={"adapter": "trial", "name": "api"}))
     body = {"replicas": 2, "load": {"load": "40"}}
     project.passes(

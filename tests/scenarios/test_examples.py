@@ -34,7 +34,7 @@ def test_the_documentation_lists_the_scenarios_of_the_examples() -> None:
 
 
 def test_the_first_test_of_the_documentation_passes(project: Project, tmp_path: Path) -> None:
-    """As it stands there, for the configuration that stands there."""
+    """It is copied from there, with its configuration."""
     blocks = re.findall(r"```yaml\n(.+?)```", (ROOT / "docs/testing.md").read_text(), re.DOTALL)
     config, tests = blocks[:2]
     (tmp_path / "autoscaler.yaml").write_text(config)

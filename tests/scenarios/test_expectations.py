@@ -50,7 +50,7 @@ def test_a_reason_is_one_of_the_decisions_conditions(project: Project) -> None:
     )
 
 
-def test_what_is_ready_follows_the_start_up_time(project: Project) -> None:
+def test_readiness_follows_the_start_up_time(project: Project) -> None:
     subject = {"replicas": 1, "startUp": "90s"}
     project.passes(
         {"at": "0", "size": 2, "ready": 1}, {"at": "89s", "ready": 1}, {"at": "90s", "ready": 2}, subject=subject

@@ -92,8 +92,8 @@ def test_a_deployment_that_reset_the_size_becomes_one_again(project: Project, st
     assert project.run()[0] == 0
 
 
-def test_what_another_configuration_makes_of_it_is_noted(project: Project, state: Path) -> None:
-    """The recorded size stays the expectation, and its reader sees what came instead."""
+def test_the_result_of_another_configuration_is_noted(project: Project, state: Path) -> None:
+    """The recorded size stays the expectation, and a comment has the other result."""
     project.configure(per_instance())
     with lived(project, state, {"values": {}, "load": {"load": "40x19 120"}, "replicas": 4}):
         pass

@@ -82,7 +82,7 @@ class TestWithPrometheus:
             events=[{"at": "1m", "outage": "prometheus.default", "for": "5m"}],
         )
 
-    def test_what_prometheus_says_of_a_query_is_in_the_explanation(self, project: Project) -> None:
+    def test_the_error_of_prometheus_is_in_the_explanation(self, project: Project) -> None:
         project.configure(queue("q * on (queue) group_left r"))
         project.write(
             {"at": "1m", "size": 4},

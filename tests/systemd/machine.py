@@ -101,7 +101,7 @@ exec "$@"
 
 @contextmanager
 def booted(folder: Path) -> Iterator[Machine]:
-    """A machine of its own in `folder`, running. It has no network but its own loopback."""
+    """Boot a machine in `folder`. Its only network is its loopback."""
     if os.geteuid() != 0:
         require("a container with systemd needs root")
     for program in ("mmdebstrap", "systemd-nspawn", "nsenter"):
@@ -161,7 +161,7 @@ def _release() -> str:
 
 
 def _init_of(container: subprocess.Popen[bytes]) -> int:
-    """The child that is process 1 of its own namespace; before it there is one that only prepares it."""
+    """Return process 1 of the machine's namespace, a child of the process that prepares it."""
     children = Path(f"/proc/{container.pid}/task/{container.pid}/children")
     end = time.monotonic() + _PATIENCE_SECONDS
     while True:

@@ -37,8 +37,8 @@ def test_it_is_ready_reloads_and_ends_in_its_sandbox(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(("wrong", "problem"), [("{}", "autoscaler.yaml:1:1: "), ("adapters: {", "autoscaler.yaml:")])
-def test_a_reload_of_a_wrong_file_fails_and_says_why(machine: Machine, wrong: str, problem: str) -> None:
-    """The daemon goes on with the configuration that it has, and takes the next one that is right."""
+def test_a_reload_of_an_invalid_file_fails_with_the_reason(machine: Machine, wrong: str, problem: str) -> None:
+    """The daemon keeps its configuration, and accepts the next valid one."""
     machine.configure(DRY)
     machine.checked("systemctl", "start", "autoscaler")
     machine.configure(wrong)

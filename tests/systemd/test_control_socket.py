@@ -1,4 +1,4 @@
-"""The control socket of the installed service: the folder that root makes for it, and the users who may use it."""
+"""The control socket of the installed service: its folder, which root creates, and its users."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,7 @@ def test_it_is_made_at_boot(machine: Machine) -> None:
 
 @pytest.mark.parametrize("removed", [FOLDER, PARENT])
 def test_it_is_made_at_each_start_of_the_service(machine: Machine, removed: str) -> None:
-    """A folder that was removed locks the operators out until the next start only."""
+    """If the folder is removed, operators are locked out only until the next start."""
     machine.configure(DRY)
     machine.checked(*MAKE)
     machine.checked("rm", "-r", removed)
@@ -72,13 +72,13 @@ def steered(booted_machine: Machine) -> Iterator[Machine]:
 
 
 def by(user: str, *words: str) -> tuple[str, ...]:
-    """The command of a user who is logged in."""
+    """Return a command of a user who is logged in."""
     return ("runuser", "-u", user, "--", "autoscaler", *words)
 
 
 @pytest.mark.parametrize("user", ["root", "ann"])
-def test_root_and_an_operator_pause_and_all_users_see_who_did(steered: Machine, user: str) -> None:
-    """The daemon asks the kernel who they are; nothing that they say of themselves counts."""
+def test_root_and_an_operator_can_pause_and_all_users_see_their_names(steered: Machine, user: str) -> None:
+    """The daemon gets the users from the kernel. Their own statements do not count."""
     steered.checked(*by(user, "pause", "web", "--reason", "deploying"))
     paused = f"paused by {user}, until it is resumed: deploying"
     assert paused in steered.run(*by("bob", "get")).stderr

@@ -66,7 +66,7 @@ def test_it_runs_what_the_command_line_offers() -> None:
 
 
 def test_workers_outlive_the_service_with_the_process_drop_in() -> None:
-    """Else a restart of the daemon would be an outage of what it keeps."""
+    """Otherwise a restart of the daemon would end its pools."""
     drop_in = settings(SYSTEMD / f"{UNIT}.d" / "process.conf")
     kept = {key: drop_in[key] for key in ("KillMode", "PrivateTmp", "ReadWritePaths", "RemoveIPC")}
     assert kept == {
@@ -96,8 +96,8 @@ def test_prometheus_keeps_the_folder_of_the_targets_files_over_a_restart() -> No
     assert settings(SYSTEMD / UNIT)["RuntimeDirectoryPreserve"] == "yes"
 
 
-def test_what_it_may_take_of_the_machine_is_bounded() -> None:
-    """A flood, or an answer that is read into memory, ends the daemon and not its neighbours."""
+def test_its_use_of_the_machine_is_limited() -> None:
+    """A flood, or a huge answer in memory, ends the daemon and not its neighbours."""
     unit = settings(SYSTEMD / UNIT)
     assert {key: unit[key] for key in ("LimitNOFILE", "MemoryMax", "TasksMax")} == {
         "LimitNOFILE": "8192",

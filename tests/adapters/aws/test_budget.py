@@ -36,7 +36,7 @@ def test_throttling_slows_down_and_success_recovers() -> None:
     assert budget.reserve(3, 10) == pytest.approx(0, abs=0.2)
 
 
-def test_what_would_wait_past_the_deadline_takes_nothing() -> None:
+def test_a_request_that_would_wait_past_the_deadline_uses_no_budget() -> None:
     """A request that is not sent must not delay the next one."""
     budget = Budget()
     budget.throttled(0)

@@ -124,7 +124,7 @@ def test_after_a_minute_nothing_of_it_counts() -> None:
     assert (of.ended("a"), of.unanswered("a"), of.has("a", "1")) == (frozenset(), None, False)
 
 
-def test_what_is_too_old_costs_a_later_write_nothing() -> None:
+def test_old_writes_do_not_delay_a_later_one() -> None:
     """A thousand groups are scaled at once. A minute later, a write is one commit like any other."""
     memory, clock = Counting(), FakeClock()
     of = writes(memory, clock)

@@ -91,7 +91,7 @@ def test_the_adapters_own_scale_in_is_no_loss_and_its_write_no_outside_change(
     assert cloud.desired("web") == 4
 
 
-def test_a_desired_capacity_that_somebody_sets_is_left(cloud: Cloud, connection: LiveAdapter) -> None:
+def test_a_desired_capacity_that_is_set_from_outside_is_kept(cloud: Cloud, connection: LiveAdapter) -> None:
     web = Autoscaled(cloud, connection, OUTSIDE)
     cloud.set("web", 14)
     made = web.cycle(5)

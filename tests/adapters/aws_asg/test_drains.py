@@ -31,8 +31,8 @@ def states(cloud: Cloud) -> list[str]:
     return sorted(one["LifecycleState"] for one in cloud.describe("web")["Instances"])
 
 
-def test_what_waits_is_told_whoever_ended_it(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Another client sets the size; the instance waits with its private address and its hook's heartbeat."""
+def test_waiting_instances_are_reported_whatever_ended_them(cloud: Cloud, connection: LiveAdapter) -> None:
+    """Another client sets the size. The instance waits with its private address and its hook's heartbeat."""
     assert connection.state("web").awaiting_drain == ()
     assert connection.adapter.examine(WEB) is None
     cloud.set("web", 1)
@@ -56,7 +56,7 @@ def test_an_instance_goes_when_it_is_released(cloud: Cloud, connection: LiveAdap
 
 
 def test_heartbeats_keep_an_instance_waiting(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Without another one AWS goes on 60 s after the last one."""
+    """AWS continues 60 s after the last heartbeat."""
     cloud.set("web", 1)
     (one,) = waiting(connection.state("web"))
     for _ in range(3):
@@ -143,7 +143,7 @@ def test_while_hooks_could_not_be_read_it_is_unknown_what_waits(cloud: Cloud, co
 
 
 def test_a_release_that_aws_refuses_is_an_error(cloud: Cloud, connection: LiveAdapter) -> None:
-    """The drain tries again; AWS goes on at its heartbeat."""
+    """The drain tries again. AWS continues at its heartbeat."""
     cloud.set("web", 1)
     (one,) = waiting(connection.state("web"))
     fault = cloud.server.refuse("CompleteLifecycleAction", "AccessDenied", "not authorized", 403)
@@ -157,7 +157,7 @@ def test_a_release_that_aws_refuses_is_an_error(cloud: Cloud, connection: LiveAd
 
 
 def test_groups_without_a_drain_ask_for_no_hook(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Their policy needs no further permission, and their instances wait for whoever set the hook."""
+    """Their policy needs no further permission, and their instances wait for the owner of the hook."""
     cloud.create("plain", 2)
     cloud.hook("plain", "own")
     cloud.set("plain", 1)
@@ -167,7 +167,7 @@ def test_groups_without_a_drain_ask_for_no_hook(cloud: Cloud, connection: LiveAd
 
 
 def test_the_write_test_tries_lifecycle_actions_on_no_instance(cloud: Cloud, connection: LiveAdapter) -> None:
-    """AWS refuses them for the instance, not for the permission; what waits goes on to wait."""
+    """AWS refuses them for the instance, not for the permission. Waiting instances continue to wait."""
     cloud.set("web", 1)
     before = states(cloud)
     assert connection.adapter.try_write(WEB, connection.call()).startswith("permitted")

@@ -122,7 +122,7 @@ def test_a_scale_in_fails_when_instance_refreshes_cannot_be_read(
 
 @pytest.mark.parametrize("action", ["DescribePolicies", "DescribeScheduledActions", "DescribeScalingActivities"])
 def test_an_optional_read_may_fail(cloud: Cloud, connection: LiveAdapter, at_one: TargetState, action: str) -> None:
-    """The failure is logged once, and scaling goes on."""
+    """The failure is logged once, and scaling continues."""
     cloud.world.launch_seconds = 3600
     cloud.create("starting", 1)
     cloud.world.advance(600)

@@ -103,7 +103,7 @@ def test_a_dry_run_proposes_all_at_once(cloud: Cloud, account: Account) -> None:
     assert cloud.server.count("SetDesiredCapacity") == 0
 
 
-def test_what_aws_throttles_is_written_all_the_same(cloud: Cloud, connection: LiveAdapter) -> None:
+def test_throttled_writes_are_repeated(cloud: Cloud, connection: LiveAdapter) -> None:
     """Eight threads share one budget and retry after a pause; each write is made once."""
     names = [f"group-{number}" for number in range(8)]
     cloud.server.create_many(names)

@@ -69,8 +69,8 @@ def test_a_lost_answer_is_no_permission(cloud: Cloud, connection: LiveAdapter) -
         connection.adapter.try_write(_WEB, connection.call())
 
 
-def test_a_server_that_accepts_the_size_is_told_of_loudly(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Something else than AWS is behind the URL, and has been changed."""
+def test_a_server_that_accepts_the_size_is_an_error(cloud: Cloud, connection: LiveAdapter) -> None:
+    """The URL is of another server than AWS, and its size has changed."""
     cloud.create("web", 1)
     done = "<ResponseMetadata><RequestId>1</RequestId></ResponseMetadata>"
     answer = f"<SetDesiredCapacityResponse>{done}</SetDesiredCapacityResponse>"

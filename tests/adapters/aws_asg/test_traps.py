@@ -28,7 +28,7 @@ def test_the_base_is_desired_capacity_never_the_running_count(cloud: Cloud, conn
 
 
 @pytest.mark.parametrize(("process", "held", "other"), [("Launch", 3, 1), ("Terminate", 1, 3)])
-def test_a_suspended_process_holds_its_own_direction_alone(
+def test_a_suspended_process_holds_only_its_own_direction(
     cloud: Cloud, connection: LiveAdapter, process: str, held: int, other: int
 ) -> None:
     """AWS accepts the new size, changes nothing, and makes the whole change when the process is resumed."""
@@ -80,7 +80,7 @@ def test_a_refresh_that_has_ended_holds_no_more(cloud: Cloud, connection: LiveAd
     ("setting", "size", "held"),
     [("hold", 3, True), ("hold", 1, True), ("holdScaleIn", 3, False), ("ignore", 1, False), ("ignore", 3, False)],
 )
-def test_what_a_refresh_holds_is_a_setting(
+def test_a_setting_decides_what_a_refresh_holds(
     cloud: Cloud, connect: Connect, setting: str, size: int, *, held: bool
 ) -> None:
     """Hold stops both directions; ignore stops neither."""
@@ -230,7 +230,7 @@ def test_reads_lag_writes_and_the_size_just_written_is_held_until_seen(cloud: Cl
     assert connection.state("lag").replicas == 1
 
 
-def test_reads_lag_writes_and_a_third_value_is_somebody_elses_change(cloud: Cloud, connection: LiveAdapter) -> None:
+def test_reads_lag_writes_and_a_third_value_is_an_outside_change(cloud: Cloud, connection: LiveAdapter) -> None:
     """It is neither the old size nor the written one."""
     cloud.create("third", 1)
     assert connection.scale("third", connection.state("third"), 3) == Written(3)

@@ -86,7 +86,7 @@ def test_victims_that_cannot_be_ended_are_a_hold(cloud: Cloud, connection: LiveA
 
 
 def test_victims_leave_the_zones_balanced(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Else AWS launches an instance in the zone that lost two, and ends one of those that were to stay."""
+    """Otherwise AWS launches an instance in the zone that lost two, and ends one that should stay."""
     cloud.create("zones", 6, AvailabilityZones=ZONES)
     (a, b), (c, d), (e, f) = _by_zone(cloud, "zones").values()
     assert connection.scale("zones", connection.state("zones"), 3, victims=(a, b, c, d, e, f)) == Written(3)

@@ -44,7 +44,7 @@ def test_attribute_based_groups_count_what_their_size_is_measured_in(
     assert cloud.server.count("DescribeInstanceTypes") == (kind != "units")
 
 
-def test_a_weight_that_cannot_be_known_is_an_error_of_its_group_alone(cloud: Cloud, connection: LiveAdapter) -> None:
+def test_an_unknown_weight_is_an_error_of_only_its_group(cloud: Cloud, connection: LiveAdapter) -> None:
     """Counting an instance as one unit of memory would make the group look nearly empty."""
     cloud.create("plain", 1)
     requirements = {"VCpuCount": {"Min": 1}, "MemoryMiB": {"Min": 1}, "AllowedInstanceTypes": ["m5.large"]}

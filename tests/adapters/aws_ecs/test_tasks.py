@@ -132,7 +132,7 @@ def test_a_service_that_becomes_a_target_later_is_read_whole(cloud: Cloud, conne
     assert len(last.instances) == 1
 
 
-def test_tasks_that_cannot_be_listed_fail_their_own_service_alone(cloud: Cloud, connection: LiveAdapter) -> None:
+def test_tasks_that_cannot_be_listed_fail_only_their_own_service(cloud: Cloud, connection: LiveAdapter) -> None:
     """Without its tasks, no average of a service is right."""
     for name in ("shop/web", "shop/work"):
         cloud.create(name, 1)
@@ -158,7 +158,7 @@ def test_services_that_could_not_be_read_go_first_in_the_next_cycle(cloud: Cloud
     assert [one.parameters["cluster"] for one in cloud.server.requests if one.action == "ecs:ListTasks"] == [*"cab"]
 
 
-def test_an_answer_that_lacks_a_field_fails_its_own_service_alone(cloud: Cloud, connection: LiveAdapter) -> None:
+def test_an_answer_without_a_field_fails_only_its_own_service(cloud: Cloud, connection: LiveAdapter) -> None:
     """Both services come in one answer."""
     for name in ("shop/web", "shop/work"):
         cloud.create(name, 1)

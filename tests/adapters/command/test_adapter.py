@@ -186,8 +186,8 @@ def test_a_program_and_its_children_end_by_the_deadline(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_program_leaves_behind_ends_with_it(tmp_path: Path) -> None:
-    """Each cycle would leave another one."""
+def test_the_children_of_a_program_end_with_it(tmp_path: Path) -> None:
+    """Otherwise each cycle would leave another process."""
     leaves = f"sleep 100 & echo $! >{tmp_path}/child; echo '{STATE}'"
     assert seen(adapter(tmp_path, leaves)).replicas == 3
     child = Path("/proc", (tmp_path / "child").read_text().strip(), "stat")

@@ -91,7 +91,7 @@ def test_every_key_of_an_answer_becomes_its_field() -> None:
         ("Forbidden", TargetForbidden),
     ],
 )
-def test_an_error_concerns_its_target_alone(word: str, kind: type[TargetError]) -> None:
+def test_an_error_affects_only_its_target(word: str, kind: type[TargetError]) -> None:
     found = observed(of(error=word, message="ask the owner"), of(SHOP, replicas=1))
     assert type(found[WEB]) is kind
     assert str(found[WEB]) == "ask the owner"

@@ -1,6 +1,7 @@
 """The published JSON Schema of the messages."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,14 @@ def test_real_messages_fit_it(tmp_path: Path) -> None:
     validate("ScaleRequest", json.loads((tmp_path / "s").read_text()))
     validate("ObserveAnswer", json.loads(STATE))
     validate("ScaleAnswer", {"outcome": "Written"})
+
+
+def test_the_messages_of_the_documentation_fit_it() -> None:
+    """An author begins with them."""
+    shown = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "command.md").read_text(), re.DOTALL)
+    names = ["ObserveRequest", "ObserveAnswer", "ScaleRequest"]
+    for name, text in zip(names, shown, strict=True):
+        validate(name, json.loads(text))
 
 
 @pytest.mark.parametrize(

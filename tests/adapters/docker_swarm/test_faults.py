@@ -166,7 +166,7 @@ def test_an_engine_that_is_too_old_is_named(front: Faults, swarm: DockerSwarm) -
     assert "speaks Docker API 1.40; 1.41 or newer is needed" in str(failing(swarm))
 
 
-def test_half_of_a_batch_failing_leaves_the_other_half_alone(front: Faults, swarm: DockerSwarm) -> None:
+def test_a_failing_half_of_a_batch_does_not_affect_the_other_half(front: Faults, swarm: DockerSwarm) -> None:
     """A deleted, a global and a malformed service each fail their own autoscaler."""
     everywhere = service("everywhere", ID="global")
     everywhere["Spec"]["Mode"] = {"Global": {}}
@@ -178,7 +178,7 @@ def test_half_of_a_batch_failing_leaves_the_other_half_alone(front: Faults, swar
     assert [type(found[ref(name)]) for name in names] == expected
 
 
-def test_a_malformed_task_fails_its_own_service_alone(front: Faults, swarm: DockerSwarm) -> None:
+def test_a_malformed_task_fails_only_its_own_service(front: Faults, swarm: DockerSwarm) -> None:
     """A malformed task does so too."""
     strange = {"ID": "x", "ServiceID": "another", "Status": {"State": "running"}}
     front.faults.insert(0, says("/tasks", [task(slot=1), task(slot=2), strange]))

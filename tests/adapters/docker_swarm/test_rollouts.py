@@ -73,7 +73,7 @@ def test_a_scale_out_in_mid_rollout_is_written_if_that_is_preferred(engine: Engi
 
 
 def test_an_update_that_also_sets_the_size_is_a_deployment(engine: Engine, swarm: DockerSwarm) -> None:
-    """`docker stack deploy` does this. What only scales is none, whoever does it."""
+    """`docker stack deploy` does this. A change of only the size is not a deployment."""
     with engine.service("web", Mode={"Replicated": {"Replicas": 1}}):
         engine.wait_running("web", 1)
         state = wait_state(swarm, "web", lambda state: state.hold == Hold())

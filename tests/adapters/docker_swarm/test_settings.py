@@ -76,7 +76,7 @@ def test_the_files_certificates_go_before_the_environments(tmp_path: Path) -> No
         ({"hosts": "tcp://a"}, "Extra inputs"),
     ],
 )
-def test_what_cannot_work_is_refused_offline(section: dict[str, Any], message: str) -> None:
+def test_settings_that_cannot_work_are_refused_offline(section: dict[str, Any], message: str) -> None:
     """`check` reports it before a daemon starts."""
     with pytest.raises(ValidationError, match=message):
         SwarmSettings.model_validate(section)

@@ -28,7 +28,7 @@ def test_every_task_state_has_a_phase(state: str, phase: Phase) -> None:
 
 
 @pytest.mark.parametrize("state", ["complete", "shutdown", "orphaned", "remove"])
-def test_what_has_ended_is_no_instance(state: str) -> None:
+def test_an_ended_task_is_no_instance(state: str) -> None:
     """Swarm keeps five ended tasks for each slot; they carry no load."""
     assert read_target(service(size=1), [task(state, desired="shutdown")], [node()]).instances == ()
 
@@ -133,8 +133,8 @@ def test_a_rollout_that_is_over_holds_nothing(state: str) -> None:
     assert read_target(service(UpdateStatus={"State": state}), [], []).hold == Hold()
 
 
-def test_unplaced_tasks_hold_scale_out_alone() -> None:
-    """More tasks would not be placed either; fewer may be."""
+def test_unplaced_tasks_hold_only_scale_out() -> None:
+    """More tasks would not be placed either. Fewer tasks may help."""
     err = "no suitable node (max replicas per node limit exceed)"
     unplaced = task("pending", slot=2, Status=status("pending", Err=err))
     found = read_target(service(), [task(), unplaced], [node()])
@@ -200,7 +200,7 @@ NEW_IMAGE: dict[str, Any] = {"TaskTemplate": {"Placement": {}, "ContainerSpec": 
 
 
 def updated(size: int, before: int, state: str = "updating", **spec: Any) -> dict[str, Any]:
-    """A service of which somebody changed the size and `spec`."""
+    """Return a service whose size and `spec` were changed."""
     found = service(size=before)
     mode = {"Mode": {"Replicated": {"Replicas": size}}}
     after = {"PreviousSpec": found["Spec"], "Spec": {**found["Spec"], **mode, **spec}}
@@ -230,7 +230,7 @@ def test_a_rollback_of_a_stack_is_a_rollback(state: str) -> None:
 
 @pytest.mark.parametrize(("state", "free"), [("updating", True), ("paused", True), ("rollback_started", False)])
 def test_a_scale_out_may_be_preferred_to_the_rollback_target(state: str, free: bool) -> None:
-    """Who cannot wait for a slow rollout gives up its rollback, which the warning says."""
+    """An operator who cannot wait for a slow rollout gives up its rollback. The warning says this."""
     found = read_target(updated(1, 40, state, **NEW_IMAGE), [], [node()], OnRollout.ALLOW_SCALE_OUT)
     assert (found.hold.scale_out is None) is free
     assert found.hold.scale_in is not None

@@ -75,7 +75,7 @@ def test_a_new_member_is_ready_after_its_startup_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "3", '{"born": 1, "members": ["web-1"]}', '{"born": 1}', "\x00"])
-def test_a_record_that_is_damaged_concerns_its_own_group_alone(tmp_path: Path, content: str) -> None:
+def test_a_damaged_record_affects_only_its_own_group(tmp_path: Path, content: str) -> None:
     """It is neither a size of zero nor a traceback."""
     adapter, batch = build(tmp_path), TargetRef("trial", "batch")
     (tmp_path / "web.json").write_text(content)

@@ -75,9 +75,7 @@ def test_a_failure_is_recorded_once_per_change_of_state(direct: LiveAdapter, nom
 
 
 @pytest.mark.parametrize("outcome", [None, Held(HoldReason("DeploymentActive", "wait")), TargetNotScalable("system")])
-def test_what_is_no_failed_write_leaves_no_event(
-    direct: LiveAdapter, nomad: NomadServer, outcome: Outcome | None
-) -> None:
+def test_only_a_failed_write_leaves_an_event(direct: LiveAdapter, nomad: NomadServer, outcome: Outcome | None) -> None:
     """A hold is not a failure, and a target that cannot be scaled has no events."""
     nomad.register(service("silent"))
     _announce(direct, "silent/work", outcome)

@@ -45,7 +45,7 @@ def test_without_a_nomad_a_sentence_says_what_to_install(
     assert said in capsys.readouterr().err
 
 
-def test_what_was_built_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_built_nomad_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nomad is built once, completely or not at all."""
     builds = tmp_path / "builds"
     script = f'[ "$1" = env ] && echo go1.25.8 && exit\necho once >> {builds}\n: > built'

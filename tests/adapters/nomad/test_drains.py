@@ -223,10 +223,10 @@ def test_a_drain_that_an_operator_cancels_is_not_begun_again(cluster: Cluster, d
     ("instance", "address"),
     [("i-0a", "10.0.0.2"), ("i-0b", "10.0.0.1"), ("i-0c", "10.0.0.1"), ('i" or "a', "10.0.0.1")],
 )
-def test_a_node_whose_instance_or_address_differs_is_left_alone(
+def test_a_node_with_another_instance_or_address_is_not_drained(
     cluster: Cluster, drainer: Drainer, instance: str, address: str
 ) -> None:
-    """Clients report both themselves: one of them alone could have any node drained."""
+    """Clients report both by themselves. With only one of them, a client could cause the drain of any node."""
     assert drainer.step(instance, address) is NodeDrain.NO_NODE
     assert cluster.first.read()["DrainStrategy"] is None
     assert cluster.second.read()["DrainStrategy"] is None
@@ -283,7 +283,7 @@ def test_a_node_that_is_gone_at_the_write_is_done(cluster: Cluster, proxied_drai
 def test_an_answer_that_fails_is_no_missing_node(
     cluster: Cluster, proxied_drainer: Drainer, faults: Faults, fault: Fault, expected: type[TargetError]
 ) -> None:
-    """An instance must not be let go because Nomad could not be asked."""
+    """An instance must not be released because Nomad does not answer."""
     faults.faults.append(fault)
     with pytest.raises(expected):
         proxied_drainer.of(cluster.first)
@@ -356,7 +356,7 @@ def test_an_allocation_that_migrates_leaves_and_its_replacement_counts(cluster: 
 
 
 def test_an_allocation_without_a_place_to_go_still_leaves(cluster: Cluster, drainer: Drainer) -> None:
-    """At the deadline Nomad stops it all the same; what is missing is named."""
+    """At the deadline Nomad stops it anyway. The message names what is missing."""
     cluster.web("homeless", Constraints=[{"Operand": "distinct_hosts"}])
     drainer.of(cluster.first, timedelta(milliseconds=1))
     state = drainer.live.wait_for("homeless/work", lambda seen: len(seen.warnings) == 1, "to lack a place")

@@ -64,7 +64,9 @@ def test_running_without_a_deployment_knows_no_health(direct: LiveAdapter, nomad
     assert before - timedelta(seconds=1) <= instance.started_at <= datetime.now(UTC)
 
 
-def test_what_a_deployment_has_not_judged_yet_is_not_ready(direct: LiveAdapter, nomad: NomadServer) -> None:
+def test_an_allocation_without_a_verdict_of_its_deployment_is_not_ready(
+    direct: LiveAdapter, nomad: NomadServer
+) -> None:
     """Its `min_healthy_time` is Nomad's readiness probe; then the verdict's time is the transition."""
     nomad.register(service("judged", Update=deployed(MinHealthyTime=2 * 10**9)))
     waiting = direct.wait_for("judged/work", lambda seen: any(i.phase is Phase.RUNNING for i in seen.instances), "up")
@@ -78,7 +80,7 @@ def test_what_a_deployment_has_not_judged_yet_is_not_ready(direct: LiveAdapter, 
     assert instance.ready_transition >= instance.started_at + timedelta(seconds=2)
 
 
-def test_what_ran_before_a_deployment_stays_ready_in_it(direct: LiveAdapter, nomad: NomadServer) -> None:
+def test_allocations_from_before_a_deployment_stay_ready_in_it(direct: LiveAdapter, nomad: NomadServer) -> None:
     """A new count takes every allocation into a new deployment; meanwhile the old ones carry the load."""
     nomad.register(service("veteran", Update=deployed()))
     nomad.wait(lambda: nomad.ask("GET", "/v1/job/veteran/deployments"), "deployment")
@@ -110,7 +112,7 @@ def test_a_failed_allocation_says_why_until_it_is_replaced(direct: LiveAdapter, 
     assert "task main: " in instance.detail
 
 
-def test_what_cannot_start_is_pending_and_says_why(direct: LiveAdapter, nomad: NomadServer) -> None:
+def test_an_allocation_that_cannot_start_is_pending_with_a_reason(direct: LiveAdapter, nomad: NomadServer) -> None:
     """A task that restarts with a delay is pending meanwhile."""
     task = {"RestartPolicy": {"Attempts": 100, "Mode": "delay", "Interval": 3600 * 10**9, "Delay": 60 * 10**9}}
     nomad.register(service("waiting", command="exit 1", task=task))

@@ -108,8 +108,8 @@ def test_a_job_registered_anew_has_no_size_before(direct: LiveAdapter, nomad: No
     assert judged(direct, "anew").deployment is None
 
 
-def test_canaries_that_wait_for_somebody_are_said_so(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """Scaling is held for as long as nobody promotes them."""
+def test_canaries_that_wait_for_a_promotion_are_reported(direct: LiveAdapter, nomad: NomadServer) -> None:
+    """Scaling is held until an operator promotes them."""
     update = deployed(Canary=1)
     nomad.register(service("promoted", Update=update))
     nomad.wait(lambda: not nomad.deploying("promoted"), "end of the deployment")
@@ -173,7 +173,7 @@ def test_a_write_to_one_group_does_not_hide_the_registration_from_another(
 
 
 def test_a_job_that_was_stopped_has_no_size_before(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """It ran none, however long ago, and whoever starts it again says how many."""
+    """It ran no instance, however long ago. The operator who starts it again sets the count."""
     scaled(direct, nomad, "halted")
     nomad.ask("DELETE", "/v1/job/halted")
     direct.look("halted/work")

@@ -156,7 +156,7 @@ def test_a_token_file_with_more_than_a_token_is_never_quoted(connect: Connect, s
 
 
 def test_another_namespace_is_not_found_under_the_policy(connect: Connect, secured: Secured, least: Path) -> None:
-    """For a token, targets that it may not read do not exist; other targets go on."""
+    """For a token, targets that it may not read do not exist. Other targets continue."""
     secured.server.ask("POST", "/v1/namespace/secret", {"Name": "secret"})
     connection = connect(**secured.settings(least))
     here, there = connection.ref("safe/work"), connection.ref("safe/work", namespace="secret")

@@ -44,7 +44,7 @@ def test_the_environment_fills_the_gaps() -> None:
     assert not connection.verify
 
 
-def test_the_file_goes_before_the_environment(tmp_path: Path) -> None:
+def test_the_file_takes_precedence_over_the_environment(tmp_path: Path) -> None:
     """The settings must not depend on the user who starts the daemon."""
     (tmp_path / "token").write_text("file-token\n")
     settings = _settings(

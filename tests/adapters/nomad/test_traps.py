@@ -156,7 +156,7 @@ def test_jobs_without_a_count_to_set_are_not_scalable(direct: LiveAdapter, nomad
 
 
 def test_a_region_that_does_not_exist_is_not_found(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """Nomad answers HTTP 500 "No path to region". A retry does not help, and other regions go on."""
+    """Nomad answers HTTP 500 "No path to region". A retry does not help, and other regions continue."""
     nomad.register(service("regional"))
     here, nowhere = direct.ref("regional/work", region="global"), direct.ref("regional/work", region="nowhere")
     answer = direct.adapter.observe([here, nowhere], direct.call())
@@ -229,7 +229,7 @@ def test_a_collected_deployment_is_none(direct: LiveAdapter, nomad: NomadServer)
     assert direct.state("collected/work").hold == Hold()
 
 
-def test_a_deployment_of_a_purged_job_holds_nobody(direct: LiveAdapter, nomad: NomadServer) -> None:
+def test_a_deployment_of_a_purged_job_holds_no_target(direct: LiveAdapter, nomad: NomadServer) -> None:
     """The same id registered again is another job."""
     nomad.register(service("reborn", Update=deployed(MinHealthyTime=60 * 10**9)))
     nomad.wait(lambda: nomad.deploying("reborn"), "deployment")

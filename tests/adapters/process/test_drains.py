@@ -45,7 +45,7 @@ def test_a_worker_that_leaves_waits_until_it_is_released(build: Build) -> None:
 
 
 def test_a_restart_of_the_daemon_ends_no_wait(build: Build) -> None:
-    """The record says who waits and who was released."""
+    """The record has the waiting workers and the released ones."""
     harness = build(initialReplicas=2, drains=True)
     scale_in(harness, 0)
     release(harness, "web-1")

@@ -109,7 +109,7 @@ def test_a_worker_that_ends_on_sigterm_is_not_killed(build: Build) -> None:
     assert "worker_killed" not in {event for _, event, _ in harness.logger.lines}
 
 
-def test_what_a_worker_has_started_ends_with_it(build: Build) -> None:
+def test_the_children_of_a_worker_end_with_it(build: Build) -> None:
     """A remaining child process would keep the port and carry load that is not counted."""
     harness = build(command=["sh", "-c", "setsid sleep 1000 & exec sleep 1000"])
     harness.settle(1)

@@ -74,7 +74,7 @@ def test_the_last_line_is_short_and_printable_and_shows_no_password(tmp_path: Pa
 
 
 @pytest.mark.parametrize("put", [lambda log: None, os.mkfifo, lambda log: log.symlink_to("/etc/hostname"), Path.mkdir])
-def test_what_is_not_a_log_has_no_last_line(tmp_path: Path, put: Callable[[Path], None]) -> None:
+def test_a_file_that_is_not_a_log_has_no_last_line(tmp_path: Path, put: Callable[[Path], None]) -> None:
     """A worker may replace its log; reading it must not block, follow a link, or keep a descriptor."""
     log = tmp_path / "web-1.log"
     put(log)
@@ -130,8 +130,8 @@ def test_a_killed_log_writer_is_replaced_and_no_output_is_lost(build: Build) -> 
 
 
 @pytest.mark.slow
-def test_what_a_worker_said_that_ended_at_once_is_in_its_log(build: Build) -> None:
-    """An operator wants to read this output."""
+def test_the_output_of_a_worker_that_ends_at_once_is_in_its_log(build: Build) -> None:
+    """Operators need this output."""
     harness = build(command=["sh", "-c", "echo why it ended; exit 1"])
     poll(lambda: harness.log("web-1") == "why it ended\n", "its last words")
 
@@ -241,7 +241,7 @@ def test_the_log_writer_ends_although_a_pipe_cannot_be_removed(tmp_path: Path) -
     assert (tmp_path / "web-1.log").read_text() == "output"
 
 
-def test_where_nothing_is_to_be_written_no_log_writer_is_started(tmp_path: Path) -> None:
+def test_without_a_pipe_no_log_writer_is_started(tmp_path: Path) -> None:
     """The pool has no workers; a file that is not a pipe does not count, whatever its name."""
     (tmp_path / "notes.pipe").write_text("not a pipe")
     logs.LogWriterProcess(tmp_path).ensure()

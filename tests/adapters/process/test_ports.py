@@ -66,7 +66,7 @@ def test_ports_that_strangers_use_hold_scale_out(build: Build) -> None:
         assert state.hold.scale_out.reason == "PortsExhausted"
         assert ports in state.hold.scale_out.message
         assert state.hold.scale_in is None
-        assert state.warnings == (state.hold.scale_out.message,), "shown even while nobody wants to scale out"
+        assert state.warnings == (state.hold.scale_out.message,), "shown even without a scale-out"
         assert isinstance(harness.adapter.scale(harness.target, harness.change(state, 2), harness.call()), Held)
     harness.settle(1)
 

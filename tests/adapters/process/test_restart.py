@@ -123,7 +123,7 @@ def test_a_stop_that_was_cut_short_is_finished(build: Build, tmp_path: Path) -> 
         process.returncode = 0  # the keeper has reaped it
 
 
-def test_a_second_daemon_is_told_who_keeps_the_pools(build: Build, tmp_path: Path) -> None:
+def test_a_second_daemon_learns_which_daemon_keeps_the_pools(build: Build, tmp_path: Path) -> None:
     """Two keepers of one folder would start everything twice."""
     with _daemon(tmp_path) as daemon:
         second = build()
@@ -177,7 +177,7 @@ def test_a_state_folder_that_cannot_be_written_changes_no_size(build: Build) -> 
     harness.settle(2)
 
 
-def test_workers_of_a_pool_that_is_not_configured_any_more_are_named_and_left_alone(
+def test_workers_of_a_pool_that_is_no_longer_configured_are_named_and_keep_running(
     build: Build, tmp_path: Path, stranger: subprocess.Popen[bytes]
 ) -> None:
     """A mistake in the configuration must not end a production pool."""

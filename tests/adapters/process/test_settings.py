@@ -73,7 +73,7 @@ def test_only_the_command_is_needed() -> None:
         ({"comand": "x"}, "Extra inputs"),
     ],
 )
-def test_what_cannot_work_is_said_offline(pool: dict[str, Any], message: str) -> None:
+def test_settings_that_cannot_work_are_reported_offline(pool: dict[str, Any], message: str) -> None:
     """`check` finds it before the first scale-out."""
     with pytest.raises(ValidationError) as error:
         _settings(**pool)

@@ -73,7 +73,7 @@ def test_a_command_that_starts_is_fine(tmp_path: Path, pool: dict[str, Any]) -> 
         ({"command": ["sleep", "a\0b"]}, "holds a NUL character"),
     ],
 )
-def test_what_is_in_the_way_is_named_with_what_to_do(tmp_path: Path, pool: dict[str, Any], said: str) -> None:
+def test_an_obstacle_is_named_with_a_remedy(tmp_path: Path, pool: dict[str, Any], said: str) -> None:
     """Otherwise the first scale-out would fail."""
     found = problem(tmp_path, **pool)
     assert found is not None

@@ -45,7 +45,7 @@ def test_it_follows_the_size(build: Build, tmp_path: Path) -> None:
     poll(lambda: file.read_text() == "[]\n", "an empty list")
 
 
-def test_it_is_written_again_when_somebody_removes_it(build: Build, tmp_path: Path) -> None:
+def test_it_is_written_again_after_its_removal(build: Build, tmp_path: Path) -> None:
     """A removed file must not hide the workers until the next change of size."""
     file = tmp_path / "web.json"
     build(ports=free_ports(2), targetsFile=str(file))
