@@ -47,6 +47,8 @@ _KINDS: Final = ("plain", "steps", "threshold")
 _MOCK: Final = {"Driver": "mock_driver", "Config": {"run_for": "24h"}, "Resources": {"CPU": 1, "MemoryMB": 10}}
 _PHASES: Final = (1.0, 2.5, 0.5)
 """Multiples of each job's first demand."""
+_REFRESH_SECONDS: Final = 2.0
+"""Of the demand on each instance, which follows the sizes."""
 _AGREEING_SECONDS: Final = 180.0
 """How long the twins may take in a phase."""
 
@@ -120,7 +122,7 @@ class World:
             thread.join()
 
     def _keep_up(self) -> None:
-        while not self._over.wait(0.5):
+        while not self._over.wait(_REFRESH_SECONDS):
             values: dict[str, float] = {}
             for namespace in (OURS, THEIRS):
                 for job, size in self.sizes(namespace).items():
@@ -160,7 +162,7 @@ apm "prometheus" {{
             process.wait()
 
 
-def configuration(nomad: str, prometheus: str, jobs: int) -> dict[str, Any]:
+def configuration(nomad: str, prometheus: str, jobs: int, *, live: bool) -> dict[str, Any]:
     """Return the daemon's: no autoscaler of its own, and a grant of the namespace `ours`."""
     grant = {
         "namePrefix": f"{OURS}.",
@@ -173,7 +175,7 @@ def configuration(nomad: str, prometheus: str, jobs: int) -> dict[str, Any]:
     }
     return {
         "prometheus": {"default": {"url": prometheus}},
-        "adapters": {"nomad": {"type": "nomad", "address": nomad, "discover": {"policies": True, "live": True}}},
+        "adapters": {"nomad": {"type": "nomad", "address": nomad, "discover": {"policies": True, "live": live}}},
         "grants": {OURS: grant},
         "autoscalers": [],
     }
@@ -263,14 +265,19 @@ def main() -> None:
             world = World(nomad, exporter, jobs)
             world.register()
             file = folder / "autoscaler.yaml"
-            file.write_text(yaml.safe_dump(configuration(proxy.url, prometheus.url, jobs)))
-            with world.running(), running_daemon(file) as daemon:
+            file.write_text(yaml.safe_dump(configuration(proxy.url, prometheus.url, jobs, live=False)))
+            with running_daemon(file) as daemon:
                 discover(daemon, proxy, jobs)
-                try:
-                    with running_theirs(folder, nomad.url, prometheus.url) as theirs:
-                        compare(world, {OURS: daemon.process.pid, THEIRS: theirs.pid, "Nomad": nomad.pid})
-                except GoFailed as error:
-                    sys.exit(f"the Nomad Autoscaler cannot be had, so nothing is compared: {error}")
+            file.write_text(yaml.safe_dump(configuration(nomad.url, prometheus.url, jobs, live=True)))
+            try:
+                with (
+                    world.running(),
+                    running_daemon(file) as daemon,
+                    running_theirs(folder, nomad.url, prometheus.url) as theirs,
+                ):
+                    compare(world, {OURS: daemon.process.pid, THEIRS: theirs.pid, "Nomad": nomad.pid})
+            except GoFailed as error:
+                sys.exit(f"the Nomad Autoscaler cannot be had, so nothing is compared: {error}")
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from autoscaler.errors import Problem
 from autoscaler.model import Autoscaler, TargetRef
 from autoscaler.target import canonical, load
 
-MOST_VALUES: Final = 50_000
-"""Keys and values of one grant's autoscalers: a thousand or two. They bound what it costs in a cycle."""
+MOST_VALUES: Final = 100_000
+"""Keys and values of one grant's autoscalers: more than a thousand. They bound what it costs in a cycle."""
 
 
 class OutsideSet(NamedTuple):
