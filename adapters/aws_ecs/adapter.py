@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Final
 
-from adapters.aws.errors import not_written
+from adapters.aws.errors import OutcomeUnknown, not_written
 from adapters.aws.optional import OptionalReads
 from adapters.aws.raw import Raw, unavailable_if_malformed
 from adapters.aws.settings import AwsSettings
@@ -101,10 +101,9 @@ class AwsEcs:
         """
         self._look(target.name, call)
         registered = {"ServiceNamespace": "ecs", "MaxResults": 1}
-        ask = self._api.ask
         asked: Sequence[Callable[[], object]] = (
-            partial(ask, "application-autoscaling", "describe_scalable_targets", call, registered),
-            partial(ask, "ecs", "update_service", call, _named(target.name)),
+            partial(self._api.ask, "application-autoscaling", "describe_scalable_targets", call, registered),
+            partial(self._update, target.name, call),
         )
         missing = []
         for each in asked:
@@ -177,10 +176,17 @@ class AwsEcs:
         held = hold.scale_out if change.size > current else hold.scale_in
         if held is not None:
             return Held(held)
-        wanted = {**_named(name), "desiredCount": change.size}
-        return self._writes.set_size(
-            name, change, current, partial(self._api.ask, "ecs", "update_service", call, wanted, write=True)
-        )
+        return self._writes.set_size(name, change, current, partial(self._update, name, call, desiredCount=change.size))
+
+    def _update(self, name: str, call: Call, **parameters: int) -> None:
+        """Update the service. Raises TargetError; OutcomeUnknown when AWS may have performed it."""
+        wanted = {"cluster": _cluster(name), "service": _service(name), **parameters}
+        answer = self._api.ask("ecs", "update_service", call, wanted, write=True)
+        if not answer.get("service"):  # botocore takes any other answer for an empty one
+            raise OutcomeUnknown(
+                f"service {name}: the answer to its update is not that of AWS, so its size is unknown until the next "
+                "cycle; is there an AWS endpoint behind `endpointUrl`?"
+            )
 
 
 def _cluster(name: str) -> str:
@@ -197,8 +203,3 @@ def _by_cluster(names: Iterable[str]) -> Mapping[str, list[str]]:
     for name in names:
         found[_cluster(name)].append(_service(name))
     return found
-
-
-def _named(name: str) -> dict[str, str]:
-    """Return the parameters of UpdateService that name the service."""
-    return {"cluster": _cluster(name), "service": _service(name)}

@@ -41,22 +41,22 @@ def scalable(name: str, service: Raw, region: str) -> Raw | TargetError:
 
 
 def hold(service: Raw) -> Hold:
-    """Return what waits for the service's deployment."""
+    """Return what waits for the service's deployment. Without a rolloutState (Classic Load Balancer) its tasks tell."""
     deployments, sets = service["deployments"], service.get("taskSets") or ()
+    rolling = [one for one in deployments if one["status"] == "ACTIVE" or one.get("rolloutState") == "IN_PROGRESS"]
     for one in deployments:
         why = one.get("rolloutStateReason") or ""
-        if one.get("rolloutState") == "FAILED" or _ROLLS_BACK in why:
+        if one.get("rolloutState") == "FAILED" or (one in rolling and _ROLLS_BACK in why):
             reason = HoldReason("DeploymentFailed", f"deployment {one['id']} failed or is rolled back: {why}")
             return Hold(reason, reason)
     if len(sets) > 1:
         names = " and ".join(one["id"] for one in sets)
         reason = HoldReason("DeploymentInProgress", f"CodeDeploy is replacing a task set ({names}); scaling waits")
         return Hold(reason, reason)
-    for one in deployments:
-        if one["status"] == "ACTIVE" or one.get("rolloutState") == "IN_PROGRESS":
-            return Hold(
-                scale_in=HoldReason("DeploymentInProgress", f"deployment {one['id']} is in progress; scale-in waits")
-            )
+    if rolling:
+        return Hold(
+            scale_in=HoldReason("DeploymentInProgress", "a deployment is in progress; scale-in waits for its end")
+        )
     return Hold()
 
 

@@ -226,7 +226,8 @@ class _Source:
         if counted and counted[0][1] > 1:
             return None
         written_span = f"[{format_duration(span)}]"
-        intervals = [interval for each in self._targets(selector) or () if (interval := _interval(each)) is not None]
+        targets = _with(selector, self._causes.targets(self._name) or ())
+        intervals = [interval for each in targets if (interval := _interval(each)) is not None]
         interval = max(intervals, default=None)
         needs = f"{function}() needs two samples within its range {written_span}"
         if interval is not None and span < 2 * interval:
@@ -240,18 +241,12 @@ class _Source:
             "a range of four scrape intervals"
         )
 
-    def _targets(self, selector: Selector) -> Sequence[_Target] | None:
-        """Return the targets with the selector's job and instance, or None if the server does not report them."""
-        wanted = {each.label: each.value for each in selector.labels if each.operator == "="}
-        chosen = {label: wanted[label] for label in ("job", "instance") if label in wanted}
-        targets = self._causes.targets(self._name)
-        return None if targets is None else [each for each in targets if chosen.items() <= each.labels.items()]
-
     def _scraped(self, selector: Selector) -> str:
         """Describe the targets that should have the series."""
-        every, targets = self._causes.targets(self._name), self._targets(selector)
-        if every is None or targets is None:
+        every = self._causes.targets(self._name)
+        if every is None:
             return ""
+        targets = _with(selector, every)
         if not every:
             return "; Prometheus scrapes no target: correct its scrape_configs, or its target files"
         if not targets:
@@ -264,6 +259,13 @@ class _Source:
             return text
         url, why = plain(down.scrape_url, _LONGEST_SHOWN), plain(down.last_error, _LONGEST_SHOWN)
         return f"{text}: {url}: {why}"
+
+
+def _with(selector: Selector, targets: Sequence[_Target]) -> Sequence[_Target]:
+    """Return the targets with the selector's job and instance."""
+    wanted = {each.label: each.value for each in selector.labels if each.operator == "="}
+    chosen = {label: wanted[label] for label in ("job", "instance") if label in wanted}
+    return [each for each in targets if chosen.items() <= each.labels.items()]
 
 
 def _interval(target: _Target) -> timedelta | None:

@@ -18,7 +18,14 @@ class Room(NamedTuple):
 ROOMS: Final = {
     "decide": Room("autoscaler/decide", ("tests/decide", "tests/documents"), ("tests/conformance",)),
     "observe": Room(
-        "autoscaler/observe", ("tests/observe",), ("tests/observe/planner", "tests/observe/test_causes.py")
+        "autoscaler/observe",
+        ("tests/observe",),
+        (
+            "tests/observe/planner",
+            "tests/observe/test_causes.py",
+            "tests/observe/test_observer.py",
+            "tests/observe/test_ranges.py",
+        ),
     ),
     "ledger": Room("autoscaler/record/ledger.py", ("tests/record", "tests/act", "tests/daemon"), ("tests/record",)),
 }

@@ -12,25 +12,35 @@ from tests.daemon.running import running_daemon
 pytestmark = pytest.mark.slow
 
 
-def config(folder: Path, url: str, observe: str) -> Path:
-    """Two groups, whose metric asks for three members; `observe` reads them."""
+def config(folder: Path, url: str, observe: str, shop: str = "groups") -> Path:
+    """Two groups, whose metric asks for three members.
+
+    `observe` reads those of the connection `program`, the example those of `groups`. `shop`: the second group's
+    connection. The period leaves programs time on a busy machine.
+    """
+    (folder / "groups").mkdir()
+    (folder / "groups" / "web").write_text("web-a\n")
     target = {"type": "AverageValue", "averageValue": 20}
     metric = {"metric": {"name": "load"}, "query": {"expr": "vector(60)"}, "target": target}
     groups = str(folder / "groups")
     scalers = [
         {
             "name": name,
-            "scaleTargetRef": {"adapter": "groups", "name": name},
+            "scaleTargetRef": {"adapter": adapter, "name": name},
             "maxReplicas": 5,
             "metrics": [{"type": "External", "external": metric}],
         }
-        for name in ("web", "shop")
+        for name, adapter in (("web", "groups"), ("shop", shop))
     ]
-    programs = {"observe": [observe, "observe", groups], "scale": [str(EXAMPLES / "groups"), "scale", groups]}
+    example = str(EXAMPLES / "groups")
+    scale = [example, "scale", groups]
     content = {
-        "controller": {"syncPeriod": "1s"},
+        "controller": {"syncPeriod": "5s"},
         "prometheus": {"default": {"url": url}},
-        "adapters": {"groups": {"type": "command", **programs}},
+        "adapters": {
+            "groups": {"type": "command", "observe": [example, "observe", groups], "scale": scale},
+            "program": {"type": "command", "observe": [observe], "scale": scale},
+        },
         "autoscalers": scalers,
     }
     file = folder / "autoscaler.yaml"
@@ -47,9 +57,7 @@ def test_a_program_s_groups_are_scaled_and_one_that_is_gone_costs_its_own_autosc
 ) -> None:
     """What the program says of the other reaches the operator."""
     need_jq()
-    (tmp_path / "groups").mkdir()
-    (tmp_path / "groups" / "web").write_text("web-a\n")
-    with running_daemon(config(tmp_path, prometheus, str(EXAMPLES / "groups"))) as daemon:
+    with running_daemon(config(tmp_path, prometheus, "/bin/false")) as daemon:
         daemon.until(lambda: members(tmp_path, "web") == 3, "three members")
         decision = daemon.wait_for("decision", autoscaler="shop")
         assert decision["message"].endswith("there is no file shop; create it")
@@ -58,10 +66,31 @@ def test_a_program_s_groups_are_scaled_and_one_that_is_gone_costs_its_own_autosc
         assert daemon.stop() == 0
 
 
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("echo garbage", "the answer is not JSON; it begins 'garbage'"),
+        ("exec cat /dev/zero", "wrote more than 16,777,216 bytes"),
+        ("trap '' TERM; while :; do sleep 1; done", "had not ended, and was ended"),
+    ],
+    ids=["garbage", "output without end", "hanging"],
+)
+def test_a_broken_program_costs_its_own_connection(tmp_path: Path, prometheus: str, program: str, words: str) -> None:
+    """Its autoscaler says why; the other connection's is decided cycle after cycle, and scaled."""
+    need_jq()
+    with running_daemon(config(tmp_path, prometheus, script(tmp_path, program), shop="program")) as daemon:
+        daemon.until(lambda: members(tmp_path, "web") == 3, "three members")
+        daemon.until(
+            lambda: any(words in line["message"] for line in daemon.events("decision", autoscaler="shop")), words
+        )
+        (tmp_path / "groups" / "web").write_text("web-a\n")
+        daemon.until(lambda: members(tmp_path, "web") == 3, "three members again")
+
+
 def test_a_daemon_that_stops_ends_its_programs(tmp_path: Path) -> None:
     """One that hangs holds up neither the stop nor the next daemon."""
     hangs = script(tmp_path, f"echo $$ >{tmp_path}/pid; exec sleep 100")
-    with running_daemon(config(tmp_path, "http://127.0.0.1:1", hangs)) as daemon:
+    with running_daemon(config(tmp_path, "http://127.0.0.1:1", hangs, shop="program")) as daemon:
         daemon.until((tmp_path / "pid").exists, "the program to run")
         began = time.monotonic()
         assert daemon.stop() == 0

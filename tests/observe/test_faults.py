@@ -196,6 +196,11 @@ def test_any_other_response_is_an_error(body: bytes) -> None:
         assert "not with a result" in fake.refusal()
 
 
+def test_the_error_says_how_a_response_differs_from_the_api() -> None:
+    with answering(lambda request: request.reply(b'{"status": "success"}')) as fake:
+        assert "not with a result: it has neither data nor an error; check its url" in fake.refusal()
+
+
 def test_an_endless_answer_is_bounded_in_memory() -> None:
     """For a compressed answer the uncompressed size counts."""
     bomb = gzip.compress(b" " * 2**22)

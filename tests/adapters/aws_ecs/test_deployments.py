@@ -32,6 +32,18 @@ def test_a_deployment_in_progress_holds_scale_in_and_lets_scale_out_pass(cloud: 
     assert cloud.desired("shop/web") == 6
 
 
+def test_a_deployment_without_a_rollout_state_is_told_by_the_tasks_that_it_replaces(
+    cloud: Cloud, connection: LiveAdapter
+) -> None:
+    """AWS gives no state for services behind a Classic Load Balancer."""
+    service = cloud.create("shop/web", 2)
+    new, old = {"id": "ecs-svc/2", "status": "PRIMARY"}, {"id": "ecs-svc/1", "status": "ACTIVE"}
+    service.options["deployments"] = [new, old]
+    assert _reasons(connection.state("shop/web")) == (None, "DeploymentInProgress")
+    service.options["deployments"] = [new]
+    assert connection.state("shop/web").hold == Hold()
+
+
 def test_a_new_size_is_no_deployment(cloud: Cloud, connection: LiveAdapter) -> None:
     """A service that grows may shrink at once, while its new tasks still start."""
     cloud.create("shop/web", 2)

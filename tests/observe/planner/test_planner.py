@@ -116,6 +116,14 @@ def test_a_planners_cache_changes_no_plan() -> None:
         assert planner.plan(questions) == Planner().plan(questions)
 
 
+def test_a_planner_keeps_what_it_read_of_a_few_other_questions() -> None:
+    """Autoscalers with different sync periods ask in turn, and a reload changes a few questions."""
+    planner = Planner()
+    planner.plan(each("a{g=$}", "x", "y"))
+    planner.plan(each("a{g=$}", "x", "z"))
+    assert len(planner._readings) == 3
+
+
 def test_a_planner_forgets_old_questions() -> None:
     planner = Planner()
     for number in range(60):
