@@ -277,13 +277,13 @@ def test_aliases_make_a_grant_s_autoscalers_no_larger(folders: Folders) -> None:
     body = yaml.safe_dump([{"name": "shop-x", "metrics": metrics}], sort_keys=False, default_flow_style=True)
     first = "- &a " + yaml.safe_dump(scaler("shop-x", metrics=metrics), default_flow_style=True, width=100_000)
     more = "".join(
-        f"- {{<<: *a, name: shop-{at}, scaleTargetRef: {{adapter: swarm, name: shop-{at}}}}}\n" for at in range(60)
+        f"- {{<<: *a, name: shop-{at}, scaleTargetRef: {{adapter: swarm, name: shop-{at}}}}}\n" for at in range(120)
     )
     assert len(body) < 40_000
     folders.text("shop", "many.yaml", first + more)
     settings = load(folders.path)
-    assert 0 < len(settings.autoscalers) < 60
-    assert "a grant's autoscalers have at most 50,000 keys and values; shorten them" in problems(settings, "shop")
+    assert 0 < len(settings.autoscalers) < 120
+    assert "a grant's autoscalers have at most 100,000 keys and values; shorten them" in problems(settings, "shop")
 
 
 def test_a_folder_without_a_grant_is_named(folders: Folders) -> None:

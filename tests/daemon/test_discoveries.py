@@ -11,7 +11,7 @@ import pytest
 
 from autoscaler.config import AdapterSection, Settings
 from autoscaler.config.join import OutsideSet, join
-from autoscaler.errors import AdapterError, TargetForbidden, TargetNotFound
+from autoscaler.errors import AdapterError, TargetError, TargetForbidden, TargetNotFound
 from autoscaler.model import Call, TargetRef
 from autoscaler.runtime.discovery import DEADLINE_SECONDS, PERIOD_SECONDS, Discoveries
 from autoscaler.runtime.known_policies import Policy
@@ -130,7 +130,8 @@ def test_a_look_is_due_after_a_period(bench: Bench) -> None:
 
 def test_what_a_look_had_no_time_for_is_looked_at_at_once(bench: Bench) -> None:
     """A thousand policies may take longer than one look may."""
-    answers = iter([{**policies(APP), WEB: TargetForbidden("late")}, policies(APP, WEB)])
+    first: dict[TargetRef, Policy | TargetError] = {**policies(APP), WEB: TargetForbidden("late")}
+    answers = iter([first, {**policies(APP, WEB)}])
     bench.back.answer = lambda: Discovery(next(answers), {})
     bench.look()
     assert bench.look() == ["shop.cache.app", "shop.web.web"]
