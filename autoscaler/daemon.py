@@ -22,6 +22,7 @@ from autoscaler.errors import AdapterError, AutoscalerError, ConfigError, StateE
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
+from autoscaler.notify import Notifier
 from autoscaler.record import make_folder, state_folder
 from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep
 from autoscaler.runtime.building import Builder
@@ -77,6 +78,8 @@ class Daemon:
         self._started = clock.now()
         self._reporter = Reporter(logger, clock)
         self._metrics = metrics.Metrics(self.registry, clock, VERSION)
+        host = socket.gethostname()
+        self._notifier = Notifier(self._state.outbox, clock, logger, self._metrics.notices_sent, host)
         self._report_settings(settings)
         self._service = ServiceManager(clock)
         shared = self._state.leases
@@ -84,15 +87,7 @@ class Daemon:
             None if shared is None else Membership(shared, clock, logger, lambda: self._requests.put(Moved()))
         )
         self._runtime = Runtime(
-            self._state,
-            state_dir,
-            clock,
-            logger,
-            self._report,
-            self._metrics,
-            self._stop,
-            self._membership,
-            socket.gethostname(),
+            self._state, state_dir, clock, logger, self._report, self._metrics, self._stop, self._membership, host
         )
         self._discoveries = Discoveries(Builder(state_dir, clock, logger, self._stop), clock, logger)
         answered, shards = self._metrics.state_answered, self._runtime.shards
@@ -170,6 +165,7 @@ class Daemon:
             self._follow_outside(self._files, "policies")
         self._count_served()
         self._upkeep.turn()
+        self._notifier.turn()
         service.status(self._reporter.status(self._runtime.status_line(self._settings)))
         if not self._ready and shards.begun():
             self._ready = True
@@ -190,6 +186,7 @@ class Daemon:
             self._close()
             raise
         self._begin()
+        self._notifier.follow(None)  # a single cycle does not wait for a receiver
         if self._membership is not None:
             self._membership.start()
         self._reporter.log_every_decision(True)
@@ -283,6 +280,7 @@ class Daemon:
             self._logger.error("reload_failed", error=problem, problems=len(problems))
         if problems:
             self._metrics.reload_failed(problems)
+            self._notifier.reload_refused(problems)
         else:
             self._logger.info("reloaded", autoscalers=len(self._settings.autoscalers), adapters=self._runtime.adapters)
         if self._ready:
@@ -341,6 +339,7 @@ class Daemon:
         self._reporter.refused(settings.refused)
 
     def _report_settings(self, settings: Settings) -> None:
+        self._notifier.follow(settings.notify.webhook)
         self._reporter.log_every_decision(settings.log.every_decision)
         self._reporter.expressions_unknown([each.problem for each in settings.unknown_expressions])
 

@@ -97,7 +97,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         check_sharing(value, file.state.shared, connections, problems)
         check_grants(file.grants, connections, problems)
         check_discover(file.grants, connections, problems)
-    warnings = absent_files(document, entries.sources, connections)
+    warnings = absent_files(document, entries.sources, connections, None if file is None else file.notify)
     hints = (
         *unshared_files(document, connections),
         *aggregated(document, entries),
@@ -129,6 +129,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         web=file.web,
         operators=tuple(_operators(file, document)),
         log=file.log,
+        notify=file.notify,
         warnings=warnings,
         hints=hints,
         digest=digest,

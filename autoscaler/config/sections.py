@@ -31,7 +31,14 @@ from autoscaler.config.grants import Grant
 from autoscaler.config.metrics import Metric, Shared
 from autoscaler.config.queries import DEFAULT_SOURCE, InstanceQuery, SharedQuery
 from autoscaler.config.schedules import NamedOrEntry, ScheduleEntry, Schedules, entries_of
-from autoscaler.config.settings import HaSettings, LogSettings, PrometheusSource, StateSettings, WebSettings
+from autoscaler.config.settings import (
+    HaSettings,
+    LogSettings,
+    NotifySettings,
+    PrometheusSource,
+    StateSettings,
+    WebSettings,
+)
 from autoscaler.target import Duration
 
 _COOLDOWN: Final = timedelta(minutes=5)
@@ -225,3 +232,5 @@ class File(Section):
     """The daemon's own HTTP server."""
     log: LogSettings = LogSettings()
     """What is logged."""
+    notify: NotifySettings = NotifySettings()
+    """Who is told of scaling and of what prevents it."""

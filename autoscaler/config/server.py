@@ -22,6 +22,11 @@ def _check_url(url: str) -> str:
     return _checked_url(url, "write basicAuth with a passwordFile instead", "write them under params")
 
 
+def _check_webhook_url(url: str) -> str:
+    """The URL is never shown: many receivers have a token in it."""
+    return _checked_url(url, "remove it, because requests are signed")
+
+
 def _check_token_url(url: str) -> str:
     """The URL is not shown in messages either."""
     return _checked_url(url, "write clientId and clientSecretFile instead", "write them under endpointParams")
@@ -32,7 +37,7 @@ def _check_external_url(url: str) -> str:
     return _checked_url(url, "remove it, because the page shows the URL", "remove them")
 
 
-def _checked_url(url: str, without_user: str, without_parameters: str) -> str:
+def _checked_url(url: str, without_user: str, without_parameters: str | None = None) -> str:
     form = 'expected a URL such as "http://localhost:9090"'
     try:
         parts = urlsplit(url)
@@ -43,7 +48,7 @@ def _checked_url(url: str, without_user: str, without_parameters: str) -> str:
         raise ValueError(f"this is not a valid server URL; {form}")
     if parts.username is not None or parts.password is not None:
         raise ValueError(f"the URL holds a user or password; {without_user}")
-    if parts.query or parts.fragment:
+    if without_parameters is not None and (parts.query or parts.fragment):
         raise ValueError(f"the URL holds parameters; {without_parameters}")
     return url
 
@@ -76,6 +81,8 @@ def _check_token_param(name: str) -> str:
 ServerUrl: TypeAlias = Annotated[str, AfterValidator(_check_url)]
 ExternalUrl: TypeAlias = Annotated[str, AfterValidator(_check_external_url)]
 """The address for browsers."""
+WebhookUrl: TypeAlias = Annotated[str, AfterValidator(_check_webhook_url)]
+"""The address of a receiver of notices, which may have parameters."""
 TokenUrl: TypeAlias = Annotated[str, AfterValidator(_check_token_url)]
 TokenParameterName: TypeAlias = Annotated[str, AfterValidator(_check_token_param)]
 HeaderName: TypeAlias = Annotated[str, AfterValidator(_check_header)]

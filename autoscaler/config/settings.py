@@ -28,7 +28,7 @@ from autoscaler.config.grants import Grant
 from autoscaler.config.part import Part
 from autoscaler.config.queries import SharedQuery
 from autoscaler.config.schedules import Schedules
-from autoscaler.config.server import ExternalUrl, HeaderName, ParameterName, ServerUrl
+from autoscaler.config.server import ExternalUrl, HeaderName, ParameterName, ServerUrl, WebhookUrl
 from autoscaler.errors import Problem
 from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.quantity import format_duration, format_size
@@ -214,6 +214,24 @@ class LogSettings(Part):
 
 
 @dataclass(frozen=True, slots=True)
+class Webhook(Part):
+    """The receiver of notices."""
+
+    url: WebhookUrl
+    """Where CloudEvents are posted to; never shown."""
+    secret_file: ExistingPath
+    """The key of the signature, in base64. Read at each use."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotifySettings(Part):
+    """Who is told of scaling and of what prevents it."""
+
+    webhook: Webhook | None = None
+    """Default: nobody."""
+
+
+@dataclass(frozen=True, slots=True)
 class AdapterSection:
     """One adapter connection: its type and that adapter's own validated `Settings`."""
 
@@ -326,6 +344,7 @@ class Settings:
     operators: tuple[Operator, ...] = ()
     """Of `web` and of the grants."""
     log: LogSettings = LogSettings()
+    notify: NotifySettings = NotifySettings()
     digest: str = ""
     """The hash of the files' texts. Daemons that share a state compare it."""
     warnings: tuple[Problem, ...] = ()

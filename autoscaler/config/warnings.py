@@ -16,7 +16,7 @@ from autoscaler.config.find_values import find_values
 from autoscaler.config.problems import Problems
 from autoscaler.config.queries import DEFAULT_SOURCE, Reading
 from autoscaler.config.schedules import ScheduleEntry, entries_of
-from autoscaler.config.settings import PrometheusSource, UnknownExpression
+from autoscaler.config.settings import NotifySettings, PrometheusSource, UnknownExpression
 from autoscaler.cron import joins_days_by_and
 from autoscaler.errors import Problem
 from autoscaler.target import ExistingFile, SharedFile
@@ -24,12 +24,16 @@ from autoscaler.target.files import unreadable_for_others, unwritable
 
 
 def absent_files(
-    document: YamlDocument, sources: Mapping[str, PrometheusSource], connections: Connections
+    document: YamlDocument,
+    sources: Mapping[str, PrometheusSource],
+    connections: Connections,
+    notify: NotifySettings | None,
 ) -> tuple[Problem, ...]:
     """The files that `run` must read and that cannot be read here."""
     warnings = Problems(document)
     sections: dict[Loc, object] = {("prometheus", name): source for name, source in sources.items()}
     sections |= {("adapters", name): section.settings for name, section in connections.sections.items()}
+    sections[("notify",)] = notify
     for start, section in sections.items():
         for loc, file in find_values(section, ExistingFile, start):
             if not (os.access(file, os.R_OK) and file.is_file()):  # `is_file` raises where a folder is closed

@@ -100,6 +100,9 @@ class Metrics:
         self._reload_time = gauge(
             "config_last_reload_success_timestamp_seconds", "When the configuration in force was loaded."
         )
+        self._notices = counter("notices_total", "Notices for the webhook, by result of a try.", "result")
+        for result in ("delivered", "failed", "refused", "dropped"):  # start at 0, as those of queries
+            self._notices.labels(result)
         self._state_up = gauge("state_up", "1 if the state answered the last check, some seconds ago.")
         self._state_up.set(1)
         gauge("build_info", "Always 1: the version.", "version").labels(version).set(1)
@@ -144,6 +147,10 @@ class Metrics:
         self.health.reload_failed(problems)
         self._reload_failures.inc()
         self._reload_fine.set(0)
+
+    def notices_sent(self, result: str, count: int) -> None:
+        """Count tries to send a notice, or notices that were dropped."""
+        self._notices.labels(result).inc(count)
 
     def state_answered(self, answered: bool) -> None:
         """Note whether the state answered."""

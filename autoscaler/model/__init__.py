@@ -34,6 +34,7 @@ from autoscaler.model.drain import (
 )
 from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import FallbackState, MetricFailure, MetricOutcome
+from autoscaler.model.notice import Notice, NoticeType
 from autoscaler.model.observation import Failure, InstanceReading, Observation, Observed, Reading, Sample, ValueReading
 from autoscaler.model.reason import CONNECTION_LIMITS, Reason
 from autoscaler.model.schedule import CivilTime, OpenEntry, ScheduleEntry
@@ -140,6 +141,8 @@ __all__ = [
     "MetricTarget",
     "MetricType",
     "NodeDrainRule",
+    "Notice",
+    "NoticeType",
     "Observation",
     "Observed",
     "OpenEntry",

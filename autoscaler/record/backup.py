@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, Table, delete, func, insert, select
+from sqlalchemy import URL, Connection, Table, delete, func, insert, select, text
 
 from autoscaler.clock import SystemClock
 from autoscaler.errors import StateError
@@ -70,7 +70,7 @@ def back_up(url: str | None, state_dir: Path, file: Path) -> Contents:
             with opened(_file_url(partial), named=target) as copy, copy.begin():
                 schema.metadata.create_all(copy)
                 _write(copy, where, schema.KEPT)
-                schema.number_after_rows(copy)
+                _number_after_rows(copy)
         contents = _verified(partial, named=target)
         sync(partial)
         _put_in_place(partial, file)
@@ -184,7 +184,7 @@ def _restore_tables(where: URL, source: URL, *, replacing: bool) -> Contents:
             for table in _RESTORED:
                 connection.execute(delete(table))
             _write(connection, source, _RESTORED)
-            schema.number_after_rows(connection)
+            _number_after_rows(connection)
             begin_incarnation(connection, max(now // 1_000_000, replaced + 1))
     return contents
 
@@ -280,3 +280,22 @@ def _os_errors(what: str) -> Iterator[None]:
         raise StateError(
             f"{what}: {error.strerror}; check that the folder exists and that this user may write there"
         ) from None
+
+
+def _number_after_rows(connection: Connection) -> None:
+    """Set the next autoscaler's id after all ids in the tables, including those of the journal's pages.
+
+    Called after a restore, which inserts rows with their ids.
+    """
+    known = connection.execute(select(func.max(schema.autoscaler.c.id))).scalar_one() or 0
+    chunk = connection.execute(select(func.max(schema.journal.c.chunk))).scalar_one()
+    last = known if chunk is None else max(known, (chunk + 1) * schema.CHUNK - 1)
+    if connection.dialect.name == "postgresql":
+        sequence = func.pg_get_serial_sequence(schema.autoscaler.name, "id")
+        connection.execute(select(func.setval(sequence, last + 1, False)))
+    else:
+        connection.execute(text("DELETE FROM sqlite_sequence WHERE name = :name"), {"name": schema.autoscaler.name})
+        connection.execute(
+            text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :last)"),
+            {"name": schema.autoscaler.name, "last": last},
+        )

@@ -271,7 +271,7 @@ class Ledger:
             pages = self._journal.pages(connection)
             owners = self._owners(connection, [one.decision for one in prepared])
             pairs = list(zip(owners, prepared, strict=True))
-            recorded = write(connection, self.name, pages, pairs, moment)
+            recorded = write(connection, self.name, pages, pairs, moment, notify=self._context.outbox.open)
             written = [(placed.entry, placed.recording.decision) for placed in recorded.placed]
             self._limits.settle(connection, written)
             when = time_columns(moment, moment.now)

@@ -9,6 +9,7 @@ from autoscaler.record.database import Database, Readers
 from autoscaler.record.entries import Key, Newest
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.leases import Leases
+from autoscaler.record.outbox import Outbox
 from autoscaler.record.steering import SteeringCache
 
 
@@ -28,6 +29,7 @@ class LedgerContext:
     """Shards and epochs whose claims are still in the state, although they are over. Only appended to by ledgers."""
     latest: dict[Key, Newest]
     """The newest committed decision of each autoscaler, for readers."""
+    outbox: Outbox
 
 
 class Histories(dict[str, History]):

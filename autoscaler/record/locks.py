@@ -15,6 +15,8 @@ class Lock(Enum):
     CLAIMS = "claims"
     """Claim or release what a shard scales."""
     HOUSEKEEPING = "housekeeping"
+    NOTICES = "notices"
+    """Send what waits in the outbox."""
     LIMITS = "limits"
     """Check the limits of an adapter connection and count towards them."""
 

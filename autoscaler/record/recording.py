@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Table, insert
 
 from autoscaler.decide import changed, remember
 from autoscaler.decide.connection_limits import counted_size
+from autoscaler.decide.notices import notices
 from autoscaler.isolation import each
 from autoscaler.model import Autoscaler, Decision, Event, History, Observation, ShardName, TargetState
 from autoscaler.moment import Moment
@@ -20,6 +21,7 @@ from autoscaler.record.binary import Binary, pack
 from autoscaler.record.entries import HISTORY, SPEC, Entry, digest_of, in_64_bits, memory_body, write_memory
 from autoscaler.record.evaluation import DECISION, Columns, other_columns, target_column
 from autoscaler.record.journal import SEGMENT, Page, Pages, chunk_of, newest_page, page_of
+from autoscaler.record.outbox import rows_of
 from autoscaler.record.rows import Row, differing, hashes_of
 from autoscaler.record.times import micros_of, to_micros
 
@@ -168,10 +170,13 @@ def write(
     pages: Pages,
     pairs: Sequence[tuple[Entry, Recording]],
     moment: Moment,
+    *,
+    notify: bool = False,
 ) -> Recorded:
     """Write the decisions with a constant number of statements.
 
-    `name`: their shard. `pages`: updated to the new pages. `moment`: when their cycle began.
+    `name`: their shard. `pages`: updated to the new pages. `moment`: when their cycle began. `notify`: their notices
+    are added to the outbox.
     """
     chunks = dict[tuple[int, int], list[tuple[Entry, Recording]]]()
     for entry, recording in pairs:
@@ -202,6 +207,9 @@ def write(
     write_memory(connection, [(one.entry, one.memory) for one in placed])
     _insert(connection, schema.change, [one.change for one in placed if one.change is not None])
     write_events(connection, [event for one in placed for event in one.events])
+    if notify:
+        told = [each for one in placed for each in notices(one.entry.latest, one.recording.decision)]
+        _insert(connection, schema.notice, rows_of(told, moment.now))
     return Recorded(placed, broken)
 
 

@@ -26,9 +26,6 @@ from sqlalchemy import (
     Update,
     and_,
     bindparam,
-    func,
-    select,
-    text,
     update,
 )
 from sqlalchemy.ext.compiler import compiles
@@ -38,7 +35,7 @@ from sqlalchemy.sql.functions import FunctionElement
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
 
-VERSION: Final = 7
+VERSION: Final = 8
 """Version of the tables. A state of another version is refused (`versions`)."""
 
 metadata = MetaData()
@@ -236,6 +233,14 @@ event_text = Table(
     sqlite_with_rowid=False,
 )
 
+notice = Table(
+    "notice",  # what the webhook is to be told (`outbox`)
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    Column("body", LargeBinary, nullable=False),  # model.Notice
+)
+
 steering = Table(
     "steering",  # pauses and overrides of operators, until they expire or are removed
     metadata,
@@ -287,8 +292,8 @@ follows = Table(
     sqlite_with_rowid=False,
 )
 
-KEPT: Final = tuple(table for table in metadata.sorted_tables if table not in (member, follows, serves))
-"""The tables of a backup, which does not include the users of the state."""
+KEPT: Final = tuple(table for table in metadata.sorted_tables if table not in (member, follows, serves, notice))
+"""The tables of a backup, without the users of the state and what they are told."""
 STEERING: Final = "steering"
 """Counter: the changes of the table of that name."""
 INCARNATION: Final = "incarnation"
@@ -301,25 +306,6 @@ _DRIVERS: Final = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite+pysqlit
 def newest_time(table: Table) -> Column[int]:
     """Return the column that decides whether a row of the table is too old."""
     return table.c.until if "until" in table.c else table.c.at
-
-
-def number_after_rows(connection: Connection) -> None:
-    """Set the next autoscaler's id after all ids in the tables, including those of the journal's pages.
-
-    Called after a restore, which inserts rows with their ids.
-    """
-    known = connection.execute(select(func.max(autoscaler.c.id))).scalar_one() or 0
-    chunk = connection.execute(select(func.max(journal.c.chunk))).scalar_one()
-    last = known if chunk is None else max(known, (chunk + 1) * CHUNK - 1)
-    if connection.dialect.name == "postgresql":
-        sequence = func.pg_get_serial_sequence(autoscaler.name, "id")
-        connection.execute(select(func.setval(sequence, last + 1, False)))
-    else:
-        connection.execute(text("DELETE FROM sqlite_sequence WHERE name = :name"), {"name": autoscaler.name})
-        connection.execute(
-            text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :last)"),
-            {"name": autoscaler.name, "last": last},
-        )
 
 
 def few(values: Collection[str]) -> Sequence[str] | None:

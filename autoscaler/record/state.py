@@ -21,6 +21,7 @@ from autoscaler.record.ledger import Ledger
 from autoscaler.record.ledger_context import LedgerContext
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.member_rows import new_process, sessions_of
+from autoscaler.record.outbox import Outbox
 from autoscaler.record.shards import next_epoch, release
 from autoscaler.record.steering import SteeringCache, SteeringChange, SteeringEvent, change_steering
 
@@ -42,7 +43,11 @@ class State:
         self._database = database
         self._closing = closing
         housekeeper = Housekeeper(database, readers, retention, latest)
-        self._context = LedgerContext(database, readers, SteeringCache(), housekeeper, {}, leases, [], latest)
+        self.outbox: Final = Outbox(database, readers)
+        """What the webhook is to be told."""
+        self._context = LedgerContext(
+            database, readers, SteeringCache(), housekeeper, {}, leases, [], latest, self.outbox
+        )
         self.archive: Final = Archive(readers, latest, leases)
         """For readers."""
         self.leases: Final = leases

@@ -121,7 +121,8 @@ def test_keys_beyond_the_grant_are_refused_with_their_place(
 
 def test_the_ceiling_caps_every_number(settings: Settings) -> None:
     entry = {"cron": "0 8 * * *", "duration": "1h", "timezone": "UTC", "minReplicas": 500, "maxReplicas": 700}
-    own = {"minReplicas": 400, "maxReplicas": 600, "schedules": [entry, "night"]} | external(fallback={"replicas": 550})
+    numbers = {"minReplicas": 400, "maxReplicas": 600, "schedules": [entry, "night"]}
+    own = {**numbers, **external(fallback={"replicas": 550})}
     ((scaler, *_),) = [(each.scaler,) for each in read(settings, own)]
     fallback = scaler.metrics[0].fallback
     assert fallback is not None

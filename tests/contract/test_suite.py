@@ -1,4 +1,4 @@
-"""The suite itself: an adapter that breaks a promise fails the test that makes it, with words that help."""
+"""The suite itself: an adapter that breaks a promise fails the promise's test, with a helpful message."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ Promise = Callable[[AdapterContract, Harness], None]
 
 
 class Broken(Memory):
-    """Reaches behind its own back."""
+    """The base of adapters that break a promise. It can change sizes without a write."""
 
     def size(self) -> int:
         return len(self.read("web").members)
@@ -67,7 +67,7 @@ class ChangesWhenObserved(Broken):
 
 
 class ChangesInstances(Broken):
-    """What each instance says is put through `change`."""
+    """Each instance in an answer is changed by `change`."""
 
     def change(self, one: Instance) -> Instance:
         raise NotImplementedError
@@ -128,7 +128,7 @@ class CountsWhatLeaves(Broken):
 
 
 class SharesItsDeadline(Broken):
-    """Each call takes the one that came last for its own."""
+    """Each call uses the deadline of the last call."""
 
     concurrent_writes = 4
 
@@ -269,7 +269,7 @@ def test_a_broken_promise_fails_its_test(broken: type[Memory], promise: Promise,
 
 
 def test_every_promise_has_an_adapter_that_breaks_it() -> None:
-    """A new promise comes with its breaker."""
+    """A new promise needs an adapter that breaks it."""
     (parameters,) = (mark.args[1] for mark in test_a_broken_promise_fails_its_test.pytestmark)  # type: ignore[attr-defined]  # pytest puts it there
     broken = {promise.__name__ for _, promise, _ in parameters}
     assert broken == {name for name in vars(AdapterContract) if name.startswith("test_")}

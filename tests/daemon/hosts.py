@@ -57,14 +57,18 @@ class Hosts:
         *,
         adapters: Mapping[str, Any] | None = None,
         url: str | None = None,
+        notify: Mapping[str, Any] | None = None,
         **of_each: Any,
     ) -> Path:
         """Write a configuration of autoscalers on the connection `fleet` into the host's own folder."""
+        sections: dict[str, Any] = {} if notify is None else {"notify": dict(notify)}
         folder = self.folder / host
         folder.mkdir(exist_ok=True)
         scalers = [autoscaler(name, "vector(3)", adapter="fleet", **of_each) for name in names]
         fleet = adapters or {"fleet": {"type": "memory", "shards": SHARDS, "groups": {name: {} for name in names}}}
-        return write_config(folder, self.prometheus, scalers, fleet, state={"url": url or self.url}, ha=dict(ha))
+        return write_config(
+            folder, self.prometheus, scalers, fleet, state={"url": url or self.url}, ha=dict(ha), **sections
+        )
 
     def start(self, host: str, ha: Mapping[str, str] = SLOW, **of_config: Any) -> "Host":
         """Start a daemon and wait until it is ready."""

@@ -131,7 +131,8 @@ def test_a_look_is_due_after_a_period(bench: Bench) -> None:
 def test_what_a_look_had_no_time_for_is_looked_at_at_once(bench: Bench) -> None:
     """A thousand policies may take longer than one look may."""
     first: dict[TargetRef, Policy | TargetError] = {**policies(APP), WEB: TargetForbidden("late")}
-    answers = iter([first, {**policies(APP, WEB)}])
+    second: dict[TargetRef, Policy | TargetError] = {**policies(APP, WEB)}
+    answers = iter([first, second])
     bench.back.answer = lambda: Discovery(next(answers), {})
     bench.look()
     assert bench.look() == ["shop.cache.app", "shop.web.web"]

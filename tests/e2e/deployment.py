@@ -30,12 +30,12 @@ _SECOND: Final = 10**9
 
 @dataclass(slots=True)
 class Outage:
-    """What a deployment of both jobs came to."""
+    """The result of a deployment of both jobs."""
 
     sizes: Mapping[str, list[tuple[float, int]]] = field(default_factory=lambda: {job: [] for job in JOBS})
     """Job -> its count at times, in seconds since the deployment began."""
     written: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Job -> the sizes that the daemon wrote since."""
+    """Job -> the sizes that the daemon has written since."""
     events: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Job -> the reasons of its autoscaler's events since."""
 
@@ -59,7 +59,7 @@ def outage(folder: Path, healthy_seconds: float = 1, *, killed: bool = False) ->
         with ExitStack() as daemons:
             daemon = daemons.enter_context(running_daemon(config))
             daemon.until(lambda: _at_rest(nomad), "growth to the size that the load needs", 180)
-            time.sleep(1)  # a cycle at that size, so that it is what the daemon remembers
+            time.sleep(1)  # a cycle at that size, so that the daemon remembers it
             before = {job: len(_written(daemon, job)) for job in JOBS}
             if killed:
                 daemon.stop(signal.SIGKILL)
@@ -100,7 +100,10 @@ def _configuration(prometheus: str, address: str) -> dict[str, Any]:
 
 
 def _autoscaler(job: str) -> dict[str, Any]:
-    """An instance serves twice its target at most, as where clients wait: overload shows no more than that."""
+    """Return an autoscaler.
+
+    An instance serves at most twice its target value, as if clients wait, so overload shows no more.
+    """
     load = f'clamp_max(20 * sum(nomad_nomad_job_summary_running{{job="{job}"}}), {10 * SIZE})'
     target = {"type": "AverageValue", "averageValue": 10}
     return {

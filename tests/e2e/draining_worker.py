@@ -1,4 +1,4 @@
-"""A worker whose answers take seconds. `POST /drain` answers 200 once none has been under way for a second."""
+"""A worker whose answers take seconds. `POST /drain` answers 200 when no request has been under way for a second."""
 
 import sys
 import threading
@@ -9,7 +9,7 @@ ANSWER_SECONDS = 3.0
 
 
 class Worker(ThreadingHTTPServer):
-    daemon_threads = True  # SIGTERM cuts what is under way
+    daemon_threads = True  # SIGTERM ends requests under way
     request_queue_size = 128
 
     def __init__(self, port: int) -> None:

@@ -1,4 +1,4 @@
-"""Workers of one pool that share a demand between them."""
+"""Workers of one pool that share a demand."""
 
 import sys
 from functools import cache
@@ -10,11 +10,11 @@ from tests.servers.ports import free_ports
 
 TARGET: Final = 10
 SHARE: Final = "demand / scalar(count(demand))"
-"""Every worker tells the whole demand; a load balancer would spread it evenly."""
+"""Every worker exposes the whole demand, as a load balancer would divide it evenly."""
 
 
 def worker(body: str, *, ready_after: float = 0.0) -> str:
-    """A program that serves the bytes of an expression at a port, its first argument."""
+    """Return a program that serves the bytes of an expression at a port, its first argument."""
     return f"""
 import http.server, pathlib, sys, time
 
@@ -38,13 +38,13 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 
 
 DEMAND: Final = "pathlib.Path(sys.argv[2]).read_bytes()"
-"""Every worker tells the whole demand, from the file that its second argument names."""
+"""Every worker exposes the whole demand, from the file in its second argument."""
 WORKER: Final = worker(DEMAND)
 
 
 @cache
 def _ports(folder: Path) -> str:
-    """Return those of all pools of a configuration, however often it is written."""
+    """Return the ports of all pools of a configuration, the same for each write of it."""
     return free_ports()
 
 

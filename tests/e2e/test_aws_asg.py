@@ -1,4 +1,4 @@
-"""A group of the extended server, a process for each of its instances, sized on what a real Prometheus scrapes."""
+"""A group of the extended server with a process for each instance. A real Prometheus scrapes its load."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,7 +19,7 @@ from tests.servers.prometheus import file_sd, running_prometheus
 pytestmark = pytest.mark.slow
 
 SHARE: Final = "demand / scalar(count(demand))"
-"""Every worker tells the whole demand; a load balancer would spread it evenly."""
+"""Every worker exposes the whole demand, as a load balancer would divide it evenly."""
 KEYS: Final = {"AWS_ACCESS_KEY_ID": "ours", "AWS_SECRET_ACCESS_KEY": "ours", "AWS_EC2_METADATA_DISABLED": "true"}
 WEIGHTS: Final = [
     {"InstanceType": "m5.large", "WeightedCapacity": "1"},
@@ -59,10 +59,10 @@ class Shop:
         self.workers = workers
         self._cloud = server.client("autoscaling")
         self.seen: set[str] = set()
-        """Every LifecycleState that an instance was in."""
+        """Every LifecycleState of an instance so far."""
 
     def create(self, **more: Any) -> None:
-        """A group of one, whose launches pass a hook."""
+        """Create a group of one, whose launches pass a hook."""
         self.server.create_launch_template()
         self._cloud.create_auto_scaling_group(
             AutoScalingGroupName="shop",
@@ -84,7 +84,7 @@ class Shop:
         return dict(found[0])
 
     def tend(self, units: int) -> bool:
-        """Let through what waits; whether so much is in service."""
+        """Complete the actions of waiting instances. Returns whether so many units are in service."""
         group = self.look()
         states = {one["InstanceId"]: one["LifecycleState"] for one in group["Instances"]}
         if "Pending" in self.seen:
@@ -101,7 +101,7 @@ class Shop:
         return sum(int(one.get("WeightedCapacity", 1)) for one in serving) >= units
 
     def alone(self) -> bool:
-        """Whether one instance is left, and its process alone."""
+        """Return whether only one instance and its process are left."""
         group = self.look()
         return group["DesiredCapacity"] == 1 and self.workers.running == {
             one["InstanceId"] for one in group["Instances"]
@@ -110,7 +110,7 @@ class Shop:
 
 @contextmanager
 def open_shop(folder: Path, **group: Any) -> Iterator[tuple[Shop, RunningDaemon]]:
-    """All that belongs to it, with a demand of 5, once the daemon is content with it."""
+    """Run a shop with a demand of 5, and wait until its size fits."""
     with (
         closing(Workers(folder)) as workers,
         running_aws(World(on_launch=workers.launch, on_end=workers.end)) as server,
@@ -132,14 +132,14 @@ def _sizes(daemon: RunningDaemon) -> list[int]:
 
 
 def test_a_weighted_group_under_load_goes_from_one_unit_to_five_and_back(tmp_path: Path) -> None:
-    """A demand of 45 at 10 a unit are 5 units: of instances of 1 and 2, three beside the first, or fewer.
+    """A demand of 45 at 10 a unit needs 5 units: with instances of 1 and 2, at most three beside the first.
 
     The launches go through Pending and a hook. Samples are joined by the instance's id.
     """
     specification = {"LaunchTemplateSpecification": {"LaunchTemplateName": "worker"}, "Overrides": WEIGHTS}
     with open_shop(tmp_path, MixedInstancesPolicy={"LaunchTemplate": specification}) as (shop, daemon):
         (first,) = shop.workers.running
-        shop.server.world.launch_seconds = 3600  # until Pending was seen
+        shop.server.world.launch_seconds = 3600  # until Pending has been seen
         replace_text(shop.workers.demand, "45")
         daemon.wait_for("decision", current=1, desired=5, written=5)
         daemon.until(lambda: shop.tend(5), "five units in service")

@@ -1,4 +1,4 @@
-"""The whole loop of a daemon whose back end is a program: a real Prometheus, and 40 lines of shell."""
+"""The whole loop of a daemon with a program as its back end: a real Prometheus, and 40 lines of shell."""
 
 import time
 from pathlib import Path
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 def config(folder: Path, url: str, observe: str, shop: str = "groups") -> Path:
-    """Two groups, whose metric asks for three members.
+    """Write a configuration of two groups, whose metric asks for three members.
 
     `observe` reads those of the connection `program`, the example those of `groups`. `shop`: the second group's
     connection. The period leaves programs time on a busy machine.
@@ -52,10 +52,10 @@ def members(folder: Path, name: str) -> int:
     return len((folder / "groups" / name).read_text().splitlines())
 
 
-def test_a_program_s_groups_are_scaled_and_one_that_is_gone_costs_its_own_autoscaler(
+def test_a_programs_groups_are_scaled_and_a_missing_one_affects_only_its_own_autoscaler(
     tmp_path: Path, prometheus: str
 ) -> None:
-    """What the program says of the other reaches the operator."""
+    """The operator gets the program's message about it."""
     need_jq()
     with running_daemon(config(tmp_path, prometheus, "/bin/false")) as daemon:
         daemon.until(lambda: members(tmp_path, "web") == 3, "three members")
@@ -75,8 +75,10 @@ def test_a_program_s_groups_are_scaled_and_one_that_is_gone_costs_its_own_autosc
     ],
     ids=["garbage", "output without end", "hanging"],
 )
-def test_a_broken_program_costs_its_own_connection(tmp_path: Path, prometheus: str, program: str, words: str) -> None:
-    """Its autoscaler says why; the other connection's is decided cycle after cycle, and scaled."""
+def test_a_broken_program_affects_only_its_own_connection(
+    tmp_path: Path, prometheus: str, program: str, words: str
+) -> None:
+    """Its autoscaler shows the reason. The other connection's autoscaler is decided in each cycle, and scaled."""
     need_jq()
     with running_daemon(config(tmp_path, prometheus, script(tmp_path, program), shop="program")) as daemon:
         daemon.until(lambda: members(tmp_path, "web") == 3, "three members")
@@ -88,7 +90,7 @@ def test_a_broken_program_costs_its_own_connection(tmp_path: Path, prometheus: s
 
 
 def test_a_daemon_that_stops_ends_its_programs(tmp_path: Path) -> None:
-    """One that hangs holds up neither the stop nor the next daemon."""
+    """A hanging one delays neither the stop nor the next daemon."""
     hangs = script(tmp_path, f"echo $$ >{tmp_path}/pid; exec sleep 100")
     with running_daemon(config(tmp_path, "http://127.0.0.1:1", hangs, shop="program")) as daemon:
         daemon.until((tmp_path / "pid").exists, "the program to run")

@@ -1,4 +1,4 @@
-"""A real service of a real engine, and the daemon's brakes. tests/quickstart has the loop with metrics of its tasks."""
+"""A real service of a real engine, and the daemon's brakes. tests/quickstart tests metrics of its tasks."""
 
 import signal
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_brakes_keep_an_outside_size_and_a_lost_node_through_a_crash(tmp_path: P
             assert (again["written"], again["message"]) == (None, line["message"])
             engine.wait_running("web", 8)
             seen = len(daemon.events("decision"))
-            daemon.wait_for("decision", seen + 2)  # one of them has read all eight
+            daemon.wait_for("decision", seen + 2)  # one of the daemons has read all eight
             try:
                 engine.drain()
                 line = daemon.wait_for("decision", reason="InstancesLost")

@@ -36,7 +36,7 @@ class Fleet:
     nodes: dict[str, Node] = field(default_factory=dict)
     """By instance."""
     ended: dict[str, list[str]] = field(default_factory=dict)
-    """Instance that AWS has ended -> the allocations that still ran on its node."""
+    """Instance that AWS has ended -> allocations that still ran on its node."""
 
     def end(self, instance: str) -> None:
         node = self.nodes[instance]
@@ -44,7 +44,7 @@ class Fleet:
         node.power_off()
 
     def states(self) -> dict[str, str]:
-        """Instance -> its LifecycleState."""
+        """Return instance -> LifecycleState."""
         (group,) = self.aws.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
         return {one["InstanceId"]: one["LifecycleState"] for one in group["Instances"]}
 
@@ -66,7 +66,7 @@ class Fleet:
         )
 
     def addresses(self) -> dict[str, str]:
-        """Instance -> its private address."""
+        """Return instance -> private address."""
         found = self.aws.client("ec2").describe_instances(InstanceIds=list(self.states()))["Reservations"]
         return {one["InstanceId"]: one["PrivateIpAddress"] for each in found for one in each["Instances"]}
 
@@ -89,7 +89,7 @@ def running_fleet(folder: Path) -> Iterator[Fleet]:
 
 
 def configuration(folder: Path, prometheus: PrometheusServer, fleet: Fleet) -> Path:
-    """One instance for each ten of the demand."""
+    """Return a configuration with an instance for each ten of the demand."""
     drain = {"timeout": "5m", "nomad": {"adapter": "nomad", "deadline": "4m"}}
     behavior = {"scaleDown": {"stabilizationWindowSeconds": 0}}
     scaler = autoscaler("fleet", "demand", "aws", syncPeriod="2s", drain=drain, behavior=behavior)
@@ -102,7 +102,7 @@ def configuration(folder: Path, prometheus: PrometheusServer, fleet: Fleet) -> P
 
 @contextmanager
 def demand(folder: Path, value: float) -> Iterator[tuple[Exporter, PrometheusServer]]:
-    """What the group serves, as a real Prometheus has it."""
+    """Run a real Prometheus with the demand of the group."""
     with running_exporter({"demand": value}) as exporter:
         scrape = {"job_name": "demand", "static_configs": [{"targets": [exporter.address]}]}
         with running_prometheus(folder, [scrape]) as prometheus:
@@ -110,8 +110,8 @@ def demand(folder: Path, value: float) -> Iterator[tuple[Exporter, PrometheusSer
             yield exporter, prometheus
 
 
-def test_the_drain_of_a_killed_daemon_is_finished_by_the_next_and_no_request_is_lost(tmp_path: Path) -> None:
-    """The group is scaled in. Allocations take 20 s to leave; the daemon is killed with SIGKILL while they do."""
+def test_the_next_daemon_finishes_the_drain_of_a_killed_one_and_no_request_is_lost(tmp_path: Path) -> None:
+    """The group is scaled in. Allocations take 20 s to move. Meanwhile the daemon is killed with SIGKILL."""
     with running_fleet(tmp_path) as fleet, demand(tmp_path, 20) as (exporter, prometheus):
         config = configuration(tmp_path, prometheus, fleet)
         with balanced(fleet.nomad, "shop", 2) as balancer:
@@ -127,7 +127,7 @@ def test_the_drain_of_a_killed_daemon_is_finished_by_the_next_and_no_request_is_
             assert fleet.ended == {}
             with running_daemon(config, env=KEYS) as daemon:
                 daemon.wait_for("decision", current=1, desired=1)
-                assert node.read()["DrainStrategy"] in (drain, None)  # neither begun again nor moved
+                assert node.read()["DrainStrategy"] in (drain, None)  # not begun again, and without another deadline
                 daemon.until(lambda: leaving in fleet.ended, "end of the instance", seconds=120)
                 daemon.wait_for("drain_ended", instance=leaving, outcome="done")
                 assert daemon.stop() == 0

@@ -1,4 +1,7 @@
-"""A pool under load loses workers, and no request: they are drained by HTTP, across a daemon that is killed."""
+"""A pool under load loses workers, and no request.
+
+The workers are drained by HTTP, and the daemon is killed meanwhile.
+"""
 
 import json
 import random
@@ -67,7 +70,7 @@ class Balancer:
 
 
 def configure(folder: Path, ports: str, maximum: int, **more: Any) -> Path:
-    """The pool `web`; a size above maxReplicas falls to it whatever the metrics are."""
+    """Write the pool `web`. A size above maxReplicas is reduced to it without any metric."""
     pool = {"command": WORKER, "ports": ports, "initialReplicas": 3, "gracePeriod": "1s", "env": mark(folder)}
     pool["targetsFile"] = str(folder / "web.json")
     local = {"type": "process", "pools": {"web": pool}}
@@ -85,20 +88,23 @@ def scale_in(daemon: RunningDaemon, folder: Path, ports: str, **more: Any) -> No
 
 
 def start(daemon: RunningDaemon, balancer: Balancer) -> None:
-    """Until three workers answer."""
+    """Start the daemon, and wait until three workers answer."""
     daemon.until(lambda: balancer.targets.exists() and len(balancer.addresses) == 3, "three workers")
     for address in balancer.addresses:
         daemon.until(lambda address=address: _answers(address), f"{address} to answer")  # type: ignore[misc]  # mypy infers no lambda with a default
 
 
 def test_workers_that_leave_lose_no_request_although_the_daemon_is_killed(folder: Path) -> None:
-    """Two of three leave with requests of 3 s under way. The daemon dies meanwhile, and the next one ends the drain."""
+    """Two of three leave with requests of 3 s under way.
+
+    The daemon dies meanwhile, and the next one finishes the drain.
+    """
     ports, drain = free_ports(6), {"timeout": "60s", "http": {"url": "http://{address}/drain"}}
     balancer = Balancer(folder / "web.json")
     with running_daemon(configure(folder, ports, 3, drain=drain)) as first:
         start(first, balancer)
         with balancer.sending():
-            time.sleep(1)  # so that requests are under way at each worker
+            time.sleep(1)  # so that each worker has requests under way
             scale_in(first, folder, ports, drain=drain)
             first.until(lambda: len(balancer.addresses) == 1, "two workers to leave the file")
             first.process.kill()

@@ -1,6 +1,6 @@
-"""A small fleet on a real Prometheus: how many queries it is asked, as it counts them.
+"""A small fleet on a real Prometheus, which counts its queries.
 
-Times are for `make bench-fleet`.
+`make bench-fleet` measures times.
 """
 
 import re
@@ -17,7 +17,7 @@ GROUPS, INSTANCES = 300, 10
 
 
 def asked(fleet: Fleet) -> int:
-    """Queries that Prometheus has answered so far."""
+    """Return the number of queries that Prometheus has answered so far."""
     text = requests.get(f"{fleet.prometheus.url}/metrics", timeout=10).text
     of_queries = r'^prometheus_http_requests_total{code="\d+",handler="/api/v1/query"} (\d+)$'
     counts = re.findall(of_queries, text, re.MULTILINE)

@@ -57,18 +57,18 @@ autoscalers:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What runs, and the file that is right."""
+    """The running service, and its valid file."""
 
     config: Path
     state: Path
     prometheus: PrometheusServer
     daemon: str
-    """URL of its page."""
+    """The URL of its page."""
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Two workers that are scraped each second, and an autoscaler that has read them."""
+    """Run two workers that are scraped each second, and an autoscaler that has read them."""
     folder = tmp_path_factory.mktemp("service")
     folder.chmod(0o711)
     (folder / "worker.py").write_text(WORKER)
@@ -87,7 +87,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def end_workers(folder: Path) -> None:
-    """They outlive their daemon."""
+    """End the workers, which outlive their daemon."""
     for pid in workers(folder):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -99,7 +99,7 @@ def metric(name: str, expr: str, kind: str = "Pods", source: str = "default") ->
 
 
 def check(service: Service, config: Path, *options: str) -> tuple[int, str]:
-    """Exit code and output of `autoscaler check`, where the service's daemon runs."""
+    """Run `autoscaler check` beside the service's daemon. Returns exit code and output."""
     done = finished([sys.executable, "-m", "autoscaler", "check", *options, str(config)], service.state)
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, done.stdout
@@ -149,7 +149,7 @@ ZERO: Final = "; if that means zero, say so in the expression, as in … or vect
 
 @pytest.fixture(scope="module")
 def live(service: Service, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What `check --live` says of a file whose metrics have a mistake each, and of one whose command has."""
+    """Return the output of `check --live` for a file with wrong metrics, and for one with a wrong command."""
     document = yaml.safe_load(service.config.read_text())
     scaler, pools = document["autoscalers"][0], document["adapters"]["local"]["pools"]
     pools["other"] = {"command": "/opt/web/srever", "targetsFile": f"{service.state}/other.json", "ports": "1-9"}
@@ -207,7 +207,10 @@ def live(service: Service, tmp_path_factory: pytest.TempPathFactory) -> str:
     ],
 )
 def test_check_live_names_the_cause_of_a_query_that_fails(live: str, name: str, said: str) -> None:
-    """A zero is offered only where it can be used and nothing is known to be wrong: it would scale in for ever."""
+    """A zero is suggested only if it can be used and nothing is known to be wrong.
+
+    Otherwise it would scale in for ever.
+    """
     assert [line.split(maxsplit=1)[1] for line in live.splitlines() if line.startswith(f"  {name} ")] == [said]
 
 
@@ -224,20 +227,20 @@ def test_a_server_that_is_not_a_prometheus_is_named_with_its_address(
 
 
 def test_samples_that_match_no_instance_are_shown_beside_an_instance(live: str) -> None:
-    """Both sides are needed to see which of them to change."""
+    """Operators need both to see which of them to change."""
     (line,) = [line for line in live.splitlines() if line.startswith("  mismatch ")]
     assert 'the samples have instance="app-web-1", instance="app-web-2", but web-1 is known as ' in line
-    assert "127.0.0.1:" in line.partition("is known as")[2]  # its process id may stand before
+    assert "127.0.0.1:" in line.partition("is known as")[2]  # its process id may precede
     assert line.endswith(", and a new instance has no sample until Prometheus has scraped it")
 
 
 def test_a_command_that_does_not_exist_is_named(live: str) -> None:
-    """Before the daemon runs."""
+    """The daemon need not run."""
     assert "pool 'other' could not start a worker: /opt/web/srever does not exist; correct the command\n" in live
 
 
 def test_an_aggregated_query_is_warned_of_without_a_server(live: str) -> None:
-    """By its text alone, so `check` without --live has the line as well."""
+    """The text of the query suffices, so `check` without --live has the line, too."""
     place = "autoscalers[0].metrics[6].pods.query.expr"
     assert any(line.endswith(f": warning: {place}: {AGGREGATED}{REMEDY}") for line in live.splitlines())
 
@@ -270,7 +273,7 @@ MISTAKES: Final = {
         "scraped it; if this stays, `autoscaler check --live` says what Prometheus has of its series",
     ),
 }
-"""Autoscaler -> what is wrong with its pool, its query, and what `describe` says."""
+"""Autoscaler -> the mistake in its pool, in its query, and the words of `describe`."""
 
 
 @pytest.fixture(scope="module")
@@ -278,7 +281,7 @@ def mistaken(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iter
     """Run a daemon with mistakes, each in its own autoscaler."""
     folder = tmp_path_factory.mktemp("mistaken")
     (folder / "worker.py").write_text(WORKER)
-    values = {"python": sys.executable, "folder": folder, "ports": free_ports(40)}  # which the pools share
+    values = {"python": sys.executable, "folder": folder, "ports": free_ports(40)}  # the pools share it
     document = yaml.safe_load(GOOD.format(prometheus=service.prometheus.url, **values))
     (pool,), (scaler,) = document["adapters"]["local"]["pools"].values(), document["autoscalers"]
     pools, scalers = {}, []
@@ -298,8 +301,8 @@ def mistaken(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_describe_says_what_is_wrong(service: Service, mistaken: RunningDaemon, name: str) -> None:
-    """Within the first cycles, and without the daemon's log."""
+def test_describe_names_the_mistake(service: Service, mistaken: RunningDaemon, name: str) -> None:
+    """It does so in the first cycles, and without the daemon's log."""
     words = [sys.executable, "-m", "autoscaler", "describe", name, "--server", mistaken.url]
     said = MISTAKES[name][2]
     mistaken.until(lambda: said in " ".join(finished(words, service.state).stdout.split()), said)

@@ -1,4 +1,4 @@
-"""A real job of a real agent with ACL, sized by the daemon under the least policy, on Nomad's own metrics."""
+"""A real job of a real agent with ACL. The daemon scales it with the least policy, by Nomad's own metrics."""
 
 import sys
 from pathlib import Path
@@ -30,7 +30,7 @@ while True:
         held = b"x" * share
     time.sleep(0.5)
 """
-"""Holds its share of the demand, in MB of memory: the workers know each other by the files that they touch."""
+"""Uses its share of the demand, in MB of memory. The workers find each other by files that they touch."""
 
 
 def configuration(prometheus: str, address: str, token: Path) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def configuration(prometheus: str, address: str, token: Path) -> dict[str, Any]:
 
 
 def _token(nomad: NomadServer, folder: Path) -> Path:
-    """A file with a token that may do what the documentation asks for."""
+    """Return a file with a token that has the documented rights."""
     nomad.ask("POST", "/v1/acl/policy/autoscaler", {"Name": "autoscaler", "Rules": documented_policy()})
     token = nomad.ask("POST", "/v1/acl/token", {"Type": "client", "Policies": ["autoscaler"]})
     file = folder / "token"
@@ -83,7 +83,7 @@ def _running(nomad: NomadServer) -> set[str]:
 
 
 def test_a_job_under_load_goes_from_one_to_several_and_back(tmp_path: Path) -> None:
-    """Samples joined by alloc_id, set against one task's reservation; what runs keeps running."""
+    """Samples are joined by alloc_id and compared with a task's reservation. Running allocations stay."""
     (tmp_path / "workers").mkdir()
     demand = tmp_path / "demand"
     replace_text(demand, "0")

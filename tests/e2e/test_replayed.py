@@ -1,4 +1,4 @@
-"""A daemon's life with everything in it, replayed from its state: the decisions are its own, bit for bit."""
+"""An eventful life of a daemon, replayed from its state: the decisions are the same, bit for bit."""
 
 import signal
 import subprocess
@@ -26,11 +26,11 @@ from tests.servers.prometheus import file_sd, running_prometheus
 pytestmark = pytest.mark.slow
 
 NAMES: Final = ("web", "try")
-"""One that is written, and a dry run of another target under the same load."""
+"""An autoscaler that writes, and a dry run of another target under the same load."""
 
 
 def write(folder: Path, prometheus: str, most: int) -> Path:
-    """The configuration; `most`: of the instances of `web`."""
+    """Write the configuration. `most`: maxReplicas of `web`."""
     budget = {"instances": 2, "periodSeconds": 2}
     target = {"type": "AverageValue", "averageValue": TARGET}
     share = {"type": "Pods", "pods": {"metric": {"name": "load"}, "query": {"expr": SHARE}, "target": target}}
@@ -70,7 +70,7 @@ def replayed(folder: Path, name: str) -> Comparison:
 
 
 class Life:
-    """The daemons of one folder, and all that they have logged."""
+    """The daemons of one folder, and their whole log."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder, self.url = folder, f"http://127.0.0.1:{port}"
@@ -83,7 +83,7 @@ class Life:
         self.lines += daemon.events("decision")
 
     def first_daemon(self, daemon: RunningDaemon, prometheus: ExitStack) -> None:
-        """It grows, is paused, is reloaded, and loses its Prometheus."""
+        """Run a daemon that scales out, is paused, is reloaded, and loses its Prometheus."""
         daemon.wait_for("decision", autoscaler="web", current=1, reason="ReadyForNewScale")
         self.demand(29)
         daemon.wait_for("decision", autoscaler="web", written=3)
@@ -104,7 +104,7 @@ class Life:
         daemon.wait_for("decision", count=2, autoscaler="web", reason="FailedGetPodsMetric")
 
     def second_daemon(self, daemon: RunningDaemon) -> None:
-        """It finds no Prometheus at first, and then less load than the one before it had."""
+        """Run a daemon that finds no Prometheus at first, and then less load than the first one."""
         daemon.wait_for("decision", autoscaler="web", reason="FailedGetPodsMetric")
         self.demand(5)
         with running_prometheus(
@@ -121,7 +121,7 @@ class Life:
 
 @pytest.fixture(scope="module")
 def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
-    """One with a pause, a reload, an outage of Prometheus and a daemon that is killed."""
+    """A life with a pause, a reload, an outage of Prometheus and a killed daemon."""
     folder, port = tmp_path_factory.mktemp("life"), free_port()
     (folder / "worker.py").write_text(WORKER)
     told = Life(folder, port)
@@ -144,8 +144,8 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_recorded_cycle_is_decided_again_bit_for_bit(life: Life, name: str) -> None:
-    """All of them, and by what was recorded alone."""
+def test_every_recorded_decision_is_repeated_bit_for_bit(life: Life, name: str) -> None:
+    """Only the records are used."""
     found = replayed(life.folder, name)
     differences = [each for each in found.findings if each.kind in (FindingKind.DIFFERENCE, FindingKind.MEMORY)]
     assert differences == []
@@ -154,7 +154,7 @@ def test_every_recorded_cycle_is_decided_again_bit_for_bit(life: Life, name: str
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_recorded_cycles_are_those_that_the_daemons_logged(life: Life, name: str) -> None:
-    """A cycle that is decided again must have been one: but for what a kill may cut off, each is in both."""
+    """A repeated cycle must have happened: except what a kill may cut off, each cycle is in both."""
     logged = [line for line in life.lines if line["autoscaler"] == name]
     with Archive.open_archive(None, life.folder / "state") as archive:
         recorded = [each.decision for each in archive.records(name)]
@@ -186,7 +186,7 @@ def test_the_dry_run_is_replayed_with_its_shadow(life: Life) -> None:
 
 @pytest.mark.parametrize("options", [(), ("--anonymize",)])
 def test_a_case_of_it_gives_the_same_decisions(life: Life, options: tuple[str, ...], tmp_path: Path) -> None:
-    """Without its state, and under other names."""
+    """The case has no state, and other names."""
     case, config = tmp_path / "case.jsonl.gz", f"--config.file={life.folder}/autoscaler.yaml"
     done = command(life.folder, "export", "web", "--output-file", str(case), config, *options)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""A dry run can be believed: under one load it goes through the sizes that the same autoscaler goes through live."""
+"""A dry run is right: under one load its sizes equal those of the same autoscaler live."""
 
 import os
 import signal
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.slow
 
 POOLS: Final = ("live", "dry")
 SCRIPT: Final = (15, 30, 58, 25, 41, 8)
-"""The load, step by step; ten for each instance is right."""
+"""The load, step by step. An instance should get ten."""
 STEP_CYCLES: Final = 6
 BEGINS_WITH: Final = 2
-"""Instances of either."""
+"""The initial number of instances of each."""
 
 WORKER: Final = worker(DEMAND, ready_after=1.5)
-"""Tells the whole load as soon as it is ready; a load balancer would spread it over those that are."""
+"""Exposes the whole load as soon as it is ready, as a load balancer would divide it among ready ones."""
 
 
 def autoscaler(name: str, **more: Any) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def autoscaler(name: str, **more: Any) -> dict[str, Any]:
 
 
 def write(folder: Path, prometheus: str, **of_dry: Any) -> Path:
-    """The configuration; `of_dry`: keys of the autoscaler `dry`."""
+    """Write the configuration. `of_dry`: keys of the autoscaler `dry`."""
     config = folder / "autoscaler.yaml"
     pools = {name: pool(folder, f"{name}.json", initialReplicas=BEGINS_WITH) for name in POOLS}
     document = {
@@ -56,7 +56,7 @@ def write(folder: Path, prometheus: str, **of_dry: Any) -> Path:
 
 
 def cycles(daemon: RunningDaemon) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Of each cycle of the dry run the live one's line, which is decided in the same batch, and its own."""
+    """Return the lines of the live autoscaler and of the dry run for each cycle. Both are decided in the same batch."""
     found, live = [], None
     for line in daemon.events("decision"):
         if line["autoscaler"] == "live":
@@ -70,8 +70,8 @@ def more_cycles(daemon: RunningDaemon, than: int) -> bool:
     return len(cycles(daemon)) >= than
 
 
-def test_a_dry_run_goes_through_the_sizes_of_the_live_one(tmp_path: Path) -> None:
-    """Both follow one scripted load with real workers; within one step in 95 % of the cycles."""
+def test_a_dry_run_has_the_sizes_of_the_live_autoscaler(tmp_path: Path) -> None:
+    """Both follow one scripted load with real workers. In 95 % of the cycles they differ by one step at most."""
     (tmp_path / "worker.py").write_text(WORKER)
     demand = tmp_path / "demand"
     replace_text(demand, f"demand {SCRIPT[0]}\n")
@@ -96,7 +96,7 @@ def test_a_dry_run_goes_through_the_sizes_of_the_live_one(tmp_path: Path) -> Non
             finally:
                 for pid in workers(tmp_path):  # they outlive their daemon
                     os.kill(pid, signal.SIGKILL)
-    assert {dry["current"] for _, dry in found} - {None} == {BEGINS_WITH}  # nothing was written; None: not read in time
+    assert {dry["current"] for _, dry in found} - {None} == {BEGINS_WITH}  # nothing is written; None: not read in time
     sizes = [(live["current"], dry["shadow"]) for live, dry in found if live["current"] is not None]
     near = sum(abs(live - dry) <= 1 for live, dry in sizes)
     assert near / len(sizes) >= 0.95, sizes

@@ -32,5 +32,5 @@ def _short(*sections: str, guarded: bool = False) -> Sequence[Case]:
 def test_a_good_autoscaler_follows_its_load_through_every_bad_day(
     tmp_path: Path, opened: Opened, days: Sequence[Case]
 ) -> None:
-    """One daemon meets them all; on none may it lose a decision, or let memory, log or state grow."""
+    """One daemon runs through all. On no day may it lose a decision, or let memory, log or state grow."""
     held(rehearsed(tmp_path, opened, days, short=True))

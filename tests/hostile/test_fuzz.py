@@ -10,16 +10,16 @@ from bench.fuzz.damage import damaged
 from bench.fuzz.targets import TARGETS, Quantities
 
 SECONDS = 10
-"""For each target: how many inputs that is depends on the machine, whether one is a defect does not."""
+"""Seconds for each target. The number of inputs depends on the machine; whether one is a defect does not."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_input_is_a_crash_or_a_hang(target: str) -> None:
-    """Whatever others write is taken or refused with a sentence. The seed is of no meaning; `make fuzz` has more."""
+    """Foreign input is accepted or refused with a message. The seed is arbitrary; `make fuzz` has more."""
     found = fuzz.run(target, 20260101, range(1_000_000), SECONDS)
     assert found.defects == []
-    assert found.taken > 0, "inputs are so wrong that nothing behind the first reader is reached"
+    assert found.taken > 0, "inputs are so wrong that only the first reader sees them"
     assert found.inputs > 10
 
 

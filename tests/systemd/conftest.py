@@ -20,7 +20,7 @@ def booted_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine
 
 @pytest.fixture
 def machine(booted_machine: Machine) -> Machine:
-    """Without a running service, with no drop-in but the credential `token`."""
+    """The machine without a running service, with only the drop-in of the credential `token`."""
     booted_machine.reset()
     booted_machine.drop_in("credential.conf", CREDENTIAL)
     return booted_machine

@@ -31,11 +31,11 @@ class Machine:
         return subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE_SECONDS)
 
     def entering(self, *words: str) -> tuple[str, ...]:
-        """The command of this machine that runs `words` in it."""
+        """Return this machine's command that runs `words` in it."""
         return ("/usr/bin/nsenter", "-t", self._init, "-m", "-p", "-u", "-i", "-n", "--", *words)
 
     def checked(self, *words: str) -> str:
-        """What the command prints; fails the test with its output when the command fails."""
+        """Run a command. Returns its output. Fails the test with the output if the command fails."""
         done = self.run(*words)
         assert done.returncode == 0, (
             f"{' '.join(words)}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}\n{self.journal()[-3000:]}"
@@ -43,16 +43,16 @@ class Machine:
         return done.stdout
 
     def install(self, *packages: str | Path) -> None:
-        """Install by apt: packages that Debian has, by name, and files of this machine."""
+        """Install by apt: Debian's packages by name, and files of this machine."""
         files = [package for package in packages if isinstance(package, Path)]
         for file in files:
-            shutil.copy(file, self.root / "srv")  # /tmp is a mount of the machine's own
+            shutil.copy(file, self.root / "srv")  # the machine has its own mount at /tmp
         words = [f"/srv/{package.name}" if isinstance(package, Path) else package for package in packages]
         options = ("--yes", "--quiet", "--no-install-recommends", "--allow-downgrades")
         self.checked("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", *options, *words)
 
     def show(self, *properties: str) -> list[str]:
-        """The service's properties, in the order asked for."""
+        """Return the service's properties, in the given order."""
         shown = self.run("systemctl", "show", "autoscaler", *(f"--property={name}" for name in properties)).stdout
         values = dict(line.split("=", 1) for line in shown.splitlines())
         return [values[name] for name in properties]
@@ -63,11 +63,11 @@ class Machine:
     def until(self, true: Callable[[], bool], what: str) -> None:
         end = time.monotonic() + _PATIENCE_SECONDS
         while not true():
-            assert time.monotonic() < end, f"{what}: did not come\n{self.journal()[-4000:]}{self._troubles()}"
+            assert time.monotonic() < end, f"{what}: not in time\n{self.journal()[-4000:]}{self._troubles()}"
             time.sleep(0.2)
 
     def _troubles(self) -> str:
-        """What systemd waits for, and what failed."""
+        """Return systemd's waiting and failed jobs."""
         asked = "systemctl is-system-running; systemctl list-jobs; systemctl --failed"
         done = self.run("sh", "-c", asked)
         return done.stdout + done.stderr
@@ -82,7 +82,7 @@ class Machine:
         self.run("systemctl", "daemon-reload")
 
     def reset(self) -> None:
-        """No service, no drop-in, no memory of failures."""
+        """End the service, and remove drop-ins and counts of failures."""
         self.run("systemctl", "kill", "--kill-whom=all", "--signal=KILL", "autoscaler")
         self.run("systemctl", "stop", "autoscaler")
         shutil.rmtree(self.root / "etc/systemd/system/autoscaler.service.d", ignore_errors=True)
@@ -96,7 +96,10 @@ for at in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
 done
 exec "$@"
 """
-"""Two machines in one group would share that of the service: neither could end all that is in it."""
+"""Runs a command in its own cgroup.
+
+In a shared one, two machines would have one cgroup of the service, and neither could end it.
+"""
 
 
 @contextmanager
@@ -128,19 +131,19 @@ def booted(folder: Path) -> Iterator[Machine]:
                 for each, _, _ in os.walk(group, topdown=False):
                     with suppress(OSError):
                         Path(each).rmdir()
-            shutil.rmtree(root, ignore_errors=True)  # hundreds of MB, and nothing to look at: the journal is shown
+            shutil.rmtree(root, ignore_errors=True)  # hundreds of MB without use: the journal is shown
 
 
 def _debian() -> Path:
-    """A minimal Debian with systemd, made once; when several want it at once, the others wait for it.
+    """Return a minimal Debian with systemd. It is built once; other processes wait for it.
 
-    Debian's Prometheus is not installed in it, but its packages are there, so that apt can do it without a network.
+    Debian's Prometheus is not installed, but its packages are there, so that apt can install it without a network.
     """
     fetch = "apt-get install --yes --no-install-recommends --download-only"
     making = (
         "mmdebstrap", "--variant=minbase", "--include=systemd,dbus,python3", "--skip=cleanup/apt",
         f'--customize-hook=chroot "$1" {fetch} prometheus',
-        # Without a network they would wait for one, and hold up the boot or the test's own apt.
+        # They would wait for a network and delay the boot or the test's own apt.
         '--customize-hook=chroot "$1" systemctl mask apt-daily.timer apt-daily-upgrade.timer',
         _release(),
     )  # fmt: skip
@@ -156,7 +159,7 @@ def _debian() -> Path:
 
 
 def _release() -> str:
-    """This machine's own, for which packages are built here: bookworm."""
+    """Return this machine's release, for which packages are built here: bookworm."""
     return dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines())["VERSION_CODENAME"]
 
 

@@ -1,4 +1,4 @@
-"""The service of the Debian package under a real systemd: Debian's own, as process 1 of a container."""
+"""The service of the Debian package under Debian's real systemd, process 1 of a container."""
 
 import pytest
 
@@ -22,8 +22,8 @@ DRY = CONFIG + "controller: {dryRun: true}\n"
 FOUND_AGAIN = '"event": "workers_found_again"'
 
 
-def test_it_is_ready_reloads_and_ends_in_its_sandbox(machine: Machine) -> None:
-    """As it is delivered: its own user, its secret a credential, no Prometheus in sight."""
+def test_it_starts_reloads_and_ends_in_its_sandbox(machine: Machine) -> None:
+    """It runs as delivered: its own user, a secret as a credential, and no Prometheus."""
     machine.configure(DRY)
     started = machine.run("systemctl", "start", "autoscaler")
     assert started.returncode == 0, machine.journal()
@@ -54,15 +54,15 @@ def test_a_reload_of_an_invalid_file_fails_with_the_reason(machine: Machine, wro
     machine.checked("systemctl", "reload", "autoscaler")
 
 
-def test_a_configuration_that_does_not_load_is_not_tried_again(machine: Machine) -> None:
-    """Status 2: another start would find the same file."""
+def test_an_invalid_configuration_causes_no_restart(machine: Machine) -> None:
+    """Its exit code is 2. Another start would find the same file."""
     machine.configure("{}")
     assert machine.run("systemctl", "start", "autoscaler").returncode != 0
     assert machine.show("ActiveState", "ExecMainStatus", "NRestarts") == ["failed", "2", "0"]
 
 
 def test_a_daemon_that_makes_no_progress_is_replaced(machine: Machine) -> None:
-    """Stopped by SIGSTOP it feeds no watchdog."""
+    """A daemon that is stopped by SIGSTOP does not feed the watchdog."""
     machine.drop_in("watchdog.conf", "[Service]\nWatchdogSec=4s\n")
     machine.configure(DRY)
     assert machine.run("systemctl", "start", "autoscaler").returncode == 0, machine.journal()
@@ -73,7 +73,7 @@ def test_a_daemon_that_makes_no_progress_is_replaced(machine: Machine) -> None:
 
 @pytest.mark.parametrize("end", [("restart",), ("kill", "--kill-whom=main", "--signal=KILL")], ids=["restart", "kill"])
 def test_workers_outlive_the_service_with_the_drop_in(machine: Machine, end: tuple[str, ...]) -> None:
-    """The next daemon finds the same processes, and they find the files that they have in /tmp."""
+    """The next daemon finds the same processes, and they find their files in /tmp."""
     machine.drop_in("process.conf", (PROJECT / "systemd/autoscaler.service.d/process.conf").read_text())
     machine.configure(CONFIG.replace('[sleep, "3600"]', "'sh -c \"touch /tmp/worker.$$; exec sleep 3600\"'"))
     machine.run("sh", "-c", "rm -f /tmp/worker.*")
@@ -81,7 +81,7 @@ def test_workers_outlive_the_service_with_the_drop_in(machine: Machine, end: tup
     assert len(_workers(machine)) == 2
     machine.until(lambda: _files(machine) == _workers(machine), "the workers' files in /tmp")
     before, (daemon,) = _workers(machine), machine.show("MainPID")
-    found = machine.journal().count(FOUND_AGAIN)  # the journal is of all tests on this machine
+    found = machine.journal().count(FOUND_AGAIN)  # the journal has the lines of all tests on this machine
     machine.checked("systemctl", *end, "autoscaler")
     machine.until(lambda: machine.show("ActiveState") == ["active"] and machine.show("MainPID") != [daemon], "the next")
     machine.until(lambda: machine.journal().count(FOUND_AGAIN) == found + 1, "the second start")
@@ -90,11 +90,11 @@ def test_workers_outlive_the_service_with_the_drop_in(machine: Machine, end: tup
 
 
 def _workers(machine: Machine) -> set[str]:
-    """Their process ids."""
+    """Return the process ids of the workers."""
     found = machine.run("sh", "-c", "grep -l ^sleep /proc/[0-9]*/cmdline").stdout
     return {path.split("/")[2] for path in found.split()}
 
 
 def _files(machine: Machine) -> set[str]:
-    """The process ids of the workers that have a file in /tmp."""
+    """Return the process ids of the workers with a file in /tmp."""
     return {path.partition(".")[2] for path in machine.run("sh", "-c", "ls /tmp/worker.*").stdout.split()}

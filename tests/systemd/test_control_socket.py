@@ -16,7 +16,7 @@ SOCKET = f"{FOLDER}/control.sock"
 AS_IT_IS = "autoscaler autoscaler-operators 2750 directory\n"
 MAKE = ("systemd-tmpfiles", "--create", "autoscaler.conf")
 SAID = f"{PARENT}/said"
-"""What the worker of a pool was told when it asked for a pause."""
+"""The answer to a pool's worker that requested a pause."""
 ASKING = f"until [ -S {SOCKET} ]; do sleep 0.1; done; autoscaler pause web >{SAID}.new 2>&1; mv {SAID}.new {SAID}"
 
 
@@ -25,7 +25,7 @@ def look(machine: Machine, path: str = FOLDER) -> str:
 
 
 def test_it_is_made_at_boot(machine: Machine) -> None:
-    """/run is empty then. The command is that of systemd-tmpfiles-setup.service."""
+    """/run is empty at boot. The command is that of systemd-tmpfiles-setup.service."""
     machine.checked("rm", "-rf", PARENT)
     machine.checked("systemd-tmpfiles", "--create", "--remove", "--boot", "--exclude-prefix=/dev")
     assert look(machine) == AS_IT_IS
@@ -44,7 +44,7 @@ def test_it_is_made_at_each_start_of_the_service(machine: Machine, removed: str)
 
 
 def test_a_link_in_its_place_gives_nothing_to_the_daemon_s_user(machine: Machine) -> None:
-    """That user owns the folder above, and pools' workers run as that user."""
+    """That user owns the parent folder, and workers of pools run as that user."""
     machine.configure(DRY)
     secret = "/etc/a-folder-of-root"
     machine.checked("mkdir", "-p", "-m", "700", secret)
@@ -52,7 +52,7 @@ def test_a_link_in_its_place_gives_nothing_to_the_daemon_s_user(machine: Machine
     machine.checked("rm", "-r", FOLDER)
     machine.checked("runuser", "-u", "autoscaler", "--", "ln", "-s", secret, FOLDER)
     started = machine.run("systemctl", "start", "autoscaler")
-    machine.checked("rm", FOLDER)  # the machine is shared, and the unit keeps what is in /run/autoscaler
+    machine.checked("rm", FOLDER)  # the machine is shared, and the unit keeps the content of /run/autoscaler
     assert look(machine, secret) == "root root 700 directory\n"
     assert started.returncode != 0
     assert f"the control socket {SOCKET} cannot be used" in machine.journal()
@@ -60,7 +60,7 @@ def test_a_link_in_its_place_gives_nothing_to_the_daemon_s_user(machine: Machine
 
 @pytest.fixture(scope="module")
 def steered(booted_machine: Machine) -> Iterator[Machine]:
-    """The service runs, with one worker that asks for a pause. The user ann is an operator, bob is not."""
+    """A running service with a worker that requests a pause. The user ann is an operator, bob is not."""
     booted_machine.checked("useradd", "--groups", "autoscaler-operators", "ann")
     booted_machine.checked("useradd", "bob")
     booted_machine.reset()
@@ -87,8 +87,8 @@ def test_root_and_an_operator_can_pause_and_all_users_see_their_names(steered: M
     assert "paused" not in steered.run(*by("bob", "get")).stderr
 
 
-def test_another_user_is_told_which_group_to_join(steered: Machine) -> None:
-    """And reads as before, over TCP."""
+def test_another_user_learns_which_group_to_join(steered: Machine) -> None:
+    """Over TCP it can still read."""
     refused = steered.run(*by("bob", "pause", "web"))
     assert refused.returncode == 1
     assert "sudo adduser bob autoscaler-operators" in refused.stderr

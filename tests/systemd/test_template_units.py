@@ -1,4 +1,4 @@
-"""The program for template units of the documentation, under a real systemd: the contract, and units that fail."""
+"""The documented program for template units, under a real systemd: the contract, and failing units."""
 
 import shutil
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ TEMPLATE = "[Service]\nExecStart=/bin/sh -c 'test %i -lt 9 && exec sleep infinit
 
 @pytest.fixture(scope="module")
 def plain_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """Without the package."""
+    """The machine without the package."""
     with booted(tmp_path_factory.mktemp("machine")) as machine:
         shutil.copy(EXAMPLES / "systemd-units", machine.root / "srv")
         (machine.root / "etc/systemd/system/web@.service").write_text(TEMPLATE)
@@ -29,7 +29,7 @@ def plain_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]
 
 
 class UnitsHarness(Harness):
-    """The units of a template, of the machine that all tests share. The adapter runs beside it, the program in it."""
+    """The units of a template on the machine that all tests share. The program runs in it, the adapter beside it."""
 
     chooses_victims = True
     poll_seconds = 0.2
@@ -61,17 +61,17 @@ def harness(plain_machine: Machine, tmp_path: Path) -> Harness:
 
 
 def test_a_template_that_does_not_exist_is_named(harness: Harness) -> None:
-    """Its own autoscaler says so, in the words of systemctl."""
+    """Its own autoscaler shows the message of systemctl."""
     answer = harness.adapter.observe([harness.missing], harness.call())[harness.missing]
     assert str(answer) == "No files found for nobody@.service."
 
 
 class TestTemplateUnits(AdapterContract):
-    """With the module's harness."""
+    """The contract's tests, with the module's harness."""
 
 
-def test_a_unit_that_failed_is_asked_for_and_does_not_exist(harness: Harness) -> None:
-    """It was given up. The operator sees it, and scaling in removes it."""
+def test_a_failed_unit_counts_in_the_size_and_does_not_exist(harness: Harness) -> None:
+    """It counts although systemd gave it up. The operator sees it, and a scale-in removes it."""
     state = harness.start_at(8)
     harness.adapter.scale(harness.target, harness.change(state, 9), harness.call())
     state = harness.wait_for(lambda now: now.instances[-1].phase is Phase.FAILED, "to have a failed unit")

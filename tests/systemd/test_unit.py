@@ -37,26 +37,26 @@ def installed(folder: Path, *drop_ins: Path) -> Path:
 
 
 def settings(file: Path) -> Mapping[str, str]:
-    """Key -> last value."""
+    """Return key -> last value."""
     return dict(re.findall(r"^(\w+)=(.*)$", file.read_text(), re.MULTILINE))
 
 
 @pytest.mark.parametrize("drop_ins", [(), *((each,) for each in DROP_INS)], ids=["alone", *(d.stem for d in DROP_INS)])
-def test_systemd_has_nothing_to_say_about_it(tmp_path: Path, drop_ins: tuple[Path, ...]) -> None:
-    """`verify` warns of unknown keys and of sections that do not fit."""
+def test_systemd_finds_no_problem(tmp_path: Path, drop_ins: tuple[Path, ...]) -> None:
+    """`verify` warns of unknown keys and of wrong sections."""
     verified = analyze("verify", "--man=no", str(installed(tmp_path, *drop_ins)))
     assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
 
 
 def test_it_is_sandboxed(tmp_path: Path) -> None:
-    """What is left is what it needs: the network, sockets and the resolver."""
+    """Only its needs are exempt: the network, sockets and the resolver."""
     threshold = f"--threshold={int(LEAST_EXPOSED * 10)}"
     judged = analyze("security", "--offline=true", threshold, str(installed(tmp_path)))
     assert judged.returncode == 0, judged.stdout
 
 
-def test_it_runs_what_the_command_line_offers() -> None:
-    """The program, the reload and the status of a configuration that does not load."""
+def test_its_commands_exist() -> None:
+    """The unit has the program, the reload, and the exit code of an invalid configuration."""
     unit = settings(SYSTEMD / UNIT)
     assert unit["ExecStart"].split()[1:] == ["run", "--config.file=/etc/autoscaler/autoscaler.yaml"]
     assert unit["ExecReload"] == "+/usr/local/bin/autoscaler reload"
@@ -77,22 +77,22 @@ def test_workers_outlive_the_service_with_the_process_drop_in() -> None:
     }
 
 
-def test_its_user_is_one_that_is_made_when_it_is_installed() -> None:
-    """Workers keep their user over a restart, and an operator can run a command as it."""
+def test_its_user_is_created_at_installation() -> None:
+    """Workers keep their user through a restart, and operators can run commands as it."""
     unit = settings(SYSTEMD / UNIT)
     assert unit["User"] == unit["Group"] == "autoscaler"
     assert re.search(r"^u autoscaler ", (SYSTEMD / "sysusers.d/autoscaler.conf").read_text(), re.MULTILINE)
 
 
-def test_prometheus_may_read_the_folder_of_the_targets_files() -> None:
-    """The state folder is closed to it, so a targetsFile there would find no reader."""
+def test_prometheus_can_read_the_folder_of_the_targets_files() -> None:
+    """The state folder is closed to Prometheus, so it could not read a targetsFile there."""
     unit = settings(SYSTEMD / UNIT)
     assert (unit["RuntimeDirectory"], unit["RuntimeDirectoryMode"]) == ("autoscaler", "0755")
     assert unit["StateDirectoryMode"] == "0700"
 
 
-def test_prometheus_keeps_the_folder_of_the_targets_files_over_a_restart() -> None:
-    """It watches the folder; one that is removed and made again it sees at its next refresh, by default 5 minutes."""
+def test_the_folder_of_the_targets_files_stays_through_a_restart() -> None:
+    """Prometheus watches the folder. It finds a recreated folder at its next refresh, by default after 5 minutes."""
     assert settings(SYSTEMD / UNIT)["RuntimeDirectoryPreserve"] == "yes"
 
 
@@ -106,8 +106,8 @@ def test_its_use_of_the_machine_is_limited() -> None:
     }
 
 
-def test_workers_are_not_held_to_the_daemons_bounds() -> None:
-    """They share its cgroup: a pool of a hundred would be ended, or the daemon with it."""
+def test_the_daemons_limits_do_not_apply_to_workers() -> None:
+    """They share its cgroup. With its limits a pool of a hundred, or the daemon with it, would end."""
     drop_in = settings(SYSTEMD / f"{UNIT}.d" / "process.conf")
     lifted = {key: drop_in[key] for key in ("MemoryMax", "TasksMax", "OOMPolicy")}
     assert lifted == {"MemoryMax": "infinity", "TasksMax": "infinity", "OOMPolicy": "continue"}

@@ -1,0 +1,51 @@
+"""`autoscaler notify test`: sends one notice, to try the webhook and its receiver."""
+
+import socket
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+from uuid import uuid4
+
+import typer
+
+from autoscaler.cli.output import exit_on_error
+from autoscaler.cli.source import DEFAULT_CONFIG
+
+
+class _What(StrEnum):
+    TEST = "test"
+
+
+def notify(
+    what: Annotated[_What, typer.Argument(metavar="ACTION", help="It is test.")],  # noqa: ARG001 - there is one
+    *,
+    config_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--config.file",
+            metavar="FILE",
+            help=f"The configuration, which names the webhook. Default: {DEFAULT_CONFIG}.",
+        ),
+    ] = None,
+) -> None:
+    """Send a notice to the webhook of the configuration, once. The daemon need not run.
+
+    Exits with 1 unless the receiver accepts it.
+    """
+    with exit_on_error():
+        from autoscaler.config import load  # noqa: PLC0415 - slow
+
+        settings = load(config_file or DEFAULT_CONFIG)
+    webhook = settings.notify.webhook
+    if webhook is None:
+        typer.echo(f"{settings.path} has no notify.webhook; add one", err=True)
+        raise typer.Exit(1)
+    from autoscaler.model import Notice, NoticeType  # noqa: PLC0415 - slow
+    from autoscaler.notify.webhook import Result, post  # noqa: PLC0415 - slow
+
+    now, event_id = datetime.now(UTC), uuid4().hex
+    answer = post(webhook, event_id, now, Notice(NoticeType.TEST, socket.gethostname(), "a test"), now)
+    typer.echo(f"notice {event_id}: {answer.result}, {answer.detail}", err=answer.result is not Result.DELIVERED)
+    if answer.result is not Result.DELIVERED:
+        raise typer.Exit(1)

@@ -1,0 +1,128 @@
+"""Notices that wait in the state, on SQLite and on PostgreSQL."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import insert
+
+from autoscaler.model import Notice, NoticeType, Observed
+from autoscaler.record import State, schema
+from autoscaler.record.outbox import MOST_WAITING, Outbox, Waiting
+from tests.record.conftest import Opener
+from tests.record.hosts import Hosts
+from tests.record.samples import FLEET, at, decision, observation, scaler
+from tests.replaced import replace
+
+
+def notice(subject: str) -> Notice:
+    return Notice(NoticeType.TEST, subject, "a test")
+
+
+def drained(outbox: Outbox) -> list[str]:
+    """Send all, and return whom they are of."""
+    found: list[Waiting] = []
+
+    def send(waiting: Waiting) -> bool:
+        found.append(waiting)
+        return True
+
+    while outbox.send_oldest(send):
+        pass
+    return [each.notice.subject for each in found]
+
+
+def record(state: State, seconds: float, *, failing: bool) -> None:
+    ledger, made = state.ledger(FLEET), decision(seconds)
+    if failing:
+        failed = tuple([replace(each, error="no answer", proposal=None) for each in made.status.metrics])
+        made = replace(made, metrics=failed, status=replace(made.status, metrics=failed), error="1 of 1 failed")
+    ledger.recall([scaler()])
+    ledger.record({"web": scaler()}, Observed({"web": observation()}, {}), [made])
+
+
+def test_a_decision_and_its_notices_are_committed_together(opener: Opener) -> None:
+    """And only where somebody is to be told."""
+    state = opener.state()
+    record(state, 0, failing=True)
+    assert drained(state.outbox) == []
+    record(state, 15, failing=False)
+    state.outbox.open = True
+    record(state, 30, failing=True)
+    record(state, 45, failing=True)
+    opener.close()
+    assert drained(opener.state().outbox) == ["web"]
+
+
+def test_the_oldest_notice_is_sent_first(opener: Opener) -> None:
+    outbox = opener.state().outbox
+    for seconds in (30, 0, 15):
+        outbox.add([notice(f"of {seconds}")], at(seconds))
+    assert drained(outbox) == ["of 0", "of 15", "of 30"]
+
+
+def test_a_notice_that_is_not_taken_stays_with_its_id(opener: Opener) -> None:
+    """By the id the receiver knows it again, also after a daemon that was killed between sending and noting it."""
+    tries = list[Waiting]()
+
+    def fails(waiting: Waiting) -> bool:
+        tries.append(waiting)
+        return False
+
+    def is_killed(waiting: Waiting) -> bool:
+        tries.append(waiting)
+        raise KeyboardInterrupt
+
+    opener.state().outbox.add([notice("web")], at(0))
+    opener.close()
+    assert not opener.state().outbox.send_oldest(fails)
+    opener.close()
+    with pytest.raises(KeyboardInterrupt):
+        opener.state().outbox.send_oldest(is_killed)
+    opener.close()
+    assert not opener.state().outbox.send_oldest(fails)
+    assert len({each.id for each in tries}) == 1
+    assert len(tries) == 3
+
+
+def test_a_full_outbox_loses_its_oldest_notices(opener: Opener) -> None:
+    """A receiver that is gone for weeks does not fill the state."""
+    outbox = opener.state().outbox
+    outbox.add([notice(f"{number}") for number in range(MOST_WAITING)], at(0))
+    outbox.add([notice("newest")], at(1))
+    assert outbox.trim(at(2)) == 1
+    found = drained(outbox)
+    assert (len(found), found[-1]) == (MOST_WAITING, "newest")
+
+
+def test_a_notice_of_yesterday_is_not_sent(opener: Opener) -> None:
+    outbox = opener.state().outbox
+    outbox.add([notice("old")], at(0))
+    outbox.add([notice("new")], at(60))
+    assert outbox.trim(at(30) + timedelta(days=1)) == 1
+    assert drained(outbox) == ["new"]
+
+
+def test_a_damaged_notice_holds_up_no_other(opener: Opener) -> None:
+    state = opener.state()
+    with state.outbox._database.writing() as connection:
+        connection.execute(insert(schema.notice), {"id": "1", "at": 0, "body": b"\xff"})
+    state.outbox.add([notice("web")], at(0))
+    assert drained(state.outbox) == ["web"]
+
+
+@pytest.mark.slow
+def test_of_several_daemons_one_sends_at_a_time(hosts: Hosts) -> None:
+    """Another one goes on when that one has died."""
+    one, other = hosts.start().state.outbox, hosts.start().state.outbox
+    one.add([notice("web")], at(0))
+    seen = list[str]()
+
+    def meanwhile(waiting: Waiting) -> bool:
+        seen.append(waiting.notice.subject)
+        assert not other.send_oldest(meanwhile), "the other one sends nothing meanwhile"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        one.send_oldest(meanwhile)
+    assert drained(other) == ["web"]
+    assert seen == ["web"]
