@@ -276,11 +276,13 @@ def test_aliases_make_a_grant_s_autoscalers_no_larger(folders: Folders) -> None:
     metrics = scaler("shop-x")["metrics"] * 100
     body = yaml.safe_dump([{"name": "shop-x", "metrics": metrics}], sort_keys=False, default_flow_style=True)
     first = "- &a " + yaml.safe_dump(scaler("shop-x", metrics=metrics), default_flow_style=True, width=100_000)
-    more = "".join(
-        f"- {{<<: *a, name: shop-{at}, scaleTargetRef: {{adapter: swarm, name: shop-{at}}}}}\n" for at in range(120)
-    )
     assert len(body) < 40_000
-    folders.text("shop", "many.yaml", first + more)
+    for begin in (0, 60):
+        more = "".join(
+            f"- {{<<: *a, name: shop-{at}, scaleTargetRef: {{adapter: swarm, name: shop-{at}}}}}\n"
+            for at in range(begin, begin + 60)
+        )
+        folders.text("shop", f"many-{begin}.yaml", first + more)
     settings = load(folders.path)
     assert 0 < len(settings.autoscalers) < 120
     assert "a grant's autoscalers have at most 100,000 keys and values; shorten them" in problems(settings, "shop")
