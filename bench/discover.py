@@ -163,20 +163,23 @@ apm "prometheus" {{
 
 
 def configuration(nomad: str, prometheus: str, jobs: int, *, live: bool) -> dict[str, Any]:
-    """Return the daemon's: no autoscaler of its own, and a grant of the namespace `ours`."""
-    grant = {
-        "namePrefix": f"{OURS}.",
-        "maxReplicas": 100,
-        "adapters": ["nomad"],
-        "namespaces": [OURS],
-        "targets": ["*"],
-        "sources": ["default"],
-        "maxQueries": jobs,
+    """Return the daemon's: no autoscaler of its own, and grants of the namespace `ours`."""
+    grants = {  # two, because one has room for some 700 policies
+        name: {
+            "namePrefix": f"{name}.",
+            "maxReplicas": 100,
+            "adapters": ["nomad"],
+            "namespaces": [OURS],
+            "targets": [f"job-{digit}*" for digit in digits],
+            "sources": [name],
+            "maxQueries": jobs,
+        }
+        for name, digits in (("low", "01234"), ("high", "56789"))
     }
     return {
-        "prometheus": {"default": {"url": prometheus}},
+        "prometheus": {name: {"url": prometheus} for name in grants},
         "adapters": {"nomad": {"type": "nomad", "address": nomad, "discover": {"policies": True, "live": live}}},
-        "grants": {OURS: grant},
+        "grants": grants,
         "autoscalers": [],
     }
 
