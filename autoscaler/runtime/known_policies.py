@@ -41,6 +41,6 @@ class KnownPolicies:
                 policies.pop(target, None)
             elif isinstance(found, TargetError):
                 failures[f"{target.namespace}/{target.name}"] = str(found)
-            else:
+            elif found != policies.get(target):  # an equal one stays the same object, which is not converted again
                 policies[target] = found
         return KnownPolicies(policies, failures, now)

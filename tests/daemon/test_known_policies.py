@@ -29,6 +29,11 @@ def test_a_new_and_a_changed_policy_are_taken_up() -> None:
     assert found == KnownPolicies({WEB: {"Max": 4}, API: {"Max": 5}, new: {"Max": 1}}, {}, NOW)
 
 
+def test_an_equal_policy_stays_the_same_object() -> None:
+    """It is not converted again, nor followed as a change."""
+    assert after({WEB: {"Max": 3}, API: {"Max": 5}}).policies[WEB] is BOTH.policies[WEB]
+
+
 def test_a_target_that_is_gone_is_let_go() -> None:
     """The others stay."""
     assert after({WEB: TargetNotFound("job not found"), API: {"Max": 5}}).policies == {API: {"Max": 5}}
