@@ -8,16 +8,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from autoscaler.config.join import OutsideSet, join, merged
-from autoscaler.config.outside import Granted, read_outside
-from autoscaler.config.promql import Parser
+from autoscaler.config.outside import Effort, Granted, read_outside
 from autoscaler.config.settings import Settings
 from autoscaler.config.team_files import Look, Mark, Seen, look, read_team_file
 from autoscaler.errors import ConfigError, Problem
 
 _NOTHING: Mark = ()
+_MOST_PROBLEMS: Final = 100
+"""Of one file."""
 
 
 class Text(NamedTuple):
@@ -64,13 +65,13 @@ class Teams:
 def parse(settings: Settings, texts: Sequence[Text]) -> list[Parsed]:
     """Return what is in each text. `settings`: the main file's."""
     found: list[Parsed] = []
-    parsers: dict[str, Parser] = {}
+    efforts: dict[str, Effort] = {}
     for each in texts:
-        grant, parser = settings.grants[each.team], parsers.setdefault(each.team, Parser())
+        grant, effort = settings.grants[each.team], efforts.setdefault(each.team, Effort())
         try:
-            found.append(read_outside(each.text, each.file, grant, settings, parser))
+            found.append(read_outside(each.text, each.file, grant, settings, effort))
         except ConfigError as error:
-            found.append(list(error.problems))
+            found.append(list(error.problems[:_MOST_PROBLEMS]))
     return found
 
 

@@ -82,7 +82,7 @@ class Reporter:
     def refused(self, problems: Mapping[str, Sequence[Problem]]) -> None:
         """Log what has become wrong in the folders of teams. `problems`: by team."""
         for team, now in problems.items():
-            before = self._refused.get(team, ())
+            before = frozenset(self._refused.get(team, ()))
             for problem in [one for one in now if one not in before][:_LOGGED_REFUSED]:
                 self._logger.warning("team_file_refused", team=team, error=str(problem), problems=len(now))
         self._refused = problems

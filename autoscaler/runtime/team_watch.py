@@ -80,20 +80,23 @@ class TeamWatch:
             return
         seen, now = look(folder, settings.grants), self._clock.monotonic()
         changed = changed_files(teams, seen)
-        names = {path: path.parent.name for path in changed}
-        free = {path for path in changed if self._free_at.get(names[path], now) <= now}
-        ready = {path for path in free if self._changed.get(path) == changed[path]}
+        ready = {path for path, mark in changed.items() if self._changed.get(path) == mark}
+        broken = {name for name, _ in seen.problems.items() ^ teams.problems.items()}  # or mended
         self._changed = changed
-        if ready or seen.problems != teams.problems:
+        names = {
+            name for name in broken.union(path.parent.name for path in ready) if self._free_at.get(name, now) <= now
+        }
+        if names:
+            ready = {path for path in ready if path.parent.name in names}
             after = follow(teams.main, teams, seen, ready, parse_teams)
             took = self._clock.monotonic() - now
-            for path in ready:
-                self._free_at[names[path]] = now + took + max(_LEAST_SECONDS, _SHARE * took)
+            for name in names:
+                self._free_at[name] = now + took + max(_LEAST_SECONDS, _SHARE * took)
             request = NewFiles(settings, after)
             self._ask(request)
             if request.wait(self._ended.is_set) is False:
                 self._ended.wait(_RETRY_SECONDS)
-        elif changed:
+        elif changed or broken:
             self._ended.wait(_REST_SECONDS)
         else:
             self._await(folder, teams)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -200,7 +201,13 @@ class Canonicalizes(Protocol):
 
 def canonical(kind: object, target: TargetRef, settings: object) -> TargetRef:
     """The target with what its connection fills in written out, where a type knows several ways to name one."""
-    return kind.canonical(target, settings) if isinstance(kind, Canonicalizes) else target
+    known = _canonicalizing(kind)
+    return target if known is None else known.canonical(target, settings)
+
+
+@lru_cache(maxsize=64)  # the check takes longer than the answer, and is made for every target
+def _canonicalizing(kind: object) -> Canonicalizes | None:
+    return kind if isinstance(kind, Canonicalizes) else None
 
 
 @runtime_checkable
