@@ -63,6 +63,12 @@ def _at_least(smallest: int) -> Callable[[int], int]:
     return check
 
 
+def _check_only_way_in(name: str, info: ValidationInfo) -> None:
+    other = next((each for each in _WAYS_IN if info.data.get(each) is not None), None)
+    if other is not None:
+        raise ValueError(f"{name} and {to_camel(other)} are both given; remove one")
+
+
 class Compression(StrEnum):
     """Whether answers are asked for in gzip."""
 
@@ -105,9 +111,15 @@ class PrometheusSource(Part):
     @field_validator("bearer_token_file", "sigv4", "oauth2")
     @classmethod
     def _one_way_in(cls, value: _T | None, info: ValidationInfo) -> _T | None:
-        other = next((each for each in _WAYS_IN if info.data.get(each) is not None), None)
-        if value is not None and other is not None:
-            raise ValueError(f"{to_camel(str(info.field_name))} and {to_camel(other)} are both given; remove one")
+        if value is not None:
+            _check_only_way_in(to_camel(str(info.field_name)), info)
+        return value
+
+    @field_validator("headers")
+    @classmethod
+    def _no_second_way_in(cls, value: Mapping[str, _T], info: ValidationInfo) -> Mapping[str, _T]:
+        if any(name.lower() == "authorization" for name in value):
+            _check_only_way_in("the header Authorization", info)
         return value
 
     @property

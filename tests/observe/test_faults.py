@@ -258,13 +258,18 @@ def test_a_header_s_value_is_read_from_its_file_at_each_use(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("content", "problem"),
-    [(None, "No such file"), ("two\nlines", "one line with the secret"), ("geheim€", "one line of Latin-1 characters")],
+    [
+        (None, "No such file"),
+        (b"two\nlines", "one line with the secret"),
+        (b"\xff", "one line with the secret"),
+        ("geheim€".encode(), "one line of Latin-1 characters"),
+    ],
 )
-def test_a_header_s_file_without_a_value_is_named(tmp_path: Path, content: str | None, problem: str) -> None:
+def test_a_header_s_file_without_a_value_is_named(tmp_path: Path, content: bytes | None, problem: str) -> None:
     """The message names the file but not its content, and nothing is sent."""
     key = tmp_path / "key"
     if content is not None:
-        key.write_text(content)
+        key.write_bytes(content)
     with answering(lambda request: request.reply(ONE)) as fake:
         message = fake.refusal(headers={"X-Key": HeaderFile(key)})
         assert fake.seen == []

@@ -99,7 +99,7 @@ def test_a_token_server_that_hangs_costs_the_sources_own_time(world: World) -> N
     world.tokens.before = lambda: go.wait(60)
     client = world.client()
     message = refusal(client, seconds=0.2)
-    assert f"was not asked: oauth2.tokenUrl {world.token_url} did not answer within 0." in message
+    assert f"was not asked: oauth2.tokenUrl {world.token_url} did not answer in time" in message
     go.set()
     assert value(client) == 7
 
@@ -121,7 +121,7 @@ def test_a_token_server_that_hangs_fails_the_metrics_of_its_source_alone(world: 
         seen = observer.observe((hurt, fine), call(60))
         go.set()
         observer.close()
-    assert "did not answer within 0.2 s" in str(seen.observations["hurt"].readings[0])
+    assert "did not answer in time" in str(seen.observations["hurt"].readings[0])
     assert seen.observations["fine"].readings == (ValueReading((7000,)),)
     assert seen.seconds < 20
 
@@ -148,7 +148,10 @@ def test_a_life_that_is_left_out_or_a_text_is_accepted(world: World, lasts: Any)
     [
         ({"access_token": "t", "token_type": "mac"}, "no bearer token"),
         ({"access_token": "t\nX-Evil: 1"}, "no bearer token"),
+        ({"access_token": ""}, "no bearer token"),
+        ({"access_token": "t "}, "no bearer token"),
         ({"access_token": "t", "expires_in": 0}, "a token that has ended"),
+        ({"access_token": "t", "expires_in": 0.001}, "a token that has ended"),
         ({"access_token": "t", "expires_in": "soon"}, "a token that has ended"),
         ({"access_token": 7}, "the answer is not of the form expected"),
         ({}, "the answer is not of the form expected"),
