@@ -135,6 +135,15 @@ def test_a_metric_without_a_value_stays_inactive() -> None:
     assert made.error is not None, "while it has no value it cannot wake the target, which operators must know"
 
 
+def test_an_idle_autoscaler_says_whether_its_metrics_can_wake_it() -> None:
+    """A failure that is over is not shown any longer."""
+    life = resting()
+    for reading, status in ((FAILED, False), (QUIET, True)):
+        made = life.step(reading, after=15)
+        assert condition(made, ConditionType.SCALING_ACTIVE).status is status
+        assert (made.error is None) is status
+
+
 def test_idleness_does_not_begin_while_a_metric_has_no_value() -> None:
     """Work may have arrived since its last value."""
     life = Life(idle_scaler(QUEUE, MAILS), 3)
