@@ -30,6 +30,7 @@ from autoscaler.model import (
 )
 from autoscaler.model.target import NO_REQUESTS
 from autoscaler.quantity import MAX_MILLI
+from autoscaler.target.protocol import Discovery
 from autoscaler.text import plain
 
 MOST_INSTANCES: Final = 100_000
@@ -130,6 +131,31 @@ def checked_outcome(answer: object) -> ScaleOutcome:
     if isinstance(answer, Unchanged) and kind is Unchanged:
         return answer
     return _refuse("the answer", answer, "Written, Unchanged, Held or Conflict")
+
+
+def checked_discovery(answer: object, connection: str, namespaces: Collection[str]) -> Discovery:
+    """Return the policies of a connection in these namespaces; their contents are not checked. Raises WrongAnswer."""
+    if type(answer) is not Discovery:
+        _refuse("the answer", answer, "a Discovery")
+    if not isinstance(answer.policies, Mapping) or not isinstance(answer.failures, Mapping):
+        _refuse("policies and failures", answer.policies, "mappings")
+    for target, policy in answer.policies.items():
+        if type(target) is not TargetRef or target != TargetRef(connection, target.name, target.namespace):
+            _refuse("a target", target, f"a TargetRef of the connection {connection} without a region")
+        if target.namespace not in namespaces or type(target.name) is not str or plain(target.name) != target.name:
+            _refuse("a target's name", target.name, "a printable text, and one of the namespaces asked for")
+        if not isinstance(policy, dict | TargetError):
+            _refuse("a policy", policy, "a mapping or a TargetError")
+    for namespace, error in answer.failures.items():
+        if namespace not in namespaces or not isinstance(error, TargetError):
+            _refuse("a failure", error, "a TargetError for one of the namespaces asked for")
+    return Discovery(
+        {
+            one: checked_error(found) if isinstance(found, TargetError) else found
+            for one, found in answer.policies.items()
+        },
+        {namespace: checked_error(error) for namespace, error in answer.failures.items()},
+    )
 
 
 def checked_error(error: TargetError) -> TargetError:

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from autoscaler.config.grants import Grant
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings, WebSettings
+from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.metrics import Health
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import Autoscaler
@@ -60,6 +61,8 @@ class Daemon:
     adapters: Mapping[str, AdapterSection] = field(default_factory=dict)
     health: Health = field(init=False)
 
+    discovered: DiscoveredList = field(default_factory=DiscoveredList)
+
     def __post_init__(self) -> None:
         self.health = Health(self.clock, LimitsInUse(CollectorRegistry()))
 
@@ -89,6 +92,7 @@ class Daemon:
             ready=lambda: self.is_ready,
             reload=self._reload,
             status=lambda: self.health.status(self.settings, shards, "1.2.3", self.clock.now()),
+            discovered=lambda: self.discovered,
             work=self.work,
         )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.errors import StateError
 from autoscaler.model import (
     Autoscaler,
@@ -27,6 +28,7 @@ from autoscaler.record.max_size import DETAIL, EVENTS, SERIES
 from autoscaler.record.times import to_micros
 from tests.decide.build import CPU_60, QUEUE_15, metric, samples, scaler
 from tests.documents.lives import Recorded, open_state
+from tests.metrics.exposed import DISCOVERED
 from tests.replaced import replace
 from tests.steering import steer
 from tests.web.serving import Daemon, Served, serving
@@ -292,6 +294,17 @@ def test_a_refused_reload_is_shown_on_every_page(site: Served) -> None:
     status = " ".join(site.get("/status").text.split())
     assert "maxReplicas: is missing; &lt;add&gt; it" in status
     assert "and 1 more" in status
+
+
+def test_discovered_policies_are_on_the_status_page(site: Served) -> None:
+    """What is refused is named with the reason, and what failed."""
+    site.daemon.discovered = DISCOVERED
+
+    status = " ".join(site.get("/status").text.split())
+    assert 'nomad/shop/&lt;b&gt;/q: <span class="quiet">check &lt;c&gt;: it is left out</span>' in status
+    assert "shop: HTTP 403" in status
+    site.daemon.discovered = DiscoveredList()
+    assert "Discovered policies" not in site.get("/status").text
 
 
 def test_a_page_shows_twelve_instances_and_counts_the_others(tmp_path: Path) -> None:
