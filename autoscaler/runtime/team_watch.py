@@ -14,7 +14,7 @@ from autoscaler.clock import Clock
 from autoscaler.config.large_file import parse_teams
 from autoscaler.config.settings import Settings
 from autoscaler.config.team_files import Mark, look
-from autoscaler.config.teams import Teams, changed_files, follow
+from autoscaler.config.teams import Teams, changed_files, follow, problems_of
 from autoscaler.errors import bug
 from autoscaler.logger import Logger
 from autoscaler.runtime.requests import NewFiles
@@ -81,7 +81,7 @@ class TeamWatch:
         seen, now = look(folder, settings.grants), self._clock.monotonic()
         changed = changed_files(teams, seen)
         ready = {path for path, mark in changed.items() if self._changed.get(path) == mark}
-        broken = {name for name, _ in seen.problems.items() ^ teams.problems.items()}  # or mended
+        broken = {name for name, _ in problems_of(teams, seen).items() ^ teams.problems.items()}  # or mended
         self._changed = changed
         names = {
             name for name in broken.union(path.parent.name for path in ready) if self._free_at.get(name, now) <= now

@@ -126,6 +126,14 @@ def test_a_metric_without_a_value_stays_active() -> None:
     assert life.size == 3, "the cooldown counts from the last cycle in which it was active"
 
 
+def test_of_failed_metrics_with_one_name_an_active_one_counts() -> None:
+    """Which of the two it was is not known after a reload."""
+    life = Life(idle_scaler(QUEUE, QUEUE), 3)
+    life.step(BUSY, QUIET)
+    made = life.step(FAILED, FAILED, after=60)
+    assert condition(made, ConditionType.ACTIVE).status
+
+
 def test_a_metric_without_a_value_stays_inactive() -> None:
     """An outage wakes nothing."""
     life = resting()

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from autoscaler.config.grants import Grant
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings, WebSettings
 from autoscaler.documents.discovered import DiscoveredList
+from autoscaler.errors import Problem
 from autoscaler.metrics import Health
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import Autoscaler
@@ -57,6 +58,7 @@ class Daemon:
     web: WebSettings = field(default_factory=WebSettings)
     grants: Mapping[str, Grant] = field(default_factory=dict)
     owners: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
     prometheus: Mapping[str, PrometheusSource] = field(default_factory=dict)
     adapters: Mapping[str, AdapterSection] = field(default_factory=dict)
     health: Health = field(init=False)
@@ -78,6 +80,7 @@ class Daemon:
             web=self.web,
             grants=self.grants,
             owners=self.owners,
+            refused=self.refused,
         )
 
     def sources(self) -> Sources:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from autoscaler.config.grants import Grant
 from autoscaler.documents.discovered import DiscoveredList
-from autoscaler.errors import StateError
+from autoscaler.errors import Problem, StateError
 from autoscaler.model import (
     Autoscaler,
     Brakes,
@@ -294,6 +295,15 @@ def test_a_refused_reload_is_shown_on_every_page(site: Served) -> None:
     status = " ".join(site.get("/status").text.split())
     assert "maxReplicas: is missing; &lt;add&gt; it" in status
     assert "and 1 more" in status
+
+
+def test_what_is_refused_of_a_team_is_on_the_status_page(daemon: Daemon) -> None:
+    """The team sees its own mistake; all see that there is one."""
+    daemon.grants, daemon.owners = {"shop": Grant("shop-", 4)}, {"web": "shop"}
+    daemon.refused = {"shop": (Problem("web.yaml", 2, 1, "", "<b> is wrong; write a list"),)}
+    with serving(daemon) as served:
+        assert "Of team shop, 1 file or autoscaler is refused" in served.get("/").text
+        assert "web.yaml:2:1: &lt;b&gt; is wrong; write a list" in served.get("/status").text
 
 
 def test_discovered_policies_are_on_the_status_page(site: Served) -> None:
