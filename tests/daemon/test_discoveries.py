@@ -159,6 +159,16 @@ def test_a_failed_look_keeps_what_is_known_and_says_why(bench: Bench, error: obj
     assert [event for level, event, _ in bench.logger.lines if level == "warning"] == ["discovery_failed"]
 
 
+def test_a_name_that_is_not_printable_costs_its_own_target_alone(bench: Bench) -> None:
+    """Nomad refuses only spaces in a job's id."""
+    odd = TargetRef("nomad", "c\x1b[2Jache/app", "shop")
+    bench.back.answer = lambda: Discovery(policies(APP, odd), {})
+    assert bench.look() == ["shop.cache.app"]
+    (connection,) = bench.discoveries.document().connections
+    assert connection.failures[0].endswith("is left out; give it a printable name of at most 1 KiB")
+    assert connection.failures[0].isprintable()
+
+
 def test_a_target_that_is_gone_is_let_go(bench: Bench) -> None:
     """Its autoscaler leaves the configuration."""
     bench.look()
