@@ -27,7 +27,7 @@ _RETRY_SECONDS: Final = 15.0
 """After a change that could not be followed."""
 _SHARE: Final = 20
 """After its files were loaded, a team's next change waits this many times as long, so that it costs others little."""
-_LEAST_SECONDS: Final = 0.5
+_LEAST_SECONDS: Final = 1.0
 """But at least so long."""
 _END_SECONDS: Final = 1.0
 

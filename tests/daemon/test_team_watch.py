@@ -61,7 +61,7 @@ def test_a_team_that_writes_without_end_waits_and_its_neighbour_does_not(followe
     followed.folders.write("shop", "web.yaml", scaler("shop-web"), scaler("shop-api"))
     followed.folders.write("pay", "api.yaml", scaler("pay-new"))
     assert followed.turn(5) == ["pay-new", "shop-web"]
-    followed.clock.advance(1)
+    followed.clock.advance(2)
     assert followed.turn() == ["pay-new", "shop-web", "shop-api"]
 
 
@@ -72,6 +72,6 @@ def test_a_folder_that_is_closed_and_opened_again_waits_too(followed: Followed) 
         folder.chmod(mode)
         followed.turn()
     assert followed.asked <= 2
-    followed.clock.advance(1)
+    followed.clock.advance(2)
     followed.turn()
     assert followed.settings.refused == {}
