@@ -127,8 +127,9 @@ def autoscaler(
 ) -> None:
     """Kubernetes' HorizontalPodAutoscaler, for everything that is not Kubernetes.
 
-    Reads PromQL, decides as HPA does, and sets the size of AWS Auto Scaling groups, Docker Swarm services,
-    Nomad groups or pools of local processes. Exit codes: 0 fine, 1 the command failed, 2 wrong arguments.
+    Reads PromQL, decides as HPA does, and sets the size of AWS Auto Scaling groups, services of ECS and Docker
+    Swarm, Nomad groups, pools of local processes, or what your own program scales. Exit codes: 0 fine, 1 the
+    command failed, 2 wrong arguments.
 
     The first three options belong to the commands that have them, and may stand after the command as well.
     """

@@ -6,16 +6,14 @@ A name and a target have one autoscaler. The main file's comes first, then those
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from autoscaler.config.outside import Granted
+from autoscaler.config.grants import queries_of
+from autoscaler.config.outside import MOST_VALUES, TOO_MANY, Granted
 from autoscaler.config.settings import Settings
 from autoscaler.errors import Problem
 from autoscaler.model import Autoscaler, TargetRef
 from autoscaler.target import canonical, load
-
-MOST_VALUES: Final = 50_000
-"""Keys and values of one grant's autoscalers: a thousand or two. They bound what it costs in a cycle."""
 
 
 class OutsideSet(NamedTuple):
@@ -29,14 +27,21 @@ class OutsideSet(NamedTuple):
 
 
 def join(settings: Settings, sets: Sequence[OutsideSet]) -> Settings:
-    """Return the main file's settings with the autoscalers of these sets, and with why others are not served."""
+    """Return the settings with the autoscalers of these sets, and with why others are not served.
+
+    `settings`: the main file's, or those that an earlier call returned.
+    """
     names: dict[str, str] = {scaler.name: str(settings.path) for scaler in settings.autoscalers}
     targets: dict[TargetRef, str] = {_canonical(scaler, settings): scaler.name for scaler in settings.autoscalers}
     queries: dict[str, set[tuple[str, str, bool]]] = {}
-    owners: dict[str, str] = {}
+    owners = dict(settings.owners)
     accepted: list[Autoscaler] = []
     refused: dict[str, list[Problem]] = {}
     values = Counter[str]()
+    for scaler in settings.autoscalers:
+        if (owner := owners.get(scaler.name)) is not None:
+            names[scaler.name] = f"the grant {owner}"
+            queries.setdefault(owner, set()).update(queries_of(scaler))
     for name, file, granted in sets:
         grant, used = settings.grants[name], queries.setdefault(name, set())
         for one in granted:
@@ -45,10 +50,10 @@ def join(settings: Settings, sets: Sequence[OutsideSet]) -> Settings:
                 message = f"{scaler.name} is already the name of an autoscaler in {names[scaler.name]}; rename one"
             elif one.target in targets:
                 message = f"{one.target} is already scaled by {targets[one.target]}; remove one of the two"
-            elif len(used | one.queries) > grant.max_queries:
+            elif not one.queries <= used and len(used | one.queries) > grant.max_queries:
                 message = f"its queries go beyond the grant's maxQueries {grant.max_queries}; remove or share some"
             elif values[name] + one.values > MOST_VALUES:
-                message = f"a grant's autoscalers have at most {MOST_VALUES:,} keys and values; shorten them"
+                message = TOO_MANY
             else:
                 names[scaler.name], targets[one.target], owners[scaler.name] = file, scaler.name, name
                 used |= one.queries
@@ -60,7 +65,7 @@ def join(settings: Settings, sets: Sequence[OutsideSet]) -> Settings:
         settings,
         autoscalers=(*settings.autoscalers, *accepted),
         owners=owners,
-        refused={name: tuple(problems) for name, problems in refused.items()},
+        refused=merged(settings.refused, refused),
     )
 
 

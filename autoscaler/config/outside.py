@@ -5,7 +5,7 @@ For a team's file, and for any other source of autoscalers: write them as a YAML
 far as names, targets and the budget of queries are free (`join.py`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import AfterValidator, PlainValidator
@@ -25,6 +25,9 @@ from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError, Problem
 from autoscaler.target import canonical, load
 
+MOST_VALUES: Final = 50_000
+"""Keys and values of one grant's autoscalers: a thousand or two. They bound what these cost in a cycle."""
+TOO_MANY: Final = f"a grant's autoscalers have at most {MOST_VALUES:,} keys and values, with aliases; shorten them"
 _KEY: Final = "autoscalers"
 
 
@@ -66,19 +69,31 @@ class Granted:
     column: int
 
 
+@dataclass(slots=True)
+class Effort:
+    """Limits what reading the texts of one grant takes, before anything in them is checked."""
+
+    expressions: Parser = field(default_factory=Parser)
+    values: int = MOST_VALUES
+
+
 def read_outside(
-    text: str, file: str, grant: Grant, settings: Settings, parser: Parser | None = None
+    text: str, file: str, grant: Grant, settings: Settings, effort: Effort | None = None
 ) -> tuple[Granted, ...]:
     """Return the autoscalers in `text`, a YAML list. Raises ConfigError with every problem.
 
     `file`: its name in messages. `settings`: the main file's, whose connections, sources, shared queries and shared
-    schedules the text may refer to. `parser`: limits the time for the expressions of several texts together.
+    schedules the text may refer to. `effort`: what several texts may take together.
     """
+    effort = effort or Effort()
     document = YamlDocument(text, file)
     raw = document.value
     if not isinstance(raw, list):
         what = "the file is empty" if raw is None else "the file is not a list of autoscalers"
         raise ConfigError([Problem(file, *document.place(()), "", f"{what}; write a list, as in `- name: web`, or []")])
+    effort.values -= _values(raw)
+    if effort.values < 0:
+        raise ConfigError([Problem(file, 1, 1, "", TOO_MANY)])
     document.put_under(_KEY)
     shared, problems = settings.shared, Problems(document)
     types = {name: load(section.type) for name, section in settings.adapters.items()}
@@ -87,7 +102,7 @@ def read_outside(
         "folder": settings.path.absolute().parent,
         "prometheus": frozenset(settings.prometheus),
         "queries": {name: {"expr": query.expr.text} for name, query in shared.queries.items()},
-        "expressions": parser or Parser(),
+        "expressions": effort.expressions,
         "adapters": types,
         "schedules": shared.schedules,
     }

@@ -22,6 +22,7 @@ from pydantic.alias_generators import to_camel
 from autoscaler.config.authentication import BasicAuth, Header, OAuth2, SigV4, Tls
 from autoscaler.config.control_socket import check_length, socket_path
 from autoscaler.config.controller import Controller
+from autoscaler.config.discover import Discover
 from autoscaler.config.fields import Count, Flag, PositiveDuration, Size, Text, scope_of
 from autoscaler.config.grants import Grant
 from autoscaler.config.part import Part
@@ -61,6 +62,12 @@ def _at_least(smallest: int) -> Callable[[int], int]:
         return size
 
     return check
+
+
+def _check_only_way_in(name: str, info: ValidationInfo) -> None:
+    other = next((each for each in _WAYS_IN if info.data.get(each) is not None), None)
+    if other is not None:
+        raise ValueError(f"{name} and {to_camel(other)} are both given; remove one")
 
 
 class Compression(StrEnum):
@@ -105,9 +112,15 @@ class PrometheusSource(Part):
     @field_validator("bearer_token_file", "sigv4", "oauth2")
     @classmethod
     def _one_way_in(cls, value: _T | None, info: ValidationInfo) -> _T | None:
-        other = next((each for each in _WAYS_IN if info.data.get(each) is not None), None)
-        if value is not None and other is not None:
-            raise ValueError(f"{to_camel(str(info.field_name))} and {to_camel(other)} are both given; remove one")
+        if value is not None:
+            _check_only_way_in(to_camel(str(info.field_name)), info)
+        return value
+
+    @field_validator("headers")
+    @classmethod
+    def _no_second_way_in(cls, value: Mapping[str, _T], info: ValidationInfo) -> Mapping[str, _T]:
+        if any(name.lower() == "authorization" for name in value):
+            _check_only_way_in("the header Authorization", info)
         return value
 
     @property
@@ -242,6 +255,8 @@ class AdapterSection:
     """The machine whose daemon serves it; None: any daemon."""
     one_host: bool = True
     """Whether its targets are on one machine, so that the adapter keeps them at their sizes itself."""
+    discover: Discover | None = None
+    """Which autoscalers are made of what its back end has; None: none."""
 
 
 def _check_address(address: str) -> str:

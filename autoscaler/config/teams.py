@@ -8,16 +8,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from autoscaler.config.join import OutsideSet, join, merged
-from autoscaler.config.outside import Granted, read_outside
-from autoscaler.config.promql import Parser
+from autoscaler.config.outside import Effort, Granted, read_outside
 from autoscaler.config.settings import Settings
 from autoscaler.config.team_files import Look, Mark, Seen, look, read_team_file
 from autoscaler.errors import ConfigError, Problem
 
 _NOTHING: Mark = ()
+_MOST_PROBLEMS: Final = 100
+"""Of one file."""
 
 
 class Text(NamedTuple):
@@ -64,13 +65,13 @@ class Teams:
 def parse(settings: Settings, texts: Sequence[Text]) -> list[Parsed]:
     """Return what is in each text. `settings`: the main file's."""
     found: list[Parsed] = []
-    parsers: dict[str, Parser] = {}
+    efforts: dict[str, Effort] = {}
     for each in texts:
-        grant, parser = settings.grants[each.team], parsers.setdefault(each.team, Parser())
+        grant, effort = settings.grants[each.team], efforts.setdefault(each.team, Effort())
         try:
-            found.append(read_outside(each.text, each.file, grant, settings, parser))
+            found.append(read_outside(each.text, each.file, grant, settings, effort))
         except ConfigError as error:
-            found.append(list(error.problems))
+            found.append(list(error.problems[:_MOST_PROBLEMS]))
     return found
 
 
@@ -86,6 +87,13 @@ def changed_files(teams: Teams, seen: Look) -> Mapping[Path, Mark]:
     new = {path: each.mark for path, each in seen.files.items() if _mark_of(teams, path) != each.mark}
     gone = [path for path, each in teams.files.items() if path not in seen.files and not seen.is_unread(each.team)]
     return new | dict.fromkeys(gone, _NOTHING)
+
+
+def problems_of(teams: Teams, seen: Look) -> Mapping[str, Problem]:
+    """Return what is wrong with whole folders. One that never was is no problem."""
+    gone = {each.team: path.parent for path, each in teams.files.items() if each.team in seen.absent}
+    message = "the folder is gone; its files' last versions stay in force until it is back, or the grant is removed"
+    return {team: Problem(str(folder), 1, 1, "", message) for team, folder in gone.items()} | dict(seen.problems)
 
 
 def follow(
@@ -122,7 +130,7 @@ def follow(
             text = texts[path].text
             digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
             files[path] = TeamFile(files[path].team, files[path].mark, text, digest, result)
-    return _joined(main, Teams(main, files, seen.problems))
+    return _joined(main, Teams(main, files, problems_of(Teams(main, files), seen)))
 
 
 def _expected(

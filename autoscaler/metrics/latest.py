@@ -38,6 +38,14 @@ class _Known:
     """Drains that ended."""
 
 
+def _following(scaler: Autoscaler, had: _Known | None) -> _Known:
+    """Return what is known of an autoscaler. `had`: under its name, before the configuration changed."""
+    if had is None or had.scaler.target != scaler.target:
+        return _Known(scaler)
+    had.scaler = scaler
+    return had
+
+
 class Latest(Collector):
     """The configured autoscalers and their latest decisions."""
 
@@ -49,13 +57,7 @@ class Latest(Collector):
         """Follow the configured autoscalers. Forget others, and decisions about targets that they no longer have."""
         with self._lock:
             before = self._known
-            self._known = {scaler.name: _Known(scaler) for scaler in scalers}
-            for name, now in self._known.items():
-                had = before.get(name)
-                if had is not None and had.scaler.target == now.scaler.target:
-                    now.decision, now.succeeded, now.rescales = had.decision, had.succeeded, had.rescales
-                    now.last_move, now.turns = had.last_move, had.turns
-                    now.drained = had.drained
+            self._known = {scaler.name: _following(scaler, before.get(scaler.name)) for scaler in scalers}
 
     def decided(self, decisions: Sequence[Decision]) -> None:
         """Keep the latest decisions of configured autoscalers."""

@@ -1,6 +1,7 @@
 """Tokens of the OAuth 2.0 client credentials grant. Source: RFC 6749, 2.3.1, 4.4, 5.1 and 5.2."""
 
 import math
+import re
 from typing import Final
 from urllib.parse import quote_plus
 
@@ -89,12 +90,12 @@ def _refusal(status: int, body: bytes) -> str:
 
 
 def _token(token: _Token, server: str) -> tuple[Bearer, float]:
-    if token.token_type.lower() != "bearer" or not token.access_token.isascii() or not token.access_token.isprintable():
+    if token.token_type.lower() != "bearer" or not re.fullmatch("[!-~]+", token.access_token):
         raise MetricError(f"{server} answered with no bearer token; check tokenUrl")
     try:
         lasts = math.inf if token.expires_in is None else float(token.expires_in)
     except ValueError:
         lasts = math.nan
-    if not lasts > 0:
+    if not lasts >= 1:  # of a shorter life, each query would request a token
         raise MetricError(f"{server} answered with a token that has ended (expires_in); check that server")
     return Bearer(token.access_token), lasts

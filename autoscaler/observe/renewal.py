@@ -21,8 +21,8 @@ _EARLIEST_SECONDS: Final = 300.0
 """Most seconds that are left when the renewal begins."""
 _AGAIN_SECONDS: Final = 5.0
 """Time after a failure until the next attempt. Queries of the meantime get the same error."""
-_SHORTEST_SECONDS: Final = 60.0
-"""Age from which a refused value is replaced. A server that refuses every value costs one renewal a minute."""
+_BETWEEN_REFUSALS_SECONDS: Final = 60.0
+"""Time between renewals because of refusals: a server may refuse every value."""
 
 
 class Renewed(Generic[_T]):
@@ -38,7 +38,7 @@ class Renewed(Generic[_T]):
         self._clock = clock
         self._changed = threading.Condition()  # guards the attributes below
         self._value: _T | None = None
-        self._obtained = self._ends = self._renew_at = -math.inf
+        self._ends = self._renew_at = -math.inf
         self._renewing = False
         self._began = -math.inf
         """When the renewal that is under way, or the last one, began."""
@@ -54,16 +54,17 @@ class Renewed(Generic[_T]):
                 return self._value
             renewed = self._changed.wait_for(lambda: not self._renewing, max(self._began + seconds - now, 0.0))
             if not renewed:
-                raise MetricError(f"was not asked: {self._server} did not answer within {seconds:.3g} s")
+                raise MetricError(f"was not asked: {self._server} did not answer in time")
             if self._error or self._value is None:
                 raise MetricError(self._error)
             return self._value
 
     def refused(self) -> None:
-        """Note that the server refused the value: the next caller waits for another one."""
+        """Note that the server refused the value: it is renewed, and used until another one comes or it ends."""
         with self._changed:
-            if self._clock.monotonic() - self._obtained >= _SHORTEST_SECONDS:
-                self._ends = self._renew_at = -math.inf
+            now = self._clock.monotonic()
+            if not self._renewing and now - self._began >= _BETWEEN_REFUSALS_SECONDS:
+                self._begin(now)
 
     def _begin(self, now: float) -> None:
         self._renewing, self._began = True, now
@@ -83,7 +84,7 @@ class Renewed(Generic[_T]):
         else:
             with self._changed:
                 self._value, self._error, self._renewing = value, "", False
-                self._obtained, self._ends = began, began + lasts
+                self._ends = began + lasts
                 self._renew_at = self._ends - min(_EARLY_SHARE * lasts, _EARLIEST_SECONDS)
                 self._changed.notify_all()
 

@@ -13,8 +13,10 @@ def secret_of(file: Path, key: str) -> str:
     """Return the secret in a file. Raises MetricError that names the file, and the key that names it."""
     try:
         secret = read_secret(file)
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise MetricError(f"cannot be asked: {key} {file}: {words(error)}") from None
+    except UnicodeDecodeError:
+        secret = ""
     if not secret or not secret.isprintable():
         raise MetricError(f"cannot be asked: {key} {file} does not hold one line with the secret")
     return secret

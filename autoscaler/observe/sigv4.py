@@ -17,6 +17,7 @@ from requests import PreparedRequest
 from autoscaler.config.authentication import SigV4
 from autoscaler.errors import MetricError
 from autoscaler.target.http import USER_AGENT
+from autoscaler.target.http.errors import words
 from autoscaler.text import plain
 
 _READ_AGAIN_SECONDS: Final = 300.0
@@ -28,7 +29,7 @@ _STS: Final = Config(
 )
 _SESSION_NAME: Final = "prometheus-autoscaler"
 _LONGEST: Final = 300
-"""Bytes of an error of AWS. Further lines of a refused signature repeat the request with its session token."""
+"""Bytes of an error of AWS."""
 
 
 class Signer:
@@ -38,12 +39,12 @@ class Signer:
         self._auth = SigV4Auth(keys, settings.service, settings.region)
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        """Sign the URL, the body and its type. Other headers may be changed on the way."""
+        """Sign the URL, the body, its type and the host. Other headers may be changed on the way."""
         path, mark, query = (request.url or "").partition("?")
         request.url = path + mark + query.replace("+", "%20")  # AWS takes a + for a plus sign
         body = request.body.encode() if isinstance(request.body, str) else request.body
-        kind = request.headers.get("Content-Type")
-        signed = AWSRequest(request.method, request.url, {} if kind is None else {"Content-Type": kind}, body)
+        headers = {name: request.headers[name] for name in ("Content-Type", "Host") if name in request.headers}
+        signed = AWSRequest(request.method, request.url, headers, body)
         self._auth.add_auth(signed)
         request.headers.update(signed.headers.items())
         return request
@@ -65,9 +66,9 @@ class Keys:
             if role is None:
                 return Signer(self._settings, keys), _READ_AGAIN_SECONDS
             return Signer(self._settings, self._assumed(role, keys)), _ROLE_SECONDS
-        except (BotoCoreError, ClientError) as error:
+        except Exception as error:  # noqa: BLE001 - botocore raises errors of any type for what it cannot read
             self._renewing = None
-            raise MetricError(f"cannot be asked: sigv4: {_first_line(error)}; {_remedy(error)}") from None
+            raise MetricError(f"cannot be asked: sigv4: {_described(error)}; {_remedy(error)}") from None
 
     def _own(self) -> ReadOnlyCredentials:
         found = self._renewing or self._session().get_credentials()
@@ -100,9 +101,17 @@ class Keys:
         return botocore.session.Session(profile=self._settings.profile)
 
 
-def _first_line(error: Exception) -> str:
-    """Return the first line: further lines of a refused signature repeat the request with its session token."""
-    return plain(str(error).strip().partition("\n")[0], _LONGEST)
+def _described(error: Exception) -> str:
+    """Return the first line of an error of AWS or botocore, the system's message about a file, or another error's type.
+
+    Further lines of a refused signature repeat the request with its session token. Other errors may repeat the keys.
+    """
+    match error:
+        case BotoCoreError() | ClientError() | RuntimeError():  # keys that have ended are a RuntimeError
+            return plain(str(error).strip().partition("\n")[0].rstrip("."), _LONGEST)
+        case OSError() if error.filename:
+            return plain(f"{words(error)}: {error.filename}", _LONGEST)
+    return f"the keys cannot be read ({type(error).__name__})"
 
 
 def _remedy(error: Exception) -> str:

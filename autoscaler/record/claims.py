@@ -68,7 +68,8 @@ class Claims:
         if self._mine is None:
             own = and_(*[_TABLE.c[key] == value for key, value in self._owner().items()])
             with self._context.readers.begin() as connection:
-                self._mine = frozenset((row.kind, row.key) for row in connection.execute(select(_TABLE).where(own)))
+                found = connection.execute(select(_TABLE.c.kind, _TABLE.c.key).where(own)).all()
+            self._mine = frozenset((kind, key) for kind, key in found)
             self.unheld = {}
 
     @property

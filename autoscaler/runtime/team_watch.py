@@ -14,7 +14,7 @@ from autoscaler.clock import Clock
 from autoscaler.config.large_file import parse_teams
 from autoscaler.config.settings import Settings
 from autoscaler.config.team_files import Mark, look
-from autoscaler.config.teams import Teams, changed_files, follow
+from autoscaler.config.teams import Teams, changed_files, follow, problems_of
 from autoscaler.errors import bug
 from autoscaler.logger import Logger
 from autoscaler.runtime.requests import NewFiles
@@ -27,7 +27,7 @@ _RETRY_SECONDS: Final = 15.0
 """After a change that could not be followed."""
 _SHARE: Final = 20
 """After its files were loaded, a team's next change waits this many times as long, so that it costs others little."""
-_LEAST_SECONDS: Final = 0.5
+_LEAST_SECONDS: Final = 1.0
 """But at least so long."""
 _END_SECONDS: Final = 1.0
 
@@ -80,20 +80,23 @@ class TeamWatch:
             return
         seen, now = look(folder, settings.grants), self._clock.monotonic()
         changed = changed_files(teams, seen)
-        names = {path: path.parent.name for path in changed}
-        free = {path for path in changed if self._free_at.get(names[path], now) <= now}
-        ready = {path for path in free if self._changed.get(path) == changed[path]}
+        ready = {path for path, mark in changed.items() if self._changed.get(path) == mark}
+        broken = {name for name, _ in problems_of(teams, seen).items() ^ teams.problems.items()}  # or mended
         self._changed = changed
-        if ready or seen.problems != teams.problems:
+        names = {
+            name for name in broken.union(path.parent.name for path in ready) if self._free_at.get(name, now) <= now
+        }
+        if names:
+            ready = {path for path in ready if path.parent.name in names}
             after = follow(teams.main, teams, seen, ready, parse_teams)
             took = self._clock.monotonic() - now
-            for path in ready:
-                self._free_at[names[path]] = now + took + max(_LEAST_SECONDS, _SHARE * took)
+            for name in names:
+                self._free_at[name] = now + took + max(_LEAST_SECONDS, _SHARE * took)
             request = NewFiles(settings, after)
             self._ask(request)
             if request.wait(self._ended.is_set) is False:
                 self._ended.wait(_RETRY_SECONDS)
-        elif changed:
+        elif changed or broken:
             self._ended.wait(_REST_SECONDS)
         else:
             self._await(folder, teams)

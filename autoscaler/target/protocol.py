@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -88,6 +89,8 @@ class AdapterContext(Generic[SettingsT]):
 
     Such an instance waits (`TargetState.awaiting_drain`) until `Drains.release`.
     """
+    discovers: bool = False
+    """Whether autoscalers are made of the back end's own policies. The adapter does not warn of those, then."""
 
 
 class Adapter(Protocol):
@@ -200,7 +203,13 @@ class Canonicalizes(Protocol):
 
 def canonical(kind: object, target: TargetRef, settings: object) -> TargetRef:
     """The target with what its connection fills in written out, where a type knows several ways to name one."""
-    return kind.canonical(target, settings) if isinstance(kind, Canonicalizes) else target
+    known = _canonicalizing(kind)
+    return target if known is None else known.canonical(target, settings)
+
+
+@lru_cache(maxsize=64)  # the check takes longer than the answer, and is made for every target
+def _canonicalizing(kind: object) -> Canonicalizes | None:
+    return kind if isinstance(kind, Canonicalizes) else None
 
 
 @runtime_checkable
@@ -296,3 +305,29 @@ class TriesDrains(Protocol):
 
     def try_drain(self, call: Call) -> str:
         """Send a write that needs the same rights as `drain_node`, and that changes no node; else as `try_write`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The scaling policies that a back end has."""
+
+    policies: Mapping[TargetRef, Mapping[str, Any] | TargetError]
+    """By target, with its namespace: the policy, as an object that `autoscaler import` reads, or why it is not known.
+
+    TargetNotFound: the target, or its policy, is gone for certain. An unchanged policy costs least when it is the same
+    object as the last one.
+    """
+    failures: Mapping[str, TargetError]
+    """Namespace -> why its policies could not be listed."""
+
+
+@runtime_checkable
+class Discovers(Protocol):
+    """An adapter whose back end has scaling policies beside its targets. Its type accepts `discover`."""
+
+    def discover(self, namespaces: Collection[str], known: Collection[TargetRef], call: Call) -> Discovery:
+        """Return the policies in these namespaces, and what has become of the `known` targets.
+
+        A known target whose policy is not listed is looked at by itself: only TargetNotFound means that it has none
+        any more. The method only reads. It is called on an adapter that does nothing else.
+        """

@@ -167,11 +167,28 @@ def test_a_folder_that_is_gone_keeps_its_versions(folders: Folders) -> None:
     after = folders.after(before)
     assert names(after) == ["shop-web"]
     assert "cannot be read: No such file or directory" in problems(after, "")
+    assert after.refused.keys() == {""}
     assert changed_files(after.teams, look(folders.teams, after.grants)) == {}  # type: ignore[arg-type]  # it has teams
     del folders.grants["shop"]
     folders.main()
     assert names(load_for_daemon(folders.path, before=after.teams)) == []
     assert not path.exists()
+
+
+def test_a_team_s_folder_that_is_gone_keeps_its_versions(folders: Folders) -> None:
+    """An empty folder in its place, or the grant's end, lets them go. One that never was is no problem."""
+    folders.write("shop", "web.yaml", scaler("shop-web"))
+    folders.write("pay", "api.yaml", scaler("pay-api"))
+    before = load(folders.path)
+    (folders.teams / "shop").rename(folders.teams / ".shop")
+    after = folders.after(before)
+    assert names(after) == ["pay-api", "shop-web"]
+    assert "the folder is gone" in problems(after, "shop")
+    assert after.refused.keys() == {"shop"}
+    (folders.teams / "shop").mkdir()
+    assert names(folders.after(after)) == ["pay-api"]
+    (folders.teams / "shop").rmdir()
+    assert load(folders.path).refused == {}
 
 
 def test_a_new_main_file_is_applied_to_versions_in_force(folders: Folders) -> None:
@@ -273,17 +290,26 @@ def test_more_files_than_allowed_are_named(folders: Folders) -> None:
 
 def test_aliases_make_a_grant_s_autoscalers_no_larger(folders: Folders) -> None:
     """Each metric, policy and schedule costs time in every cycle, written out or not."""
-    metrics = scaler("shop-x")["metrics"] * 100
-    body = yaml.safe_dump([{"name": "shop-x", "metrics": metrics}], sort_keys=False, default_flow_style=True)
-    first = "- &a " + yaml.safe_dump(scaler("shop-x", metrics=metrics), default_flow_style=True, width=100_000)
-    more = "".join(
-        f"- {{<<: *a, name: shop-{at}, scaleTargetRef: {{adapter: swarm, name: shop-{at}}}}}\n" for at in range(60)
-    )
-    assert len(body) < 40_000
-    folders.text("shop", "many.yaml", first + more)
-    settings = load(folders.path)
-    assert 0 < len(settings.autoscalers) < 60
-    assert "a grant's autoscalers have at most 50,000 keys and values; shorten them" in problems(settings, "shop")
+    metrics = scaler("shop-x")["metrics"] * 50
+    said = "a grant's autoscalers have at most 50,000 keys and values, with aliases; shorten them"
+
+    def text(first: int, count: int) -> str:
+        body = yaml.safe_dump(scaler(f"shop-{first}", metrics=metrics), default_flow_style=True, width=100_000)
+        more = (
+            f"- {{<<: *a, name: shop-{at}, scaleTargetRef: {{adapter: swarm, name: shop-{at}}}}}\n"
+            for at in range(first + 1, first + count)
+        )
+        return "- &a " + body + "".join(more)
+
+    folders.text("shop", "many.yaml", text(0, 35))
+    half = load(folders.path)
+    assert (len(half.autoscalers), half.refused) == (35, {})
+    folders.text("shop", "more.yaml", text(100, 35))
+    more = folders.after(half)
+    assert 35 < len(more.autoscalers) < 70
+    assert said in problems(more, "shop")
+    folders.text("shop", "many.yaml", text(0, 70))
+    assert len(folders.after(more).autoscalers) == len(more.autoscalers), "the file keeps its version"
 
 
 def test_a_folder_without_a_grant_is_named(folders: Folders) -> None:

@@ -193,12 +193,7 @@ def test_prometheus_text_of_a_503_is_shown() -> None:
 def test_any_other_response_is_an_error(body: bytes) -> None:
     """A proxy's login page also has status 200."""
     with answering(lambda request: request.reply(body)) as fake:
-        assert "not with a result" in fake.refusal()
-
-
-def test_the_error_says_how_a_response_differs_from_the_api() -> None:
-    with answering(lambda request: request.reply(b'{"status": "success"}')) as fake:
-        assert "not with a result: it has neither data nor an error; check its url" in fake.refusal()
+        assert re.search("not with a result: .+; check its url", fake.refusal())
 
 
 def test_an_endless_answer_is_bounded_in_memory() -> None:
@@ -258,13 +253,18 @@ def test_a_header_s_value_is_read_from_its_file_at_each_use(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("content", "problem"),
-    [(None, "No such file"), ("two\nlines", "one line with the secret"), ("geheim€", "one line of Latin-1 characters")],
+    [
+        (None, "No such file"),
+        (b"two\nlines", "one line with the secret"),
+        (b"\xff", "one line with the secret"),
+        ("geheim€".encode(), "one line of Latin-1 characters"),
+    ],
 )
-def test_a_header_s_file_without_a_value_is_named(tmp_path: Path, content: str | None, problem: str) -> None:
+def test_a_header_s_file_without_a_value_is_named(tmp_path: Path, content: bytes | None, problem: str) -> None:
     """The message names the file but not its content, and nothing is sent."""
     key = tmp_path / "key"
     if content is not None:
-        key.write_text(content)
+        key.write_bytes(content)
     with answering(lambda request: request.reply(ONE)) as fake:
         message = fake.refusal(headers={"X-Key": HeaderFile(key)})
         assert fake.seen == []

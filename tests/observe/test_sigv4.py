@@ -17,11 +17,13 @@ from autoscaler.errors import MetricError
 from autoscaler.observe.prometheus import Prometheus
 from tests.observe.build import CLOCK, NOW, call
 from tests.servers.aws import AwsServer, running_aws
-from tests.servers.guarded_sources import Request, Workspace, answering
+from tests.servers.guarded_sources import Answer, Request, Workspace, answering
 
 ROLE = "arn:aws:iam::123456789012:role/metrics"
 EXPR = 'sum(rate(a{b=~"c+ d|é",e!="~*/"}[5m])) + 1'
 SIGNED = SigV4("eu-west-1")
+PATIENT = timedelta(seconds=60)
+"""The first use of botocore takes seconds on a busy machine."""
 
 
 @pytest.fixture(autouse=True)
@@ -40,9 +42,9 @@ def _keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def value(url: str, sigv4: SigV4 = SIGNED, expr: str = EXPR, **source: Any) -> float | None:
-    client = Prometheus("main", PrometheusSource(url, sigv4=sigv4, **source), CLOCK)
+    client = Prometheus("main", PrometheusSource(url, PATIENT, sigv4=sigv4, **source), CLOCK)
     try:
-        return client.query(expr, NOW, call().deadline).points[0].value
+        return client.query(expr, NOW, call(60).deadline).points[0].value
     finally:
         client.close()
 
@@ -129,6 +131,49 @@ def test_a_missing_profile_and_missing_keys_are_named(monkeypatch: pytest.Monkey
     assert workspace.requests == []
 
 
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        ("geheim", "the keys cannot be read (JSONDecodeError)"),
+        (
+            '{"Version":1,"AccessKeyId":"A","SecretAccessKey":"geheim","Expiration":"2020-01-01T00:00:00Z"}',
+            "Credentials were refreshed, but the refreshed credentials are still expired",
+        ),
+        (
+            '{"Version":1,"AccessKeyId":"A","SecretAccessKey":"geheim","Expiration":"soon"}',
+            "the keys cannot be read (ParserError)",
+        ),
+        (None, "No such file or directory: {program}"),
+    ],
+)
+def test_a_program_that_gives_no_usable_keys_is_a_failed_query(tmp_path: Path, printed: str | None, said: str) -> None:
+    """For the output of a `credential_process`, botocore raises errors of any type. None of them is a bug of ours."""
+    program = tmp_path / "program"
+    if printed is not None:
+        program.write_text(f"#!/bin/sh\necho '{printed}'\n")
+        program.chmod(0o755)
+    (tmp_path / "config").write_text(f"[profile {tmp_path.name}]\ncredential_process = {program}\n")
+    message = refusal("http://127.0.0.1:1", SigV4("eu-west-1", profile=tmp_path.name))
+    assert f"cannot be asked: sigv4: {said.format(program=program)}; give the daemon keys" in message
+    assert "geheim" not in message
+
+
+def test_an_answer_of_sts_that_is_not_its_own_is_a_failed_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a proxy's login page."""
+    with answering(lambda _: Answer(200, {"geheim": "login"})) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", url)
+        message = refusal(url, SigV4("eu-west-1", role_arn=ROLE))
+    assert "cannot be asked: sigv4: the keys cannot be read (ResponseParserError)" in message
+    assert "geheim" not in message
+
+
+def test_a_header_host_is_signed() -> None:
+    """A private endpoint of AWS has a name of its own, and tells services by this header."""
+    workspace = Workspace()
+    with answering(workspace.answer) as url:
+        assert value(url, headers={"Host": "aps-workspaces.eu-west-1.amazonaws.com"}) == 7
+
+
 def _assumed() -> dict[str, tuple[str, str | None]]:
     """The keys that STS has given."""
     roles = [role for backend in sts_backends["123456789012"].values() for role in backend.assumed_roles]
@@ -150,8 +195,8 @@ def test_a_role_is_assumed_once_and_its_session_token_is_signed(sts: AwsServer) 
     workspace.tamper = lambda _: workspace.keys.update(_assumed())
     signed = SigV4("eu-west-1", role_arn=ROLE, external_id="customer-7")
     with answering(workspace.answer) as url:
-        client = Prometheus("main", PrometheusSource(url, sigv4=signed), CLOCK)
-        assert [client.query(EXPR, NOW, call().deadline).points[0].value for _ in range(2)] == [7, 7]
+        client = Prometheus("main", PrometheusSource(url, PATIENT, sigv4=signed), CLOCK)
+        assert [client.query(EXPR, NOW, call(60).deadline).points[0].value for _ in range(2)] == [7, 7]
         client.close()
     assert [each.action for each in sts.requests] == ["sts:AssumeRole"]
     assert all(each.headers["X-Amz-Security-Token"] for each in workspace.requests)
