@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from autoscaler import memory
+from autoscaler import memory, metrics
 from autoscaler.clock import Clock
 from autoscaler.config.control_socket import default_socket
 from autoscaler.config.settings import Settings
@@ -22,10 +22,11 @@ from autoscaler.errors import AdapterError, AutoscalerError, ConfigError, StateE
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
-from autoscaler.metrics import Metrics, watch_grants, watch_membership, watch_queries, watch_shards, watch_state
 from autoscaler.notify import Notifier
 from autoscaler.record import make_folder, state_folder
 from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep
+from autoscaler.runtime.building import Builder
+from autoscaler.runtime.discovery import Discoveries, Prepared
 from autoscaler.runtime.options import open_state, read, read_web, retention_of, unfollowable
 from autoscaler.runtime.requests import Moved, NewFiles, Reload
 from autoscaler.runtime.team_watch import TeamWatch
@@ -69,14 +70,14 @@ class Daemon:
             signal.signal(known, self._on_signal)
         self.registry = CollectorRegistry()
         """Every metric of this process."""
-        self._settings = settings = self._stop.run_interruptibly(partial(read, options))
+        self._files = self._settings = settings = self._stop.run_interruptibly(partial(read, options))
         self._web_config = self._stop.run_interruptibly(partial(read_web, options, settings))
         self._state_dir = state_dir = make_folder(state_folder(os.environ))
         self._state = self._stop.run_interruptibly(partial(open_state, settings, state_dir, clock))
         self._clock = clock
         self._started = clock.now()
         self._reporter = Reporter(logger, clock)
-        self._metrics = Metrics(self.registry, clock, VERSION)
+        self._metrics = metrics.Metrics(self.registry, clock, VERSION)
         host = socket.gethostname()
         self._notifier = Notifier(self._state.outbox, clock, logger, self._metrics.notices_sent, host)
         self._report_settings(settings)
@@ -88,6 +89,7 @@ class Daemon:
         self._runtime = Runtime(
             self._state, state_dir, clock, logger, self._report, self._metrics, self._stop, self._membership, host
         )
+        self._discoveries = Discoveries(Builder(state_dir, clock, logger, self._stop), clock, logger)
         answered, shards = self._metrics.state_answered, self._runtime.shards
         self._upkeep = Upkeep(self._state, self._reporter.state_cut, answered, shards, clock, logger)
         try:
@@ -98,12 +100,14 @@ class Daemon:
             self._leave(ended=True)
             raise
         self._count(settings)
-        watch_shards(self.registry, self._runtime.shards)
-        watch_queries(self.registry, self._runtime.asked_alone)
-        watch_grants(self.registry, lambda: self._settings)
-        watch_state(self.registry, partial(self._asked, self._state.archive.size), clock)
+        metrics.watch_shards(self.registry, self._runtime.shards)
+        metrics.watch_queries(self.registry, self._runtime.asked_alone)
+        metrics.watch_discovery(self.registry, self._discoveries.document)
+        metrics.watch_grants(self.registry, lambda: self._settings)
+        metrics.watch_state(self.registry, partial(self._asked, self._state.archive.size), clock)
         if self._membership is not None:
-            watch_membership(self.registry, self._membership, self._unheld, clock)
+            ownership = partial(self._asked, self._state.archive.ownership)
+            metrics.watch_membership(self.registry, self._membership, lambda: len(unheld(ownership())), clock)
         ProcessCollector(registry=self.registry)
         memory.freeze()
 
@@ -111,6 +115,7 @@ class Daemon:
         """Raises AdapterError, Stopping, and StateError: at the start no shard may be late."""
         self._state.follow(retention_of(settings), settings.autoscalers)
         self._reporter.refused(settings.refused)
+        self._discoveries.follow(self._discoveries.prepare(settings))
         if failure := self._runtime.follow(settings):
             raise failure
 
@@ -125,7 +130,7 @@ class Daemon:
             self._close()
             raise
         self._begin()
-        teams = TeamWatch(lambda: self._settings, self._requests.put, self._clock, self._logger)
+        teams = TeamWatch(lambda: self._files, self._requests.put, self._clock, self._logger)
         with suppress(Stopping):
             if not self._stop.asked():
                 self._runtime.shards.start()
@@ -147,7 +152,8 @@ class Daemon:
         if isinstance(request, Reload):
             request.answer.put(self._reload(web))
         elif isinstance(request, NewFiles):
-            request.answer.put(self._follow_teams(request))
+            is_old = request.before is not self._files  # a reload came first, and has looked at the files
+            request.answer.put(is_old or self._follow_outside(request.after, "teams"))
         elif request == signal.SIGHUP:
             self._reload(web)
         shards.follow_clock()
@@ -155,10 +161,12 @@ class Daemon:
         if self._membership is not None:
             self._membership.check()
         self._runtime.supervise()
+        if self._discoveries.turn():
+            self._follow_outside(self._files, "policies")
         self._count_served()
         self._upkeep.turn()
         self._notifier.turn()
-        service.status(self._status_line())
+        service.status(self._reporter.status(self._runtime.status_line(self._settings)))
         if not self._ready and shards.begun():
             self._ready = True
             service.ready()
@@ -229,7 +237,9 @@ class Daemon:
                 self._started,
                 lease_lost=self._is_lease_lost(),
                 alone=self._runtime.asked_alone(),
+                discovered=self._discoveries.document(),
             ),
+            discovered=self._discoveries.document,
         )
         listen = self._options.listen or self._settings.web.listen_address
         control = self._settings.web.control_socket or default_socket(os.environ, self._state_dir)
@@ -284,7 +294,9 @@ class Daemon:
         Raises Stopping.
         """
         try:
-            settings = self._stop.run_interruptibly(partial(read, self._options, self._settings.teams))
+            files = self._stop.run_interruptibly(partial(read, self._options, self._files.teams))
+            prepared = self._stop.run_interruptibly(partial(self._discoveries.prepare, files))
+            settings = prepared.settings
             web_config = self._stop.run_interruptibly(partial(read_web, self._options, settings))
             if key := unfollowable(self._options, self._settings, settings):
                 return [f"{key} changed, which a reload cannot follow; restart the daemon, or change it back"]
@@ -297,27 +309,31 @@ class Daemon:
             return [str(error)]
         except Exception as error:  # noqa: BLE001 - a defect of ours or an adapter's must not end what runs
             return [f"the reload failed: {bug(error)}"]
-        self._take(settings)
+        self._take(files, prepared)
         self._report_settings(settings)
         self._count(settings)
         return []
 
-    def _follow_teams(self, request: NewFiles) -> bool:
-        """Follow changed files of teams. Shards without a changed autoscaler go on untouched. Raises Stopping."""
-        if request.before is not self._settings:  # a reload came first, and has looked at them
-            return True
+    def _follow_outside(self, files: Settings, what: str) -> bool:
+        """Follow changed autoscalers outside the main file: those of teams' files, and those that were discovered.
+
+        Shards without a changed autoscaler go on untouched. Raises Stopping.
+        """
+        prepared = self._discoveries.prepare(files)
         try:
-            self._runtime.follow(request.after)
+            self._runtime.follow(prepared.settings)
         except AdapterError as error:
-            self._logger.error("teams_not_followed", error=str(error))  # noqa: TRY400 - an expected failure, not a bug
+            self._logger.error(f"{what}_not_followed", error=str(error))  # noqa: TRY400 - expected, not a bug
+            self._discoveries.put_off()
             return False
-        self._take(request.after)
-        self._logger.info("teams_followed", autoscalers=len(self._settings.autoscalers))
+        self._take(files, prepared)
+        self._logger.info(f"{what}_followed", autoscalers=len(self._settings.autoscalers))
         return True
 
-    def _take(self, settings: Settings) -> None:
+    def _take(self, files: Settings, prepared: Prepared) -> None:
         """Use the settings that the runtime follows, everywhere else, too."""
-        self._settings = settings
+        self._files, self._settings = files, (settings := prepared.settings)
+        self._discoveries.follow(prepared)
         self._state.follow(retention_of(settings), settings.autoscalers)
         self._reporter.follow({scaler.name for scaler in settings.autoscalers})
         self._reporter.refused(settings.refused)
@@ -342,27 +358,8 @@ class Daemon:
         if self._membership is not None:
             self._reporter.follow({scaler.name for scaler in served})
 
-    def _status_line(self) -> str:
-        """For `systemctl status`."""
-        count = len(self._settings.autoscalers)
-        if self._membership is None:
-            return self._reporter.status(f"{count} autoscalers on {len(self._runtime.adapters)} connections")
-        if self._is_lease_lost():
-            return self._reporter.status("the lease is lost, nothing is scaled: the database does not answer")
-        served = len(self._runtime.served(self._settings))
-        members = self._membership.members
-        return self._reporter.status(
-            f"{served} of {count} autoscalers on {len(self._runtime.adapters)} connections; {members} "
-            f"daemon{'' if members == 1 else 's'}"
-        )
-
     def _is_lease_lost(self) -> bool:
         return self._membership is not None and not self._membership.is_member
-
-    def _unheld(self) -> int:
-        """How many autoscalers no daemon serves. Raises StateError."""
-        ownership = self._asked(self._state.archive.ownership)
-        return 0 if ownership is None else len(unheld(ownership))
 
     def _asked(self, read: Callable[[], _T]) -> _T:
         """What a read of the state returns, for /metrics: no silent database may hold that up. Raises StateError."""

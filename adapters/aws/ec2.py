@@ -64,12 +64,12 @@ class Ec2Instances:
         wanted = {*settled, *changing}
         self._ec2 = {one: machine for one, machine in self._ec2.items() if one in wanted}
         unknown = sorted(wanted - self._ec2.keys() | set(changing))
-        return _in_batches(unknown, _IDS_A_CALL, lambda ids: self._describe(ids, call))
+        return in_batches(unknown, _IDS_A_CALL, lambda ids: self._describe(ids, call))
 
     def learn_types(self, names: Iterable[str], call: Call) -> Mapping[str, TargetError]:
         """Ask for unknown types. Return the error of each type whose request failed."""
         unknown = sorted(set(names) - self._types.keys())
-        return _in_batches(unknown, _TYPES_A_CALL, lambda types: self._describe_types(types, call))
+        return in_batches(unknown, _TYPES_A_CALL, lambda types: self._describe_types(types, call))
 
     def _describe(self, ids: Sequence[str], call: Call) -> None:
         asked = frozenset(ids)
@@ -88,7 +88,7 @@ class Ec2Instances:
                 self._types[one["InstanceType"]] = found
 
 
-def _in_batches(names: Sequence[str], size: int, ask: Callable[[Sequence[str]], None]) -> Mapping[str, TargetError]:
+def in_batches(names: Sequence[str], size: int, ask: Callable[[Sequence[str]], None]) -> Mapping[str, TargetError]:
     """Ask in batches. Return name -> error for the batches that fail; the other batches are asked for nonetheless."""
     failed: dict[str, TargetError] = {}
     for start in range(0, len(names), size):

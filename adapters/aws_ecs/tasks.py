@@ -59,9 +59,8 @@ class Tasks:
                 try:
                     read = self._read(cluster, part, call)
                 except TargetError as error:
-                    found |= {(cluster, name): error for name in part}
-                else:
-                    found |= {(cluster, name): read[name] for name in part}
+                    read = dict.fromkeys(part, error)
+                found |= {(cluster, name): tasks for name, tasks in read.items()}
         return found
 
     def keep(self, services: Mapping[str, Collection[str]]) -> None:
@@ -76,19 +75,25 @@ class Tasks:
         }
         self._hosts.forget({task.host for tasks in self._known.values() for task in tasks.values()})
 
-    def _read(self, cluster: str, services: frozenset[str], call: Call) -> Mapping[str, Sequence[Instance]]:
+    def _read(
+        self, cluster: str, services: frozenset[str], call: Call
+    ) -> Mapping[str, Sequence[Instance] | TargetError]:
+        """Return service -> its tasks, or the error of one of them. What was described before an error stays known."""
         known = self._known.setdefault(cluster, {})
         listed = self._list(cluster, services, call)
         before = {arn for arn, task in known.items() if task.service in services}
-        asked = {arn for arn in listed | before if _may_have_changed(known.get(arn), services, arn in listed)}
-        tasks = self._describe(cluster, services, sorted(asked), call)
-        gone = asked if len(services) == 1 else asked | (known.keys() - listed)
-        self._known[cluster] = {arn: task for arn, task in known.items() if arn not in gone} | tasks
+        asked = sorted(arn for arn in listed | before if _may_have_changed(known.get(arn), services, arn in listed))
+        if len(services) > 1:
+            for arn in known.keys() - listed - before:
+                del known[arn]
+        failed: dict[str, TargetError] = {}
+        for start in range(0, len(asked), _TASKS_A_CALL):
+            self._describe(cluster, services, asked[start : start + _TASKS_A_CALL], failed, call)
         found: dict[str, list[Instance]] = {name: [] for name in services}
-        for task in self._known[cluster].values():
+        for task in known.values():
             if task.instance is not None and task.service in services:
                 found[task.service].append(task.instance)
-        return found
+        return found | failed
 
     def _list(self, cluster: str, services: frozenset[str], call: Call) -> set[str]:
         """Return the ARNs of the tasks that AWS wants to run, of one service or of the cluster."""
@@ -97,21 +102,29 @@ class Tasks:
             (wanted["serviceName"],) = services
         return set(self._api.pages("ecs", "list_tasks", "taskArns", call, wanted))
 
-    def _describe(self, cluster: str, services: frozenset[str], arns: Sequence[str], call: Call) -> dict[str, _Task]:
-        """Return the tasks that have not ended. Raises TargetError."""
-        described: list[Raw] = []
-        for start in range(0, len(arns), _TASKS_A_CALL):
-            wanted = {"cluster": cluster, "tasks": arns[start : start + _TASKS_A_CALL]}
-            answer = self._api.ask("ecs", "describe_tasks", call, wanted)
-            with unavailable_if_malformed("describe_tasks"):
-                described += [one for one in answer["tasks"] if one["lastStatus"] not in _GONE]
+    def _describe(
+        self, cluster: str, services: frozenset[str], arns: Sequence[str], failed: dict[str, TargetError], call: Call
+    ) -> None:
+        """Describe tasks, and forget those that have ended. `failed` gets the first error of a service's task.
+
+        Raises TargetError when the request fails.
+        """
+        known = self._known[cluster]
+        answer = self._api.ask("ecs", "describe_tasks", call, {"cluster": cluster, "tasks": arns})
         with unavailable_if_malformed("describe_tasks"):
-            own = [one for one in described if _service(one) in services]
-            self._hosts.learn(cluster, {host for one in own if (host := _host(one))}, call)
-            for one in own:
-                if _health(one) == "UNKNOWN" and one["lastStatus"] == "RUNNING":
-                    self._learn_definition(one["taskDefinitionArn"], call)
-            return {one["taskArn"]: self._task(one, services) for one in described}
+            tasks = {one["taskArn"]: one for one in answer["tasks"] if one.get("lastStatus") not in _GONE}
+            hosts = {host for one in tasks.values() if _service(one) in services and (host := _host(one))}
+        unread_hosts = self._hosts.learn(cluster, hosts, call)
+        for arn in arns:
+            known.pop(arn, None)
+        for arn, one in tasks.items():
+            if (service := _service(one)) in failed:
+                continue
+            try:
+                with unavailable_if_malformed(f"task {arn}"):
+                    known[arn] = self._task(one, services, unread_hosts, call)
+            except TargetError as error:
+                failed[service] = error
 
     def _learn_definition(self, arn: str, call: Call) -> None:
         if arn in self._health_checks:
@@ -120,14 +133,19 @@ class Tasks:
         containers = answer["taskDefinition"]["containerDefinitions"]
         self._health_checks[arn] = any(one.get("healthCheck") and one.get("essential", True) for one in containers)
 
-    def _task(self, one: Raw, services: frozenset[str]) -> _Task:
+    def _task(self, one: Raw, services: frozenset[str], unread_hosts: Mapping[str, TargetError], call: Call) -> _Task:
+        """Return the task. `unread_hosts`: container instances whose request failed. Raises TargetError."""
         service = _service(one)
         if service not in services:
             return _Task(service, None, "", settled=True)
+        host = _host(one)
+        if host in unread_hosts:
+            raise unread_hosts[host]
         running = one["lastStatus"] == "RUNNING"
+        if running and _health(one) == "UNKNOWN":
+            self._learn_definition(one["taskDefinitionArn"], call)
         checked = _health(one) != "UNKNOWN" or self._health_checks.get(one["taskDefinitionArn"], False)
         ready = (_health(one) == "HEALTHY" if checked else None) if running else False
-        host = _host(one)
         instance = _instance(one, ready, self._hosts.addresses(host))
         return _Task(service, instance, host, settled=running and not checked and not instance.deleting)
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from threading import Event
 from typing import ClassVar, Final
 
@@ -90,7 +91,8 @@ class CommandAdapter:
         program = self._settings.scale[0]
         if (problem := refusal(program)) is not None:
             return problem
-        return None if os.access(program, os.X_OK) else f"{program} is not a program that this user may run; correct it"
+        may_run = Path(program).is_file() and os.access(program, os.X_OK)
+        return None if may_run else f"{program} is not a program that this user may run; correct it"
 
     def close(self) -> None:
         """End the programs that run."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from adapters.nomad.client import NomadClient, NomadRefusal, unavailable_if_malformed
 from adapters.nomad.drains import NodeDrains
 from adapters.nomad.jobs import Group, Job, JobKey, job_path
+from adapters.nomad.policies import Policies
 from adapters.nomad.region import JobView, Region
 from adapters.nomad.settings import NomadSettings, namespace_of, region_of, resolve
 from autoscaler.target import (
@@ -18,6 +19,7 @@ from autoscaler.target import (
     Call,
     Conflict,
     Decision,
+    Discovery,
     Held,
     Hold,
     HoldReason,
@@ -59,12 +61,15 @@ class _Place(NamedTuple):
     region: str | None
     job: JobKey
     group: str
+    warns_of_policy: bool
+    """Whether a policy in its `scaling` block is warned of."""
 
 
 class Nomad:
     """One cluster, through one agent at a time.
 
-    It is an `autoscaler.target.AdapterType`, `Announces`, `Closes`, `DrainsNodes`, `HasAddresses` and `TriesWrites`.
+    It is an `autoscaler.target.AdapterType`, `Announces`, `Closes`, `Discovers`, `DrainsNodes`, `HasAddresses` and
+    `TriesWrites`.
     """
 
     Settings: ClassVar = NomadSettings
@@ -95,6 +100,8 @@ class Nomad:
         self._client = NomadClient(self._connection, self._addresses, context.clock)
         self._drains = NodeDrains(self._client, self._connection.region, context.name, context.logger)
         self._draining = threading.Lock()
+        self._policies = Policies(self._client, self._connection.region, context.name)
+        self._discovers = context.discovers
         self._record_dry_run = context.settings.record_dry_run
         self._regions: dict[str | None, Region] = {}
         self._read_from = self._addresses.current
@@ -223,6 +230,10 @@ class Nomad:
         """Find out whether the token may drain nodes. Raises TargetForbidden, or another TargetError."""
         return self._addresses.run(lambda: self._drains.try_drain(call), call)
 
+    def discover(self, namespaces: Collection[str], known: Collection[TargetRef], call: Call) -> Discovery:
+        """Return the policies of the groups in these namespaces, as `Discovers.discover` says."""
+        return self._addresses.observe(lambda: self._policies.discover(namespaces, known, call), call)
+
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
@@ -230,7 +241,8 @@ class Nomad:
     def _place(self, target: TargetRef) -> _Place:
         job, _, group = target.name.rpartition("/")
         namespace = target.namespace or self._connection.namespace
-        return _Place(target.region or self._connection.region, JobKey(namespace, job), group)
+        region = target.region or self._connection.region
+        return _Place(region, JobKey(namespace, job), group, not self._discovers)
 
     def _region(self, name: str | None) -> Region:
         return self._regions.setdefault(name, Region(self._client, name))
@@ -318,7 +330,7 @@ def _hold(place: _Place, view: JobView) -> Hold:
 
 def _warnings(place: _Place, group: Group, view: JobView) -> list[str]:
     found = []
-    if group.policy:
+    if group.policy and place.warns_of_policy:
         found.append(
             f'the scaling block of group "{place.group}" has a policy: a Nomad Autoscaler would also '
             "change its count; remove the policy, or this autoscaler"

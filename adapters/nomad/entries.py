@@ -52,6 +52,15 @@ class DeploymentEntry(Struct, frozen=True, gc=False):
     description: str | None = field(name="StatusDescription", default=None)
 
 
+class PolicyEntry(Struct, frozen=True, gc=False):
+    """An entry of GET /v1/scaling/policies."""
+
+    id: str = field(name="ID")
+    modify_index: int = field(name="ModifyIndex")
+    target: Mapping[str, str] = field(name="Target")
+    """With the keys Namespace, Job and Group, if the policy is a group's."""
+
+
 class ScalingEvent(Struct, frozen=True, gc=False):
     """An event of GET /v1/job/:id/scale."""
 

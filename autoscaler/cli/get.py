@@ -11,12 +11,15 @@ import typer
 from autoscaler.cli.options import ConfigFile, HttpConfigFile, SelectorText, ServerUrl, selector
 from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
+from autoscaler.cli.tables.discovered import discovered_rows, discovery_notes
 from autoscaler.cli.tables.listing import HEADER, SHARED_HEADER, WIDE_HEADER, Row
 from autoscaler.cli.tables.notes import notes
+from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.summary import AutoscalerList, Summary
 from autoscaler.errors import AutoscalerError
 from autoscaler.layout import Table
+from autoscaler.text import plain
 
 
 class UnknownSize(AutoscalerError):
@@ -51,6 +54,9 @@ def get(
             "name: the names alone; size: the requested sizes alone.",
         ),
     ] = Output.TABLE,
+    discovered: Annotated[
+        bool, typer.Option("--discovered", help="List the policies that were discovered, and why some are refused.")
+    ] = False,
     no_headers: Annotated[bool, typer.Option("--no-headers", help="Leave out the table's first line.")] = False,
     watch: Annotated[bool, typer.Option("-w", "--watch", help="Keep printing rows that change, until Ctrl-C.")] = False,
     server: ServerUrl = None,
@@ -63,13 +69,13 @@ def get(
     size. READY: the instances that run and are ready. Below the table, on stderr: failures, pauses, overrides, and a
     reload that was refused.
     """
-    if names and labels is not None:
-        raise typer.BadParameter("cannot be combined with names; give one of the two", param_hint="--selector")
+    _refuse_combinations(names, labels, output, watch=watch, discovered=discovered)
     chosen = selector(labels)
     document = output in (Output.JSON, Output.YAML)
-    if watch and output not in (Output.TABLE, Output.WIDE):
-        raise typer.BadParameter(f"can only be combined with -o wide; leave out -o {output}", param_hint="--watch")
     with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
+        if discovered:
+            _show_discovered(source.discovered(), output, header=not no_headers)
+            return
 
         def look() -> Sequence[Summary]:
             return source.named(names) if names else source.autoscalers(chosen)
@@ -103,6 +109,28 @@ def get(
 
         if watch:
             repeat(go_on)
+
+
+def _refuse_combinations(
+    names: Sequence[str] | None, labels: str | None, output: Output, *, watch: bool, discovered: bool
+) -> None:
+    """Raise typer.BadParameter for options that exclude each other."""
+    if names and labels is not None:
+        raise typer.BadParameter("cannot be combined with names; give one of the two", param_hint="--selector")
+    if watch and output not in (Output.TABLE, Output.WIDE):
+        raise typer.BadParameter(f"can only be combined with -o wide; leave out -o {output}", param_hint="--watch")
+    if discovered and (names or labels is not None or watch or output in (Output.NAME, Output.SIZE)):
+        raise typer.BadParameter("can only be combined with -o wide, json or yaml", param_hint="--discovered")
+
+
+def _show_discovered(found: DiscoveredList, output: Output, *, header: bool) -> None:
+    if output in (Output.JSON, Output.YAML):
+        show_document(found, Form(output.value))
+        return
+    show(discovered_rows(found, screen(), wide=output is Output.WIDE, header=header))
+    notes_below = [*discovery_notes(found)] if found.connections else ["no connection has `discover`"]
+    for line in notes_below:
+        typer.echo(plain(line), err=True)
 
 
 def _size(found: Summary) -> int:

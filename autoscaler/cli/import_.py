@@ -42,7 +42,9 @@ def import_(
         imported, lines, unwritable = _written(named)
     problems = [problem for each in manifests for problem in each.problems]
     refused = [*(text for each in manifests for text in each.refused), *twice, *unwritable]
-    differences = [f"{each.place}: {each.block.name}: {text}" for each in imported for text in each.differences]
+    differences = [
+        f"{each.place}: {each.block.name}: {text}" for each in imported for text in (*each.left_out, *each.differences)
+    ]
     notes = [note for each in manifests for note in each.notes]
     if more := sum(each.skipped for each in manifests) - len(notes):
         notes.append(f"{more} more objects are skipped")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and with
     from autoscaler.config import Settings
     from autoscaler.documents.base import Document
     from autoscaler.documents.detail import Detail
+    from autoscaler.documents.discovered import DiscoveredList
     from autoscaler.documents.events import EventList
     from autoscaler.documents.explanation import Explanation
     from autoscaler.documents.history import HistoryDocument
@@ -234,6 +235,15 @@ class DocumentSource:
             ),
             lambda documents, now: StatusDocument(daemon=None, hosts=documents.hosts(now)),
         )
+
+    def discovered(self) -> "DiscoveredList":
+        """Return the policies that the daemon has discovered. Raises NotFound if none runs."""
+        from autoscaler.documents.discovered import DiscoveredList  # noqa: PLC0415 - likewise
+
+        def unknown_here(documents: "StateDocuments", now: datetime) -> DiscoveredList:  # noqa: ARG001 - as others
+            raise NotFound("the state does not have the discovered policies; start the daemon")
+
+        return self._read(lambda server: server.get(DiscoveredList, "status", "discovered"), unknown_here)
 
     def _read_named(
         self,

@@ -10,13 +10,14 @@ from pydantic import Field, Strict, ValidationError
 
 from autoscaler import model
 from autoscaler.config.behavior import Seconds
+from autoscaler.config.discover import Discover
 from autoscaler.config.document import Loc
 from autoscaler.config.fields import Count, Section, Text, suggest
 from autoscaler.config.problems import Problems
 from autoscaler.config.settings import AdapterSection
 from autoscaler.errors import AdapterError, named
 from autoscaler.model import ConnectionLimits
-from autoscaler.target import AdapterType, installed, load, one_host, one_shard
+from autoscaler.target import AdapterType, Discovers, installed, load, one_host, one_shard
 
 MOST_SHARDS: Final = 256
 """The most shards of a connection. Each has its own thread and adapter."""
@@ -44,6 +45,12 @@ class Common(Section):
     """How many instances may be removed in a period. Default: no limit."""
     max_total: Count | None = None
     """The limit on the sum of its autoscalers' sizes. Default: no limit."""
+    discover: Discover | None = None
+    """Autoscalers that are made of what the back end has. Default: none."""
+
+    def found(self) -> Discover | None:
+        """Which autoscalers are made of what the back end has; None: none."""
+        return self.discover if self.discover is not None and self.discover.policies else None
 
     def limits(self) -> ConnectionLimits | None:
         """What its autoscalers share; None: nothing."""
@@ -53,8 +60,10 @@ class Common(Section):
         return ConnectionLimits(budget, self.max_total)
 
 
-OF_SHARDS: Final = frozenset({"shards"})
-"""Keys of `Common` that a type with a single shard refuses."""
+def refused_keys(kind: AdapterType) -> Mapping[str, str]:
+    """Return the keys of `Common` that a type refuses -> why."""
+    refused = {"shards": "has one shard"} if one_shard(kind) else {}
+    return refused if isinstance(kind, Discovers) else {**refused, "discover": "has no scaling policies"}
 
 
 class Host(Section):
@@ -104,7 +113,9 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
         except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what its validation raises is named
             problems.add(loc, f"adapter {section['type']!r} failed to read it: {named(error)}; report it")
         else:
-            sections[name] = AdapterSection(section["type"], settings, common.shards, host, one_host(kind))
+            sections[name] = AdapterSection(
+                section["type"], settings, common.shards, host, one_host(kind), common.found()
+            )
             if (shared := common.limits()) is not None:
                 limits[name] = shared
     return Connections(kinds, sections, limits)
@@ -112,9 +123,10 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
 
 def _common_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems: Problems) -> Common:
     given = {key: section[key] for key in _OWN_KEYS - {"type"} if key in section}
-    for key in OF_SHARDS & given.keys() if one_shard(kind) else ():
-        problems.add((*loc, key), f"a connection of type {section['type']!r} has one shard; remove it", of_key=True)
-        del given[key]
+    for key, why in refused_keys(kind).items():
+        if key in given:
+            problems.add((*loc, key), f"a connection of type {section['type']!r} {why}; remove it", of_key=True)
+            del given[key]
     try:
         return Common.model_validate(given, by_alias=True, by_name=False)
     except ValidationError as error:

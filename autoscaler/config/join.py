@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from autoscaler.config.grants import queries_of
 from autoscaler.config.outside import MOST_VALUES, TOO_MANY, Granted
 from autoscaler.config.settings import Settings
 from autoscaler.errors import Problem
@@ -26,14 +27,21 @@ class OutsideSet(NamedTuple):
 
 
 def join(settings: Settings, sets: Sequence[OutsideSet]) -> Settings:
-    """Return the main file's settings with the autoscalers of these sets, and with why others are not served."""
+    """Return the settings with the autoscalers of these sets, and with why others are not served.
+
+    `settings`: the main file's, or those that an earlier call returned.
+    """
     names: dict[str, str] = {scaler.name: str(settings.path) for scaler in settings.autoscalers}
     targets: dict[TargetRef, str] = {_canonical(scaler, settings): scaler.name for scaler in settings.autoscalers}
     queries: dict[str, set[tuple[str, str, bool]]] = {}
-    owners: dict[str, str] = {}
+    owners = dict(settings.owners)
     accepted: list[Autoscaler] = []
     refused: dict[str, list[Problem]] = {}
     values = Counter[str]()
+    for scaler in settings.autoscalers:
+        if (owner := owners.get(scaler.name)) is not None:
+            names[scaler.name] = f"the grant {owner}"
+            queries.setdefault(owner, set()).update(queries_of(scaler))
     for name, file, granted in sets:
         grant, used = settings.grants[name], queries.setdefault(name, set())
         for one in granted:
@@ -57,7 +65,7 @@ def join(settings: Settings, sets: Sequence[OutsideSet]) -> Settings:
         settings,
         autoscalers=(*settings.autoscalers, *accepted),
         owners=owners,
-        refused={name: tuple(problems) for name, problems in refused.items()},
+        refused=merged(settings.refused, refused),
     )
 
 

@@ -14,7 +14,7 @@ from autoscaler.config.fields import Scope, suggest
 from autoscaler.config.problems import Problems, path_text
 from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE
-from autoscaler.config.rules import check_autoscalers, check_bounds, check_grants, check_sharing
+from autoscaler.config.rules import check_autoscalers, check_bounds, check_discover, check_grants, check_sharing
 from autoscaler.config.settings import Operator, Settings, Shared
 from autoscaler.config.source import read
 from autoscaler.config.teams import with_teams
@@ -96,6 +96,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
     if file is not None:
         check_sharing(value, file.state.shared, connections, problems)
         check_grants(file.grants, connections, problems)
+        check_discover(file.grants, connections, problems)
     warnings = absent_files(document, entries.sources, connections, None if file is None else file.notify)
     hints = (
         *unshared_files(document, connections),

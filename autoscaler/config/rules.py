@@ -192,6 +192,15 @@ def check_grants(grants: Mapping[str, Grant], connections: Connections, problems
                 problems.add((*loc, "targets"), message)
 
 
+def check_discover(grants: Mapping[str, Grant], connections: Connections, problems: Problems) -> None:
+    """Add the connections whose policies are to be discovered although no namespace of theirs is granted."""
+    for name, section in connections.sections.items():
+        is_granted = any(name in grant.adapters and grant.namespaces for grant in grants.values())
+        if section.discover is not None and not is_granted:
+            message = "discovers nothing, because no grant includes a namespace of the connection; add one to grants"
+            problems.add(("adapters", name, "discover"), message)
+
+
 def _overlap(one: Grant, other: Grant, *, named: bool) -> str | None:
     """Return a pattern of `other` that also includes targets of `one`; None: there is none.
 

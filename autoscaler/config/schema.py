@@ -13,11 +13,11 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from autoscaler.config.connections import OF_SHARDS, Common, Host
+from autoscaler.config.connections import Common, Host, refused_keys
 from autoscaler.config.outside import OutsideAutoscaler
 from autoscaler.config.sections import File
 from autoscaler.quantity import format_duration
-from autoscaler.target import installed, load, one_host, one_shard
+from autoscaler.target import installed, load, one_host
 from autoscaler.version import DISTRIBUTION
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -60,7 +60,7 @@ def _section(type_name: str, definitions: dict[str, Any]) -> dict[str, Any]:
     definitions |= {prefix + name: each for name, each in section.pop("$defs", {}).items()}
     shared = Common.model_json_schema(schema_generator=_Generator)
     definitions |= shared.pop("$defs")
-    ours = {key: body for key, body in shared["properties"].items() if not (one_shard(kind) and key in OF_SHARDS)}
+    ours = {key: body for key, body in shared["properties"].items() if key not in refused_keys(kind)}
     if one_host(kind):
         ours |= Host.model_json_schema(schema_generator=_Generator)["properties"]
     properties = {"type": {"const": type_name}} | ours | section.get("properties", {})

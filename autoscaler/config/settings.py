@@ -22,6 +22,7 @@ from pydantic.alias_generators import to_camel
 from autoscaler.config.authentication import BasicAuth, Header, OAuth2, SigV4, Tls
 from autoscaler.config.control_socket import check_length, socket_path
 from autoscaler.config.controller import Controller
+from autoscaler.config.discover import Discover
 from autoscaler.config.fields import Count, Flag, PositiveDuration, Size, Text, scope_of
 from autoscaler.config.grants import Grant
 from autoscaler.config.part import Part
@@ -254,6 +255,8 @@ class AdapterSection:
     """The machine whose daemon serves it; None: any daemon."""
     one_host: bool = True
     """Whether its targets are on one machine, so that the adapter keeps them at their sizes itself."""
+    discover: Discover | None = None
+    """Which autoscalers are made of what its back end has; None: none."""
 
 
 def _check_address(address: str) -> str:

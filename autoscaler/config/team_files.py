@@ -50,19 +50,23 @@ class Look:
     """By path, sorted by team and name."""
     problems: Mapping[str, Problem]
     """What is wrong with a team's whole folder, by its name. With the name "": with the folder of all."""
+    absent: Collection[str] = ()
+    """The teams without a folder."""
 
     def is_unread(self, team: str) -> bool:
         """Return whether the files of a team are unknown, so that none counts as removed."""
-        return team in self.problems or "" in self.problems
+        return team in self.problems or team in self.absent or "" in self.problems
 
 
 def look(folder: Path, teams: Collection[str]) -> Look:
     """Return what is in the folders of these teams. Folders of others are named as problems."""
     files: dict[Path, Seen] = {}
     problems: dict[str, Problem] = {}
+    absent: list[str] = []
     try:
         with _opened(folder, None, _FOLDER & ~os.O_NOFOLLOW) as handle:
             names = _entries(handle)
+            absent = [team for team in teams if team not in names]
             for name in sorted(names):
                 place = folder / name
                 if name in teams:
@@ -76,7 +80,7 @@ def look(folder: Path, teams: Collection[str]) -> Look:
                     )
     except OSError as error:
         problems[""] = _wrong(folder, _reason(error))
-    return Look(files, problems)
+    return Look(files, problems, absent)
 
 
 def read_team_file(path: Path, mark: Mark) -> str:

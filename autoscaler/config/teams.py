@@ -89,6 +89,13 @@ def changed_files(teams: Teams, seen: Look) -> Mapping[Path, Mark]:
     return new | dict.fromkeys(gone, _NOTHING)
 
 
+def problems_of(teams: Teams, seen: Look) -> Mapping[str, Problem]:
+    """Return what is wrong with whole folders. One that never was is no problem."""
+    gone = {each.team: path.parent for path, each in teams.files.items() if each.team in seen.absent}
+    message = "the folder is gone; its files' last versions stay in force until it is back, or the grant is removed"
+    return {team: Problem(str(folder), 1, 1, "", message) for team, folder in gone.items()} | dict(seen.problems)
+
+
 def follow(
     main: Settings, before: Teams, seen: Look, only: Collection[Path] | None = None, parse: Parse = parse
 ) -> Settings:
@@ -123,7 +130,7 @@ def follow(
             text = texts[path].text
             digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
             files[path] = TeamFile(files[path].team, files[path].mark, text, digest, result)
-    return _joined(main, Teams(main, files, seen.problems))
+    return _joined(main, Teams(main, files, problems_of(Teams(main, files), seen)))
 
 
 def _expected(
@@ -180,8 +187,15 @@ def _joined(main: Settings, teams: Teams) -> Settings:
     for path, each in teams.files.items():
         digest.update(f"{path} {each.digest} ".encode("utf-8", "surrogatepass"))
     refused = merged(of_folders, of_files, joined.refused)
+    capped = [
+        Problem(each.file, one.line, one.column, one.scaler.name, one.capped)
+        for each in sets
+        for one in each.granted
+        if one.capped
+    ]
     return replace(
         joined,
+        hints=(*main.hints, *capped),
         refused={name: some for name, some in refused.items() if some},
         teams=teams,
         digest=digest.hexdigest()[:16],

@@ -41,6 +41,8 @@ class Imported:
     """What its operator completes or checks."""
     differences: Sequence[str] = ()
     """Where it scales differently than the original."""
+    left_out: Sequence[str] = ()
+    """What of the original it does not have: it scales differently, and discovery refuses it."""
 
 
 def read_model(model: type[_ModelT], value: Any, loc: Loc, problems: Problems) -> _ModelT | None:

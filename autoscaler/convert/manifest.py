@@ -4,6 +4,7 @@ They contain HorizontalPodAutoscalers, ScaledObjects of KEDA, and policies or jo
 does not affect the others.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,14 +53,20 @@ _TEMPLATE: Final = "{{"
 
 def read_manifest(path: Path, destination: Destination) -> Manifest:
     """Return the autoscalers in a file, and the problems of the others, or of the file."""
-    manifest = Manifest()
     try:
         text = read(path)
     except ConfigError as error:
-        manifest.problems += error.problems
-        return manifest
+        return Manifest(problems=[*error.problems])
+    manifest = Manifest()
     for part, line in _documents(text):
-        _read_document(part, line, path, manifest, destination)
+        _read_document(part, line, str(path), manifest, destination)
+    return manifest
+
+
+def read_object(value: Mapping[str, Any], name: str, destination: Destination) -> Manifest:
+    """Return what becomes of one object, which is called `name` in messages."""
+    manifest = Manifest()
+    _read_document(json.dumps(value, ensure_ascii=False), 1, name, manifest, destination)
     return manifest
 
 
@@ -72,9 +79,9 @@ def _documents(text: str) -> Iterator[tuple[str, int]]:
         line += part.count("\n")
 
 
-def _read_document(text: str, line: int, path: Path, manifest: Manifest, destination: Destination) -> None:
+def _read_document(text: str, line: int, path: str, manifest: Manifest, destination: Destination) -> None:
     try:
-        document = YamlDocument(text, str(path), line)
+        document = YamlDocument(text, path, line)
     except ConfigError as error:
         manifest.problems += _problem_of_template(text, line, path) or error.problems
         return
@@ -88,7 +95,7 @@ def _read_document(text: str, line: int, path: Path, manifest: Manifest, destina
         manifest.problems += problems
 
 
-def _problem_of_template(text: str, line: int, path: Path) -> list[Problem]:
+def _problem_of_template(text: str, line: int, path: str) -> list[Problem]:
     """Return the problem that the text is a template of Helm; empty: there is no sign of that."""
     at = text.find(_TEMPLATE)
     if at < 0:
@@ -97,7 +104,7 @@ def _problem_of_template(text: str, line: int, path: Path) -> list[Problem]:
         f"this is a template of Helm (`{_TEMPLATE}`), not a manifest; "
         "render it first: helm template CHART | autoscaler import -"
     )
-    return [Problem(str(path), line + text.count("\n", 0, at), at - text.rfind("\n", 0, at), "", message)]
+    return [Problem(path, line + text.count("\n", 0, at), at - text.rfind("\n", 0, at), "", message)]
 
 
 def _objects(value: Any, loc: Loc = ()) -> Iterator[tuple[Any, Loc]]:

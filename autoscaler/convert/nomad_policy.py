@@ -136,7 +136,7 @@ class _Found:
     most: dict[str, int] = field(default_factory=dict)
     """Key of a strategy -> the largest step that it allows."""
     todo: list[str] = field(default_factory=list)
-    differences: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
 
 def read_job(
@@ -182,7 +182,8 @@ def read_policy(
             return ()
     if not found.metrics:
         if not found.schedules:
-            problems.add((*loc, "Policy", "check"), "has no check that can be converted")
+            why = f": {'; '.join(found.left_out)}" if found.left_out else ""
+            problems.add((*loc, "Policy", "check"), f"has no check that can be converted{why}")
             return ()
         hint = "a constant: the schedule alone sets the size"
         found.metrics.append(_external("none", "vector(0)", 1000, "AverageValue", hint))
@@ -202,9 +203,10 @@ def read_policy(
         dry_run=options.get("dry-run") == "true",
     )
     if not policy.Enabled:
-        found.differences.append(f"the policy is not enabled: autoscaler pause {block.name}, or remove it")
-    found.differences += _of_policy(policy, found)
-    return [Imported(place, namespace, block, found.todo, found.differences)]
+        found.left_out.append(f"the policy is not enabled: autoscaler pause {block.name}, or remove it")
+    if body.schedule is not None:
+        found.left_out.append("the policy's schedule is left out; the autoscaler decides at all times")
+    return [Imported(place, namespace, block, found.todo, [*_of_policy(policy, found)], found.left_out)]
 
 
 def _convert(what: str, check: Check, target: str, found: _Found) -> None:
@@ -215,10 +217,10 @@ def _convert(what: str, check: Check, target: str, found: _Found) -> None:
     if strategy == "fixed-value":
         _fix(what.removeprefix("check "), _number(options, "value"), check.schedule, found)
     elif left_out := _left_out(strategy, options, check):
-        found.differences.append(f"{what}: it is left out: {left_out}")
+        found.left_out.append(f"{what}: it is left out: {left_out}")
     else:
         if check.schedule is not None:
-            found.differences.append(f"{what}: its schedule is left out; the check counts at all times")
+            found.left_out.append(f"{what}: its schedule is left out; the check counts at all times")
         for key in ("max_scale_up", "max_scale_down"):
             if options.get(key):
                 found.most[key] = max(found.most.get(key, 0), _number(options, key) // 1000)
@@ -231,9 +233,7 @@ def _convert(what: str, check: Check, target: str, found: _Found) -> None:
             found.todo.append(f"{what}: it fails there if the query returns several series; here they are summed")
             if check.query_window_offset not in ("", "0s"):
                 offset = check.query_window_offset[:_LONGEST_NAME]
-                found.differences.append(
-                    f"{what}: query_window_offset is left out; write `offset {offset}` in the query"
-                )
+                found.left_out.append(f"{what}: query_window_offset is left out; write `offset {offset}` in the query")
 
 
 def _fix(name: str, value: int, schedule: Schedule | None, found: _Found) -> None:
@@ -329,8 +329,6 @@ def _of_policy(policy: Policy, found: _Found) -> Iterator[str]:
         yield f"threshold: the smallest of the checks' ({min(found.tolerances):g}) counts for all"
     if len(body.check) > 1:
         yield "a check that fails or has no data ends the Nomad Autoscaler's evaluation; here another one may scale out"
-    if body.schedule is not None:
-        yield "the policy's schedule is left out; the autoscaler decides at all times"
     for group, number in Counter(check.group for check in body.check.values() if check.group).items():
         if number > 1:
             yield f"group {group[:_LONGEST_NAME]}: a check of it that asks for no change keeps the size here"

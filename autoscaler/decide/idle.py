@@ -15,6 +15,7 @@ from autoscaler.model import (
     ConditionType,
     History,
     MetricOutcome,
+    MetricType,
     OpenEntry,
     Override,
     Reason,
@@ -40,8 +41,13 @@ class Activity(NamedTuple):
 
 
 def with_activity(outcomes: Sequence[MetricOutcome], before: Sequence[MetricOutcome]) -> tuple[MetricOutcome, ...]:
-    """Return the outcomes with the activity of failed metrics: active on a fallback, else as in the outcomes before."""
-    known = {(each.type, each.name): each.active for each in before}
+    """Return the outcomes with the activity of failed metrics: active on a fallback, else as in the outcomes before.
+
+    Of several metrics with one type and name, an active one counts.
+    """
+    known = dict[tuple[MetricType, str], bool | None]()
+    for each in before:
+        known[each.type, each.name] = known.get((each.type, each.name)) or each.active
     return tuple(
         [
             replace(outcome, active=outcome.on_fallback or known.get((outcome.type, outcome.name)))

@@ -306,6 +306,7 @@ class _Draft:
 
     def rest(self, observed: Observation, state: TargetState, bounds: Bounds) -> Decision:
         """Return the decision for an idle target: it goes to the minimum at once, and stays there."""
+        self.measure(observed, state)  # for ScalingActive
         self.conditions.set(_LIMITED, True, Reason.IDLE, self.idle)
         self.trace.append(Step(Reason.IDLE, state.replicas, bounds.minimum, self.idle))
         resting = state.replicas == bounds.minimum

@@ -67,11 +67,13 @@ def host_list(ownership: "Ownership | None", now: datetime) -> HostList:
     return HostList(shared=True, at=ownership.now, hosts=tuple(hosts), unheld=tuple(unheld(ownership)))
 
 
-def unheld(ownership: "Ownership") -> Sequence[str]:
-    """Return the autoscalers of the configuration loaded last that no daemon serves, sorted.
+def unheld(ownership: "Ownership | None") -> Sequence[str]:
+    """Return the autoscalers of the configuration loaded last that no daemon serves, sorted; None: none is shared.
 
     No daemon holds their shard, or its holder has not loaded them yet, or another shard has claimed them.
     """
+    if ownership is None:
+        return ()
     return sorted(name for name, each in _wanted(ownership).items() if not _is_served(name, each.shard, ownership))
 
 

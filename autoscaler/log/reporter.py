@@ -16,8 +16,6 @@ from autoscaler.text import listed
 _NAMED_IN_STATUS: Final = 3
 _LOGGED_UNKNOWN: Final = 20
 """`check` shows them all."""
-_LOGGED_REFUSED: Final = 5
-"""Of one team. `check` shows them all."""
 _ENDED: Final[Mapping[str, str]] = {Reason.PAUSE_ENDED: "pause_ended", Reason.OVERRIDE_ENDED: "override_ended"}
 """Reasons of events that are logged, as `paused`, `overridden` and `resumed` are -> the log's event."""
 
@@ -80,11 +78,12 @@ class Reporter:
             self._logger.warning("expression_not_checked", message=str(problem), expressions=len(problems))
 
     def refused(self, problems: Mapping[str, Sequence[Problem]]) -> None:
-        """Log what has become wrong in the folders of teams. `problems`: by team."""
+        """Log the first of what has become wrong in each team's folder; `check` shows all. `problems`: by team."""
         for team, now in problems.items():
             before = frozenset(self._refused.get(team, ()))
-            for problem in [one for one in now if one not in before][:_LOGGED_REFUSED]:
-                self._logger.warning("team_file_refused", team=team, error=str(problem), problems=len(now))
+            new = next((one for one in now if one not in before), None)
+            if new is not None:
+                self._logger.warning("team_file_refused", team=team, error=str(new), problems=len(now))
         self._refused = problems
 
     def log_every_decision(self, every: bool) -> None:

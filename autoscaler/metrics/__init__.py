@@ -5,7 +5,7 @@ from autoscaler.metrics.grants import watch_grants
 from autoscaler.metrics.health import Health
 from autoscaler.metrics.metrics import Metrics
 from autoscaler.metrics.text import CONTENT_TYPE, exposition
-from autoscaler.metrics.watch import watch_membership, watch_queries, watch_shards, watch_state
+from autoscaler.metrics.watch import watch_discovery, watch_membership, watch_queries, watch_shards, watch_state
 
 __all__ = [
     "CONTENT_TYPE",
@@ -13,6 +13,7 @@ __all__ = [
     "Metrics",
     "exposition",
     "metered",
+    "watch_discovery",
     "watch_grants",
     "watch_membership",
     "watch_queries",

@@ -9,6 +9,7 @@ from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
+from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.documents.level import Level
 from autoscaler.documents.status import (
     AskedAloneStatus,
@@ -36,6 +37,7 @@ _OF_THE_SERVER: Final = (TargetUnavailable, TargetNotWritten, TargetForbidden)
 _MOST_ALONE: Final = 20
 """Queries listed, and autoscalers listed for each."""
 _LEASE_LOST: Final = "the lease is lost, for the database does not answer; this daemon scales nothing"
+_NONE_DISCOVERED: Final = DiscoveredList()
 _SEVERITY: Final = (Level.NORMAL, Level.WARNING, Level.ERROR)
 
 
@@ -132,10 +134,12 @@ class Health:
         *,
         lease_lost: bool = False,
         alone: Sequence[AskedAlone] = (),
+        discovered: DiscoveredList = _NONE_DISCOVERED,
     ) -> DaemonStatus:
         """Return the health of the configuration's servers and of the shards.
 
         `lease_lost`: the daemon scales nothing. `alone`: the queries excluded from merging.
+        `discovered`: the policies that were discovered.
         """
         sources = tuple([self._source(name, settings, alone) for name in sorted(settings.prometheus)])
         missed, superseded = shards.missed(), shards.superseded()
@@ -149,6 +153,8 @@ class Health:
         reload, grants = self._reload, grants_of(settings)
         levels = [Level.NORMAL if reload.successful else Level.WARNING]
         levels += [Level.ERROR] if lease_lost else []
+        undiscovered = [each.name for each in discovered.connections if each.failing]
+        levels += [Level.WARNING for _ in undiscovered]
         levels += [Level.WARNING for each in grants if each.refused]
         levels += [each.level for each in sources]
         levels += [each.level for each in connections]
@@ -158,7 +164,11 @@ class Health:
             configuration=str(settings.path),
             autoscalers=len(settings.autoscalers),
             level=max(levels, key=_SEVERITY.index),
-            problems=(*([_LEASE_LOST] if lease_lost else []), *_problems(reload, sources, connections, grants)),
+            problems=(
+                *([_LEASE_LOST] if lease_lost else []),
+                *_problems(reload, sources, connections, grants),
+                *(f"connection {name} does not tell its policies; those known stay in force" for name in undiscovered),
+            ),
             lease_lost=lease_lost,
             last_reload=reload,
             sources=sources,

@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from autoscaler.clock import Clock
+from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.errors import StateError
 from autoscaler.model import ShardName
 from autoscaler.observe import AskedAlone
@@ -41,6 +42,11 @@ def watch_shards(registry: CollectorRegistry, shards: ShardCounts) -> None:
 def watch_queries(registry: CollectorRegistry, alone: Callable[[], Sequence[AskedAlone]]) -> None:
     """Show how many queries the daemon sends alone, and why."""
     registry.register(_QueryCollector(alone))
+
+
+def watch_discovery(registry: CollectorRegistry, found: Callable[[], DiscoveredList]) -> None:
+    """Show how many policies were discovered, and what of that failed."""
+    registry.register(_DiscoveryCollector(found))
 
 
 def watch_state(registry: CollectorRegistry, size: Callable[[], StateSize], clock: Clock) -> None:
@@ -127,6 +133,28 @@ class _QueryCollector(Undescribed):
         for labels, count in counts.items():
             family.add_metric(labels, count)
         yield family
+
+
+class _DiscoveryCollector(Undescribed):
+    def __init__(self, found: Callable[[], DiscoveredList]) -> None:
+        self._found = found
+
+    def collect(self) -> Iterator[Metric]:
+        policies = GaugeMetricFamily(
+            "autoscaler_policies_discovered",
+            "Scaling policies that the back end has: those that are autoscalers, and those that are refused.",
+            labels=("adapter", "state"),
+        )
+        failures = GaugeMetricFamily(
+            "autoscaler_discovery_failures",
+            "Namespaces and targets of which the last look learned nothing; what was known of them stays.",
+            labels=("adapter",),
+        )
+        for each in self._found().connections:
+            policies.add_metric((each.name, "converted"), each.found - each.refused)
+            policies.add_metric((each.name, "refused"), each.refused)
+            failures.add_metric((each.name,), each.failing)
+        yield from (policies, failures)
 
 
 class _StateCollector(Undescribed):

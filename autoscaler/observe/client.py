@@ -161,6 +161,11 @@ def _read(response: Response, parse: Callable[[bytes, int], _T], remedy: str) ->
         raise MetricError(f"answered HTTP {status}, a redirect; put the address it leads to into its url")
     try:
         return parse(body, status)
+    except QueryError as error:
+        if status not in _REFUSED:
+            raise
+        text = f"answered HTTP {status} with an error whose text may repeat secrets; {remedy}"
+        raise QueryError(text, error.outcome) from None
     except NotAnAnswer as error:
         kind = plain(response.headers.get("Content-Type", "no content type"), _LONGEST_TYPE)
         wrong = f": {plain(str(error), 256)}" if str(error) else ""

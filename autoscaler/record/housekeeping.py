@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Table, bindparam, delete, func, select, text,
 from autoscaler.model import LONGEST_PERIOD, Autoscaler
 from autoscaler.record import schema
 from autoscaler.record.database import Database, Readers
-from autoscaler.record.entries import Key, Newest
+from autoscaler.record.entries import Key, Newest, key_of
 from autoscaler.record.locks import Lock, is_free
 from autoscaler.record.max_size import cut, delete_unused_texts
 from autoscaler.record.packing import full_segments, pack, replace_pages
@@ -49,8 +49,9 @@ class Housekeeper:
     def __init__(self, database: Database, readers: Readers, retention: Retention, latest: dict[Key, Newest]) -> None:
         """`latest`: the decisions that readers are shown; those of deleted autoscalers are removed."""
         self.retention = retention
-        self.configured: Mapping[Key, Autoscaler] = {}
-        """Autoscalers that are never deleted, regardless of the age of their newest decision."""
+        self.scalers: Collection[Autoscaler] = ()
+        """The configured autoscalers."""
+        self._keyed: tuple[Collection[Autoscaler], Mapping[Key, Autoscaler]] = ((), {})
         self._database = database
         self._readers = readers
         self._latest = latest
@@ -58,6 +59,18 @@ class Housekeeper:
         """Whether another daemon was housekeeping at the last step."""
         self._due = self._unused_due = _NEVER
         """By the wall clock, in microseconds."""
+
+    @property
+    def configured(self) -> Mapping[Key, Autoscaler]:
+        """The autoscalers that are never deleted, regardless of the age of their newest decision.
+
+        The keys are made by the thread that needs them, not by the main thread.
+        """
+        scalers, (keyed, known) = self.scalers, self._keyed
+        if keyed is not scalers:
+            known = {key_of(scaler.name, scaler.target): scaler for scaler in scalers}
+            self._keyed = (scalers, known)
+        return known
 
     def tidy(self, now: datetime) -> None:
         """Pack full segments and delete some of what is not kept, if a pass is due. Raises StateError."""

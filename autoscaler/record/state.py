@@ -14,7 +14,7 @@ from autoscaler.record import database as databases
 from autoscaler.record import schema, versions
 from autoscaler.record.archive import Archive
 from autoscaler.record.database import Database, FileLock, Readers
-from autoscaler.record.entries import Key, Newest, key_of
+from autoscaler.record.entries import Key, Newest
 from autoscaler.record.housekeeping import Housekeeper, Retention
 from autoscaler.record.leases import LeaseOptions, Leases
 from autoscaler.record.ledger import Ledger
@@ -118,7 +118,7 @@ class State:
     def follow(self, retention: Retention, scalers: Collection[Autoscaler]) -> None:
         """Follow a configuration: keep this much, and never delete the memory of these autoscalers."""
         self._context.housekeeper.retention = retention
-        self._context.housekeeper.configured = {key_of(scaler.name, scaler.target): scaler for scaler in scalers}
+        self._context.housekeeper.scalers = scalers
 
     def tidy(self, now: datetime) -> None:
         """Delete the claims of ended shards; do the housekeeping if it is due. Not for a shard's thread.

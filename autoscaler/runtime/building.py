@@ -92,6 +92,10 @@ class Builder:
             raise
         return BuiltAdapter(adapter, memory, nodes)
 
+    def build_reader(self, name: str, section: AdapterSection) -> Adapter:
+        """Build an adapter that changes nothing. From any thread. Raises AdapterError and Stopping."""
+        return self._build(section, replace(self._context(name, section), dry_run=True))
+
     def _context(self, name: str, section: AdapterSection) -> AdapterContext[Any]:
         return AdapterContext(
             name=name,
@@ -100,6 +104,7 @@ class Builder:
             logger=self._logger,
             state_dir=make_folder(self._state_dir / "adapters" / name),
             dry_run=False,
+            discovers=section.discover is not None,
         )
 
     def _build(self, section: AdapterSection, context: AdapterContext[Any]) -> Adapter:

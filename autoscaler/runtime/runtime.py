@@ -27,6 +27,7 @@ from autoscaler.runtime.membership import Membership
 from autoscaler.runtime.running_shard import RunningShard
 from autoscaler.runtime.wanted import Wanted, by_shard, wanted_shards
 from autoscaler.schedule import Shard, Shards, wait_for
+from autoscaler.text import count as counted
 from autoscaler.threads import Stop
 
 _MOST_ABANDONED: Final = 3
@@ -109,6 +110,17 @@ class Runtime:
             for each in settings.autoscalers
             if shard_of(each.target, sections[each.target.adapter].shards) in usable
         ]
+
+    def status_line(self, settings: Settings) -> str:
+        """Return how much of the configuration is served, for `systemctl status`."""
+        connections, number = f"{len(self.adapters)} connections", len(settings.autoscalers)
+        if self._membership is None:
+            return f"{number} autoscalers on {connections}"
+        if not self._membership.is_member:
+            return "the lease is lost, nothing is scaled: the database does not answer"
+        members = self._membership.members
+        served = len(self.served(settings))
+        return f"{served} of {number} autoscalers on {connections}; {counted(members, 'daemon')}"
 
     def follow(self, settings: Settings, also: Callable[[], None] = lambda: None) -> AutoscalerError | None:
         """Follow a configuration. Unchanged shards continue in the same epoch.

@@ -14,7 +14,7 @@ from autoscaler.clock import Clock
 from autoscaler.config.large_file import parse_teams
 from autoscaler.config.settings import Settings
 from autoscaler.config.team_files import Mark, look
-from autoscaler.config.teams import Teams, changed_files, follow
+from autoscaler.config.teams import Teams, changed_files, follow, problems_of
 from autoscaler.errors import bug
 from autoscaler.logger import Logger
 from autoscaler.runtime.requests import NewFiles
@@ -27,7 +27,7 @@ _RETRY_SECONDS: Final = 15.0
 """After a change that could not be followed."""
 _SHARE: Final = 20
 """After its files were loaded, a team's next change waits this many times as long, so that it costs others little."""
-_LEAST_SECONDS: Final = 0.5
+_LEAST_SECONDS: Final = 1.0
 """But at least so long."""
 _END_SECONDS: Final = 1.0
 
@@ -81,7 +81,7 @@ class TeamWatch:
         seen, now = look(folder, settings.grants), self._clock.monotonic()
         changed = changed_files(teams, seen)
         ready = {path for path, mark in changed.items() if self._changed.get(path) == mark}
-        broken = {name for name, _ in seen.problems.items() ^ teams.problems.items()}  # or mended
+        broken = {name for name, _ in problems_of(teams, seen).items() ^ teams.problems.items()}  # or mended
         self._changed = changed
         names = {
             name for name in broken.union(path.parent.name for path in ready) if self._free_at.get(name, now) <= now

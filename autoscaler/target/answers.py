@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Final, Never, TypeAlias
+from typing import Any, Final, Never, TypeAlias
 
-from autoscaler.errors import TargetError, bare
+from autoscaler.errors import TargetError, TargetNotScalable, bare
 from autoscaler.model import (
     MAX_SIZE,
     AwaitingDrain,
@@ -30,12 +30,15 @@ from autoscaler.model import (
 )
 from autoscaler.model.target import NO_REQUESTS
 from autoscaler.quantity import MAX_MILLI
+from autoscaler.target.protocol import Discovery
 from autoscaler.text import plain
 
 MOST_INSTANCES: Final = 100_000
 """Instances of one target."""
 MOST_OF_AN_INSTANCE: Final = 100
 """Identities, resources and containers of an instance, each; and warnings of a target."""
+_SHOWN: Final = 100
+"""Characters of a wrong name in a message."""
 _SURELY_SHORT: Final = 255
 """A text of this many characters is never longer than 1 KiB of UTF-8."""
 _FIRST_YEAR: Final = 1970
@@ -130,6 +133,36 @@ def checked_outcome(answer: object) -> ScaleOutcome:
     if isinstance(answer, Unchanged) and kind is Unchanged:
         return answer
     return _refuse("the answer", answer, "Written, Unchanged, Held or Conflict")
+
+
+def checked_discovery(answer: object, connection: str, namespaces: Collection[str]) -> Discovery:
+    """Return the policies of a connection in these namespaces; their contents are not checked. Raises WrongAnswer.
+
+    A target whose name is not printable is left out, and a failure of its namespace.
+    """
+    if type(answer) is not Discovery:
+        _refuse("the answer", answer, "a Discovery")
+    if not isinstance(answer.policies, Mapping) or not isinstance(answer.failures, Mapping):
+        _refuse("policies and failures", answer.policies, "mappings")
+    policies: dict[TargetRef, Mapping[str, Any] | TargetError] = {}
+    failures: dict[str, TargetError] = {}
+    for namespace, error in answer.failures.items():
+        if namespace not in namespaces or not isinstance(error, TargetError):
+            _refuse("a failure", error, "a TargetError for one of the namespaces asked for")
+        failures[namespace] = checked_error(error)
+    for target, policy in answer.policies.items():
+        if type(target) is not TargetRef or target != TargetRef(connection, target.name, target.namespace):
+            _refuse("a target", target, f"a TargetRef of the connection {connection} without a region")
+        if target.namespace not in namespaces or type(target.name) is not str:
+            _refuse("a target's name", target.name, "a text, and one of the namespaces asked for")
+        if not isinstance(policy, dict | TargetError):
+            _refuse("a policy", policy, "a mapping or a TargetError")
+        if plain(target.name) == target.name:
+            policies[target] = checked_error(policy) if isinstance(policy, TargetError) else policy
+        else:
+            what = f"{plain(target.name, _SHOWN)!r} is left out; give it a printable name of at most 1 KiB"
+            failures.setdefault(target.namespace or "", TargetNotScalable(what))
+    return Discovery(policies, failures)
 
 
 def checked_error(error: TargetError) -> TargetError:

@@ -89,6 +89,8 @@ class AdapterContext(Generic[SettingsT]):
 
     Such an instance waits (`TargetState.awaiting_drain`) until `Drains.release`.
     """
+    discovers: bool = False
+    """Whether autoscalers are made of the back end's own policies. The adapter does not warn of those, then."""
 
 
 class Adapter(Protocol):
@@ -303,3 +305,29 @@ class TriesDrains(Protocol):
 
     def try_drain(self, call: Call) -> str:
         """Send a write that needs the same rights as `drain_node`, and that changes no node; else as `try_write`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The scaling policies that a back end has."""
+
+    policies: Mapping[TargetRef, Mapping[str, Any] | TargetError]
+    """By target, with its namespace: the policy, as an object that `autoscaler import` reads, or why it is not known.
+
+    TargetNotFound: the target, or its policy, is gone for certain. An unchanged policy costs least when it is the same
+    object as the last one.
+    """
+    failures: Mapping[str, TargetError]
+    """Namespace -> why its policies could not be listed."""
+
+
+@runtime_checkable
+class Discovers(Protocol):
+    """An adapter whose back end has scaling policies beside its targets. Its type accepts `discover`."""
+
+    def discover(self, namespaces: Collection[str], known: Collection[TargetRef], call: Call) -> Discovery:
+        """Return the policies in these namespaces, and what has become of the `known` targets.
+
+        A known target whose policy is not listed is looked at by itself: only TargetNotFound means that it has none
+        any more. The method only reads. It is called on an adapter that does nothing else.
+        """

@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
+from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.documents.state_documents import StateDocuments
 from autoscaler.documents.status import DaemonStatus
 from autoscaler.record import State
@@ -29,6 +30,8 @@ class Sources:
     """Reloads the configuration and returns its problems, once it is followed."""
     status: Callable[[], DaemonStatus]
     """Returns the status of the daemon and its dependencies. Does not block."""
+    discovered: Callable[[], DiscoveredList] = DiscoveredList
+    """Returns the policies that were discovered. Does not block."""
     work: Work = field(default_factory=Work)
     """The threads that make answers."""
 

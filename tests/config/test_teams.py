@@ -93,6 +93,8 @@ def test_each_team_is_served_under_its_grant(folders: Folders) -> None:
     settings = load(folders.path)
     assert names(settings) == ["main", "pay-api", "shop-web", "shop-api"]
     assert settings.autoscalers[-1].max_replicas == 20
+    (hint,) = settings.hints
+    assert hint.message == "maxReplicas 50 counts as 20, the grant's; lower it, or have that raised"
     assert settings.owners == {"pay-api": "pay", "shop-web": "shop", "shop-api": "shop"}
     assert settings.refused == {}
 
@@ -167,11 +169,28 @@ def test_a_folder_that_is_gone_keeps_its_versions(folders: Folders) -> None:
     after = folders.after(before)
     assert names(after) == ["shop-web"]
     assert "cannot be read: No such file or directory" in problems(after, "")
+    assert after.refused.keys() == {""}
     assert changed_files(after.teams, look(folders.teams, after.grants)) == {}  # type: ignore[arg-type]  # it has teams
     del folders.grants["shop"]
     folders.main()
     assert names(load_for_daemon(folders.path, before=after.teams)) == []
     assert not path.exists()
+
+
+def test_a_team_s_folder_that_is_gone_keeps_its_versions(folders: Folders) -> None:
+    """An empty folder in its place, or the grant's end, lets them go. One that never was is no problem."""
+    folders.write("shop", "web.yaml", scaler("shop-web"))
+    folders.write("pay", "api.yaml", scaler("pay-api"))
+    before = load(folders.path)
+    (folders.teams / "shop").rename(folders.teams / ".shop")
+    after = folders.after(before)
+    assert names(after) == ["pay-api", "shop-web"]
+    assert "the folder is gone" in problems(after, "shop")
+    assert after.refused.keys() == {"shop"}
+    (folders.teams / "shop").mkdir()
+    assert names(folders.after(after)) == ["pay-api"]
+    (folders.teams / "shop").rmdir()
+    assert load(folders.path).refused == {}
 
 
 def test_a_new_main_file_is_applied_to_versions_in_force(folders: Folders) -> None:

@@ -126,6 +126,14 @@ def test_a_metric_without_a_value_stays_active() -> None:
     assert life.size == 3, "the cooldown counts from the last cycle in which it was active"
 
 
+def test_of_failed_metrics_with_one_name_an_active_one_counts() -> None:
+    """Which of the two it was is not known after a reload."""
+    life = Life(idle_scaler(QUEUE, QUEUE), 3)
+    life.step(BUSY, QUIET)
+    made = life.step(FAILED, FAILED, after=60)
+    assert condition(made, ConditionType.ACTIVE).status
+
+
 def test_a_metric_without_a_value_stays_inactive() -> None:
     """An outage wakes nothing."""
     life = resting()
@@ -133,6 +141,15 @@ def test_a_metric_without_a_value_stays_inactive() -> None:
         made = life.step(FAILED, after=60)
     assert (life.size, made.idle) == (0, True)
     assert made.error is not None, "while it has no value it cannot wake the target, which operators must know"
+
+
+def test_an_idle_autoscaler_says_whether_its_metrics_can_wake_it() -> None:
+    """A failure that is over is not shown any longer."""
+    life = resting()
+    for reading, status in ((FAILED, False), (QUIET, True)):
+        made = life.step(reading, after=15)
+        assert condition(made, ConditionType.SCALING_ACTIVE).status is status
+        assert (made.error is None) is status
 
 
 def test_idleness_does_not_begin_while_a_metric_has_no_value() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from autoscaler.clock import SystemClock
 from autoscaler.cycle import Batch
+from autoscaler.errors import Problem
 from autoscaler.log.reporter import Reporter
 from autoscaler.model import Event, EventType, Reason
 from autoscaler.target.contract.harness import RecordingLogger
@@ -34,3 +35,16 @@ def test_the_end_of_a_pause_is_logged() -> None:
     Reporter(log, SystemClock()).cycle_ended(Batch([decision("web", events=(rescaled, ended))]))
     (line,) = [(level, event, keys) for level, event, keys in log.lines if event not in ("decision", "cycle_ended")]
     assert line == ("info", "pause_ended", {"autoscaler": "web", "message": "the pause by ann ended by itself"})
+
+
+def test_a_team_s_mistakes_are_one_line_each_time_they_change() -> None:
+    """A team that writes a thousand wrong autoscalers must not fill the log."""
+    log = RecordingLogger()
+    reporter = Reporter(log, SystemClock())
+    wrong = [Problem("web.yaml", line, 1, "", "it is wrong") for line in range(1, 1001)]
+    for problems in ({"shop": wrong}, {"shop": wrong}, {"shop": wrong[:1]}, {}, {"shop": wrong[1:2]}):
+        reporter.refused(problems)
+    assert [(event, keys["error"], keys["problems"]) for _, event, keys in log.lines] == [
+        ("team_file_refused", "web.yaml:1:1: it is wrong", 1000),
+        ("team_file_refused", "web.yaml:2:1: it is wrong", 1),
+    ]

@@ -10,8 +10,17 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from autoscaler.config.grants import Grant
 from autoscaler.config.settings import Settings
 from autoscaler.cycle import Batch
+from autoscaler.documents.discovered import DiscoveredList, DiscoveredPolicy, DiscoveringConnection
 from autoscaler.errors import Problem, TargetUnavailable
-from autoscaler.metrics import Metrics, watch_grants, watch_membership, watch_queries, watch_shards, watch_state
+from autoscaler.metrics import (
+    Metrics,
+    watch_discovery,
+    watch_grants,
+    watch_membership,
+    watch_queries,
+    watch_shards,
+    watch_state,
+)
 from autoscaler.model import (
     Autoscaler,
     Brakes,
@@ -46,6 +55,28 @@ LIMITS: Final = ConnectionLimits(RemovalBudget(5, timedelta(seconds=60)), 40)
 
 
 WRONG: Final = Problem("shop.yaml", 1, 1, "", "the file is empty; write a list")
+DISCOVERED: Final = DiscoveredList(
+    connections=(
+        DiscoveringConnection(name="nomad", at=NOW, found=3, refused=1, failing=1, failures=("shop: HTTP 403",)),
+    ),
+    policies=(
+        DiscoveredPolicy(
+            target="nomad/pay/api/api", autoscaler="pay.api.api", dry_run=True, refused=None, differences=("cooldown",)
+        ),
+        DiscoveredPolicy(
+            target="nomad/pay/web/web", autoscaler="pay.web.web", dry_run=False, refused=None, differences=()
+        ),
+        DiscoveredPolicy(
+            target="nomad/shop/<b>/q",
+            autoscaler=None,
+            dry_run=False,
+            refused="check <c>: it is left out",
+            differences=(),
+        ),
+    ),
+)
+
+
 CYCLE: Final = Batch(shard=FLEET, late_seconds=0.5, observing_seconds=0.1, seconds=0.2)
 
 
@@ -111,6 +142,7 @@ def everything() -> Shown:
     of_teams = Settings(Path("a.yaml"), {}, {}, (), grants={"shop": Grant("shop-", 4)}, refused={"shop": (WRONG,)})
     watch_shards(shown.registry, FakeShards())
     watch_queries(shown.registry, lambda: [HEAVY])
+    watch_discovery(shown.registry, lambda: DISCOVERED)
     watch_grants(shown.registry, lambda: of_teams)
     watch_state(shown.registry, lambda: StateSize(4096, [Cut("detail", NOW, NOW)]), shown.clock)
     watch_membership(shown.registry, FakeMembership(), lambda: 0, shown.clock)

@@ -3,7 +3,7 @@
 import pytest
 
 from autoscaler.errors import StateError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
-from autoscaler.metrics import watch_queries, watch_shards, watch_state
+from autoscaler.metrics import watch_discovery, watch_queries, watch_shards, watch_state
 from autoscaler.model import (
     ConditionType,
     Conflict,
@@ -21,7 +21,7 @@ from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.planner import Why
 from autoscaler.record import StateSize
 from tests.decisions import condition, cpu, decision, rescale
-from tests.metrics.exposed import HEAVY, FakeShards, Shown
+from tests.metrics.exposed import DISCOVERED, HEAVY, FakeShards, Shown
 
 BOUNDS_CONFLICT = (condition(ConditionType.ABLE_TO_SCALE, "BoundsConflict", status=False),)
 
@@ -170,6 +170,15 @@ def test_queries_that_are_asked_alone_are_counted_by_reason() -> None:
     assert shown.value("queries_asked_alone", prometheus="default", reason="refused") == 1
     alone.clear()
     assert shown.series("queries_asked_alone") == []
+
+
+def test_discovered_policies_and_failures_are_counted() -> None:
+    """An alert on a growing number of refused policies, or on a lost right, needs them."""
+    shown = Shown()
+    watch_discovery(shown.registry, lambda: DISCOVERED)
+    assert shown.value("policies_discovered", adapter="nomad", state="converted") == 2
+    assert shown.value("policies_discovered", adapter="nomad", state="refused") == 1
+    assert shown.value("discovery_failures", adapter="nomad") == 1
 
 
 def test_the_size_of_the_state_is_queried_once_a_minute() -> None:

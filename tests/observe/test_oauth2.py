@@ -16,7 +16,7 @@ from autoscaler.observe import Connection, Observer
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.target.contract import RecordingLogger
 from tests.observe.build import CLOCK, NOW, FakeAdapter, call, instance, metric, scaler, state
-from tests.servers.guarded_sources import Answer, TokenServer, TokenSource, answering, one_sample
+from tests.servers.guarded_sources import Answer, Request, TokenServer, TokenSource, answering, one_sample
 
 
 @dataclass(slots=True)
@@ -90,6 +90,18 @@ def test_an_expired_token_is_a_failed_query_with_the_remedy(world: World) -> Non
     message = refusal(client)
     assert "answered HTTP 401" in message
     assert "check the scopes and endpointParams of oauth2" in message
+    assert "token-0" not in message
+
+
+def test_a_refusal_in_prometheus_form_shows_no_token(world: World) -> None:
+    """A gateway may repeat the request in its error."""
+
+    def answer(request: Request) -> Answer:
+        return Answer(403, {"status": "error", "errorType": "forbidden", "error": request.headers["Authorization"]})
+
+    with answering(answer) as world.url:
+        message = refusal(world.client())
+    assert "answered HTTP 403 with an error whose text may repeat secrets; check the scopes" in message
     assert "token-0" not in message
 
 

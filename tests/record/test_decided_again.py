@@ -225,7 +225,11 @@ def _configured(name: str) -> Autoscaler:
     target = TargetRef(FLEET, f"{name}-asg")
     period = LONG if name == "d" else SHORT
     behavior, drain = (_rules(30), DrainRule(command=("/bin/true",))) if name in "ab" else (None, None)
-    return Autoscaler(name, target, 1, 20, (cpu, queue), behavior, sync_period=period, drain=drain)
+    cooldown = timedelta(seconds=45) if name in "bc" else None
+    if cooldown is not None:
+        queue = replace(queue, activation=180_000)
+    metrics = cpu, queue
+    return Autoscaler(name, target, 1, 20, metrics, behavior, sync_period=period, drain=drain, cooldown=cooldown)
 
 
 def _rules(window: int) -> Behavior:
@@ -253,7 +257,7 @@ def _breaking(ledger: Ledger) -> Iterator[None]:
 def test_decisions_of_an_eventful_life_can_be_repeated(
     sqlite_opener: Opener, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Restarts, failed commits, writes without an outcome, set clocks, pauses, reloads, two periods at once."""
+    """Restarts, failed commits, writes without an outcome, set clocks, pauses, reloads, idleness, two periods."""
     monkeypatch.setattr("autoscaler.record.journal.PAGES_A_BLOCK", 12)
     fleet = Fleet(sqlite_opener, seed)
     for tick in range(160):
@@ -275,6 +279,7 @@ def test_decisions_of_an_eventful_life_can_be_repeated(
             fleet.cycle(LONG)
     archive = fleet.opener.archive()
     assert sum(map(len, fleet.made.values())) > 200
+    assert {each.idle for each in fleet.made["c"]} == {False, True}
     for name, made in fleet.made.items():
         check(archive, name, made)
         for each in fleet.random.sample(made, 8):

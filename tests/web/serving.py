@@ -13,6 +13,8 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from autoscaler.config.grants import Grant
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings, WebSettings
+from autoscaler.documents.discovered import DiscoveredList
+from autoscaler.errors import Problem
 from autoscaler.metrics import Health
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import Autoscaler
@@ -56,9 +58,12 @@ class Daemon:
     web: WebSettings = field(default_factory=WebSettings)
     grants: Mapping[str, Grant] = field(default_factory=dict)
     owners: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
     prometheus: Mapping[str, PrometheusSource] = field(default_factory=dict)
     adapters: Mapping[str, AdapterSection] = field(default_factory=dict)
     health: Health = field(init=False)
+
+    discovered: DiscoveredList = field(default_factory=DiscoveredList)
 
     def __post_init__(self) -> None:
         self.health = Health(self.clock, LimitsInUse(CollectorRegistry()))
@@ -75,6 +80,7 @@ class Daemon:
             web=self.web,
             grants=self.grants,
             owners=self.owners,
+            refused=self.refused,
         )
 
     def sources(self) -> Sources:
@@ -89,6 +95,7 @@ class Daemon:
             ready=lambda: self.is_ready,
             reload=self._reload,
             status=lambda: self.health.status(self.settings, shards, "1.2.3", self.clock.now()),
+            discovered=lambda: self.discovered,
             work=self.work,
         )
 

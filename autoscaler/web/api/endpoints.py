@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from autoscaler.documents.base import Document
 from autoscaler.documents.detail import Detail
+from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.documents.events import EventList
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import HistoryDocument
@@ -198,6 +199,14 @@ class Api:
                 HostList,
                 self._hosts,
             ),
+            Endpoint(
+                "GET",
+                "/status/discovered",
+                "listDiscovered",
+                "The scaling policies that were discovered, and what became of each.",
+                DiscoveredList,
+                self._discovered,
+            ),
         )  # fmt: skip - a table
 
     def _list(self, request: EndpointRequest) -> Document:
@@ -247,6 +256,9 @@ class Api:
 
     def _status(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
         return self._sources.status()
+
+    def _discovered(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
+        return self._sources.discovered()
 
     def _hosts(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
         return self._sources.documents().hosts(self._sources.clock.now())

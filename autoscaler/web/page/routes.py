@@ -127,7 +127,8 @@ class _Page:
         if not self._sources.status().lease_lost:  # with a lost lease the database does not answer, which the page says
             with suppress(StateError):
                 sharing = self._sources.documents().hosts(now)
-        return self._render("status.html", now, day=timedelta(days=1), sharing=sharing)
+        found = self._sources.discovered()
+        return self._render("status.html", now, day=timedelta(days=1), sharing=sharing, discovered=found)
 
     def autoscaler(self, request: Request, now: datetime) -> str:
         """Return the page of one autoscaler: charts, explanation, and forms for pause and override."""

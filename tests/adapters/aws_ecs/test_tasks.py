@@ -144,6 +144,66 @@ def test_tasks_that_cannot_be_listed_fail_only_their_own_service(cloud: Cloud, c
     assert isinstance(found[work], TargetState)
 
 
+def test_a_task_that_cannot_be_read_fails_only_its_own_service(cloud: Cloud, connection: LiveAdapter) -> None:
+    """Also when the tasks of all services of a cluster come in one answer."""
+    targets = [TargetRef("test", f"shop/web-{number}") for number in range(12)]
+    for target in targets:
+        cloud.create(target.name, 2, cloud.define())
+    cloud.server.refuse("ecs:DescribeTaskDefinition", "AccessDeniedException", times=1)
+    found = connection.adapter.observe(targets, connection.call())
+    (error,) = [one for one in found.values() if not isinstance(one, TargetState)]
+    assert isinstance(error, TargetForbidden)
+    again = connection.adapter.observe(targets, connection.call())
+    assert [len(one.instances) for one in again.values() if isinstance(one, TargetState)] == [2] * 12
+
+
+def test_a_machine_that_cannot_be_read_fails_only_the_services_on_it(cloud: Cloud, connection: LiveAdapter) -> None:
+    """Tasks on Fargate in the same cluster need no machine."""
+    cloud.register_machine("metal")
+    cloud.create("metal/web", 1, cloud.define(**BRIDGE))
+    targets = [TargetRef("test", f"metal/work-{number}") for number in range(11)]
+    for target in targets:
+        cloud.create(target.name, 1)
+    cloud.server.refuse("ec2:DescribeInstances", "UnauthorizedOperation", status=403)
+    web = TargetRef("test", "metal/web")
+    found = connection.adapter.observe([web, *targets], connection.call())
+    assert isinstance(found[web], TargetForbidden)
+    assert all(isinstance(found[target], TargetState) for target in targets)
+
+
+def test_a_machine_that_ec2_does_not_know_is_asked_for_once(cloud: Cloud, connection: LiveAdapter) -> None:
+    """A machine outside of AWS (ECS Anywhere) has an id that EC2 never lists."""
+    cloud.register_machine("metal")
+    names = ("metal/web", "metal/work")
+    for name in names:
+        cloud.create(name, 1, cloud.define(**BRIDGE))
+    none = "<DescribeInstancesResponse><reservationSet/></DescribeInstancesResponse>"
+    cloud.server.faults.faults.append(Fault("ec2:DescribeInstances", 200, none, "text/xml"))
+    targets = [TargetRef("test", name) for name in names]
+    for _ in range(3):
+        found = connection.adapter.observe(targets, connection.call())
+        assert all(isinstance(one, TargetState) for one in found.values())
+    asked = [one for one in cloud.server.requests if one.action == "ec2:DescribeInstances" and one.access_key == "ours"]
+    assert len(asked) == 1
+
+
+def test_tasks_that_were_described_before_an_error_are_not_described_again(
+    cloud: Cloud, connection: LiveAdapter
+) -> None:
+    """When AWS throttles, a large cluster is read in the course of several cycles."""
+    definition, targets = cloud.define(), [TargetRef("test", f"shop/web-{number}") for number in range(12)]
+    for target in targets:
+        cloud.create(target.name, 20, definition)
+    cloud.server.faults.faults.append(Fault("ecs:DescribeTasks", first=lambda: None, times=2))
+    cloud.server.refuse("ecs:DescribeTasks", "ThrottlingException", times=3)
+    found = connection.adapter.observe(targets, connection.call())
+    assert all(isinstance(one, TargetUnavailable) for one in found.values())
+    cloud.server.requests.clear()
+    found = connection.adapter.observe(targets, connection.call())
+    assert [len(one.instances) for one in found.values() if isinstance(one, TargetState)] == [20] * 12
+    assert cloud.server.count("DescribeTasks") == 1
+
+
 def test_services_that_could_not_be_read_go_first_in_the_next_cycle(cloud: Cloud, connection: LiveAdapter) -> None:
     """When a cycle is too short for all, the same ones would never be read."""
     for name in ("a", "b", "c"):

@@ -82,6 +82,21 @@ def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
     assert absent.examine(WEB) == f"{tmp_path}/absent is not a program that this user may run; correct it"
 
 
+def test_a_folder_is_no_program(tmp_path: Path) -> None:
+    """A user may enter it, which the system calls executing it; no test of the reads tells that no write can work."""
+    assert build(("/bin/true",), ("/usr/bin",), tmp_path).examine(WEB) == (
+        "/usr/bin is not a program that this user may run; correct it"
+    )
+
+
+def test_a_process_that_leaves_the_group_and_keeps_standard_output_delays_nothing(tmp_path: Path) -> None:
+    """A program may start a service, whose end nobody knows."""
+    began = time.monotonic()
+    leaves = f"setsid sleep 20 & echo '{STATE}'"
+    assert seen(adapter(tmp_path, leaves)).replicas == 3
+    assert time.monotonic() - began < 10
+
+
 @pytest.mark.parametrize("which", ["observe", ""], ids=["the program", "its folder"])
 def test_a_program_that_every_user_may_change_is_not_run(tmp_path: Path, which: str) -> None:
     """Its author would have the daemon's rights."""

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,31 @@ def test_the_tools_own_words_become_an_error_of_the_target(
     found = observed(tmp_path, recipe, f'echo "ERROR: {said}" >&2; exit 1', target)
     assert type(found) is kind
     assert str(found) == f"ERROR: {said}"
+
+
+@pytest.mark.parametrize(("recipe", "target"), [("gcloud-mig", MIG), ("az-vmss", VMSS)])
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ("echo '{}'", "is not as documented (KeyError("),
+        ("exec sleep 60", "did not answer in time; choose a longer sync"),
+    ],
+)
+def test_one_target_whose_answer_is_wrong_or_late_costs_no_other(
+    tmp_path: Path, recipe: str, target: TargetRef, tool: str, said: str
+) -> None:
+    """All targets of a connection are in one call of the program."""
+    other = replace(target, name="other")
+    instances: list[object] = []
+    right = answering(describe={"targetSize": 1}, show={"sku": {"capacity": 1}}, list_instances=instances)
+    script(tmp_path, f'case "$* " in *other*) {tool};; *) {right};; esac', recipe.partition("-")[0])
+    program = str(EXAMPLES / recipe)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    adapter = build((program, "observe"), (program, "scale"), tmp_path, env)
+    found = adapter.observe([target, other], call())
+    assert found[target] == TargetState(1, 0, ())
+    assert isinstance(found[other], TargetUnavailable)
+    assert said in str(found[other])
 
 
 def test_a_rollout_of_a_managed_instance_group_holds_scale_in(tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ from typing import Any, Final
 
 import pytest
 
-from autoscaler.errors import TargetForbidden, TargetUnavailable
+from autoscaler.errors import TargetError, TargetForbidden, TargetUnavailable
 from autoscaler.model import TargetState, Written
 from autoscaler.target import NodeDrain
 from autoscaler.target.contract import AdapterContract
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
 from tests.adapters.nomad.test_contract import NomadHarness, prepare
+from tests.adapters.nomad.test_policies import with_policy
 from tests.servers.nomad import NomadServer, running_nomad, service
 
 pytestmark = pytest.mark.slow
@@ -213,3 +214,52 @@ def test_the_environment_is_enough(
     connection: LiveAdapter = connect()
     seen = connection.state("safe/work")
     assert connection.scale("safe/work", seen, seen.replicas + 1) == Written(seen.replicas + 1)
+
+
+def test_the_least_policy_discovers_policies(connect: Connect, secured: Secured, least: Path) -> None:
+    """Nomad asks for no capability beyond those that scaling needs."""
+    secured.server.register(with_policy("discovered"))
+    connection = connect(**secured.settings(least))
+    found = connection.adapter.discover(["default"], [], connection.call())
+    policy = found.policies[connection.ref("discovered/work", namespace="default")]
+    assert not isinstance(policy, TargetError)
+    assert policy["Policy"]["check"]
+
+
+@pytest.mark.parametrize("left_out", ["list-jobs", "read-job"])
+def test_a_namespace_without_the_rights_is_a_failure(connect: Connect, secured: Secured, left_out: str) -> None:
+    """Nothing is said of its targets then, so none of them is let go."""
+    less = documented_policy().replace(f'"{left_out}"', '"read-logs"')
+    connection = connect(**secured.settings(secured.token(f"undiscovered-{left_out}", less)))
+    known = connection.ref("discovered/work", namespace="default")
+    found = connection.adapter.discover(["default"], [known], connection.call())
+    assert found.policies == {}
+    assert isinstance(found.failures["default"], TargetForbidden)
+
+
+def test_rights_that_are_taken_away_let_no_target_go(connect: Connect, secured: Secured, least: Path) -> None:
+    """For the namespace `*`, Nomad would answer with an empty list, as if no job had a policy."""
+    secured.server.register(with_policy("remembered"))
+    file = secured.folder / "taken.token"
+    file.write_text(least.read_text())
+    connection = connect(**secured.settings(file))
+    known = connection.ref("remembered/work", namespace="default")
+    assert known in connection.adapter.discover(["default"], [], connection.call()).policies
+    file.write_text(secured.token("nothing", 'node { policy = "read" }').read_text())
+    found = connection.adapter.discover(["default"], [known], connection.call())
+    assert found.policies == {}
+    assert isinstance(found.failures["default"], TargetForbidden)
+    reply = secured.server.client.get(
+        f"{secured.server.url}/v1/scaling/policies?namespace=*", headers={"X-Nomad-Token": file.read_text().strip()}
+    )
+    assert (reply.status_code, reply.json()) == (200, [])
+
+
+def test_a_namespace_fails_alone(connect: Connect, secured: Secured, least: Path) -> None:
+    """The token may read one of two namespaces."""
+    secured.server.ask("POST", "/v1/namespace/closed", {"Name": "closed"})
+    secured.server.register(with_policy("open"))
+    connection = connect(**secured.settings(least))
+    found = connection.adapter.discover(["closed", "default"], [], connection.call())
+    assert found.failures.keys() == {"closed"}
+    assert connection.ref("open/work", namespace="default") in found.policies

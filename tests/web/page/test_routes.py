@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.errors import StateError
+from autoscaler.config.grants import Grant
+from autoscaler.documents.discovered import DiscoveredList
+from autoscaler.errors import Problem, StateError
 from autoscaler.model import (
     Autoscaler,
     Brakes,
@@ -27,6 +29,7 @@ from autoscaler.record.max_size import DETAIL, EVENTS, SERIES
 from autoscaler.record.times import to_micros
 from tests.decide.build import CPU_60, QUEUE_15, metric, samples, scaler
 from tests.documents.lives import Recorded, open_state
+from tests.metrics.exposed import DISCOVERED
 from tests.replaced import replace
 from tests.steering import steer
 from tests.web.serving import Daemon, Served, serving
@@ -292,6 +295,26 @@ def test_a_refused_reload_is_shown_on_every_page(site: Served) -> None:
     status = " ".join(site.get("/status").text.split())
     assert "maxReplicas: is missing; &lt;add&gt; it" in status
     assert "and 1 more" in status
+
+
+def test_what_is_refused_of_a_team_is_on_the_status_page(daemon: Daemon) -> None:
+    """The team sees its own mistake; all see that there is one."""
+    daemon.grants, daemon.owners = {"shop": Grant("shop-", 4)}, {"web": "shop"}
+    daemon.refused = {"shop": (Problem("web.yaml", 2, 1, "", "<b> is wrong; write a list"),)}
+    with serving(daemon) as served:
+        assert "Of team shop, 1 file or autoscaler is refused" in served.get("/").text
+        assert "web.yaml:2:1: &lt;b&gt; is wrong; write a list" in served.get("/status").text
+
+
+def test_discovered_policies_are_on_the_status_page(site: Served) -> None:
+    """What is refused is named with the reason, and what failed."""
+    site.daemon.discovered = DISCOVERED
+
+    status = " ".join(site.get("/status").text.split())
+    assert 'nomad/shop/&lt;b&gt;/q: <span class="quiet">check &lt;c&gt;: it is left out</span>' in status
+    assert "shop: HTTP 403" in status
+    site.daemon.discovered = DiscoveredList()
+    assert "Discovered policies" not in site.get("/status").text
 
 
 def test_a_page_shows_twelve_instances_and_counts_the_others(tmp_path: Path) -> None:

@@ -1,0 +1,16 @@
+"""A connection's `discover`: which autoscalers are made of what its back end has."""
+
+from dataclasses import dataclass
+
+from autoscaler.config.fields import Flag
+from autoscaler.config.part import Part
+
+
+@dataclass(frozen=True, slots=True)
+class Discover(Part):
+    """Which autoscalers are made of what the back end has, each under the grant that includes its target."""
+
+    policies: Flag
+    """true: of the back end's scaling policies."""
+    live: Flag = False
+    """true: they scale. Default: they are dry runs."""

@@ -1,0 +1,45 @@
+"""The scaling policies that were discovered, and what became of each."""
+
+from datetime import datetime
+
+from autoscaler.documents.base import Document
+
+
+class DiscoveredPolicy(Document):
+    """One policy of a back end."""
+
+    target: str
+    """CONNECTION/NAMESPACE/NAME of its target."""
+    autoscaler: str | None
+    """The autoscaler that it is; null: it is refused."""
+    dry_run: bool
+    """Whether that autoscaler is a dry run."""
+    refused: str | None
+    """Why it is no autoscaler."""
+    differences: tuple[str, ...]
+    """Where the autoscaler scales differently than the policy, or may."""
+
+
+class DiscoveringConnection(Document):
+    """One connection whose policies are discovered."""
+
+    name: str
+    at: datetime | None
+    """When its back end last answered; null: not since the start."""
+    found: int
+    """The number of policies."""
+    refused: int
+    """The number of those that are no autoscalers."""
+    failing: int
+    """The number of namespaces and targets of which the last look learned nothing; what was known of them stays."""
+    failures: tuple[str, ...]
+    """Why it learned nothing of these, at most twenty."""
+
+
+class DiscoveredList(Document):
+    """The policies that this daemon has discovered."""
+
+    connections: tuple[DiscoveringConnection, ...] = ()
+    """Sorted by name."""
+    policies: tuple[DiscoveredPolicy, ...] = ()
+    """Sorted by target."""

@@ -1,0 +1,125 @@
+"""A discovered policy becomes an autoscaler under the grant that includes its target, or says why not."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from autoscaler.config import Settings, load
+from autoscaler.convert.discovered import Converted, NotConverted, convert_policy, granted_namespaces
+from autoscaler.model import TargetRef
+from tests.cli.test_import_nomad import SCHEDULE, check, policy
+
+GRANT: Final[Mapping[str, Any]] = {
+    "namePrefix": "shop.",
+    "maxReplicas": 8,
+    "labels": {"team": "shop"},
+    "adapters": ["nomad"],
+    "namespaces": ["shop"],
+    "targets": ["cache/*", "web/web"],
+    "sources": ["shop"],
+    "maxQueries": 5,
+}
+TARGET: Final = TargetRef("nomad", "cache/app", "shop")
+
+
+def settings(folder: Path, *, live: bool = True, **grant: Any) -> Settings:
+    """Return a configuration whose connection discovers policies under GRANT with other keys."""
+    file = folder / "autoscaler.yaml"
+    content = {
+        "prometheus": {"default": {"url": "http://ours:9090"}, "shop": {"url": "http://shop:9090"}},
+        "adapters": {"nomad": {"type": "nomad", "discover": {"policies": True, "live": live}}},
+        "grants": {"shop": {**GRANT, **grant}},
+        "autoscalers": [],
+    }
+    file.write_text(yaml.safe_dump(content))
+    return load(file)
+
+
+def found(value: Mapping[str, Any], given: Settings, target: TargetRef = TARGET) -> Converted:
+    job, _, group = target.name.rpartition("/")
+    names = {"Namespace": target.namespace, "Job": job, "Group": group}
+    return convert_policy(target, {**value, "Target": names}, given)
+
+
+def refusal(value: Mapping[str, Any], given: Settings, target: TargetRef = TARGET) -> str:
+    with pytest.raises(NotConverted) as caught:
+        found(value, given, target)
+    return str(caught.value)
+
+
+def test_a_policy_becomes_an_autoscaler(tmp_path: Path) -> None:
+    """Named after its namespace, job and group, and with the source, labels and ceiling of its grant."""
+    scaler = found(policy(), settings(tmp_path)).granted.scaler
+    assert (scaler.name, scaler.target) == ("shop.cache.app", TARGET)
+    assert (scaler.min_replicas, scaler.max_replicas, scaler.labels) == (2, 8, (("team", "shop"),))
+    assert {query.prometheus for query in scaler.queries} == {"shop"}
+    assert not scaler.dry_run
+
+
+def test_it_is_a_dry_run_until_live(tmp_path: Path) -> None:
+    """Also where the policy says so itself."""
+    assert found(policy(), settings(tmp_path, live=False)).granted.scaler.dry_run
+    own = policy(body={"target": [{"nomad": [{"dry-run": True}]}]})
+    assert found(own, settings(tmp_path)).granted.scaler.dry_run
+
+
+def test_a_name_begins_with_the_grants_prefix(tmp_path: Path) -> None:
+    """It is put before a name that does not."""
+    scaler = found(policy(), settings(tmp_path, namePrefix="team-a-")).granted.scaler
+    assert scaler.name == "team-a-shop.cache.app"
+
+
+def test_its_differences_are_said(tmp_path: Path) -> None:
+    """They do not keep it from scaling: the import names the same."""
+    said = found(policy(body={"cooldown": "1m30s"}), settings(tmp_path)).differences
+    assert any("does nothing for 1m30s after scaling out" in each for each in said)
+    assert any("controller.syncPeriod" in each for each in said)
+
+
+REFUSED: Final = {
+    "a strategy without a counterpart": (policy(check(), check("threshold", {"delta": 1})), "check c1: it is left out"),
+    "a check's schedule": (policy(check(schedule=SCHEDULE)), "its schedule is left out"),
+    "the policy's schedule": (policy(body={"schedule": SCHEDULE}), "the policy's schedule is left out"),
+    "a policy that is not enabled": (policy(Enabled=False), "the policy is not enabled"),
+    "no check": (policy(body={"check": []}), "has no check that can be converted"),
+    "a query that is not PromQL": (policy(check(query="sum(")), "query"),
+    "another target": (policy(body={"target": [{"aws-asg": [{}]}]}), "target aws-asg does not scale a group"),
+    "a wrong number": (policy(check(options={"target": "ten"})), "c0: target is 'ten'"),
+    "another type": (policy(Max="9"), "Max: expected a whole number"),
+    "no bounds": (policy(Min=9, Max=4), "4 is below minReplicas 9"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_carried_over_is_named(tmp_path: Path, case: str) -> None:
+    """A part of a policy could scale to what the whole never asks for."""
+    value, message = REFUSED[case]
+    assert message in refusal(value, settings(tmp_path))
+
+
+def test_what_no_grant_includes_is_named(tmp_path: Path) -> None:
+    """A grant of the namespace is not a grant of each job in it."""
+    given = settings(tmp_path)
+    assert "no grant includes it" in refusal(policy(), given, TargetRef("nomad", "pay/app", "shop"))
+    assert "no grant includes it" in refusal(policy(), given, TargetRef("nomad", "cache/app", "pay"))
+
+
+def test_a_source_that_is_not_granted_is_named(tmp_path: Path) -> None:
+    """Without a granted source the queries would go to the default one."""
+    assert "does not include the source 'default'" in refusal(policy(), settings(tmp_path, sources=[]))
+
+
+@pytest.mark.parametrize("value", [{}, {"Policy": 3, "Target": {}}, {"kind": "Deployment"}, policy(Policy=[[]])])
+def test_what_is_no_policy_is_named(tmp_path: Path, value: Mapping[str, Any]) -> None:
+    """An answer of any form costs its own target alone."""
+    with pytest.raises(NotConverted):
+        convert_policy(TARGET, value, settings(tmp_path))
+
+
+def test_namespaces_are_those_of_the_connections_grants(tmp_path: Path) -> None:
+    """Only these are listed."""
+    assert granted_namespaces("nomad", settings(tmp_path, namespaces=["shop", "dev"]).grants) == ["dev", "shop"]
+    assert granted_namespaces("other", settings(tmp_path).grants) == []

@@ -1,0 +1,261 @@
+"""Looks at a back end's policies, and what the daemon is to follow of them. test_discovery.py has real ones."""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from autoscaler.config import AdapterSection, Settings
+from autoscaler.config.join import OutsideSet, join
+from autoscaler.errors import AdapterError, TargetError, TargetForbidden, TargetNotFound
+from autoscaler.model import Call, TargetRef
+from autoscaler.runtime.discovery import DEADLINE_SECONDS, PERIOD_SECONDS, Discoveries
+from autoscaler.runtime.known_policies import Policy
+from autoscaler.target import Discovery
+from autoscaler.target.contract import RecordingLogger
+from tests.cli.test_import_nomad import policy
+from tests.convert.test_discovered import settings
+from tests.schedule.clock import FakeClock
+
+APP: Final = TargetRef("nomad", "cache/app", "shop")
+WEB: Final = TargetRef("nomad", "web/web", "shop")
+
+
+def policies(*targets: TargetRef) -> Mapping[TargetRef, Policy]:
+    """Return a policy for each of these targets."""
+    found = {}
+    for target in targets:
+        job, _, group = target.name.rpartition("/")
+        found[target] = policy(Target={"Namespace": target.namespace, "Job": job, "Group": group})
+    return found
+
+
+class Back:
+    """A back end, and the builder of its adapter: `answer` is called for each look."""
+
+    def __init__(self) -> None:
+        self.answer: Callable[[], Any] = lambda: Discovery(policies(APP), {})
+        self.known: list[Collection[TargetRef]] = []
+        self.closed = 0
+
+    def discover(self, namespaces: Collection[str], known: Collection[TargetRef], call: Call) -> Any:
+        assert namespaces == ["shop"]
+        assert call.deadline > 0
+        self.known.append(known)
+        return self.answer()
+
+    def build_reader(self, name: str, section: AdapterSection) -> Any:
+        assert (name, section.type) == ("nomad", "nomad")
+        return self
+
+    def close(self, adapters: Iterable[object]) -> None:
+        self.closed += len(list(adapters))
+
+
+class Bench:
+    """Discoveries of one connection, which a daemon without autoscalers of its own follows."""
+
+    def __init__(self, given: Settings) -> None:
+        self.back, self.clock, self.logger = Back(), FakeClock(), RecordingLogger()
+        builder: Any = self.back
+        self.discoveries = Discoveries(builder, self.clock, self.logger)
+        self.follow(given)
+
+    def follow(self, given: Settings) -> list[str]:
+        """Follow a configuration, as the daemon does. Returns the autoscalers."""
+        self.given = given
+        prepared = self.discoveries.prepare(given)
+        self.discoveries.follow(prepared)
+        return [scaler.name for scaler in prepared.settings.autoscalers]
+
+    def look(self) -> list[str]:
+        """Begin a look, wait for its end, and follow it if it changed something. Returns the autoscalers."""
+        self.discoveries.turn()
+        until = time.monotonic() + 10
+        looks = [thread for thread in threading.enumerate() if thread.name == "discover-nomad"]
+        for thread in looks:
+            thread.join(until - time.monotonic())
+        self.discoveries.turn()
+        return self.follow(self.given)
+
+    def later(self) -> list[str]:
+        """Look again when that is due."""
+        self.clock.advance(PERIOD_SECONDS)
+        return self.look()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(settings(tmp_path))
+
+
+def test_nothing_is_found_before_the_first_look(bench: Bench) -> None:
+    """The document says so: its policies are not missing."""
+    (connection,) = bench.discoveries.document().connections
+    assert (connection.at, connection.found, connection.failures) == (None, 0, ())
+
+
+def test_what_is_found_is_followed(bench: Bench) -> None:
+    """Until then `turn` says that something differs."""
+    assert bench.look() == ["shop.cache.app"]
+    assert not bench.discoveries.turn()
+    (connection,) = bench.discoveries.document().connections
+    assert (connection.at, connection.found) == (bench.clock.now(), 1)
+
+
+def test_what_could_not_be_followed_is_put_off(bench: Bench) -> None:
+    """The daemon tries again, and not every second."""
+    bench.discoveries.turn()
+    for thread in [each for each in threading.enumerate() if each.name == "discover-nomad"]:
+        thread.join(10)
+    assert bench.discoveries.turn()
+    bench.discoveries.put_off()
+    assert not bench.discoveries.turn()
+    bench.clock.advance(15)
+    assert bench.discoveries.turn()
+
+
+def test_a_look_is_due_after_a_period(bench: Bench) -> None:
+    """It is told what is known."""
+    bench.look()
+    bench.look()
+    assert bench.back.known == [[]]
+    bench.later()
+    assert bench.back.known == [[], [APP]]
+
+
+def test_what_a_look_had_no_time_for_is_looked_at_at_once(bench: Bench) -> None:
+    """A thousand policies may take longer than one look may."""
+    first: dict[TargetRef, Policy | TargetError] = {**policies(APP), WEB: TargetForbidden("late")}
+    second: dict[TargetRef, Policy | TargetError] = {**policies(APP, WEB)}
+    answers = iter([first, second])
+    bench.back.answer = lambda: Discovery(next(answers), {})
+    bench.look()
+    assert bench.look() == ["shop.cache.app", "shop.web.web"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [TargetForbidden("403"), AdapterError("no token"), KeyError("x"), {"policies": {}}, Discovery(None, {})],  # type: ignore[arg-type]  # wrong on purpose
+)
+def test_a_failed_look_keeps_what_is_known_and_says_why(bench: Bench, error: object) -> None:
+    """Whatever the adapter does wrong."""
+    bench.look()
+
+    def fail() -> Any:
+        if isinstance(error, Exception):
+            raise error
+        return error
+
+    bench.back.answer = fail
+    assert bench.later() == ["shop.cache.app"]
+    (connection,) = bench.discoveries.document().connections
+    assert (connection.found, connection.failing) == (1, 1)
+    assert connection.failures[0].startswith("shop: ")
+    assert [event for level, event, _ in bench.logger.lines if level == "warning"] == ["discovery_failed"]
+
+
+def test_a_name_that_is_not_printable_costs_its_own_target_alone(bench: Bench) -> None:
+    """Nomad refuses only spaces in a job's id."""
+    odd = TargetRef("nomad", "c\x1b[2Jache/app", "shop")
+    bench.back.answer = lambda: Discovery(policies(APP, odd), {})
+    assert bench.look() == ["shop.cache.app"]
+    (connection,) = bench.discoveries.document().connections
+    assert connection.failures[0].endswith("is left out; give it a printable name of at most 1 KiB")
+    assert connection.failures[0].isprintable()
+
+
+def test_a_target_that_is_gone_is_let_go(bench: Bench) -> None:
+    """Its autoscaler leaves the configuration."""
+    bench.look()
+    bench.back.answer = lambda: Discovery({APP: TargetNotFound("gone")}, {})
+    assert bench.later() == []
+
+
+def test_an_adapter_that_hangs_is_a_failure_and_is_asked_no_more(bench: Bench) -> None:
+    """Another thread would hang as well."""
+    over = threading.Event()
+    bench.back.answer = lambda: over.wait(30)
+    bench.discoveries.turn()
+    bench.clock.advance(2 * DEADLINE_SECONDS + 1)
+    bench.discoveries.turn()
+    try:
+        (connection,) = bench.discoveries.document().connections
+        assert connection.failures == ("its adapter has not answered for 61 s",)
+        assert len(bench.back.known) == 1
+    finally:
+        over.set()
+
+
+def test_a_new_grant_applies_at_once(bench: Bench, tmp_path: Path) -> None:
+    """To what is known, without a new look."""
+    bench.look()
+    assert bench.follow(settings(tmp_path, targets=["web/*"])) == []
+    (found,) = bench.discoveries.document().policies
+    assert "no grant includes it" in (found.refused or "")
+
+
+def test_a_configuration_that_came_during_a_look_applies_to_what_it_found(bench: Bench, tmp_path: Path) -> None:
+    """And another look begins at once."""
+    go_on = threading.Event()
+
+    def slowly() -> Discovery:
+        go_on.wait(10)
+        return Discovery(policies(APP), {})
+
+    bench.back.answer = slowly
+    bench.discoveries.turn()
+    bench.follow(settings(tmp_path, namePrefix="new-"))
+    go_on.set()
+    bench.look()
+    assert bench.look() == ["new-shop.cache.app"]
+
+
+def test_a_connection_that_is_removed_is_closed(bench: Bench) -> None:
+    """Its autoscalers go with it."""
+    bench.look()
+    section = bench.given.adapters["nomad"]
+    assert bench.follow(replace(bench.given, adapters={"nomad": replace(section, discover=None)})) == []
+    assert bench.back.closed == 1
+    assert bench.discoveries.document().connections == ()
+
+
+def test_live_keeps_what_is_known(bench: Bench, tmp_path: Path) -> None:
+    """Else the change would stop the scaling until the back end answers."""
+    bench.look()
+    assert bench.follow(settings(tmp_path, live=False)) == ["shop.cache.app"]
+
+
+def test_the_autoscalers_of_files_have_precedence(bench: Bench) -> None:
+    """One target has one autoscaler. A team's file and discovery share the grant's budget of queries."""
+    bench.look()
+    ((_, result),) = bench.discoveries.prepare(bench.given).found["nomad"].results.values()
+    granted: Any = result
+    mine = replace(granted.granted, scaler=replace(granted.granted.scaler, name="shop.mine"))
+    files = join(bench.given, [OutsideSet("shop", "shop.yaml", [mine])])
+    assert bench.follow(files) == ["shop.mine"]
+    (found,) = bench.discoveries.document().policies
+    assert found.refused == "nomad/cache/app is already scaled by shop.mine; remove one of the two"
+    assert bench.discoveries.prepare(files).settings.owners == {"shop.mine": "shop"}
+    assert bench.discoveries.prepare(files).settings.refused == {}
+
+
+def test_the_budget_of_queries_is_shared_with_files(bench: Bench, tmp_path: Path) -> None:
+    """Two halves of a grant must not ask for twice as much."""
+    bench.back.answer = lambda: Discovery(policies(APP), {})
+    bench.look()
+    ((_, result),) = bench.discoveries.prepare(bench.given).found["nomad"].results.values()
+    granted: Any = result
+    scaler = granted.granted.scaler
+    metric = replace(scaler.metrics[0], query=replace(scaler.metrics[0].query, expr="sum(other)"))
+    other = replace(scaler, name="shop.other", target=WEB, metrics=(metric,))
+    queries = frozenset({("shop", "sum(other)", False)})
+    mine = replace(granted.granted, scaler=other, target=replace(WEB, region="global"), queries=queries)
+    files = join(settings(tmp_path, maxQueries=1), [OutsideSet("shop", "shop.yaml", [mine])])
+    assert bench.follow(files) == ["shop.other"]
+    (found,) = bench.discoveries.document().policies
+    assert "go beyond the grant's maxQueries 1" in (found.refused or "")

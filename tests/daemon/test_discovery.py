@@ -1,0 +1,207 @@
+"""A daemon on a real Nomad scales by the policies in its jobs, as far as grants include them."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.adapters.nomad.test_policies import with_policy
+from tests.daemon.running import RunningDaemon, running_daemon
+from tests.servers.exporter import running_exporter
+from tests.servers.faults import Fault, running_faults
+from tests.servers.nomad import NomadServer, running_nomad
+from tests.servers.prometheus import running_prometheus, static
+
+pytestmark = pytest.mark.slow
+GRANT: Final[Mapping[str, Any]] = {
+    "namePrefix": "default.",
+    "maxReplicas": 20,
+    "labels": {"team": "ours"},
+    "adapters": ["nomad"],
+    "namespaces": ["default"],
+    "targets": ["*"],
+    "sources": ["default"],
+    "maxQueries": 50,
+}
+POLICY: Final = "/v1/scaling/polic"
+
+
+@pytest.fixture(scope="module")
+def nomad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NomadServer]:
+    with running_nomad(tmp_path_factory.mktemp("nomad")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Every policy's query asks for 30 instances."""
+    with (
+        running_exporter({"load": 30}) as exporter,
+        running_prometheus(tmp_path_factory.mktemp("prometheus"), [static("load", exporter.address)]) as server,
+    ):
+        yield server.url
+
+
+@contextmanager
+def discovering(
+    folder: Path, address: str, prometheus: str, *, live: bool = True, **more: Any
+) -> Iterator[RunningDaemon]:
+    """Run a daemon that discovers the policies of the namespace `default`."""
+    file = folder / "autoscaler.yaml"
+    file.write_text(yaml.safe_dump(configuration(address, prometheus, live=live, **more)))
+    with running_daemon(file) as daemon:
+        yield daemon
+
+
+def configuration(address: str, prometheus: str, *, live: bool = True, **more: Any) -> dict[str, Any]:
+    return {
+        "controller": {"syncPeriod": "1s"},
+        "prometheus": {"default": {"url": prometheus}},
+        "adapters": {
+            "nomad": {"type": "nomad", "address": address, "discover": {"policies": True, "live": live}},
+        },
+        "grants": {"ours": GRANT},
+        "autoscalers": [],
+        **more,
+    }
+
+
+def found(daemon: RunningDaemon) -> Mapping[str, Any]:
+    """Return NAMESPACE/NAME of a policy -> what became of it."""
+    policies = daemon.get("/api/v1/status/discovered").json()["data"]["policies"]
+    return {each["target"].removeprefix("nomad/"): each for each in policies}
+
+
+def until_found(daemon: RunningDaemon, *names: str) -> Mapping[str, Any]:
+    """Return what was found once it includes these jobs of the namespace `default`."""
+    wanted = {f"default/{name}/work" for name in names}
+    daemon.until(lambda: wanted <= found(daemon).keys(), f"policies of {names}")
+    return found(daemon)
+
+
+def count_of(nomad: NomadServer, job: str) -> int:
+    count: int = nomad.ask("GET", f"/v1/job/{job}")["TaskGroups"][0]["Count"]
+    return count
+
+
+def sized(job: str, count: int = 1) -> dict[str, Any]:
+    """Return a job with a policy, and with instances that no node takes."""
+    made = with_policy(job)
+    check = {"source": "prometheus", "query": "load", "strategy": [{"pass-through": [{}]}]}
+    made["TaskGroups"][0]["Scaling"]["Policy"] = {"check": [{"load": [check]}]}
+    nowhere = [{"LTarget": "${node.class}", "RTarget": "no-such-class", "Operand": "="}]
+    made["TaskGroups"][0] |= {"Count": count, "Constraints": nowhere}
+    return made
+
+
+def test_a_job_is_scaled_by_its_policy(nomad: NomadServer, prometheus: str, tmp_path: Path) -> None:
+    """Up to the maximum of its block: its query asks for more."""
+    nomad.register(sized("scaled"))
+    with discovering(tmp_path, nomad.url, prometheus) as daemon:
+        policy = until_found(daemon, "scaled")["default/scaled/work"]
+        assert (policy["autoscaler"], policy["dryRun"], policy["refused"]) == ("default.scaled.work", False, None)
+        nomad.wait(lambda: count_of(nomad, "scaled") == 9, "a count of 9")
+        assert daemon.get("/api/v1/autoscalers/default.scaled.work").json()["data"]["summary"]["labels"] == {
+            "team": "ours"
+        }
+
+
+def test_it_is_a_dry_run_until_live(nomad: NomadServer, prometheus: str, tmp_path: Path) -> None:
+    """It decides and writes nothing; then `live: true` and a reload let it write."""
+    nomad.register(sized("dry"))
+    with discovering(tmp_path, nomad.url, prometheus, live=False) as daemon:
+        until_found(daemon, "dry")
+        line = daemon.wait_for("decision", autoscaler="default.dry.work")
+        assert line["dry_run"]
+        assert count_of(nomad, "dry") == 1
+        daemon.config.write_text(yaml.safe_dump(configuration(nomad.url, prometheus)))
+        assert daemon.post("/-/reload").status_code == 200
+        nomad.wait(lambda: count_of(nomad, "dry") == 9, "a count of 9")
+
+
+def test_what_is_refused_is_named_and_not_scaled(nomad: NomadServer, prometheus: str, tmp_path: Path) -> None:
+    """And its neighbour is scaled."""
+    wrong = sized("wrong")
+    wrong["TaskGroups"][0]["Scaling"]["Policy"]["check"][0]["load"][0]["source"] = "datadog"
+    for job in (wrong, sized("right")):
+        nomad.register(job)
+    with discovering(tmp_path, nomad.url, prometheus) as daemon:
+        assert "source datadog" in until_found(daemon, "wrong", "right")["default/wrong/work"]["refused"]
+        nomad.wait(lambda: count_of(nomad, "right") == 9, "a count of 9")
+        assert count_of(nomad, "wrong") == 1
+        assert 'autoscaler_policies_discovered{adapter="nomad",state="refused"} 1.0' in daemon.metrics()
+
+
+def test_the_main_file_has_precedence(nomad: NomadServer, prometheus: str, tmp_path: Path) -> None:
+    """One target has one autoscaler; the other one is said to be refused."""
+    nomad.register(sized("both"))
+    mine = {
+        "name": "mine",
+        "scaleTargetRef": {"adapter": "nomad", "name": "both/work"},
+        "minReplicas": 4,
+        "maxReplicas": 4,
+        "metrics": [
+            {
+                "type": "External",
+                "external": {
+                    "metric": {"name": "load"},
+                    "query": {"expr": "load"},
+                    "target": {"type": "Value", "value": 10},
+                },
+            }
+        ],
+    }
+    with discovering(tmp_path, nomad.url, prometheus, autoscalers=[mine]) as daemon:
+        assert "is already scaled by mine" in until_found(daemon, "both")["default/both/work"]["refused"]
+        nomad.wait(lambda: count_of(nomad, "both") == 4, "a count of 4")
+
+
+def test_only_a_job_that_is_gone_is_let_go(nomad: NomadServer, prometheus: str, tmp_path: Path) -> None:
+    """Not one whose list is refused or empty, nor one that cannot be read. Its neighbour's shard goes on."""
+    for job in ("gone", "stays"):
+        nomad.register(sized(job))
+    empty = Fault("/v1/scaling/policies", 200, "[]")
+    with running_faults(nomad.url) as proxy, discovering(tmp_path, proxy.url, prometheus) as daemon:
+        until_found(daemon, "gone", "stays")
+        for faults in ([Fault(POLICY, 403, "Permission denied")], [empty], [empty, Fault("/v1/job/", 500, "rot")]):
+            proxy.faults += faults
+            look_again(daemon)
+            assert {"default/gone/work", "default/stays/work"} <= found(daemon).keys()
+            proxy.faults.clear()
+        nomad.purge("gone")
+        look_again(daemon)
+        assert "default/gone/work" not in found(daemon)
+        assert "default/stays/work" in found(daemon)
+
+
+def test_a_back_end_that_does_not_tell_its_policies_is_a_problem(
+    nomad: NomadServer, prometheus: str, tmp_path: Path
+) -> None:
+    """The daemon goes on with what it knows, and an operator must learn why nothing new comes."""
+    nomad.register(sized("known"))
+    with running_faults(nomad.url) as proxy, discovering(tmp_path, proxy.url, prometheus) as daemon:
+        until_found(daemon, "known")
+        proxy.faults.append(Fault(POLICY, 403, "Permission denied"))
+        look_again(daemon)
+        status = daemon.get("/api/v1/status/daemon").json()["data"]
+        assert "connection nomad does not tell its policies; those known stay in force" in status["problems"]
+        (connection,) = daemon.get("/api/v1/status/discovered").json()["data"]["connections"]
+        assert "HTTP 403" in connection["failures"][0]
+        assert 'autoscaler_discovery_failures{adapter="nomad"} 1.0' in daemon.metrics()
+
+
+def look_again(daemon: RunningDaemon) -> None:
+    """Reload the configuration, and wait until a look that began afterwards has ended."""
+    for _ in range(2):  # the first one may have begun before
+        before = _last_look(daemon)
+        assert daemon.post("/-/reload").status_code == 200
+        daemon.until(lambda before=before: _last_look(daemon) != before, "a look")  # type: ignore[misc]  # bound now
+
+
+def _last_look(daemon: RunningDaemon) -> str:
+    (connection,) = daemon.get("/api/v1/status/discovered").json()["data"]["connections"]
+    at: str = connection["at"]
+    return at

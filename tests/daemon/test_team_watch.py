@@ -1,0 +1,88 @@
+"""The watch of teams' folders, turn by turn, without its thread."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from autoscaler.config import Settings, load
+from autoscaler.runtime.requests import NewFiles
+from autoscaler.runtime.team_watch import TeamWatch
+from autoscaler.runtime.wanted import wanted_shards
+from tests.config.test_teams import Folders, names, scaler
+from tests.schedule.clock import FakeClock
+from tests.web.serving import Logged
+
+
+class Followed:
+    """A watch, and the settings that it has had followed."""
+
+    def __init__(self, folders: Folders) -> None:
+        self.folders = folders
+        self.settings: Settings = load(folders.path)
+        self.clock = FakeClock()
+        self.asked = 0
+        self.watch = TeamWatch(lambda: self.settings, self._follow, self.clock, Logged())
+
+    def _follow(self, request: NewFiles) -> None:
+        self.asked += 1
+        assert request.before is self.settings
+        self.settings = request.after
+        request.answer.put(True)
+
+    def turn(self, times: int = 1) -> list[str]:
+        for _ in range(times):
+            self.watch._turn()
+        return names(self.settings)
+
+
+@pytest.fixture
+def followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Followed:
+    monkeypatch.setattr("autoscaler.runtime.team_watch._REST_SECONDS", 0)
+    monkeypatch.setattr("autoscaler.runtime.team_watch._LOOK_SECONDS", 0.01)
+    folders = Folders(tmp_path)
+    folders.write("pay", "api.yaml", scaler("pay-api"))
+    return Followed(folders)
+
+
+def test_a_file_is_read_when_two_looks_find_it_alike(followed: Followed) -> None:
+    """One that is being written may be half there."""
+    path = followed.folders.write("shop", "web.yaml", scaler("shop-web"))
+    assert followed.turn() == ["pay-api"]
+    path.write_text(yaml.safe_dump([scaler("shop-new"), scaler("shop-api")]))
+    assert followed.turn() == ["pay-api"]
+    assert followed.turn() == ["pay-api", "shop-new", "shop-api"]
+    assert followed.asked == 1
+
+
+def test_a_team_that_writes_without_end_waits_and_its_neighbour_does_not(followed: Followed) -> None:
+    """Its next change waits for a multiple of what the last one cost."""
+    followed.folders.write("shop", "web.yaml", scaler("shop-web"))
+    followed.turn(2)
+    followed.folders.write("shop", "web.yaml", scaler("shop-web"), scaler("shop-api"))
+    followed.folders.write("pay", "api.yaml", scaler("pay-new"))
+    assert followed.turn(5) == ["pay-new", "shop-web"]
+    followed.clock.advance(2)
+    assert followed.turn() == ["pay-new", "shop-web", "shop-api"]
+
+
+def test_a_folder_that_is_closed_and_opened_again_waits_too(followed: Followed) -> None:
+    """Each time the daemon follows costs all teams the same."""
+    folder = followed.folders.teams / "shop"
+    for mode in (0o777, 0o755) * 5:
+        folder.chmod(mode)
+        followed.turn()
+    assert followed.asked <= 2
+    followed.clock.advance(2)
+    followed.turn()
+    assert followed.settings.refused == {}
+
+
+def test_no_adapter_is_built_anew_for_a_team_s_change(followed: Followed) -> None:
+    """Also not for a dry run that begins: the shard of all teams goes on in its epoch."""
+    before = wanted_shards(followed.settings)
+    followed.folders.write("shop", "web.yaml", scaler("shop-web", dryRun=True))
+    followed.turn(2)
+    after = wanted_shards(followed.settings)
+    assert [len(each.scalers) for each in (*before.values(), *after.values())] == [1, 2]
+    assert [each.adapter for each in before.values()] == [each.adapter for each in after.values()]
