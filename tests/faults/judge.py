@@ -47,6 +47,8 @@ class Asked(NamedTuple):
     size: int
     accepted: bool
     """Whether the back end accepted it."""
+    growth: int = 0
+    """By how much the size grew; 0: that is not known."""
 
 
 def decided_otherwise(records: Sequence[Record]) -> Iterator[str]:
@@ -82,16 +84,30 @@ def written_twice(asked: Sequence[Asked]) -> Iterator[str]:
 
 
 def unknown_writes(records: Sequence[Record], asked: Sequence[Asked]) -> Iterator[str]:
-    """Return accepted writes that no record has: as an outcome, as unfinished or as arrived."""
+    """Accepted writes that the record does not know: neither by their outcome, nor as unfinished, nor as arrived.
+
+    Excuses a write that is older than every period and gave way to a later one, as in `with_events`.
+    """
     recorded = {record.decision.now for record in records}
     for each in asked:
         if each.accepted and each.at not in recorded:
-            after = next((record.history for record in records if record.decision.now > each.at), None)
-            known = after or History()
+            after = next((record for record in records if record.decision.now > each.at), None)
+            known = (after and after.history) or History()
             told = {(one.at, one.size) for one in _open(known)}
             told |= {(event.at, each.size) for event in (*known.scale_ups, *known.scale_downs)}
-            if (each.at, each.size) not in told:
+            if (each.at, each.size) not in told and not (after and _gave_way(each, asked, after)):
                 yield f"{each.id}: {each.size} was written, and the next cycle that was recorded knew nothing of it"
+
+
+def _gave_way(each: Asked, asked: Sequence[Asked], after: Record) -> bool:
+    """Whether a write before `after` took the place of one that was older than every period of its direction."""
+    behavior = after.scaler.behavior or Behavior()
+    rules = behavior.scale_up if each.growth > 0 else behavior.scale_down
+    longest = max(policy.period for policy in rules.policies)
+    return any(
+        one.accepted and one.growth * each.growth > 0 and each.at + longest < one.at < after.decision.now
+        for one in asked
+    )
 
 
 def invented_changes(records: Sequence[Record], asked: Sequence[Asked]) -> Iterator[str]:

@@ -83,8 +83,8 @@ def lived(
         seen = Observation(TargetState(size, size, ()), (ValueReading((load * 1000,)),))
         made = decide(SCALER, seen, known, now)
         if made.change is not None:
-            size = made.change.size
-            asked.append(Asked(made.change.id, now, size, accepted=True))
+            grown, size = made.change.size - size, made.change.size
+            asked.append(Asked(made.change.id, now, size, accepted=True, growth=grown))
             made = conclude(made, Written(size))
         if second != dies_at:
             records.append(Record(SCALER, made, seen, known))
@@ -145,6 +145,17 @@ def test_a_write_that_was_sent_twice_is_found() -> None:
 def test_a_forgotten_write_without_a_record_is_found() -> None:
     """The daemon died between the first write and its record, and the next daemon does not know the write."""
     assert found(*lived(dies_at=1))["unknown"]
+
+
+def test_a_lost_write_that_gave_way_to_a_later_one_is_no_finding() -> None:
+    """A lagging standby was promoted and lost eight cycles. The second write was later than every period."""
+    records, asked = lived([2, *[6] * 8, *[9] * 4])
+    assert [write.size for write in asked] == [6, 9]
+    kept = [records[0], *records[10:]]
+    assert not list(judge.unknown_writes(kept, asked))
+    assert list(judge.unknown_writes(kept, asked[:1]))
+    fallen = [asked[0], asked[1]._replace(growth=-3)]
+    assert next(iter(judge.unknown_writes(kept, fallen))).startswith(asked[0].id)
 
 
 def test_a_size_that_was_set_from_outside_is_found() -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from autoscaler.model import later
+from autoscaler.model import History, later
 from autoscaler.record import Record
 from autoscaler.record.times import from_micros, to_micros
 from tests.faults import judge
@@ -81,8 +81,8 @@ def judged(
     world: World, kind: str, runs: int = 1, takeovers: Sequence[Takeover] = (), stuck: Sequence[str] = ()
 ) -> Outcome:
     """Return the findings about a world at rest."""
-    compared, to_nomad = judge_writes(world.noted("nomad"), compares=True)
-    uncompared, to_aws = judge_writes(world.noted("aws"), compares=False)
+    compared, to_nomad, _ = judge_writes(world.noted("nomad"), compares=True)
+    uncompared, to_aws, late = judge_writes(world.noted("aws"), compares=False)
     found = Outcome(kind=kind, runs=runs, takeovers=takeovers, stuck=stuck, compared=compared, uncompared=uncompared)
     if kind in RECONFIGURED:
         return found
@@ -93,7 +93,9 @@ def judged(
         for name in world.names:
             if records := list(archive.records(name)):
                 cycles = world.audit.cycles(name) if kind in CLOCKS else None
-                _judge_decisions(found, records, written[name], cycles)
+                arrived = _arrived(records, [each for each in late if each.announced.name == name])
+                of_name = sorted([*written[name], *arrived], key=lambda one: one.announced.at)
+                _judge_decisions(found, records, of_name, cycles)
     return found
 
 
@@ -126,6 +128,13 @@ def _judge_decisions(
     found.unsettled += judge.invented_changes(records, asked)
 
 
+def _arrived(records: Sequence[Record], late: Sequence[Decided]) -> Sequence[Decided]:
+    """The late writes that a successor found to have arrived: it counts them, as if they had come in time."""
+    known = [record.history or History() for record in records]
+    remembered = {event.at for each in known for event in (*each.scale_ups, *each.scale_downs)}
+    return [each for each in late if from_micros(each.announced.decided) in remembered]
+
+
 def _righted(decided: int, committed: int) -> datetime:
     """Return the right time of a decision. A host's clock may be wrong by minutes; a commit takes seconds."""
     return from_micros(decided - round((decided - committed) / _MINUTE) * _MINUTE)
@@ -152,4 +161,5 @@ def _made_older(records: Sequence[Record], righted: Sequence[Record]) -> Iterato
 
 def _asked(each: Decided) -> judge.Asked:
     at = from_micros(each.announced.decided)
-    return judge.Asked(f"{each.announced.name}@{at.isoformat()}", at, each.announced.size, accepted=True)
+    growth = each.announced.size - each.announced.start
+    return judge.Asked(f"{each.announced.name}@{at.isoformat()}", at, each.announced.size, accepted=True, growth=growth)

@@ -109,7 +109,7 @@ def judge_writes(noted: Noted, *, compares: bool) -> tuple[Judged, Sequence[Deci
     broken += [f"{target}: {verdict}" for target, verdict in not_linearizable(history).items()]
     refused = sum(each.over and not each.lost and not each.accepted for each in noted.writes)
     in_order = sorted((each for each in found if each not in late), key=lambda one: one.write.answered or 0)
-    return Judged(len(found), refused, [told(each.write) for each in late], broken), in_order
+    return Judged(len(found), refused, [told(each.write) for each in late], broken), in_order, late
 
 
 def told(write: Write) -> str:
