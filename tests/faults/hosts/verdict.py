@@ -70,8 +70,8 @@ class Judged(msgspec.Struct, frozen=True):
     broken: Sequence[str]
 
 
-def judge_writes(noted: Noted, *, compares: bool) -> tuple[Judged, Sequence[Decided]]:
-    """Return findings, and the accepted writes except the late ones, in the order of their effect.
+def judge_writes(noted: Noted, *, compares: bool) -> tuple[Judged, Sequence[Decided], Sequence[Decided]]:
+    """Return findings, the accepted writes except the late ones, in the order of their effect, and the late ones.
 
     `compares`: the back end compares and sets, so that a late request does no harm. Every request, whatever its result,
     was announced by its daemon, which had claimed the target, and was checked while its decision was the
