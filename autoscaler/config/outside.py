@@ -67,6 +67,8 @@ class Granted:
     """Its keys and values in the text, with all aliases written out: what it may cost in a cycle."""
     line: int
     column: int
+    capped: str = ""
+    """What the grant's ceiling changes; empty: no maxReplicas is above it."""
 
 
 @dataclass(slots=True)
@@ -120,7 +122,11 @@ def read_outside(
         if body.dry_run and section.one_host:
             problems.add((_KEY, at, "dryRun"), "only the main file makes the connection's targets dry runs; remove it")
         place = document.place((_KEY, at, "name"))
-        granted.append(Granted(grant.restricted(scaler), target, queries_of(scaler), _values(raw[at]), *place))
+        written, ceiling = scaler.max_replicas, grant.max_replicas
+        capped = f"maxReplicas {written} counts as {ceiling}, the grant's; lower it, or have that raised"
+        capped = capped if written > ceiling else ""
+        restricted, queries = grant.restricted(scaler), queries_of(scaler)
+        granted.append(Granted(restricted, target, queries, _values(raw[at]), *place, capped))
     if any(problems):
         raise ConfigError(list(problems))
     return tuple(granted)

@@ -187,8 +187,15 @@ def _joined(main: Settings, teams: Teams) -> Settings:
     for path, each in teams.files.items():
         digest.update(f"{path} {each.digest} ".encode("utf-8", "surrogatepass"))
     refused = merged(of_folders, of_files, joined.refused)
+    capped = [
+        Problem(each.file, one.line, one.column, one.scaler.name, one.capped)
+        for each in sets
+        for one in each.granted
+        if one.capped
+    ]
     return replace(
         joined,
+        hints=(*main.hints, *capped),
         refused={name: some for name, some in refused.items() if some},
         teams=teams,
         digest=digest.hexdigest()[:16],

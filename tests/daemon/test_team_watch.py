@@ -8,6 +8,7 @@ import yaml
 from autoscaler.config import Settings, load
 from autoscaler.runtime.requests import NewFiles
 from autoscaler.runtime.team_watch import TeamWatch
+from autoscaler.runtime.wanted import wanted_shards
 from tests.config.test_teams import Folders, names, scaler
 from tests.schedule.clock import FakeClock
 from tests.web.serving import Logged
@@ -75,3 +76,13 @@ def test_a_folder_that_is_closed_and_opened_again_waits_too(followed: Followed) 
     followed.clock.advance(2)
     followed.turn()
     assert followed.settings.refused == {}
+
+
+def test_no_adapter_is_built_anew_for_a_team_s_change(followed: Followed) -> None:
+    """Also not for a dry run that begins: the shard of all teams goes on in its epoch."""
+    before = wanted_shards(followed.settings)
+    followed.folders.write("shop", "web.yaml", scaler("shop-web", dryRun=True))
+    followed.turn(2)
+    after = wanted_shards(followed.settings)
+    assert [len(each.scalers) for each in (*before.values(), *after.values())] == [1, 2]
+    assert [each.adapter for each in before.values()] == [each.adapter for each in after.values()]

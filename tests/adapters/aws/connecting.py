@@ -1,24 +1,29 @@
 """Connections to the server of the tests, with its time and short calls."""
 
+import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import pytest
 
 from autoscaler.errors import TargetError
 from autoscaler.model import Call, ScaleChange, ScaleOutcome, TargetRef, TargetState
 from autoscaler.moment import Moment
-from autoscaler.target import AdapterMemory
-from autoscaler.target.contract import RecordingLogger, make_context
+from autoscaler.target import Adapter, AdapterMemory, ForgetfulMemory
+from autoscaler.target.contract import Harness, RecordingLogger, make_context
 from tests.replaced import replace
 from tests.servers.aws import AwsServer, running_aws
+from tests.servers.aws.server import REGION
 from tests.servers.aws.world import World
+from tests.servers.ports import free_port
 
 KEYS = {"AWS_ACCESS_KEY_ID": "ours", "AWS_SECRET_ACCESS_KEY": "secret-of-ours"}
 _A = TypeVar("_A", bound=Any)
+_DOCS = Path(__file__).parents[3] / "docs"
 
 
 class Clock:
@@ -104,6 +109,57 @@ class Live(Generic[_A]):
         except TargetError as error:
             return error
         return outcome
+
+
+class AwsHarness(Harness):
+    """A target of the server, whose instances take time to start and to end."""
+
+    adapter_type: ClassVar[type[Any]]
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self._url, self._folder = url, folder
+        self.adapter = self._build(url)
+
+    def rebuild(self, *, dry_run: bool = False) -> Adapter:
+        self.close()
+        self.adapter = self._build(self._url, dry_run=dry_run)
+        return self.adapter
+
+    def unreachable(self) -> Adapter | str:
+        return self._build(f"http://127.0.0.1:{free_port()}")
+
+    def close(self) -> None:
+        assert isinstance(self.adapter, self.adapter_type)
+        self.adapter.close()
+
+    def _build(self, url: str, *, dry_run: bool = False) -> Adapter:
+        settings = self.adapter_type.Settings.model_validate({"region": REGION, "endpointUrl": url})
+        built: Adapter = self.adapter_type(make_context(settings, self._folder, dry_run=dry_run))
+        return built
+
+
+def connections(adapter: type[_A], folder: Path, world: World) -> Iterator[Callable[..., Live[_A]]]:
+    """Yield a function that builds connections with these settings on one memory. They are closed at the end."""
+    made: list[Live[_A]] = []
+    memory = ForgetfulMemory()
+
+    def build(drains: Mapping[str, str | None] | None = None, **settings: object) -> Live[_A]:
+        made.append(Live(adapter, folder, world, memory, drains, **{"region": REGION, **settings}))
+        return made[-1]
+
+    yield build
+    for one in made:
+        one.adapter.close()
+
+
+def least_policy(document: str) -> set[str]:
+    """Return the actions of the policy in a document."""
+    (policy,) = re.findall(r"```json\n(\{.*?\n\})\n```", (_DOCS / document).read_text(), re.DOTALL)
+    allowed: set[str] = set()
+    for statement in json.loads(policy)["Statement"]:
+        assert statement["Effect"] == "Allow"
+        allowed |= set(statement["Action"])
+    return allowed
 
 
 @pytest.fixture(scope="package")

@@ -1,6 +1,6 @@
 """A server with groups, and connections to it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from adapters.aws_asg import AwsAsg
-from autoscaler.target import ForgetfulMemory
-from tests.adapters.aws.connecting import KEYS, Live, own_environment, server, world
+from tests.adapters.aws.connecting import KEYS, Live, connections, own_environment, server, world
 from tests.servers.aws import AwsServer
 from tests.servers.aws.server import REGION
 from tests.servers.aws.world import World
@@ -83,16 +82,7 @@ def cloud(server: AwsServer) -> Cloud:
 @pytest.fixture
 def connect(tmp_path: Path, world: World, own_environment: None) -> Iterator[Connect]:
     """Builds connections with these settings on one memory."""
-    made: list[LiveAdapter] = []
-    memory = ForgetfulMemory()
-
-    def build(drains: Mapping[str, str | None] | None = None, **settings: object) -> LiveAdapter:
-        made.append(Live(AwsAsg, tmp_path / "state", world, memory, drains, **{"region": REGION, **settings}))
-        return made[-1]
-
-    yield build
-    for one in made:
-        one.adapter.close()
+    yield from connections(AwsAsg, tmp_path / "state", world)
 
 
 @pytest.fixture

@@ -6,14 +6,15 @@ import pytest
 
 from autoscaler.errors import TargetForbidden, TargetUnavailable
 from autoscaler.model import TargetRef
+from tests.adapters.aws.connecting import least_policy
 from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter, mixed
-from tests.adapters.aws_asg.test_security import least_policy
 from tests.cli.test_write_test import said, write_tested, wrong
 from tests.daemon.running import autoscaler, write_config
 from tests.servers.aws.server import REGION
 from tests.servers.faults import Fault
 
 pytestmark = pytest.mark.slow
+_LEAST_POLICY = least_policy("aws-asg.md")
 _ENDS = "autoscaling:TerminateInstanceInAutoScalingGroup"
 _WEB = TargetRef("test", "web")
 
@@ -33,7 +34,7 @@ def config(tmp_path: Path, cloud: Cloud, connect: Connect, prometheus: str, monk
 
 def test_the_least_policy_passes(cloud: Cloud, config: Path) -> None:
     """The group keeps its size; the answer names the one action that it does not test."""
-    cloud.server.allowed = frozenset(least_policy())
+    cloud.server.allowed = frozenset(_LEAST_POLICY)
     before = cloud.describe("web")
     found = write_tested(config)
     assert not found.wrong, wrong(found)
@@ -42,10 +43,10 @@ def test_the_least_policy_passes(cloud: Cloud, config: Path) -> None:
     assert cloud.describe("web") == before
 
 
-@pytest.mark.parametrize("action", sorted(least_policy() - {_ENDS}))
+@pytest.mark.parametrize("action", sorted(_LEAST_POLICY - {_ENDS}))
 def test_each_action_that_the_policy_lacks_is_named(cloud: Cloud, config: Path, action: str) -> None:
     """AWS's own messages do not always name it."""
-    cloud.server.allowed = frozenset(least_policy() - {action})
+    cloud.server.allowed = frozenset(_LEAST_POLICY - {action})
     assert f"AWS {REGION}, {action}: " in wrong(write_tested(config))
 
 
@@ -57,8 +58,8 @@ def test_all_missing_actions_are_named_at_once(cloud: Cloud, connect: Connect) -
     cloud.server.allowed = frozenset({"autoscaling:DescribeAutoScalingGroups"})
     with pytest.raises(TargetForbidden) as refused:
         connection.adapter.try_write(_WEB, connection.call())
-    needed = {one for one in least_policy() if one.startswith("autoscaling:")} - cloud.server.allowed - {_ENDS}
-    assert {one for one in least_policy() if one in str(refused.value)} == needed
+    needed = {one for one in _LEAST_POLICY if one.startswith("autoscaling:")} - cloud.server.allowed - {_ENDS}
+    assert {one for one in _LEAST_POLICY if one in str(refused.value)} == needed
 
 
 def test_a_lost_answer_is_no_permission(cloud: Cloud, connection: LiveAdapter) -> None:

@@ -1,7 +1,5 @@
 """Credentials, permissions and secrets."""
 
-import json
-import re
 import ssl
 import threading
 from collections.abc import Iterator
@@ -14,22 +12,12 @@ from werkzeug.serving import make_server
 
 from autoscaler.errors import AdapterError, TargetForbidden, TargetNotFound, TargetUnavailable
 from autoscaler.model import Held, TargetRef, TargetState, Written
+from tests.adapters.aws.connecting import least_policy
 from tests.adapters.aws_asg.conftest import KEYS, Cloud, Connect, LiveAdapter, mixed
 from tests.servers.certificates import Authority, Pair
 
 pytestmark = pytest.mark.slow
-_DOCUMENT = Path(__file__).parents[3] / "docs" / "aws-asg.md"
 _ROLE = "arn:aws:iam::123456789012:role/autoscaler"
-
-
-def least_policy() -> set[str]:
-    """The actions of docs/aws-asg.md."""
-    (policy,) = re.findall(r"```json\n(\{.*?\n\})\n```", _DOCUMENT.read_text(), re.DOTALL)
-    allowed: set[str] = set()
-    for statement in json.loads(policy)["Statement"]:
-        assert statement["Effect"] == "Allow"
-        allowed |= set(statement["Action"])
-    return allowed
 
 
 def test_nothing_outside_the_documented_policy_is_called(cloud: Cloud, connect: Connect) -> None:
@@ -52,7 +40,7 @@ def test_nothing_outside_the_documented_policy_is_called(cloud: Cloud, connect: 
     cloud.set("all", 10)
     connection.state("all")
     called = {one.action for one in cloud.server.requests if one.access_key != "somebody"}
-    assert called == least_policy()
+    assert called == least_policy("aws-asg.md")
 
 
 def test_credentials_come_from_the_environment(cloud: Cloud, connection: LiveAdapter) -> None:

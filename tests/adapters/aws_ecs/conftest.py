@@ -9,11 +9,9 @@ from typing import Any, TypeAlias
 import pytest
 
 from adapters.aws_ecs import AwsEcs
-from autoscaler.target import ForgetfulMemory
-from tests.adapters.aws.connecting import Live, own_environment, server, world
+from tests.adapters.aws.connecting import Live, connections, own_environment, server, world
 from tests.servers.aws import AwsServer
 from tests.servers.aws.ecs_service import EcsService
-from tests.servers.aws.server import REGION
 from tests.servers.aws.world import World
 
 __all__ = ["own_environment", "server", "world"]
@@ -94,16 +92,7 @@ def cloud(server: AwsServer) -> Cloud:
 @pytest.fixture
 def connect(tmp_path: Path, world: World, own_environment: None) -> Iterator[Connect]:
     """Builds connections with these settings on one memory."""
-    made: list[LiveAdapter] = []
-    memory = ForgetfulMemory()
-
-    def build(**settings: object) -> LiveAdapter:
-        made.append(Live(AwsEcs, tmp_path / "state", world, memory, None, **{"region": REGION, **settings}))
-        return made[-1]
-
-    yield build
-    for one in made:
-        one.adapter.close()
+    yield from connections(AwsEcs, tmp_path / "state", world)
 
 
 @pytest.fixture

@@ -1,30 +1,19 @@
 """The least policy, and the write test on a server that allows actions as IAM does: before it looks at a parameter."""
 
-import json
-import re
 from pathlib import Path
 
 import pytest
 
 from autoscaler.errors import TargetForbidden
 from autoscaler.model import TargetRef, Written
+from tests.adapters.aws.connecting import least_policy
 from tests.adapters.aws_ecs.conftest import BRIDGE, Cloud, Connect, LiveAdapter
 from tests.cli.test_write_test import said, write_tested, wrong
 from tests.daemon.running import autoscaler, write_config
 from tests.servers.aws.server import REGION
 
 pytestmark = pytest.mark.slow
-_DOCUMENT = Path(__file__).parents[3] / "docs" / "aws-ecs.md"
-
-
-def least_policy() -> set[str]:
-    """The actions of docs/aws-ecs.md."""
-    (policy,) = re.findall(r"```json\n(\{.*?\n\})\n```", _DOCUMENT.read_text(), re.DOTALL)
-    allowed: set[str] = set()
-    for statement in json.loads(policy)["Statement"]:
-        assert statement["Effect"] == "Allow"
-        allowed |= set(statement["Action"])
-    return allowed
+_LEAST_POLICY = least_policy("aws-ecs.md")
 
 
 @pytest.fixture
@@ -46,12 +35,12 @@ def test_nothing_outside_the_documented_policy_is_called(cloud: Cloud, connectio
     assert connection.scale("metal/web", connection.state("metal/web"), 3) == Written(3)
     connection.state("metal/web")
     called = {one.action for one in cloud.server.requests if one.access_key != "somebody"}
-    assert called == least_policy()
+    assert called == _LEAST_POLICY
 
 
 def test_the_least_policy_passes(cloud: Cloud, config: Path) -> None:
     """The service keeps its size, its tasks and its deployment."""
-    cloud.server.allowed = frozenset(least_policy())
+    cloud.server.allowed = frozenset(_LEAST_POLICY)
     service = cloud.server.services()["metal/web"]
     before = service.described(tags=True), [task.id for task in service.tasks]
     found = write_tested(config)
@@ -60,10 +49,10 @@ def test_the_least_policy_passes(cloud: Cloud, config: Path) -> None:
     assert (service.described(tags=True), [task.id for task in service.tasks]) == before
 
 
-@pytest.mark.parametrize("action", sorted(least_policy()))
+@pytest.mark.parametrize("action", sorted(_LEAST_POLICY))
 def test_each_action_that_the_policy_lacks_is_named(cloud: Cloud, config: Path, action: str) -> None:
     """AWS's own messages do not always name it."""
-    cloud.server.allowed = frozenset(least_policy() - {action})
+    cloud.server.allowed = frozenset(_LEAST_POLICY - {action})
     assert f"AWS {REGION}, {action}: " in wrong(write_tested(config))
 
 
