@@ -148,13 +148,9 @@ class Writes:
             raise
 
     def set_size(self, name: str, change: ScaleChange, before: int, ask: Callable[[], object]) -> Written:
-        """Call `ask`, which requests a size, and note its outcome. No earlier size is kept meanwhile.
-
-        Raises TargetError, also when the state cannot record this; the request is then not sent.
-        """
+        """Call `ask`, which requests a size, and note its outcome. Raises TargetError."""
         try:
-            if self._lasting(name) is not None:
-                self._save(name, believed=False)
+            self.asking(name)
         except StateError as error:
             raise TargetUnavailable(
                 f"{name}: the request for size {change.size} cannot be recorded in the state, so it is not sent: "
@@ -167,6 +163,14 @@ class Writes:
             raise
         self.accepted(name, change.id, before, change.size)
         return Written(change.size)
+
+    def asking(self, name: str) -> None:
+        """Record that a size is about to be requested, so that no earlier size is kept.
+
+        Raises StateError when the record fails; the request must then not be sent.
+        """
+        if self._lasting(name) is not None:
+            self._save(name, believed=False)
 
     def unknown(self, name: str) -> None:
         """Note that the outcome of the last request is unknown: AWS's size is reported."""
