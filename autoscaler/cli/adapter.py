@@ -23,6 +23,7 @@ from autoscaler.text import clean, count
 
 _MISSING: Final = "-autoscaler-adapter-test"
 """Added to the target's name, names a target that does not exist."""
+_FOLDER: Final = "autoscaler-adapter-"
 
 
 class What(StrEnum):
@@ -136,8 +137,10 @@ def adapter(
     with exit_on_error():
         settings = load(config_file)
         _check(settings, ref)
+        chosen = _Chosen(ref, unscalable, (small, large), to_zero, victims, wait)
+        _read_once(settings, chosen)
         found = []
-        for result in _results(settings, _Chosen(ref, unscalable, (small, large), to_zero, victims, wait)):
+        for result in _results(settings, chosen):
             typer.echo(str(result))
             found.append(result.verdict)
     broken = found.count("BROKEN")
@@ -160,10 +163,26 @@ def _check(settings: Settings, target: TargetRef) -> None:
         raise AdapterError(f"TARGET: {problem.removeprefix('name: ')}")
 
 
+def _read_once(settings: Settings, chosen: _Chosen) -> None:
+    """Raise AdapterError if the target cannot be read: that breaks no promise, and nearly all of them need it."""
+    with TemporaryDirectory(prefix=_FOLDER, ignore_cleanup_errors=True) as folder:
+        harness = _Connection(settings, chosen, Path(folder))
+        try:
+            found = harness.adapter.observe([chosen.target], harness.call()).get(chosen.target)
+        except TargetError as error:
+            found = error
+        except Exception:  # noqa: BLE001 - foreign code; each promise says how it failed
+            return
+        finally:
+            harness.close()
+    if isinstance(found, TargetError):
+        raise AdapterError(f"{chosen.target} cannot be read, so no promise was tested: {found}")
+
+
 def _results(settings: Settings, chosen: _Chosen) -> Iterator[_Result]:
     """Test each promise with an adapter of its own."""
     for name in [name for name in vars(AdapterContract) if name.startswith("test_")]:
-        with TemporaryDirectory(prefix="autoscaler-adapter-", ignore_cleanup_errors=True) as folder:
+        with TemporaryDirectory(prefix=_FOLDER, ignore_cleanup_errors=True) as folder:
             harness = _Connection(settings, chosen, Path(folder))
             promise = name.removeprefix("test_").replace("_", " ")
             try:

@@ -70,6 +70,7 @@ def test_a_program_that_ignores_the_size_breaks_the_promises_of_writes(tmp_path:
     [
         (["group", "web"], 1, "autoscaler.yaml has no connection 'group'; did you mean groups?"),
         (["groups", " "], 1, "TARGET: it is empty; write a name that the programs know"),
+        (["groups", "web"], 1, "groups/web cannot be read, so no promise was tested"),
         (["pools", "web"], 1, "an adapter of type 'process' keeps its targets running by itself; it is not tested"),
         (["groups", "web", "--small", "2", "--large", "3"], 2, "must be at least 2 more than --small"),
     ],
