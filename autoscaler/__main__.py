@@ -9,11 +9,14 @@ from typer.completion import completion_init  # type: ignore[attr-defined]  # th
 
 from autoscaler.cli.app import COMPLETION_VARIABLE, app
 
+_UNUSED: Final = "uvicorn.supervisors.watchfilesreload"
+"""uvicorn loads it where watchfiles is installed, to reload code: 1.5 MiB of the daemon's memory."""
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def main() -> None:
     """Run the command line; exits with its code."""
+    sys.modules.setdefault(_UNUSED, None)  # type: ignore[arg-type]  # None: its import fails (importlib)
     if COMPLETION_VARIABLE in os.environ:  # else typer knows no shell: its own options for completion are switched off
         completion_init()
     try:

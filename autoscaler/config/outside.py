@@ -8,7 +8,7 @@ far as names, targets and the budget of queries are free (`join.py`).
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import AfterValidator, PlainValidator
+from pydantic import AfterValidator, ConfigDict, PlainValidator
 from pydantic.json_schema import SkipJsonSchema
 
 from autoscaler import model
@@ -46,6 +46,8 @@ _Refused: TypeAlias = SkipJsonSchema[Annotated[None, PlainValidator(_refuse)]]
 
 class OutsideAutoscaler(Autoscaler):
     """An autoscaler that is not in the main file."""
+
+    model_config = ConfigDict(defer_build=True)  # most daemons read none, and the build takes memory
 
     dry_run: Annotated[Flag, AfterValidator(_only_true)] = False
     """true: decide and log, write nothing. The main file may say so, too."""

@@ -10,7 +10,6 @@ from autoscaler.config.outside import Granted, read_outside
 from autoscaler.config.settings import Settings
 from autoscaler.convert.blocks import AutoscalerBlock, name_of, section_value
 from autoscaler.convert.imported import Destination
-from autoscaler.convert.manifest import read_object
 from autoscaler.errors import AutoscalerError, ConfigError
 from autoscaler.model import TargetRef
 
@@ -37,6 +36,8 @@ def convert_policy(target: TargetRef, policy: Mapping[str, Any], settings: Setti
 
     Its queries are for the first source of the grant. A policy of which a part cannot be carried over is not converted.
     """
+    from autoscaler.convert.manifest import read_object  # noqa: PLC0415 - most daemons discover nothing
+
     name = f"{target.namespace}/{target.name}"
     grant_name = _grant_of(target, settings.grants)
     grant = settings.grants[grant_name]
