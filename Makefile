@@ -84,7 +84,7 @@ bench-teams: $(VENV)/installed-dev ## measure edits of 500 files of 50 teams; AR
 bench-hostile: $(VENV)/installed-dev ## measure an autoscaler beside hostile neighbours, ten minutes; ARGS="--case cookies" for one case
 	$(BIN)/python -m tests.faults --only hostile $(ARGS)
 
-mutants: $(VENV)/installed-dev ## check that the tests notice 99 broken places, for an hour or more; ARGS="--seed 2" for others
+mutants: $(VENV)/installed-dev ## check that the tests notice 99 broken places, for half an hour; ARGS="--seed 2" for others
 	$(BIN)/python -m bench.mutants $(ARGS)
 
 fuzz: $(VENV)/installed-dev ## test all parsers of foreign input with a million inputs; ARGS="--seed 2" for others
