@@ -25,11 +25,6 @@ START = Choices(WEB).space.start
 POINTS = [START, (0, *START[1:]), (8, *START[1:]), (*START[:-1], 2), (4, 1, 2, 0, 3, 1, 1)]
 
 
-def unbounded(count: int, room: int | None = None) -> Workers:
-    """Workers for any size of this process, which may have run thousands of tests."""
-    return Workers(count, room, most_bytes=2**62)
-
-
 def ready(workers: Workers) -> Workers:
     """Workers that have the past and are started."""
     for place, each in enumerate(PAST):
@@ -41,7 +36,7 @@ def ready(workers: Workers) -> Workers:
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_process_gives_the_same_answers_in_order(count: int) -> None:
     own = Evaluator(SETUP, PAST)
-    with unbounded(count) as workers:
+    with Workers(count) as workers:
         ready(workers)
         assert list(workers.scores(POINTS)) == [own.score(point) for point in POINTS]
         assert workers.evaluations(POINTS[:2]) == [own.evaluate(point) for point in POINTS[:2]]
@@ -54,7 +49,7 @@ def begun(workers: Workers) -> list[int]:
 
 
 def test_processes_end_with_the_block() -> None:
-    with unbounded(2) as workers:
+    with Workers(2) as workers:
         pids = begun(workers)
         assert len(pids) == 2
     for pid in pids:
@@ -95,7 +90,7 @@ def ended(pid: int) -> str | None:
 
 def test_a_killed_process_is_an_error_that_says_what_to_do() -> None:
     """The kernel kills it when memory runs out."""
-    with unbounded(1) as workers:
+    with Workers(1) as workers:
         (pid,) = begun(workers)
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(AutoscalerError, match=r"ended.*; if memory ran out, shorten --since"):
@@ -110,7 +105,7 @@ def test_too_large_a_past_is_refused() -> None:
 
 def test_with_little_memory_there_are_fewer_processes() -> None:
     """At least one."""
-    with unbounded(3, room=1) as workers:
+    with Workers(3, room=1) as workers:
         ready(workers)
         assert workers.count == 1
         assert list(workers.scores(POINTS[:1])) == [Evaluator(SETUP, PAST).score(START)]
