@@ -18,7 +18,7 @@ from autoscaler.whatif.tune.search import Point, Score
 from autoscaler.whatif.tune.tuning import Evaluation, Evaluator, Setup
 
 _MOST_BYTES: Final = 2**30
-"""Of this process with the past."""
+"""By how much the past may make this process grow."""
 _NICENESS: Final = 10
 """Below a daemon on the same machine."""
 _PR_SET_PDEATHSIG: Final = 1
@@ -37,12 +37,12 @@ class Workers:
     def __init__(self, count: int, room: int | None = None, most_bytes: int = _MOST_BYTES) -> None:
         """At most `count` processes; fewer if they could take more than `room` bytes together.
 
-        None: half of the memory that the machine has available.
+        None: half of the memory that the machine has available. `most_bytes`: how much this process may grow.
         """
         self.count = count
         """The number of processes, after `begin`."""
         self._room: Final = room
-        self._most_bytes: Final = most_bytes
+        self._most_bytes: Final = resident_memory() + most_bytes
         self._past: Final = list[Cycle]()
         self._pool: ProcessPoolExecutor | None = None
 

@@ -99,7 +99,7 @@ def test_a_killed_process_is_an_error_that_says_what_to_do() -> None:
 
 def test_too_large_a_past_is_refused() -> None:
     """Before it fills the memory."""
-    with Workers(1, most_bytes=1000) as workers, pytest.raises(AutoscalerError, match="shorten it with --since"):
+    with Workers(1, most_bytes=-1) as workers, pytest.raises(AutoscalerError, match="shorten it with --since"):
         ready(workers)
 
 
