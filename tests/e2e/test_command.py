@@ -87,6 +87,7 @@ def test_a_broken_program_affects_only_its_own_connection(
         )
         (tmp_path / "groups" / "web").write_text("web-a\n")
         daemon.until(lambda: members(tmp_path, "web") == 3, "three members again")
+        assert daemon.stop() == 0  # ends the hanging program
 
 
 def test_a_daemon_that_stops_ends_its_programs(tmp_path: Path) -> None:
