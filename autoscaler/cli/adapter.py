@@ -105,7 +105,7 @@ class _Result(NamedTuple):
 
 
 def adapter(
-    what: Annotated[What, typer.Argument(metavar="ACTION", help="It is test.")],  # noqa: ARG001 - there is one
+    what: Annotated[What, typer.Argument(metavar="ACTION", help="The only action is test.")],  # noqa: ARG001 - there is one
     connection: Annotated[str, typer.Argument(metavar="CONNECTION", help="Its name in adapters.")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="As in scaleTargetRef.name. It is scaled.")],
     *,

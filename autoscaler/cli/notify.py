@@ -18,7 +18,7 @@ class _What(StrEnum):
 
 
 def notify(
-    what: Annotated[_What, typer.Argument(metavar="ACTION", help="It is test.")],  # noqa: ARG001 - there is one
+    what: Annotated[_What, typer.Argument(metavar="ACTION", help="The only action is test.")],  # noqa: ARG001 - there is one
     *,
     config_file: Annotated[
         Path | None,

@@ -113,10 +113,14 @@ def _gave_way(each: Asked, asked: Sequence[Asked], after: Record) -> bool:
 def invented_changes(records: Sequence[Record], asked: Sequence[Asked]) -> Iterator[str]:
     """Return remembered changes without an accepted write. `asked`: all requests."""
     made = {each.at for each in asked if each.accepted}
-    known = [record.history or History() for record in records]
-    remembered = {event.at for each in known for event in (*each.scale_ups, *each.scale_downs)}
-    for at in sorted(remembered - made):
+    for at in sorted(remembered_changes(records) - made):
         yield f"{records[0].decision.name}@{at.isoformat()}: this change is remembered, and was never made"
+
+
+def remembered_changes(records: Sequence[Record]) -> set[datetime]:
+    """Return the times of the decisions whose changes a cycle remembered."""
+    known = [record.history or History() for record in records]
+    return {event.at for each in known for event in (*each.scale_ups, *each.scale_downs)}
 
 
 def changes_of(records: Sequence[Record], asked: Sequence[Asked] | None = None) -> Sequence[Change]:

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from autoscaler.model import History, later
+from autoscaler.model import later
 from autoscaler.record import Record
 from autoscaler.record.times import from_micros, to_micros
 from tests.faults import judge
@@ -129,9 +129,8 @@ def _judge_decisions(
 
 
 def _arrived(records: Sequence[Record], late: Sequence[Decided]) -> Sequence[Decided]:
-    """The late writes that a successor found to have arrived: it counts them, as if they had come in time."""
-    known = [record.history or History() for record in records]
-    remembered = {event.at for each in known for event in (*each.scale_ups, *each.scale_downs)}
+    """Return the late writes that the next daemon found at the target. It counts them like those in time."""
+    remembered = judge.remembered_changes(records)
     return [each for each in late if from_micros(each.announced.decided) in remembered]
 
 
