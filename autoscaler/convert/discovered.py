@@ -3,15 +3,16 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from autoscaler.config.grants import Grant, matches
 from autoscaler.config.outside import Granted, read_outside
 from autoscaler.config.settings import Settings
-from autoscaler.convert.blocks import AutoscalerBlock, name_of, section_value
-from autoscaler.convert.imported import Destination
 from autoscaler.errors import AutoscalerError, ConfigError
 from autoscaler.model import TargetRef
+
+if TYPE_CHECKING:
+    from autoscaler.convert.blocks import AutoscalerBlock
 
 _NO_PERIOD: Final = "its own period of evaluation is left out; it decides in each cycle of controller.syncPeriod"
 
@@ -36,7 +37,9 @@ def convert_policy(target: TargetRef, policy: Mapping[str, Any], settings: Setti
 
     Its queries are for the first source of the grant. A policy of which a part cannot be carried over is not converted.
     """
-    from autoscaler.convert.manifest import read_object  # noqa: PLC0415 - most daemons discover nothing
+    from autoscaler.convert.blocks import section_value  # noqa: PLC0415 - most daemons discover nothing
+    from autoscaler.convert.imported import Destination  # noqa: PLC0415 - as above
+    from autoscaler.convert.manifest import read_object  # noqa: PLC0415 - as above
 
     name = f"{target.namespace}/{target.name}"
     grant_name = _grant_of(target, settings.grants)
@@ -67,8 +70,10 @@ def _grant_of(target: TargetRef, grants: Mapping[str, Grant]) -> str:
     raise NotConverted(f"no grant includes it; add the target to one of those with the namespace {target.namespace}")
 
 
-def _under(grant: Grant, block: AutoscalerBlock) -> AutoscalerBlock:
+def _under(grant: Grant, block: "AutoscalerBlock") -> "AutoscalerBlock":
     """Return the block with a name that begins as the grant says, and with the grant's source."""
+    from autoscaler.convert.blocks import name_of  # noqa: PLC0415 - as above
+
     name = name_of(f"{block.namespace}.{block.target.replace('/', '.')}")
     if not name.startswith(grant.name_prefix):
         name = grant.name_prefix + name

@@ -9,8 +9,6 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
-import bcrypt
-
 from autoscaler.clock import Clock
 
 _RIGHT_SECONDS: Final = 600.0
@@ -28,6 +26,8 @@ class Credentials:
 
     def __init__(self, users: Mapping[str, bytes], clock: Clock) -> None:
         """`users`: name -> bcrypt hash."""
+        import bcrypt  # noqa: PLC0415 - it takes memory, and most daemons have no users
+
         self._users = users
         self._clock = clock
         self._secret = secrets.token_bytes(32)
@@ -105,6 +105,8 @@ def _parse(header: str) -> tuple[str, bytes] | None:
 
 
 def _matches(password: bytes, hashed: bytes) -> bool:
+    import bcrypt  # noqa: PLC0415 - as above
+
     try:
         return bcrypt.checkpw(password, hashed)
     except ValueError:  # longer than bcrypt's input
