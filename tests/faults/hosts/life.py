@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from autoscaler.model import later
+from autoscaler.model import History, later
 from autoscaler.record import Record
 from autoscaler.record.times import from_micros, to_micros
 from tests.faults import judge
@@ -95,8 +95,28 @@ def judged(
                 cycles = world.audit.cycles(name) if kind in CLOCKS else None
                 arrived = _arrived(records, [each for each in late if each.announced.name == name])
                 of_name = sorted([*written[name], *arrived], key=lambda one: one.announced.at)
+                findings = (found.decided_otherwise, found.exceeded, found.unsettled)
+                earlier = [len(each) for each in findings]
                 _judge_decisions(found, records, of_name, cycles)
+                for texts, number in zip(findings, earlier, strict=True):
+                    if len(texts) > number:
+                        texts[number] += "".join(f"\n{line}" for line in _evidence(records, [*of_name, *late]))
     return found
+
+
+def _evidence(records: Sequence[Record], written: Sequence[Decided]) -> Iterator[str]:
+    """Return an autoscaler's writes, then what its cycles remembered: a world's files are deleted."""
+    for write, announced in written:
+        if announced.name == records[0].decision.name:
+            decided, committed = from_micros(announced.decided), from_micros(announced.at)
+            sizes = f"{announced.start} to {announced.size}"
+            yield f"{decided.isoformat()} {sizes}, committed {committed.isoformat()}: {write}"
+    said = ""
+    for record in records:
+        known = record.history or History()
+        told_before, said = said, f"{known.scale_ups} {known.scale_downs} {known.unfinished}"
+        if said != told_before:
+            yield f"{record.decision.now.isoformat()} remembered {said}"
 
 
 def _judge_decisions(

@@ -1,19 +1,35 @@
 """The judge of the rehearsals of several hosts counts a late write as the daemons do."""
 
+from datetime import datetime
+
 from autoscaler.record.times import to_micros
-from tests.faults.hosts.life import _arrived
+from tests.faults.hosts.life import _arrived, _evidence
 from tests.faults.hosts.recorder import Order, Write
 from tests.faults.hosts.verdict import Announced, Decided
 from tests.faults.test_judge import lived
 
 
+def _decided(at: datetime, seconds: int = 0) -> Decided:
+    """Return a write to 6 that was decided so many seconds later."""
+    decided = to_micros(at) + seconds * 1_000_000
+    write = Write(0, Order("aws/oak", 6, None), decided, status=200, answered=decided + 9)
+    return Decided(write, Announced("web", "aws/oak", 6, 2, decided, decided, "member-0", 0))
+
+
 def test_a_late_write_counts_if_a_successor_found_that_it_arrived() -> None:
     """The successor remembers the change at the time of its decision."""
     records, asked = lived()
+    at = asked[0].at
+    assert _arrived(records, [_decided(at), _decided(at, seconds=1)]) == [_decided(at)]
 
-    def late(seconds: int) -> Decided:
-        decided = to_micros(asked[0].at) + seconds * 1_000_000
-        write = Write(0, Order("aws/oak", 6, None), decided, status=200, answered=decided + 9)
-        return Decided(write, Announced("web", "aws/oak", 6, 2, decided, decided, "member-0", 0))
 
-    assert _arrived(records, [late(0), late(1)]) == [late(0)]
+def test_a_finding_has_its_evidence() -> None:
+    """A write of another autoscaler is none. What cycles remember is shown where it changes."""
+    records, asked = lived()
+    its = _decided(asked[0].at)
+    others = its._replace(announced=its.announced._replace(name="api"))
+    first, *remembered = _evidence(records, [its, others])
+    assert "2 to 6" in first
+    assert "aws/oak" in first
+    assert any("ScaleEvent" in each for each in remembered)
+    assert 1 <= len(remembered) < len(records)
