@@ -120,7 +120,7 @@ class Policies(TeamFiles):
 {"target-value": [{"target": 2.5, "threshold": 0.2, "max_scale_up": 3}]}]}]},
 {"queue": [{"source": "prometheus", "query": "x", "strategy": [{"pass-through": [{}]}]}]}
 ]}, "Target": {"Namespace": "shop", "Job": "web", "Group": "app"}}""",
-        """{"ID": "b", "Min": 0, "Max": 5, "Enabled": true, "Policy": {"check": [
+        """{"ID": "b", "Min": 2, "Max": 5, "Enabled": true, "Policy": {"check": [
 {"cpu": [{"source": "nomad-apm", "query": "avg_cpu-allocated", "strategy": [{"target-value": [{"target": 70}]}]}]}
 ]}, "Target": {"Namespace": "shop", "Job": "web", "Group": "app"}}""",
     )
