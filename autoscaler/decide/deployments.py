@@ -91,7 +91,7 @@ def follow_deployments(
     if reset is not None:
         reason = _reason_to_end(reset, known.size, certain, state, history, now) if recovers else "recoverSize is off"
         if reason:
-            message = f"{reason}; the size does not return to {reset.goal}"
+            message = f"{reason}; the return to {reset.goal} ends"
             events, reset = (Event(EventType.NORMAL, Reason.RECOVERY_ENDED, message),), None
         elif new is certain:
             reset = replace(reset, size=size)
@@ -162,8 +162,12 @@ def _reason_to_end(
     """Return what somebody did since that shows which size they want; empty: nothing."""
     if not _same(reset.steering, history.steering, now):
         return "an operator has paused, overridden or resumed the autoscaler"
+    if not state.replicas:
+        return "the size is 0"
     if new is not None and new.rollback:
         return "a rollback set the size"
+    if new is not None and not new.before:
+        return "the target was created anew, or started again"
     if new is not None:
         return f"a deployment set the size to {state.replicas}" if state.replicas not in (declared, new.before) else ""
     scaled = state.deployment is None and state.replicas != reset.size
