@@ -4,7 +4,7 @@ A job file or a stack names a size. Whoever deploys it sets that size again, eve
 """
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -25,6 +25,8 @@ from autoscaler.model import (
     TargetState,
 )
 from autoscaler.quantity import format_duration
+
+_OFF: Final = "recoverSize is false, or the autoscaler is a dry run now"
 
 
 class Recovery(NamedTuple):
@@ -89,7 +91,7 @@ def follow_deployments(
     reset, size = known.reset, state.replicas
     events: tuple[Event, ...] = ()
     if reset is not None:
-        reason = _reason_to_end(reset, known.size, certain, state, history, now) if recovers else "recoverSize is off"
+        reason = _reason_to_end(reset, known.size, certain, state, history, now) if recovers else _OFF
         if reason:
             message = f"{reason}; the return to {reset.goal} ends"
             events, reset = (Event(EventType.NORMAL, Reason.RECOVERY_ENDED, message),), None

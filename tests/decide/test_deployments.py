@@ -162,6 +162,16 @@ def test_a_dry_run_with_a_shadow_returns_to_nothing() -> None:
     assert (made.shadow, Reason.SIZE_RESET in event_reasons(made)) == (40, False)
 
 
+def test_a_dry_run_ends_it() -> None:
+    """The event does not blame `recoverSize`, which may be true."""
+    one = Deployed()
+    one.deploy()
+    one.runs(1, DEPLOYING)
+    one.edit(dry_run=True)
+    (ended,) = one.runs(1).events
+    assert (ended.reason, "dry run" in ended.message) == (Reason.RECOVERY_ENDED, True)
+
+
 def test_another_clients_size_ends_it() -> None:
     one = Deployed()
     one.deploy()
