@@ -235,7 +235,7 @@ def _per_value(metric: MetricSpec, reading: ValueReading, state: TargetState, to
         metric.name,
         metric.type,
         target,
-        value=None if shared else value,
+        value=None if shared and proposal.usage.average is not None else value,
         average_value=proposal.usage.average if shared else None,
         ratio=proposal.usage.ratio,
         proposal=proposal.replicas,

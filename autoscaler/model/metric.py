@@ -20,7 +20,8 @@ class MetricOutcome(Struct, frozen=True, gc=False):
     type: MetricType
     target: MetricTarget
     value: Milli | None = None
-    """Current value (Object, External with Value); None: not of this kind, or failed."""
+    """Current value (Object, External with Value; with AverageValue only while there is no instance to divide it by);
+    None: not of this kind, or failed."""
     average_value: Milli | None = None
     """Current average per instance."""
     average_utilization: int | None = None
