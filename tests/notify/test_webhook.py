@@ -108,7 +108,9 @@ def test_a_key_may_have_the_prefix_of_standard_webhooks(tmp_path: Path) -> None:
         (None, "cannot be read: No such file or directory"),
     ],
 )
-def test_without_a_usable_key_no_notice_is_sent(receiver: Receiver, tmp_path: Path, content: str | None, message: str) -> None:
+def test_without_a_usable_key_no_notice_is_sent(
+    receiver: Receiver, tmp_path: Path, content: str | None, message: str
+) -> None:
     """The error names the file and the remedy. The notice stays in the outbox, because the result is not REFUSED."""
     webhook = receiver.webhook(tmp_path)
     webhook.secret_file.unlink()
