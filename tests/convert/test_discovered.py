@@ -81,9 +81,10 @@ def test_its_differences_are_said(tmp_path: Path) -> None:
 
 def test_a_maximum_above_the_grants_is_a_difference(tmp_path: Path) -> None:
     """The author of the job does not see the grant."""
-    assert "maxReplicas 10 counts as 8, the grant's; lower it, or ask for a higher one" in found(
-        policy(Max=10), settings(tmp_path)
-    ).differences
+    assert (
+        "maxReplicas 10 counts as 8, the grant's; lower it, or ask for a higher one"
+        in found(policy(Max=10), settings(tmp_path)).differences
+    )
     assert not any("counts as" in each for each in found(policy(Max=8), settings(tmp_path)).differences)
 
 
