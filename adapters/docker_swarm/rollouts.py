@@ -57,17 +57,19 @@ def rollout_warning(service: Raw, on_rollout: OnRollout) -> str | None:
 def deployment(service: Raw) -> Deployment | None:
     """Return the deployment that set the size, or None: the last change was of the size alone, or is unknown.
 
-    Swarm keeps the specification before the last change, whoever made it.
+    Swarm keeps the specification before the last change, whoever made it; none after an automatic rollback.
     """
     spec, before = service["Spec"], service.get("PreviousSpec")
-    if not before or _without_size(spec) == _without_size(before):
+    is_rollback = (service.get("UpdateStatus") or {}).get("State", "").startswith("rollback")
+    if not before:
+        return Deployment(service["ID"], 0, "", rollback=is_rollback)
+    if _without_size(spec) == _without_size(before):
         return None
     size = (before.get("Mode", {}).get("Replicated") or {}).get("Replicas")
     if type(size) is not int:
         return None
-    state = (service.get("UpdateStatus") or {}).get("State", "")
     both = json.dumps([spec, before], sort_keys=True).encode()
-    return Deployment(hashlib.sha256(both).hexdigest()[:16], size, REMEDY, rollback=state.startswith("rollback"))
+    return Deployment(hashlib.sha256(both).hexdigest()[:16], size, REMEDY, is_rollback)
 
 
 def reset_by(service: Raw) -> str:

@@ -38,7 +38,7 @@ class Registration(NamedTuple):
     def reset_by(self, group: str, count: int) -> str:
         """Return that it changed the group's count, and the remedy; empty: it did not."""
         found = self.of_group.get(group)
-        if found is None or found.rollback or found.before == count:
+        if found is None or found.rollback or found.before in (0, count):
             return ""
         return f"the last registration set the count from {found.before} to {count}, and the next one may; {REMEDY}"
 
@@ -64,8 +64,9 @@ class Registrations:
         if index == job.modify_index and known.certain:
             return known
         if job.version == 0 or (index is None and not _is_recent(job.submitted, call.now)):
-            self._judged[key] = job.modify_index, _NONE
-            return _NONE
+            old = _NONE if job.version else Registration({name: _first(job.submitted) for name in job.groups})
+            self._judged[key] = job.modify_index, old
+            return old
         try:
             with unavailable_if_malformed(f'the history of job "{key.id}"'):
                 found = self._find(key, job, query, call, {one.id for one in known.of_group.values()})
@@ -118,7 +119,11 @@ class _History(NamedTuple):
         newest, found = 0, list[tuple[str, int]]()
         for place, (version, before) in enumerate(pairwise(self.parsed)):
             at = version.submitted
-            if at in scaled or before.stopped or group not in before.groups or (place and not _is_recent(at, now)):
+            if at in scaled or (place and not _is_recent(at, now)):
+                break
+            if before.stopped or group not in before.groups:
+                if not found:
+                    return _first(at)
                 break
             if at not in self.scaled:  # what scaled another group left this one
                 newest = newest if found else place
@@ -140,6 +145,11 @@ class _History(NamedTuple):
         last = next((each for each in older if each["SubmitTime"] not in self.scaled), None)
         same = [each for each in older if _specification(each) == _specification(newest)]
         return bool(same) and last is not None and last not in same
+
+
+def _first(nanoseconds: int) -> Deployment:
+    """Return the registration that created a group, or started it again."""
+    return Deployment(str(nanoseconds), 0, "")
 
 
 def _is_recent(nanoseconds: int, now: datetime) -> bool:

@@ -4,7 +4,7 @@ A job file or a stack names a size. Whoever deploys it sets that size again, eve
 """
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -25,6 +25,8 @@ from autoscaler.model import (
     TargetState,
 )
 from autoscaler.quantity import format_duration
+
+_OFF: Final = "recoverSize is false, or the autoscaler is a dry run now"
 
 
 class Recovery(NamedTuple):
@@ -89,9 +91,9 @@ def follow_deployments(
     reset, size = known.reset, state.replicas
     events: tuple[Event, ...] = ()
     if reset is not None:
-        reason = _reason_to_end(reset, known.size, certain, state, history, now) if recovers else "recoverSize is off"
+        reason = _reason_to_end(reset, known.size, certain, state, history, now) if recovers else _OFF
         if reason:
-            message = f"{reason}; the size does not return to {reset.goal}"
+            message = f"{reason}; the return to {reset.goal} ends"
             events, reset = (Event(EventType.NORMAL, Reason.RECOVERY_ENDED, message),), None
         elif new is certain:
             reset = replace(reset, size=size)
@@ -162,8 +164,12 @@ def _reason_to_end(
     """Return what somebody did since that shows which size they want; empty: nothing."""
     if not _same(reset.steering, history.steering, now):
         return "an operator has paused, overridden or resumed the autoscaler"
+    if not state.replicas:
+        return "the size is 0"
     if new is not None and new.rollback:
         return "a rollback set the size"
+    if new is not None and not new.before:
+        return "the target was created anew, or started again"
     if new is not None:
         return f"a deployment set the size to {state.replicas}" if state.replicas not in (declared, new.before) else ""
     scaled = state.deployment is None and state.replicas != reset.size

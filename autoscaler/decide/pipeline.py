@@ -103,11 +103,11 @@ def _decide(
         return draft.disabled(current)
     if current == bounds.maximum == 0:
         return draft.switched_off(bounds)
+    goal = draft.recover(state, bounds)
     if draft.idle:
         return draft.rest(observed, state, bounds)
     if current > bounds.maximum and not bounds.maximum_scheduled:
         return draft.finish(observed, state, bounds.maximum, f"the size is above {bounds.maximum_of}", braked=False)
-    goal = draft.recover(state, bounds)
     if current < bounds.minimum and (not goal or draft.braking.stop_growth):  # no brake stops the way to a minimum
         return draft.finish(observed, state, bounds.minimum, f"the size is below {bounds.minimum_of}", braked=False)
     winner = draft.measure(observed, state)

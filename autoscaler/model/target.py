@@ -119,9 +119,9 @@ class Deployment:
     id: str
     """Another one for each deployment."""
     before: int
-    """The size just before it."""
+    """The size just before it; 0: the target was created, or ran nothing."""
     remedy: str
-    """How to deploy without setting the size: an imperative sentence without a full stop."""
+    """How to deploy without setting the size: an imperative sentence without a full stop; empty: it had to set one."""
     rollback: bool = False
     """Whether it returned to an earlier specification. The size of that one is then wanted."""
     earlier: tuple[tuple[str, int], ...] = ()

@@ -253,8 +253,9 @@ def test_open_schedules_are_shown_with_the_lead_time_that_they_lack(online: Serv
 
 
 def test_a_reset_of_the_size_at_the_next_deployment_is_foretold(online: ServedScene) -> None:
-    """Before the first outage, not after it."""
+    """Before the first outage, not after it; on the page, too."""
     life = Recorded(online.state.ledger("fleet"), named(scaler(QUEUE_15), "stacked"), 4)
     life.now = datetime.now(UTC) - timedelta(seconds=60)
     life.step(value(60_000), target=replace(state(4), reset_by="the stack shop sets it"))
     assert re.search(r"^Deployments: +the stack shop sets it$", online.run("describe", "stacked").out, re.MULTILINE)
+    assert "Deployments: the stack shop sets it" in online.served.get("/autoscalers/stacked").text

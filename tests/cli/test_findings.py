@@ -185,9 +185,11 @@ def test_a_query_that_ranks_no_instance_is_an_error() -> None:
     assert not findings_of(asked, ranked, NOW).wrong
 
 
-def test_the_warnings_of_a_target_are_shown() -> None:
-    block = found(state(instance("a"), warnings=("another autoscaler is at work",)), ValueReading((1000,)))
+def test_the_warnings_of_a_target_and_what_resets_its_size_are_shown() -> None:
+    warned = state(instance("a"), warnings=("another autoscaler is at work",), reset_by="the stack shop sets it")
+    block = found(warned, ValueReading((1000,)))
     assert line(block, "warning") == ("another autoscaler is at work", False)
+    assert line(block, "deployments") == ("the stack shop sets it", False)
 
 
 def test_the_query_of_a_fallback_is_checked() -> None:

@@ -14,12 +14,10 @@ from autoscaler.model import (
     Brakes,
     ConditionType,
     Conflict,
-    Decision,
     Deployment,
     Direction,
-    Failure,
     Hold,
-    HoldReason,
+    Limits,
     OutsideChangeBrake,
     Override,
     Pause,
@@ -28,52 +26,11 @@ from autoscaler.model import (
     UnfulfilledBrake,
     Written,
 )
-from tests.decide.braking import BrakedAutoscaler, active, braked, workers
-from tests.decide.build import state, value
+from tests.decide.braking import BrakedAutoscaler, active, workers
+from tests.decide.build import QUEUE_15, state, value
+from tests.decide.deployed import DEPLOYING, FIVE_MINUTES, REMEDY, Deployed
 from tests.decide.outage import condition, event_reasons
 from tests.replaced import replace
-
-FIVE_MINUTES = timedelta(minutes=5)
-REMEDY = "use `nomad job run -preserve-counts`"
-DEPLOYING = Hold(HoldReason("DeploymentActive", "a deployment is under way"), None)
-
-
-class Deployed(BrakedAutoscaler):
-    """A service that asks for 40 and has them, and whose job file says 1."""
-
-    def __init__(self, brakes: Brakes = Brakes(), **options: object) -> None:  # noqa: B008 - it is frozen
-        behavior = Behavior(scale_down=replace(DEFAULT_SCALE_DOWN, stabilization_window=FIVE_MINUTES))
-        super().__init__(replace(braked(brakes, maximum=60), behavior=behavior, **options), 40)
-        self.deployment: Deployment | None = None
-        self.number = 0
-        for _ in range(2):
-            self.runs(40)
-
-    def deploy(self, size: int = 1, *, rollback: bool = False, certain: bool = True) -> None:
-        """Deploy with a specification that says `size`. Without a cycle between them, deployments follow each other."""
-        last = self.deployment
-        earlier = () if last is None or last.certain else ((last.id, last.before), *last.earlier)
-        self.number += 1
-        self.deployment = Deployment(str(self.number), self.size, REMEDY, rollback, earlier, certain)
-        self.size = size
-
-    def becomes_certain(self) -> None:
-        """The back end tells that it was a deployment, and no scaling."""
-        assert self.deployment is not None
-        self.deployment = dataclasses.replace(self.deployment, certain=True)
-
-    def scale(self, size: int) -> None:
-        """Set the size as another client does."""
-        self.size, self.deployment = size, None
-
-    def resize(self, size: int) -> None:
-        self.scale(size)
-
-    def runs(self, wanted: int | None = 40, hold: Hold = Hold(), after: float = 60) -> Decision:  # noqa: B008
-        """Run a cycle; without `wanted` the metric fails."""
-        target = replace(state(self.size, workers(self.size)), deployment=self.deployment, hold=hold)
-        reading = Failure("no answer") if wanted is None else value(15_000 * wanted)
-        return self.step(reading, after=after, target=target)
 
 
 @pytest.mark.parametrize("wanted", [2, None])
@@ -139,17 +96,80 @@ def test_it_ends_a_window_after_the_last_hold() -> None:
     assert event_reasons(made) == [Reason.RECOVERY_ENDED]
 
 
-@pytest.mark.parametrize("asked", ["pause", "override"])
+@pytest.mark.parametrize("asked", ["pause", "override", "resume"])
 def test_an_operator_who_acts_ends_it(asked: str) -> None:
+    one = Deployed()
+    pause = Steering(pause=Pause(Direction.IN, "ada", "", one.now, None))
+    if asked == "resume":
+        one.history = replace(one.history, steering=pause)
+    one.deploy()
+    one.runs(1, DEPLOYING)
+    override = Steering(override=Override(1, 60, "ada", "", one.now, None))
+    asks = {"pause": pause, "override": override, "resume": Steering()}
+    one.history = replace(one.history, steering=asks[asked])
+    made = one.runs(1)
+    assert (made.desired, event_reasons(made)) == (1, [Reason.RECOVERY_ENDED])
+
+
+def test_a_pause_delays_it_and_a_lower_maximum_limits_it() -> None:
+    """Both hold for every proposal. A pause that ends by itself is no request, and the maximum is a reload's."""
+    one = Deployed()
+    pause = Pause(Direction.OUT, "ada", "", one.now, one.now + timedelta(minutes=30))
+    one.history = replace(one.history, steering=Steering(pause=pause))
+    one.deploy()
+    for _ in range(29):
+        assert one.runs(1).change is None
+    one.edit(max_replicas=10)
+    assert [one.runs(1).written, one.runs(1).change] == [10, None]
+    one.edit(max_replicas=60)
+    assert one.runs(1).desired == 10
+
+
+@pytest.mark.parametrize("wanted", [1, None])
+def test_a_target_that_was_created_anew_keeps_its_size(wanted: int | None) -> None:
+    """An operator who removes a job and registers it again means the file's size."""
     one = Deployed()
     one.deploy()
     one.runs(1, DEPLOYING)
-    pause = Pause(Direction.IN, "ada", "", one.now, None)
-    bounds = Override(1, 60, "ada", "", one.now, None)
-    steering = Steering(pause=pause) if asked == "pause" else Steering(override=bounds)
-    one.history = replace(one.history, steering=steering)
-    made = one.runs(1)
-    assert (made.desired, event_reasons(made)) == (1, [Reason.RECOVERY_ENDED])
+    one.deployment = Deployment("anew", 0, "")
+    made = one.runs(wanted)
+    assert (made.change, Reason.RECOVERY_ENDED in event_reasons(made)) == (None, True)
+    assert one.runs(wanted).change is None
+
+
+@pytest.mark.parametrize(("minimum", "minutes"), [(0, 2), (1, 7)])
+def test_a_target_that_became_idle_does_not_return(minimum: int, minutes: int) -> None:
+    """Then one message must not start 40 instances. A target's own minimum of 1 may be a size of before."""
+    one = Deployed()
+    one.limits = Limits(minimum)
+    one.edit(metrics=(dataclasses.replace(QUEUE_15, activation=0),), cooldown=timedelta(minutes=5))
+    one.runs(40)
+    one.deploy()
+    for _ in range(5):
+        one.runs(0, DEPLOYING)
+    for _ in range(minutes):
+        one.runs(0)
+    assert one.size == minimum
+    one.runs(2)
+    assert one.size <= 2
+
+
+def test_a_dry_run_with_a_shadow_returns_to_nothing() -> None:
+    """Its shadow kept the size, so there is nothing to return to."""
+    one = Deployed(dry_run=True)
+    one.deploy()
+    made = one.runs(2)
+    assert (made.shadow, Reason.SIZE_RESET in event_reasons(made)) == (40, False)
+
+
+def test_a_dry_run_ends_it() -> None:
+    """The event does not blame `recoverSize`, which may be true."""
+    one = Deployed()
+    one.deploy()
+    one.runs(1, DEPLOYING)
+    one.edit(dry_run=True)
+    (ended,) = one.runs(1).events
+    assert (ended.reason, "dry run" in ended.message) == (Reason.RECOVERY_ENDED, True)
 
 
 def test_another_clients_size_ends_it() -> None:
@@ -283,6 +303,7 @@ def test_the_goal_is_that_of_the_first_sight(window: timedelta) -> None:
     one.runs(1, DEPLOYING)
     one.becomes_certain()
     assert one.runs(1, DEPLOYING).desired == 40
+    assert one.runs(1).written == 40
 
 
 def test_a_size_that_may_be_another_clients_is_not_overwritten() -> None:

@@ -195,7 +195,8 @@ def drawn(found: Outage) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top + height + 28}" role="img" '
         f'font-family="sans-serif" font-size="12" fill="#38464c"><title>{title}</title>'
-        f'<rect width="100%" height="100%" fill="#ffffff"/>{rows}{ticks}{lines}</svg>\n'
+        f'<rect width="100%" height="100%" fill="#ffffff"/>{rows}{ticks}{lines}'
+        f'<text x="{width - 10}" y="18" text-anchor="end">size, after a deployment at 0 s</text></svg>\n'
     )
 
 

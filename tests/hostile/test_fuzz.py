@@ -7,9 +7,10 @@ import pytest
 
 from bench.fuzz import run as fuzz
 from bench.fuzz.damage import damaged
-from bench.fuzz.targets import TARGETS, Quantities
+from bench.fuzz.targets import TARGETS
+from bench.fuzz.texts import Quantities
 
-SECONDS = 10
+SECONDS = 6
 """Seconds for each target. The number of inputs depends on the machine; whether one is a defect does not."""
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.decide.brakes import with_own_write
 from autoscaler.decide.connection_limits import apply_limits
+from autoscaler.decide.deployments import with_own_size
 from autoscaler.decide.remember import with_events
 from autoscaler.decide.shadow import unknown_backlogs, without_shadow
 from autoscaler.model import (
@@ -157,7 +158,7 @@ class Replay:
             return history  # the candidate decided it, and remembers it
         if before.decision is None or before.decision.written == now.replicas:  # the daemon wrote it, not an operator
             brakes = with_own_write(history.brakes, OwnSize(now.replicas, before.at, answered=True))
-            history = replace(history, brakes=brakes)
+            history = replace(history, brakes=brakes, deployments=with_own_size(history.deployments, now.replicas))
         behavior = self._scaler.behavior
         if behavior is None:
             return history

@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
-from random import Random
 from typing import Any
 
 import pytest
@@ -32,7 +31,6 @@ from autoscaler.target import (
     TargetUnavailable,
 )
 from autoscaler.target.answers import StateCheck
-from bench.fuzz.damage import damaged
 from tests.adapters.command.harness import SHOP, WEB
 
 CHANGE = ScaleChange("1", 5, 3, None, "the test says so")
@@ -200,32 +198,3 @@ def test_a_write_without_an_outcome_is_an_error(answer: str, kind: type[TargetEr
         outcome(answer.encode(), CHANGE, "/bin/program")
     assert type(failure.value) is kind
     assert words in str(failure.value)
-
-
-RIGHT = (
-    """{"targets": [
-{"target": {"name": "web"}, "replicas": 3, "revision": "7", "warnings": ["old"],
-"instances": [{"name": "web-1", "ready": true, "startedAt": "2026-01-01T00:00:00Z", "identities": ["10.0.0.1"]}]},
-{"target": {"name": "shop"}, "error": "NotFound", "message": "create it"}
-]}""",
-    """{"targets": [
-{"target": {"name": "web", "region": "east"}, "replicas": 0, "limits": {"minimum": 0},
-"hold": {"scaleIn": {"reason": "Rolling", "message": "wait"}}},
-{"target": {"name": "shop"}, "replicas": 2}
-]}""",
-)
-
-
-def test_damaged_answers_are_states_or_errors() -> None:
-    """Whatever a program prints, nothing else comes out of it, and most damage costs one target."""
-    partly = 0
-    for seed in range(3_000):
-        output = damaged(Random(seed), RIGHT).encode(errors="surrogatepass")
-        try:
-            found = states(output, (WEB, SHOP), "/bin/program")
-        except TargetUnavailable:
-            continue
-        assert found.keys() == {WEB, SHOP}
-        assert all(isinstance(each, TargetState | TargetError) for each in found.values())
-        partly += any(isinstance(each, TargetState) for each in found.values())
-    assert partly > 100

@@ -77,7 +77,8 @@ def test_an_update_that_also_sets_the_size_is_a_deployment(engine: Engine, swarm
     with engine.service("web", Mode={"Replicated": {"Replicas": 1}}):
         engine.wait_running("web", 1)
         state = wait_state(swarm, "web", lambda state: state.hold == Hold())
-        assert state.deployment is None
+        assert state.deployment is not None
+        assert state.deployment.before == 0
         assert swarm.scale(ref("web"), change(3, state), call()) == Written(3)
         assert wait_state(swarm, "web", lambda state: state.replicas == 3).deployment is None
         engine.update("web", Mode={"Replicated": {"Replicas": 1}}, **CHANGED)
@@ -90,6 +91,17 @@ def test_an_update_that_also_sets_the_size_is_a_deployment(engine: Engine, swarm
         rolled_back = wait_state(swarm, "web", lambda state: state.replicas == 3).deployment
         assert rolled_back is not None
         assert rolled_back.rollback
+
+
+def test_a_rollback_that_swarm_begins_itself_is_a_rollback(engine: Engine, swarm: DockerSwarm) -> None:
+    """The new image fails (`failure_action: rollback`). The size of before returns with the old image."""
+    with engine.service("web", Mode={"Replicated": {"Replicas": 2}}):
+        engine.wait_running("web", 2)
+        mode = {"Mode": {"Replicated": {"Replicas": 1}}}
+        engine.update("web", UpdateConfig={"Parallelism": 1, "FailureAction": "rollback"}, **mode, **FAILING)
+        state = wait_state(swarm, "web", lambda state: state.replicas == 2)
+        assert state.deployment is not None
+        assert state.deployment.rollback
 
 
 def held(state: TargetState) -> str | None:

@@ -214,7 +214,9 @@ def test_a_stack_that_resets_the_size_is_told_from_scaling() -> None:
     assert (reset.before, reset.rollback) == (40, False)
     assert "docker service update --image" in reset.remedy
     assert read_target(updated(1, 40), [], [node()]).deployment is None
-    assert read_target(service(), [], [node()]).deployment is None
+    created = read_target(service(), [], [node()]).deployment
+    assert created is not None
+    assert created.before == 0
     kept = read_target(updated(40, 40, **NEW_IMAGE), [], [node()]).deployment
     assert kept is not None
     assert kept.before == 40

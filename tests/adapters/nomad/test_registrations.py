@@ -26,7 +26,7 @@ def scaled(direct: LiveAdapter, nomad: NomadServer, job: str, **further: Any) ->
     nomad.register(service(job, **further))
     nomad.wait(lambda: not nomad.deploying(job), "end of the deployment")
     state = judged(direct, job)
-    assert state.deployment is None
+    assert deployment(state).before == 0
     assert direct.scale(f"{job}/work", state, 3) == Written(3)
     assert judged(direct, job).deployment is None
 
@@ -105,7 +105,8 @@ def test_a_job_registered_anew_has_no_size_before(direct: LiveAdapter, nomad: No
     scaled(direct, nomad, "anew")
     nomad.purge("anew")
     nomad.register(service("anew", count=2))
-    assert judged(direct, "anew").deployment is None
+    state = judged(direct, "anew")
+    assert (deployment(state).before, state.reset_by) == (0, "")
 
 
 def test_canaries_that_wait_for_a_promotion_are_reported(direct: LiveAdapter, nomad: NomadServer) -> None:
@@ -179,7 +180,7 @@ def test_a_job_that_was_stopped_has_no_size_before(direct: LiveAdapter, nomad: N
     direct.look("halted/work")
     nomad.register(service("halted", command="exec sleep 3601"))
     state = judged(direct, "halted")
-    assert (state.replicas, state.deployment) == (1, None)
+    assert (state.replicas, deployment(state).before, state.reset_by) == (1, 0, "")
 
 
 def test_a_file_registered_once_more_after_many_scalings_is_no_rollback(

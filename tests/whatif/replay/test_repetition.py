@@ -9,7 +9,10 @@ from autoscaler.errors import TargetNotFound, TargetUnavailable
 from autoscaler.model import (
     Conflict,
     ConnectionLimits,
+    Deployment,
     Direction,
+    Hold,
+    HoldReason,
     Intent,
     Outcome,
     Pause,
@@ -22,7 +25,7 @@ from autoscaler.model import (
 )
 from autoscaler.whatif.past.past import Cycle, FindingKind
 from autoscaler.whatif.replay.repetition import Repetition
-from tests.decide.build import NOW
+from tests.decide.build import NOW, state
 from tests.replaced import replace
 from tests.whatif.pasts import Life
 
@@ -63,6 +66,21 @@ def test_an_outage_is_an_outage_again() -> None:
     life.cpu(60)
     life.fail()
     life.unreadable(TargetUnavailable("throttled"))
+    life.cpu(60)
+    same_again(life)
+
+
+def test_a_size_that_a_deployment_reset_returns_again() -> None:
+    """With what the daemon remembered until the deployment ended."""
+    life = Life(size=8)
+    life.cpu(60)
+    life.size = 1
+    reset = replace(state(1), deployment=Deployment("7", 8, "preserve the count", certain=False))
+    told = replace(reset, deployment=replace(reset.deployment, certain=True))
+    busy = HoldReason("DeploymentActive", "a deployment is under way")
+    for target in (reset, told, replace(told, hold=Hold(busy, busy)), told):
+        made = life.see(replace(life.seen(60), target=target))
+    assert made.written == 8
     life.cpu(60)
     same_again(life)
 

@@ -7,11 +7,13 @@ from autoscaler.model import (
     Autoscaler,
     Behavior,
     Brakes,
+    Deployment,
     Failure,
     MetricType,
     Observation,
     OutsideChangeBrake,
     TargetType,
+    Written,
     later,
 )
 from autoscaler.whatif.past.past import Cycle, FindingKind, Replayed
@@ -60,6 +62,18 @@ def test_writes_of_the_daemon_are_no_outside_changes_for_a_candidate() -> None:
     life.cpu(60, 120, 60)
     braked = replace(life.scaler, max_replicas=3, brakes=Brakes(outside_change=OutsideChangeBrake()))
     assert [each.decision.brakes for each in tried(life, braked)] == [(), (), ()]
+
+
+def test_writes_of_the_daemon_end_no_return_of_a_candidate() -> None:
+    """A connection's limit left the daemon only a part of the size that a deployment had reset."""
+    life = Life(size=8, scaler=scaler(CPU_60, maximum=10))
+    life.cpu(60)
+    life.size = 1
+    reset = replace(life.seen(60), target=replace(state(1), deployment=Deployment("7", 8, "preserve the count")))
+    life.see(reset, outcome=Written(3))
+    life.cpu(60)
+    *_, last = tried(life, replace(life.scaler, max_replicas=6))
+    assert (last.decision.current, last.decision.events) == (3, ())
 
 
 def test_a_metric_that_was_not_queried_fails_and_is_found() -> None:
