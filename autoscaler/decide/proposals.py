@@ -235,11 +235,12 @@ def _per_value(metric: MetricSpec, reading: ValueReading, state: TargetState, to
         metric.name,
         metric.type,
         target,
-        value=None if shared and proposal.usage.average is not None else value,
+        value=None if shared else value,
         average_value=proposal.usage.average if shared else None,
         ratio=proposal.usage.ratio,
         proposal=proposal.replicas,
         detail=proposal.detail,
         ready=ready,
         active=None if metric.activation is None else value > metric.activation,
+        total=value if shared and proposal.usage.average is None else None,
     )

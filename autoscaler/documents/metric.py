@@ -31,7 +31,7 @@ class MetricDocument(Document):
     error: str | None
     """Why there is no value."""
     total: float | None = None
-    """The value as a number if it has no average, because there is no instance to divide it by; else null."""
+    """The value as a number if it has no average, because there are no instances; else null."""
     missing: int = 0
     """Running instances without a usable sample; 0 if the metric failed, or is not read per instance."""
     warming: int = 0
@@ -50,7 +50,7 @@ def metric(outcome: MetricOutcome) -> MetricDocument:
         text=notation.metric(outcome),
         value=number(outcome.current, outcome.target.type),
         target_value=outcome.target.value / scale_of(outcome.target.type),
-        total=number(notation.total(outcome), outcome.target.type),
+        total=number(outcome.total, outcome.target.type),
         missing=len(outcome.missing),
         warming=len(outcome.warming),
     )

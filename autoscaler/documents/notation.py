@@ -41,16 +41,10 @@ def plain(text: str) -> str:
 def ratio(metric: MetricOutcome) -> str:
     """Return current and target for readers: `63%/60%`, `37.5/30 (avg)`, `75 in total/30 (avg)`, `<unknown>/15`."""
     averaged = metric.type in _SUMMED and metric.target.type is TargetType.AVERAGE_VALUE
-    current, sum_of = value(metric), total(metric)
-    known = (
-        f"{format_decimal(sum_of)} in total" if sum_of is not None else UNKNOWN if current is None else plain(current)
-    )
+    current, total = value(metric), metric.total
+    known = UNKNOWN if current is None else plain(current)
+    known = known if total is None else f"{format_decimal(total)} in total"
     return f"{known}/{plain(target(metric.target))}{' (avg)' if averaged else ''}"
-
-
-def total(metric: MetricOutcome) -> int | None:
-    """Return the value that has no average, because there is no instance to divide it by, in thousandths."""
-    return metric.value if metric.target.type is TargetType.AVERAGE_VALUE else None
 
 
 def metric(outcome: MetricOutcome) -> str:

@@ -20,8 +20,7 @@ class MetricOutcome(Struct, frozen=True, gc=False):
     type: MetricType
     target: MetricTarget
     value: Milli | None = None
-    """Current value (Object, External with Value; with AverageValue only while there is no instance to divide it by);
-    None: not of this kind, or failed."""
+    """Current value (Object, External with Value); None: not of this kind, or failed."""
     average_value: Milli | None = None
     """Current average per instance."""
     average_utilization: int | None = None
@@ -47,6 +46,8 @@ class MetricOutcome(Struct, frozen=True, gc=False):
     active: bool | None = None
     """Whether the value is above the activation. Without a value, the last known one counts. None: it is unknown, or
     activity does not depend on this metric."""
+    total: Milli | None = None
+    """Current value (Object, External with AverageValue) if it has no average, because there are no instances."""
 
     @property
     def failed(self) -> bool:
