@@ -101,6 +101,8 @@ class ScheduleEntry(Section):
             raise ValueError("write either `cron` with one of `duration` and `until`, or `start` and `end`")
         if self.start is not None and self.end is not None and self.end <= self.start:
             raise ValueError("`end` is not after `start`; correct one of them")
+        if self.excluded and self.cron is None:
+            raise ValueError("`except` applies to the starts of `cron`; remove it")
         low, high = self.min_replicas, self.max_replicas
         if low is None and high is None:
             raise ValueError("it sets no bound; add minReplicas, maxReplicas or both")

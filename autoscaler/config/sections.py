@@ -1,6 +1,6 @@
 """The file's sections, apart from metrics, queries and behavior."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -42,6 +42,8 @@ from autoscaler.config.settings import (
 from autoscaler.target import Duration
 
 _COOLDOWN: Final = timedelta(minutes=5)
+_MOST_ENTRIES: Final = 100
+"""Of the schedules of an autoscaler: each costs time in every cycle, and `check` compares each with each."""
 
 
 def _check_idle(replicas: int) -> int:
@@ -120,7 +122,7 @@ class Autoscaler(Section):
     brakes: Brakes = Brakes()
     """Stop scaling while something is wrong with the target. Default: the controller's brakes."""
     schedules: tuple[NamedOrEntry, ...] = ()
-    """Other bounds at times of the calendar: names of shared schedules, and entries."""
+    """Other bounds at times of the calendar: names of shared schedules, and entries; at most 100 entries together."""
     recover_size: Flag = True
     """false: a size that a deployment reset (Nomad, Docker Swarm) stays until the metrics change it."""
     warm_up: Duration | None = None
@@ -154,6 +156,16 @@ class Autoscaler(Section):
         if maximum < minimum:
             raise ValueError(f"{maximum} is below minReplicas {minimum}; raise it, or lower minReplicas")
         return maximum
+
+    @field_validator("schedules")
+    @classmethod
+    def _not_too_many(cls, schedules: Sequence[str | ScheduleEntry], info: ValidationInfo) -> object:
+        shared = scope_of(info)["schedules"]
+        named = [shared[each] for each in schedules if isinstance(each, str)]
+        entries = len(schedules) - len(named) + sum(len(each) for each in named if isinstance(each, Sequence))
+        if entries > _MOST_ENTRIES:
+            raise ValueError(f"they have {entries:,} entries; write at most {_MOST_ENTRIES}")
+        return schedules
 
     @field_validator("drain")
     @classmethod

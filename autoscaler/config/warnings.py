@@ -3,10 +3,8 @@
 import os
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
 from itertools import permutations
 
-from autoscaler import model
 from autoscaler.config.brakes import Brakes
 from autoscaler.config.connections import Connections
 from autoscaler.config.controller import Controller
@@ -128,16 +126,14 @@ def doubtful_days(document: YamlDocument, entries: Entries) -> tuple[Problem, ..
 
 def overlaps(document: YamlDocument, entries: Entries) -> tuple[Problem, ...]:
     """The autoscalers of which a schedule's minimum is open at a time at which another's maximum is lower."""
-    hints, known = Problems(document), dict[tuple[model.ScheduleEntry, model.ScheduleEntry], datetime | None]()
+    hints = Problems(document)
     for number, body in entries.autoscalers.items():
         own = list(entries_of(body.schedules, entries.schedules))
         for (_, low), (index, high) in permutations(own, 2):
             minimum, maximum = low.min_replicas, high.max_replicas
             if minimum is None or maximum is None or minimum <= maximum:
                 continue
-            if (low, high) not in known:
-                known[low, high] = low.overlap(high)
-            at = known[low, high]
+            at = low.overlap(high)
             if at is not None:
                 message = (
                     f"{low.name} and {high.name} are open together, as on {at:%Y-%m-%d at %H:%M} UTC; then minReplicas "

@@ -1,6 +1,7 @@
 """What schedules change, and when, before it happens."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -35,19 +36,25 @@ class ScheduledChange:
 
 def scheduled_changes(scaler: Autoscaler, begin: datetime, end: datetime) -> Iterator[ScheduledChange]:
     """Yield each change after `begin` and before `end`, in order."""
-    windows = [(entry, window) for entry in scaler.schedules for window in entry.windows(begin, end)]
-    edges = sorted({at for _, window in windows for at in window if begin < at < end})
-    present = [entry for entry, window in windows if window.begin <= begin]
-    for at in edges:
-        opened = [entry for entry, window in windows if window.begin == at]
-        closed = [entry for entry, window in windows if window.end == at]
-        following = [
-            entry for entry in scaler.schedules if (entry in present and entry not in closed) or entry in opened
-        ]
-        before, after = scheduled_bounds(scaler, present), scheduled_bounds(scaler, following)
+    opening, closing = defaultdict[datetime, list[int]](list), defaultdict[datetime, list[int]](list)
+    for number, entry in enumerate(scaler.schedules):
+        for window in entry.windows(begin, end):
+            opening[max(window.begin, begin)].append(number)
+            closing[window.end].append(number)
+    present = set(opening.pop(begin, ()))
+    before = scheduled_bounds(scaler, _entries(scaler, present))
+    for at in sorted(each for each in {*opening, *closing} if each < end):
+        present = present.difference(closing[at]).union(opening[at])
+        after = scheduled_bounds(scaler, _entries(scaler, present))
         if before != after:
+            opened, closed = _entries(scaler, opening[at]), _entries(scaler, closing[at])
             yield ScheduledChange(at, before, after, opened, closed)
-        present = following
+        before = after
+
+
+def _entries(scaler: Autoscaler, numbers: Iterable[int]) -> Sequence[ScheduleEntry]:
+    """Return the entries with these places, in the configuration's order."""
+    return [scaler.schedules[number] for number in sorted(numbers)]
 
 
 def suggested_lead_time(scaler: Autoscaler, observed: Observation | None) -> timedelta | None:

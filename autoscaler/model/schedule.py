@@ -1,5 +1,6 @@
 """Schedules: bounds that are in force at times of the calendar."""
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -16,9 +17,11 @@ LONGEST_OPEN: Final = timedelta(days=31)
 _LOOKBACK: Final = timedelta(days=32)
 """From a time, all starts of entries that may still be open then."""
 _DAY: Final = timedelta(days=1)
-_YEAR: Final = timedelta(days=366)
-_LEAP_YEAR: Final = 2024
-_MOST_COMPARED: Final = 5_000
+_SECOND: Final = timedelta(seconds=1)
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+_LEAP_YEAR: Final = datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)
+_MOST_COMPARED: Final = 400
+"""Starts of an entry, for `overlap`: a year of daily ones."""
 
 
 class Window(NamedTuple):
@@ -54,28 +57,20 @@ class ScheduleEntry:
     """How long before a start the entry opens."""
 
     def overlap(self, other: "ScheduleEntry") -> datetime | None:
-        """Return a time at which both are open, in UTC; None: there is none in their year.
+        """Return a time at which both are open, in UTC; None: there is none among their first starts of a leap year.
 
-        That is the year of a `start`, or a leap year if both have a `cron`.
+        An entry with a `start` is compared in its own window.
         """
-        starts = [each.start for each in (self, other) if each.start is not None]
-        begin = datetime(starts[0].year if starts else _LEAP_YEAR, 1, 1, tzinfo=UTC)
-        end = begin + _YEAR
-        mine, others = (islice(each.windows(begin, end), _MOST_COMPARED) for each in (self, other))
-        own, its = next(mine, None), next(others, None)
-        while own is not None and its is not None:
-            if own.begin < its.end and its.begin < own.end:
-                return max(own.begin, its.begin)
-            if own.end <= its.begin:
-                own = next(mine, None)
-            else:
-                its = next(others, None)
-        return None
+        return _overlap(self.times_alone(), other.times_alone())
+
+    def times_alone(self) -> "ScheduleEntry":
+        """Return the entry without its name and bounds, as many entries have the same times."""
+        return dataclasses.replace(self, name="", min_replicas=None, max_replicas=None, replace=False)
 
     def windows(self, begin: datetime, end: datetime) -> Iterator[Window]:
         """Yield the windows that are open at some time from `begin` to before `end`, in order. They do not overlap."""
         known: Window | None = None
-        for each in self._openings(begin, end):
+        for each in self.openings(self.earliest(begin), end):
             if each.end <= begin:
                 continue
             if known is None:
@@ -88,26 +83,37 @@ class ScheduleEntry:
         if known is not None:
             yield known
 
-    def _openings(self, begin: datetime, end: datetime) -> Iterator[Window]:
-        """Yield a window for each start, in order of their starts; some may end before `begin`."""
+    def earliest(self, begin: datetime) -> datetime:
+        """Return a time after which all starts are that may still be open at `begin`."""
+        if self.duration is not None:
+            return begin - self.duration - _DAY
+        if self.until is not None:  # an end closes whatever began before it: where ends are daily, a month is saved
+            ended = next(times(self.until, zone_of(self.timezone), begin - _DAY), _NEVER)
+            if ended <= begin:
+                return ended - _SECOND
+        return begin - _LOOKBACK
+
+    def openings(self, after: datetime, end: datetime, most: int | None = None) -> Iterator[Window]:
+        """Yield a window for each start after `after` that opens before `end`, in order; for at most `most` starts."""
         zone = zone_of(self.timezone)
         if self.start is not None and self.end is not None:
             opening = instant(self.start, zone) - self.lead_time
-            if opening < end and self.start.date() not in self.excluded:
+            if opening < end:
                 yield Window(opening, instant(self.end, zone))
         if self.cron is None:
             return
-        back = _LOOKBACK if self.duration is None else self.duration + _DAY
-        ended = datetime.min.replace(tzinfo=UTC)
-        for start in takewhile(lambda at: at - self.lead_time < end, times(self.cron, zone, begin - back)):
+        ends = iter(()) if self.until is None else times(self.until, zone, after)
+        ending = ended = after
+        starts = takewhile(lambda at: at - self.lead_time < end, times(self.cron, zone, after))
+        for start in islice(starts, most):
             if start.astimezone(zone).date() in self.excluded:
                 continue
             if self.duration is not None:
                 ended = start + self.duration
             elif start >= ended:  # a start before the end of an earlier one has the same end
-                ended = start + LONGEST_OPEN
-                if self.until is not None:
-                    ended = min(ended, next(times(self.until, zone, start), ended))
+                while ending <= start:
+                    ending = next(ends, _NEVER)
+                ended = min(ending, start + LONGEST_OPEN)
             else:
                 continue
             yield Window(start - self.lead_time, ended)
@@ -129,6 +135,30 @@ class CivilTime(Struct, frozen=True, gc=False):
     """By how much it is ahead of `now`. Setting the wall clock changes both."""
     doubted: bool = False
     """Whether it differs by a minute or more from the time of a Prometheus that the autoscaler asks."""
+
+
+@lru_cache(maxsize=2**14)
+def _overlap(one: ScheduleEntry, other: ScheduleEntry) -> datetime | None:
+    for fixed, varied in ((one, other), (other, one)):
+        if fixed.cron is None:
+            (window,) = fixed.openings(_LEAP_YEAR[0], _NEVER)
+            found = varied.openings(varied.earliest(window.begin), window.end)
+            return next((max(each.begin, window.begin) for each in found if each.end > window.begin), None)
+    mine, others = iter(_first_openings(one)), iter(_first_openings(other))
+    own, its = next(mine, None), next(others, None)
+    while own is not None and its is not None:
+        if own.begin < its.end and its.begin < own.end:
+            return max(own.begin, its.begin)
+        if own.end <= its.begin:
+            own = next(mine, None)
+        else:
+            its = next(others, None)
+    return None
+
+
+@lru_cache(maxsize=2**10)
+def _first_openings(entry: ScheduleEntry) -> tuple[Window, ...]:
+    return tuple(entry.openings(*_LEAP_YEAR, _MOST_COMPARED))
 
 
 @lru_cache(maxsize=2**14)

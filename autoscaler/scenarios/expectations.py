@@ -3,7 +3,6 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from operator import attrgetter
 from typing import Final
 
@@ -25,8 +24,8 @@ class Failure:
     """The time, for readers."""
     wanted: str
     got: str
-    decided: datetime | None
-    """When the decision to explain was made; None: there was none yet."""
+    seen: Seen
+    """The moment, whose last decision explains it."""
 
     def __str__(self) -> str:
         return f"{self.expected.autoscaler} at {self.at}: expected {self.wanted}, got {self.got}"
@@ -44,7 +43,7 @@ def failure(expected: Expected, seen: Sequence[Seen], start: Start) -> Failure |
         wanted, got = _unmet(what, last) or ("", "")
         if what.within is not None:
             wanted += f" within {format_duration(what.within)} of {start.text(expected.begin)}"
-        return Failure(expected, start.text(last.at), wanted, got, last.decided)
+        return Failure(expected, start.text(last.at), wanted, got, last)
     if what.changes is not None:
         return _changes(expected, during, start)
     claim, is_always = (what.never, False) if what.always is None else (what.always, True)
@@ -52,7 +51,7 @@ def failure(expected: Expected, seen: Sequence[Seen], start: Start) -> Failure |
     if claim is None or wrong is None:
         return None
     wanted = f"{'always' if is_always else 'never'} {claim}"
-    return Failure(expected, start.text(wrong.at), wanted, f"{_number(claim, wrong)}", wrong.decided)
+    return Failure(expected, start.text(wrong.at), wanted, f"{_number(claim, wrong)}", wrong)
 
 
 def _unmet(what: Expectation, seen: Seen) -> tuple[str, str] | None:
@@ -75,7 +74,7 @@ def _changes(expected: Expected, during: Sequence[Seen], start: Start) -> Failur
         return None
     listed = "; ".join(f"to {each.written} at {start.text(each.at)}" for each in made[:_MOST_LISTED])
     last = made[-1] if made else during[-1]
-    return Failure(expected, start.text(last.at), f"changes {bound}", f"{len(made)}: {listed or 'none'}", last.decided)
+    return Failure(expected, start.text(last.at), f"changes {bound}", f"{len(made)}: {listed or 'none'}", last)
 
 
 def _number(claim: Claim, seen: Seen) -> int:

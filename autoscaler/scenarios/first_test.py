@@ -93,14 +93,12 @@ class _Writer:
             yield f"        warmUp: {format_duration(states[-1].warm_up)}"
         yield from self._requests()
         for key in ("load", "values"):
-            wanted = [spec for spec in enumerate(self._scaler.metrics) if _key(spec[1]) == key]
+            wanted = [spec for spec in enumerate(self._scaler.metrics) if self._key(spec[1]) == key]
             if wanted:
                 yield f"        {key}:"
             for place, spec in wanted:
                 yield f"          {_text(spec.name)}: >-"
-                yield from textwrap.wrap(
-                    self._series(place), _WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 12
-                )
+                yield from self._series(place, " " * 12, is_load=key == "load")
         yield "        expect:"
         yield from self._expected()
         yield from self._queries()
@@ -116,11 +114,18 @@ class _Writer:
         """In which cycle after the start it was."""
         return max(0, round((record.decision.now - self._start) / self._tick))
 
-    def _series(self, place: int) -> str:
+    def _key(self, spec: MetricSpec) -> str:
+        """Which key of the test answers a metric. The values of a load would be others with another size."""
+        if [each.name for each in self._scaler.metrics].count(spec.name) > 1:  # the other keys go by its name
+            return "queries"
+        is_fixed = spec.kind is MetricKind.BACKLOG or spec.target.type is TargetType.VALUE
+        return "values" if is_fixed else "load"
+
+    def _series(self, place: int, indent: str, *, is_load: bool) -> Sequence[str]:
         """The values of one metric in promtool's notation; a cycle that is not known has the value before it."""
         found = dict[int, float | None]()
         for record in self._records:
-            value, slot = self._value(record, place), self._slot(record)
+            value, slot = self._value(record, place, is_load=is_load), self._slot(record)
             if value is not None or slot not in found:  # a late cycle and the next one are in the same slot
                 found[slot] = value
         values, last = list[float | None](), None
@@ -128,10 +133,11 @@ class _Writer:
             last = found.get(slot, last)
             values.append(last)
         runs = [(value, len(list(equal))) for value, equal in groupby(values)]
-        return " ".join(_written(value, count) for value, count in runs)
+        text = " ".join(_written(value, count) for value, count in runs)
+        return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent)
 
-    def _value(self, record: Record, place: int) -> float | None:
-        """What a metric read: of instances, the total, as if those without a sample had as much as the others."""
+    def _value(self, record: Record, place: int, *, is_load: bool) -> float | None:
+        """What a metric read: of instances, the mean, or the load that all the ready ones share."""
         if record.observation is None or place >= len(record.observation.readings):
             return None
         reading = record.observation.readings[place]
@@ -139,10 +145,10 @@ class _Writer:
             return None
         if not isinstance(reading, InstanceReading):
             return sum_of(reading.values) / 1000
-        ready = record.decision.ready
         if not reading.samples:
             return None
-        return sum(each.value for each in reading.samples.values()) / len(reading.samples) * (ready or 0) / 1000
+        mean = sum(each.value for each in reading.samples.values()) / len(reading.samples) / 1000
+        return mean * (record.decision.ready or 0) if is_load else mean
 
     def _requests(self) -> Iterator[str]:
         own = [
@@ -153,10 +159,15 @@ class _Writer:
 
     def _queries(self) -> Iterator[str]:
         asked = {spec.request.expr: each for spec, each in self._capacities() if isinstance(spec.request, Query)}
-        if asked:
+        own = [each for each in enumerate(self._scaler.metrics) if self._key(each[1]) == "queries"]
+        if asked or own:
             yield "    queries:"
         for expr, each in asked.items():
             yield f"      - {{expr: {json.dumps(expr)}, values: {each / 1000:g}}}"
+        for place, spec in own:
+            yield f"      - expr: {json.dumps(spec.query.expr)}"
+            yield "        values: >-"
+            yield from self._series(place, " " * 10, is_load=False)
 
     def _capacities(self) -> Iterator[tuple[MetricSpec, Milli]]:
         """What an instance has, by the metrics that are set against it and not against a number of the file."""
@@ -169,7 +180,9 @@ class _Writer:
                 yield spec, round(median(known[0].values()))
 
     def _expected(self) -> Iterator[str]:
-        changes = [(record, size) for record in self._records if (size := record.decision.written) is not None]
+        since = self._at - _BEFORE  # the test has windows without a past until then
+        known = [record for record in self._records if record.decision.now >= since]
+        changes = [(record, size) for record in known if (size := record.decision.written) is not None]
         for record, size in changes[:_MOST_CHANGES]:
             within = format_duration(2 * self._tick)
             yield f"          - {{at: {self._elapsed(record)}, within: {within}, size: {size}}}"
@@ -217,12 +230,6 @@ class _Writer:
 def _text(text: str) -> str:
     """A text of YAML, in quotes where it could mean something else."""
     return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text)
-
-
-def _key(spec: MetricSpec) -> str:
-    """Whether a metric's values are a load: then they would be others with another size."""
-    is_fixed = spec.kind is MetricKind.BACKLOG or spec.target.type is TargetType.VALUE
-    return "values" if is_fixed else "load"
 
 
 def _written(value: float | None, count: int) -> str:

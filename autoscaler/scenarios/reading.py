@@ -275,7 +275,7 @@ class _Check:
         try:
             return self._start.elapsed(text)
         except ValueError as error:
-            self._add(loc, f"{error}; or a time of day, as in 08:10, or a date and time" if "-" not in text else error)
+            self._add(loc, error)
             return None
 
     def _duration(

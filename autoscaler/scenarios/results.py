@@ -11,6 +11,7 @@ from typing import Final
 from autoscaler.cli.tables.explanation import explanation as explanation_lines
 from autoscaler.documents.explain import explanation
 from autoscaler.layout import Screen
+from autoscaler.quantity import format_duration
 from autoscaler.record import Archive, Retention, State
 from autoscaler.scenarios.expectations import Failure, failure
 from autoscaler.scenarios.prometheus import evaluating
@@ -64,10 +65,10 @@ def result_of(scenario: Scenario) -> Result:
 
 
 def _explained(each: Failure, scenario: Scenario, archive: Archive) -> Sequence[str]:
-    if each.decided is None:
-        return ()
-    record = archive.record_at(each.expected.autoscaler, each.decided)
-    if record is None:
+    decided, ago = each.seen.decided, each.seen.decided_ago
+    record = None if decided is None else archive.record_at(each.expected.autoscaler, decided)
+    if decided is None or record is None:
         return ()
     document = explanation(record, scenario.settings.prometheus)
-    return explanation_lines(document, each.decided, Screen())[_HEAD_LINES:]
+    earlier = [f"The last decision, {format_duration(ago)} earlier:", ""] if ago else []
+    return [*earlier, *explanation_lines(document, decided, Screen())[_HEAD_LINES:]]

@@ -38,6 +38,7 @@ class Seen:
     ready: int
     decided: datetime | None = None
     """When the last decision was made, by the daemon's clock; None: there was none yet."""
+    decided_ago: timedelta = _NONE
     reasons: tuple[str, ...] = ()
     """Of its conditions."""
     written: int | None = None
@@ -79,8 +80,8 @@ class Run:
         self._log: Final = _Log(self.errors)
         self._wanted: Final = wanted_shards(scenario.settings)
         self._down_until = _NONE
-        self._decided: Final = dict[str, Decision]()
-        """The last decision of each autoscaler."""
+        self._decided: Final = dict[str, tuple[Decision, timedelta]]()
+        """The last decision of each autoscaler, and when it was made."""
         self._shards = self._begin()
 
     def _begin(self) -> Sequence[RunningShard]:
@@ -102,7 +103,7 @@ class Run:
         )
 
     def _report(self, batch: Batch) -> None:
-        self._decided.update({decision.name: decision for decision in batch.decisions})
+        self._decided.update({decision.name: (decision, self._clock.elapsed) for decision in batch.decisions})
 
     def to_its_end(self) -> None:
         """Run all of it."""
@@ -141,12 +142,15 @@ class Run:
 
     def _look(self, at: timedelta) -> None:
         for name, scaler in self._scenario.scalers.items():
-            group, decision = self._scenario.groups[scaler.target], self._decided.get(name)
+            group = self._scenario.groups[scaler.target]
             seen = Seen(at, len(group.members), len(group.ready(at)))
-            if decision is not None:
-                written = decision.written if decision.now == self._clock.now() else None
+            if name in self._decided:
+                decision, decided_at = self._decided[name]
                 reasons = tuple([each.reason for each in decision.conditions])
-                seen = replace(seen, decided=decision.now, reasons=reasons, written=written)
+                written = decision.written if decided_at == at else None
+                seen = replace(
+                    seen, decided=decision.now, decided_ago=at - decided_at, reasons=reasons, written=written
+                )
             self.seen[name].append(seen)
 
     def _happen(self, event: Event) -> None:

@@ -1,6 +1,7 @@
 """`autoscaler schedule`."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,16 @@ def test_a_window_that_is_open_at_the_start_is_known(config: Path) -> None:
     )
     assert (change["at"], change["local"]) == ("2026-11-27T05:00:00Z", "2026-11-27T00:00:00-05:00")
     assert (change["opened"], change["closed"], change["timezone"]) == (["sale"], ["night"], "America/New_York")
+
+
+def test_a_week_of_changes_every_minute_is_shown_in_seconds(config: Path) -> None:
+    """The time grows with the changes, not with their square."""
+    often = OFFICE.replace("0 8 * * 1-5", "*/2 * * * *").replace("10h", "1m")
+    config.write_text(text(often))
+    began = time.process_time()
+    code, out = run(config, "--from", "2026-11-01T00:00Z")
+    assert (code, len(out.splitlines())) == (0, 7 * 24 * 60)
+    assert time.process_time() - began < 6
 
 
 def test_without_a_change_it_says_so(config: Path) -> None:

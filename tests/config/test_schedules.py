@@ -1,5 +1,6 @@
 """Schedules in the configuration."""
 
+import time
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -125,6 +126,10 @@ def test_the_other_keys_of_an_entry() -> None:
             OFFICE.replace("10}", "10, except: [Christmas]}"),
             "7:105: HERE.except[0]: 'Christmas' is not a date; write it as in 2026-12-25",
         ),
+        (
+            SALE.replace("80}", "80, except: [2026-11-28]}"),
+            "7:17: HERE: `except` applies to the starts of `cron`; remove it",
+        ),
         ("offices", "7:17: HERE: no schedule 'offices' in `schedules`; none is defined"),
         (
             SALE.replace(", maxReplicas: 80", ""),
@@ -151,6 +156,15 @@ def test_a_mistake_in_a_shared_schedule_is_told_once() -> None:
     ]
 
 
+def test_an_autoscaler_has_at_most_a_hundred_entries() -> None:
+    """Each costs time in every cycle, written out or not."""
+    shared = f"many: [{', '.join([OFFICE] * 50)}]"
+    assert len(entries("many, many", shared)) == 100
+    assert problems(f"many, {OFFICE}, many", shared) == [
+        "autoscaler.yaml:9:16: autoscalers[0].schedules: they have 101 entries; write at most 100"
+    ]
+
+
 def test_check_warns_of_a_day_field_that_begins_with_a_star() -> None:
     """Both must match then, as in Debian's cron."""
     (hint,) = hints(OFFICE.replace("0 8 * * 1-5", "0 8 */2 * 1-5"))
@@ -168,3 +182,23 @@ def test_check_lists_overlaps_in_which_a_minimum_wins() -> None:
         "19:00 UTC; then minReplicas 40 takes precedence over maxReplicas 0"
     )
     assert hints("office, night", f"office: [{OFFICE}]", f"night: [{NIGHT}]") == []
+    summer = SALE.replace("-11-", "-07-").replace("40", "30").replace("80", "35")
+    assert hints("summer, sale", f"summer: [{summer}]", f"sale: [{SALE}]") == []
+
+
+def test_dozens_of_entries_that_never_overlap_are_compared_in_seconds() -> None:
+    """The daemon compares them, too: a load that takes minutes looks like a daemon that hangs."""
+    often = OFFICE.replace("0 8 * * 1-5", "* 8-11 * * *").replace("10h", "1m")
+    nights = [NIGHT.replace("0 20", f"{minute} 20") for minute in range(15)]
+    days = [OFFICE.replace("0 8", f"{minute} 8") for minute in range(15)]
+    began = time.process_time()
+    assert hints(", ".join([*days, often, *nights])) == []
+    assert time.process_time() - began < 5
+
+
+def test_entries_that_are_always_open_are_compared_in_seconds() -> None:
+    always = [each.replace("0 8 * * 1-5", "* * * * *").replace("0 20", "* *") for each in (OFFICE, NIGHT)]
+    began = time.process_time()
+    (hint,) = hints(", ".join(always))
+    assert "are open together, as on 2024-01-01" in hint
+    assert time.process_time() - began < 5

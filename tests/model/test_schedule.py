@@ -54,6 +54,23 @@ def test_a_window_through_the_night_of_the_change_ends_by_the_clock() -> None:
     assert windows(night, "2026-10-24T12:00", "2026-10-25T12:00") == [("10-24 18:00", "10-25 05:00")]
 
 
+@pytest.mark.parametrize(
+    ("expression", "spring", "autumn"),
+    [
+        ("0,30 2 * * *", ["03-29 01:00"], ["10-25 00:00", "10-25 00:30"]),
+        ("*/30 2 * * *", [], ["10-25 00:00", "10-25 00:30", "10-25 01:00", "10-25 01:30"]),
+        ("30 */2 * * *", ["03-29 02:30"], ["10-25 00:30", "10-25 01:30", "10-25 03:30"]),
+    ],
+)
+def test_an_hour_or_minute_that_begins_with_a_star_follows_the_clock(
+    expression: str, spring: list[str], autumn: list[str]
+) -> None:
+    """The hour that is left out has no start, and the repeated one has its starts twice."""
+    entry = cron(expression, duration=timedelta(minutes=10))
+    for day, starts in (("2026-03-29", spring), ("2026-10-25", autumn)):
+        assert [begin for begin, _ in windows(entry, f"{day}T00:00", f"{day}T04:00")] == starts
+
+
 def test_an_end_in_the_repeated_hour_is_after_its_start() -> None:
     """02:30 comes twice, and the second one is a start here; 02:45 before it is no end."""
     entry = cron("*/30 2 25 10 *", duration=None, until="45 2 * * *")
@@ -108,6 +125,18 @@ def test_an_end_that_never_comes_is_31_days_after_the_start() -> None:
     entry = cron("0 0 1 1 *", "UTC", None, until="0 0 1 6 *")
     assert windows(entry, "2026-01-15", "2026-01-16") == [("01-01 00:00", "02-01 00:00")]
     assert windows(entry, "2026-02-01", "2026-02-02") == []
+
+
+def test_ends_that_come_seldom_and_often_close_what_began_before_them() -> None:
+    """A window that began a month ago is known, and one that an end has closed is not."""
+    monthly = cron("0 0 1 * *", "UTC", None, until="0 12 28 * *")
+    assert windows(monthly, "2026-05-28T11:00", "2026-05-28T13:00") == [("05-01 00:00", "05-28 12:00")]
+    assert windows(monthly, "2026-05-28T12:00", "2026-05-31") == []
+    hourly = cron("30 * * * *", "UTC", None, until="0 * * * *")
+    assert windows(hourly, "2026-05-04T12:00", "2026-05-04T12:30") == []
+    assert windows(hourly, "2026-05-04T12:59", "2026-05-04T13:01") == [("05-04 12:30", "05-04 13:00")]
+    through = cron("0 0 * * *", "UTC", None, until="0 0 * * *")
+    assert is_open(through, datetime(2026, 5, 4, tzinfo=UTC))
 
 
 def test_except_skips_the_starts_of_a_local_date() -> None:

@@ -78,6 +78,14 @@ def test_a_failure_says_where_it_is_written_and_explains_the_decision(project: P
     assert text.splitlines()[-1] == "0 passed, 1 failed"
 
 
+def test_a_failure_says_how_old_the_decision_is_that_it_explains(project: Project) -> None:
+    """While the daemon is down, nothing is decided."""
+    events = [{"at": "2m", "restart": True, "for": "10m"}]
+    project.write({"at": "1m", "size": 3}, {"at": "11m50s", "size": 4}, events=events)
+    lines = [line.strip() for line in project.run()[1].splitlines()]
+    assert [line for line in lines if line.startswith("The last decision")] == ["The last decision, 10m5s earlier:"]
+
+
 def test_a_load_is_shared_by_the_ready_instances(project: Project) -> None:
     """Booting instances take none, so that the loop is closed as in production."""
     project.configure(per_instance())

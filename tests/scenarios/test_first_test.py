@@ -130,6 +130,39 @@ def test_requests_and_values_of_targets_are_written(project: Project, state: Pat
     assert project.run()[0] == 0
 
 
+def test_metrics_of_one_name_are_answered_by_their_queries(project: Project, state: Path) -> None:
+    """Kubernetes allows the same metric twice, with different selectors."""
+    target = {"type": "AverageValue", "averageValue": 10}
+    body = [
+        ("External", "external", 'queue{shop="a"}'),
+        ("External", "external", 'queue{shop="b"}'),
+        ("Pods", "pods", "load"),
+        ("Pods", "pods", "late"),
+    ]
+    metrics = [
+        {"type": kind, key: {"metric": {"name": kind}, "query": {"expr": expr}, "target": target}}
+        for kind, key, expr in body
+    ]
+    project.configure(per_instance(metrics=metrics))
+    answers = zip([expr for _, _, expr in body], ["20", "10x19 40", "8", "10x29 15 10"], strict=True)
+    queries = [{"expr": expr, "values": values} for expr, values in answers]
+    with lived(project, state, {"values": {}}, queries=queries) as run:
+        assert {2, 4, 20} < {seen.size for seen in run.seen["web"]}
+    assert "with this configuration" not in made(project)
+    assert project.run()[0] == 0
+
+
+def test_what_was_written_before_the_windows_are_known_is_no_expectation(project: Project, state: Path) -> None:
+    """The scale-in at 08:12 follows from recommendations that are older than the test."""
+    project.configure(per_instance())
+    with lived(project, state, {"values": {}, "load": {"load": "40x6 20"}, "replicas": 4}) as run:
+        assert [seen.at for seen in run.seen["web"] if seen.written is not None] == [timedelta(minutes=12)]
+    text = made(project)
+    assert "start: 2026-11-23T08:10:00Z" in text
+    assert "with this configuration" not in text
+    assert project.run()[0] == 0
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

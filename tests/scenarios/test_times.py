@@ -55,7 +55,28 @@ def test_a_start_without_a_meaning_is_refused(text: str, zone: str | None, messa
         Start.of(text, zone)
 
 
-@pytest.mark.parametrize("text", ["", "soon", "25:00", "2026-11-23T07:00", "-5m", "08:61", "2026-02-30T08:00"])
-def test_a_time_before_the_start_or_of_another_form_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r".+"):
+def test_a_time_of_day_that_comes_twice_is_the_first_one_at_or_after_the_start() -> None:
+    """Summer time ends at 03:00, and this test begins when 02:30 comes for the second time."""
+    start = Start.of("2026-10-25T02:30+01:00", "Europe/Berlin")
+    assert [start.elapsed(text) for text in ("02:30", "02:45", "03:00")] == [
+        timedelta(minutes=minutes) for minutes in (0, 15, 30)
+    ]
+    assert start.elapsed("02:15") == timedelta(hours=23, minutes=45)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is not a valid duration; write .* or a time of day, as in 08:10, or a date and time"),
+        ("soon", "'soon' is not a valid duration"),
+        ("-5m", "'-5m' is not a valid duration; write .* or a time of day"),
+        ("2026-11-24", "'2026-11-24' is not a valid duration; write .* or a date and time"),
+        ("25:00", "'25:00' is not a time; write it as in 08:10"),
+        ("08:61", "'08:61' is not a time"),
+        ("2026-02-30T08:00", "'2026-02-30T08:00' is not a time"),
+        ("2026-11-23T07:00", "2026-11-23T07:00 is before the start"),
+    ],
+)
+def test_a_time_before_the_start_or_of_another_form_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         BERLIN.elapsed(text)
