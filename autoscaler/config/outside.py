@@ -125,7 +125,7 @@ def read_outside(
             problems.add((_KEY, at, "dryRun"), "only the main file makes the connection's targets dry runs; remove it")
         place = document.place((_KEY, at, "name"))
         written, ceiling = scaler.max_replicas, grant.max_replicas
-        capped = f"maxReplicas {written} counts as {ceiling}, the grant's; lower it, or have that raised"
+        capped = f"maxReplicas {written} counts as {ceiling}, the grant's; lower it, or ask for a higher one"
         capped = capped if written > ceiling else ""
         restricted, queries = grant.restricted(scaler), queries_of(scaler)
         granted.append(Granted(restricted, target, queries, _values(raw[at]), *place, capped))

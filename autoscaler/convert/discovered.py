@@ -57,8 +57,10 @@ def convert_policy(target: TargetRef, policy: Mapping[str, Any], settings: Setti
     try:
         (granted,) = read_outside(json.dumps([value], ensure_ascii=False), name, grant, settings)
     except ConfigError as error:
-        raise NotConverted("; ".join(f"{each.path}: {each.message}" for each in error.problems)) from None
-    return Converted(grant_name, granted, [*imported.todo, *imported.differences, _NO_PERIOD])
+        problems = [f"{each.path.removeprefix('autoscalers[0].')}: {each.message}" for each in error.problems]
+        raise NotConverted("; ".join(problems)) from None
+    capped = [granted.capped] if granted.capped else []
+    return Converted(grant_name, granted, [*imported.todo, *imported.differences, *capped, _NO_PERIOD])
 
 
 def _grant_of(target: TargetRef, grants: Mapping[str, Grant]) -> str:

@@ -82,7 +82,7 @@ def follow_activity(
     if waits and state.replicas > state.limits.minimum:
         return Activity(False, message, since)
     last = f"{since.isoformat(timespec='seconds')}, and the cooldown is {format_duration(cooldown)}"
-    return Activity(False, message, since, f"idle: {message}; the last activity was at {last}")
+    return Activity(False, message, since, f"{message}; the last activity was at {last}")
 
 
 def _cause(outcomes: Sequence[MetricOutcome], schedules: Sequence[OpenEntry], override: Override | None) -> str:

@@ -21,6 +21,8 @@ def notices(before: Decision | None, made: Decision) -> Iterator[Notice]:
     """Yield the notices of a concluded decision. `before`: the one before it. A dry run has none."""
     if made.dry_run:
         return
+    if before is not None and before.dry_run:  # it sent no notices
+        before = None
     if isinstance(made.outcome, Written) and made.change is not None:
         yield _notice(NoticeType.SCALED, made, Reason.SUCCESSFUL_RESCALE, made.change.reason, made.outcome.size)
     limited, held = _at_maximum(made), _held(made)

@@ -242,4 +242,5 @@ def _per_value(metric: MetricSpec, reading: ValueReading, state: TargetState, to
         detail=proposal.detail,
         ready=ready,
         active=None if metric.activation is None else value > metric.activation,
+        total=value if shared and proposal.usage.average is None else None,
     )

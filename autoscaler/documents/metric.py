@@ -30,6 +30,8 @@ class MetricDocument(Document):
     target_value: float
     error: str | None
     """Why there is no value."""
+    total: float | None = None
+    """The value as a number if it has no average, because there are no instances; else null."""
     missing: int = 0
     """Running instances without a usable sample; 0 if the metric failed, or is not read per instance."""
     warming: int = 0
@@ -48,6 +50,7 @@ def metric(outcome: MetricOutcome) -> MetricDocument:
         text=notation.metric(outcome),
         value=number(outcome.current, outcome.target.type),
         target_value=outcome.target.value / scale_of(outcome.target.type),
+        total=number(outcome.total, outcome.target.type),
         missing=len(outcome.missing),
         warming=len(outcome.warming),
     )
@@ -98,7 +101,9 @@ def decimal(value: float, kind: TargetType) -> str:
 
 
 def current_decimal(metric: MetricDocument) -> str | None:
-    """Return a metric's current value for readers; None: the metric failed or was not read."""
+    """Return a metric's current value for readers: `8.33`, `25 in total`; None: the metric failed or was not read."""
+    if metric.total is not None:
+        return f"{decimal(metric.total, metric.target_type)} in total"
     return None if metric.value is None else decimal(metric.value, metric.target_type)
 
 
@@ -107,9 +112,11 @@ def target_decimal(metric: MetricDocument) -> str:
     return decimal(metric.target_value, metric.target_type)
 
 
-def average_words(kind: TargetType) -> str:
+def average_words(metric: MetricDocument) -> str:
     """Return the kind of average: `average utilization`, `average`; empty for a value that is no average."""
-    match kind:
+    if metric.total is not None:
+        return ""
+    match metric.target_type:
         case TargetType.UTILIZATION:
             return "average utilization"
         case TargetType.AVERAGE_VALUE:

@@ -39,12 +39,12 @@ def plain(text: str) -> str:
 
 
 def ratio(metric: MetricOutcome) -> str:
-    """Return current and target for readers: `63%/60%`, `37.5/30 (avg)`, `<unknown>/15`."""
+    """Return current and target for readers: `63%/60%`, `37.5/30 (avg)`, `75 in total/30 (avg)`, `<unknown>/15`."""
     averaged = metric.type in _SUMMED and metric.target.type is TargetType.AVERAGE_VALUE
-    current = value(metric)
-    return (
-        f"{UNKNOWN if current is None else plain(current)}/{plain(target(metric.target))}{' (avg)' if averaged else ''}"
-    )
+    current, total = value(metric), metric.total
+    known = UNKNOWN if current is None else plain(current)
+    known = known if total is None else f"{format_decimal(total)} in total"
+    return f"{known}/{plain(target(metric.target))}{' (avg)' if averaged else ''}"
 
 
 def metric(outcome: MetricOutcome) -> str:

@@ -94,7 +94,7 @@ def _metric(metric: ExplainedMetric, *, alone: bool) -> str:
         return f"{without_value(metric)}; {asks}{wins}."
     ratio = "" if metric.ratio is None else f", ratio {metric.ratio:.3f}"
     current = current_decimal(metric)
-    read = "" if current is None else f"{f'{average_words(metric.target_type)} {current}'.strip()}, "
+    read = "" if current is None else f"{f'{average_words(metric)} {current}'.strip()}, "
     goal = f"target {target_decimal(metric)}"
     return f"{metric.name}: {read}{goal}{ratio}, asks for {metric.proposal} ({metric.detail}){wins}."
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
-from autoscaler.documents.discovered import DiscoveredList
+from autoscaler.documents.discovered import DiscoveredList, DiscoveringConnection
 from autoscaler.documents.level import Level
 from autoscaler.documents.status import (
     AskedAloneStatus,
@@ -153,7 +153,7 @@ class Health:
         reload, grants = self._reload, grants_of(settings)
         levels = [Level.NORMAL if reload.successful else Level.WARNING]
         levels += [Level.ERROR] if lease_lost else []
-        undiscovered = [each.name for each in discovered.connections if each.failing]
+        undiscovered = [each for each in discovered.connections if each.failing]
         levels += [Level.WARNING for _ in undiscovered]
         levels += [Level.WARNING for each in grants if each.refused]
         levels += [each.level for each in sources]
@@ -167,7 +167,7 @@ class Health:
             problems=(
                 *([_LEASE_LOST] if lease_lost else []),
                 *_problems(reload, sources, connections, grants),
-                *(f"connection {name} does not tell its policies; those known stay in force" for name in undiscovered),
+                *map(_undiscovered, undiscovered),
             ),
             lease_lost=lease_lost,
             last_reload=reload,
@@ -233,6 +233,12 @@ def _words(error: BaseException) -> str:
     return bug(error)
 
 
+def _undiscovered(connection: DiscoveringConnection) -> str:
+    others = f" and {connection.failing - 1} more" if connection.failing > 1 else ""
+    why = f"{connection.failures[0]}{others}"
+    return f"connection {connection.name} does not tell all its policies: {why}; those known stay in force"
+
+
 def _problems(
     reload: ReloadStatus,
     sources: Sequence[SourceStatus],
@@ -254,5 +260,5 @@ def _problems(
         if not grant.name:
             yield "the folder of all teams cannot be read; the last versions of its files stay in force"
         elif grant.refused:
-            what = count(grant.refused, "file or autoscaler is", "files or autoscalers are")
-            yield f"of team {grant.name}, {what} refused"
+            of = f"of team {grant.name}"
+            yield count(grant.refused, f"file or autoscaler {of} is refused", f"files or autoscalers {of} are refused")

@@ -46,6 +46,8 @@ class MetricOutcome(Struct, frozen=True, gc=False):
     active: bool | None = None
     """Whether the value is above the activation. Without a value, the last known one counts. None: it is unknown, or
     activity does not depend on this metric."""
+    total: Milli | None = None
+    """Current value (Object, External with AverageValue) if it has no average, because there are no instances."""
 
     @property
     def failed(self) -> bool:

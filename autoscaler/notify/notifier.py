@@ -81,6 +81,13 @@ class Notifier:
 
     def _send_all(self, webhook: Webhook) -> None:
         """In the notifier's thread. Ends with the outbox's last notice, or with the first that fails."""
+        sent = True
+        while sent and self._webhook is webhook:
+            self._tidy()  # before each notice: a receiver can be so slow that some always wait
+            sent = self._outbox.send_oldest(lambda one: self._send(webhook, one))
+
+    def _tidy(self) -> None:
+        """Add this daemon's own notices to the outbox, and delete what is beyond its limits."""
         unsaved = self._unsaved[:]
         if unsaved:
             self._outbox.add(unsaved, self._clock.now())
@@ -88,8 +95,6 @@ class Notifier:
         if dropped := self._outbox.trim(self._clock.now()):
             self._count("dropped", dropped)
             self._logger.error("notices_dropped", notices=dropped, error="the outbox was full, or they were a day old")
-        while self._webhook is webhook and self._outbox.send_oldest(lambda one: self._send(webhook, one)):
-            pass
 
     def _send(self, webhook: Webhook, waiting: Waiting) -> bool:
         """Send one notice. Returns whether it is done with."""

@@ -160,7 +160,7 @@ def checked_discovery(answer: object, connection: str, namespaces: Collection[st
         if plain(target.name) == target.name:
             policies[target] = checked_error(policy) if isinstance(policy, TargetError) else policy
         else:
-            what = f"{plain(target.name, _SHOWN)!r} is left out; give it a printable name of at most 1 KiB"
+            what = f"`{plain(target.name, _SHOWN)}` is left out; give it a printable name of at most 1 KiB"
             failures.setdefault(target.namespace or "", TargetNotScalable(what))
     return Discovery(policies, failures)
 

@@ -94,7 +94,7 @@ def test_each_team_is_served_under_its_grant(folders: Folders) -> None:
     assert names(settings) == ["main", "pay-api", "shop-web", "shop-api"]
     assert settings.autoscalers[-1].max_replicas == 20
     (hint,) = settings.hints
-    assert hint.message == "maxReplicas 50 counts as 20, the grant's; lower it, or have that raised"
+    assert hint.message == "maxReplicas 50 counts as 20, the grant's; lower it, or ask for a higher one"
     assert settings.owners == {"pay-api": "pay", "shop-web": "shop", "shop-api": "shop"}
     assert settings.refused == {}
 

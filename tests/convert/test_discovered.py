@@ -79,6 +79,21 @@ def test_its_differences_are_said(tmp_path: Path) -> None:
     assert any("controller.syncPeriod" in each for each in said)
 
 
+def test_a_maximum_above_the_grants_is_a_difference(tmp_path: Path) -> None:
+    """The author of the job does not see the grant."""
+    assert (
+        "maxReplicas 10 counts as 8, the grant's; lower it, or ask for a higher one"
+        in found(policy(Max=10), settings(tmp_path)).differences
+    )
+    assert not any("counts as" in each for each in found(policy(Max=8), settings(tmp_path)).differences)
+
+
+def test_a_refusal_names_the_key_of_the_autoscaler(tmp_path: Path) -> None:
+    """A policy has no file, so no place in one is named."""
+    odd = TargetRef("nomad", "cache/<b>a", "shop")
+    assert refusal(policy(), settings(tmp_path), odd).startswith("name: ")
+
+
 REFUSED: Final = {
     "a strategy without a counterpart": (policy(check(), check("threshold", {"delta": 1})), "check c1: it is left out"),
     "a check's schedule": (policy(check(schedule=SCHEDULE)), "its schedule is left out"),

@@ -187,7 +187,9 @@ def test_a_back_end_that_does_not_tell_its_policies_is_a_problem(
         proxy.faults.append(Fault(POLICY, 403, "Permission denied"))
         look_again(daemon)
         status = daemon.get("/api/v1/status/daemon").json()["data"]
-        assert "connection nomad does not tell its policies; those known stay in force" in status["problems"]
+        (problem,) = status["problems"]
+        assert problem.startswith("connection nomad does not tell all its policies: default: ")
+        assert problem.endswith("; those known stay in force")
         (connection,) = daemon.get("/api/v1/status/discovered").json()["data"]["connections"]
         assert "HTTP 403" in connection["failures"][0]
         assert 'autoscaler_discovery_failures{adapter="nomad"} 1.0' in daemon.metrics()

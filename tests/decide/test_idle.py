@@ -61,8 +61,7 @@ def test_an_idle_target_goes_from_any_size_straight_to_zero() -> None:
     assert (life.size, made.idle) == (0, True)
     assert made.change is not None
     assert made.change.reason == (
-        "idle: no metric is above its activation; the last activity was at 2026-01-01T12:00:00+00:00, and the cooldown "
-        "is 1m"
+        "no metric is above its activation; the last activity was at 2026-01-01T12:00:00+00:00, and the cooldown is 1m"
     )
 
 

@@ -77,3 +77,12 @@ def test_a_dry_run_tells_nothing() -> None:
     told = Told(dataclasses.replace(scaler(QUEUE_15, maximum=3), dry_run=True), 2)
     assert told.tell(value(90_000)) == []
     assert told.tell(FAILED) == []
+
+
+def test_an_autoscaler_that_is_no_dry_run_any_more_tells_what_limits_it() -> None:
+    """The maximum began to limit it during the dry run, when nothing was told."""
+    told = Told(dataclasses.replace(scaler(QUEUE_15, maximum=2), dry_run=True), 2)
+    assert told.tell(value(90_000)) == []
+    told.autoscaler = dataclasses.replace(told.autoscaler, dry_run=False)
+    assert told.tell(value(90_000)) == [NoticeType.AT_MAXIMUM]
+    assert told.tell(value(90_000)) == []

@@ -131,7 +131,7 @@ def test_what_is_refused_under_a_grant_is_a_warning() -> None:
     status = known.health.status(wrong, Shards(count=0), "1.2.3", NOW)
 
     assert known.health.status(settings, Shards(count=0), "1.2.3", NOW).level is Level.NORMAL
-    assert (status.level, status.problems) == (Level.WARNING, ("of team shop, 21 files or autoscalers are refused",))
+    assert (status.level, status.problems) == (Level.WARNING, ("21 files or autoscalers of team shop are refused",))
     assert [(each.name, each.autoscalers, each.refused) for each in status.grants] == [("pay", 1, 0), ("shop", 0, 21)]
     assert status.grants[1].problems == ("shop.yaml:1:1: the file is empty; write a list",) * 20
 

@@ -1,4 +1,4 @@
-"""A receiver of notices: a real HTTP server that verifies each signature, and misbehaves as it is told."""
+"""A receiver of notices: a real HTTP server that verifies each signature and answers as a test says."""
 
 import base64
 import hmac
@@ -18,17 +18,18 @@ KEY: Final = b"a key of thirty-two bytes, so so"
 
 
 class Receiver:
-    """What it received, in order. `answers` are used up one by one; then it answers 204."""
+    """The notices that were received, in order. Each request uses one of `answers`; without one it is answered 204."""
 
     def __init__(self) -> None:
         self.url = ""
         self.events: list[dict[str, Any]] = []
-        """Those whose signature is right."""
+        """The notices whose signature is correct."""
         self.forged = 0
+        """The number of requests whose signature is wrong."""
         self.answers: list[int | str] = []
-        """Statuses, or how to misbehave: hang, drip, huge, redirect."""
-        self.let_go = threading.Event()
-        """Ends what hangs."""
+        """Statuses, or `hang`, `drip` (one byte at a time), `huge` (1 GiB) or `redirect`."""
+        self.released = threading.Event()
+        """Ends the requests that hang."""
 
     @property
     def types(self) -> list[str]:
@@ -51,19 +52,19 @@ class Receiver:
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """A receiver on a free port."""
+    """Run a receiver on a free port."""
     receiver = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             receiver.take(self.headers, self.rfile.read(int(self.headers["Content-Length"])))
             answer = receiver.answers.pop(0) if receiver.answers else 204
-            with suppress(OSError):  # the daemon has given up
+            with suppress(OSError):  # the daemon has closed the connection
                 self._answer(answer)
 
         def _answer(self, answer: int | str) -> None:
             if answer == "hang":
-                receiver.let_go.wait()
+                receiver.released.wait()
                 return
             self.send_response(302 if answer == "redirect" else answer if isinstance(answer, int) else 200)
             if answer == "redirect":
@@ -71,17 +72,17 @@ def receiving() -> Iterator[Receiver]:
             if answer in ("drip", "huge"):
                 self.send_header("Content-Length", str(2**30))
             self.end_headers()
-            while answer == "drip" and not receiver.let_go.wait(0.2):
+            while answer == "drip" and not receiver.released.wait(0.2):
                 self.wfile.write(b"x")
             for _ in range(2**10 if answer == "huge" else 0):
                 self.wfile.write(b"x" * 2**20)
 
         def log_message(self, *_: Any) -> None:
-            """Nothing is logged."""
+            """Log nothing."""
 
     with serving(Handler) as url:
         receiver.url = url
         try:
             yield receiver
         finally:
-            receiver.let_go.set()
+            receiver.released.set()

@@ -1,4 +1,4 @@
-"""The notifier on a real outbox, with real receivers."""
+"""The notifier with a real outbox and a real receiver."""
 
 import time
 from collections import Counter
@@ -12,12 +12,13 @@ import pytest
 from autoscaler.model import Notice, NoticeType
 from autoscaler.notify import Notifier
 from autoscaler.record import Retention, State
+from autoscaler.record.outbox import MOST_WAITING
 from tests.notify.receiver import Receiver
 from tests.schedule.clock import FakeClock
 
 
 class Log:
-    """The errors that were logged."""
+    """A logger that keeps errors."""
 
     def __init__(self) -> None:
         self.errors: list[dict[str, Any]] = []
@@ -27,7 +28,7 @@ class Log:
 
 
 class Scene:
-    """A notifier of one daemon."""
+    """The notifier of one daemon, with its outbox and its receiver."""
 
     def __init__(self, state: State, receiver: Receiver, folder: Path) -> None:
         self.state, self.receiver, self.folder = state, receiver, folder
@@ -36,7 +37,7 @@ class Scene:
         self.notifier = self.new()
 
     def new(self) -> Notifier:
-        """Another one on the same state, as after a restart."""
+        """Return another notifier with the same state, as after a restart."""
 
         def count(result: str, number: int) -> None:
             self.counted[result] += number
@@ -46,12 +47,13 @@ class Scene:
         return made
 
     def add(self, *subjects: str) -> None:
+        """Add a notice for each subject, one second apart."""
         for subject in subjects:
             self.state.outbox.add([Notice(NoticeType.SCALED, subject, "more load")], self.clock.now())
             self.clock.advance(1)
 
     def until(self, true: Callable[[], bool]) -> None:
-        """Take turns until it is so, without the clock."""
+        """Call `turn` until the condition is true. The notifier's clock stands still."""
         end = time.monotonic() + 20
         while not true():
             assert time.monotonic() < end, (self.receiver.events, self.log.errors)
@@ -59,7 +61,8 @@ class Scene:
             time.sleep(0.01)
 
     @property
-    def told(self) -> list[str]:
+    def received(self) -> list[str]:
+        """The subjects of the received notices, in order."""
         return [each["subject"] for each in self.receiver.events]
 
 
@@ -67,18 +70,18 @@ class Scene:
 def scene(receiver: Receiver, tmp_path: Path) -> Iterator[Scene]:
     with closing(State.open(None, tmp_path, Retention())) as state:
         yield Scene(state, receiver, tmp_path)
-        receiver.let_go.set()
+        receiver.released.set()
 
 
-def test_what_waits_is_sent_in_order(scene: Scene) -> None:
+def test_notices_are_sent_oldest_first(scene: Scene) -> None:
     scene.add("web", "mail", "api")
     scene.until(lambda: scene.counted["delivered"] == 3)
-    assert scene.told == ["web", "mail", "api"]
+    assert scene.received == ["web", "mail", "api"]
     assert len({each["id"] for each in scene.receiver.events}) == 3
 
 
-def test_a_receiver_that_fails_is_tried_again_with_growing_pauses(scene: Scene) -> None:
-    """1, 2, 4 s … up to a minute; a notice is not lost, and its id stays."""
+def test_a_failed_notice_is_sent_again_after_growing_pauses(scene: Scene) -> None:
+    """The pauses are 1, 2, 4 s and so on, up to a minute. The notice keeps its id."""
     scene.receiver.answers = [500, 503, "redirect"]
     scene.add("web")
     for failures, pause in ((1, 1), (2, 2), (3, 4)):
@@ -93,8 +96,8 @@ def test_a_receiver_that_fails_is_tried_again_with_growing_pauses(scene: Scene) 
     assert scene.log.errors[0]["error"] == "the receiver of notices: answered 500; the next try is in 1 s"
 
 
-def test_a_refused_notice_holds_up_no_other(scene: Scene) -> None:
-    """It is wrong for this receiver, and is named in the log."""
+def test_a_refused_notice_delays_no_other_notice(scene: Scene) -> None:
+    """Sending it again would be refused again, so it is logged and deleted."""
     scene.receiver.answers = [400]
     scene.add("web", "mail")
     scene.until(lambda: scene.counted["delivered"] == 1)
@@ -102,11 +105,28 @@ def test_a_refused_notice_holds_up_no_other(scene: Scene) -> None:
     assert scene.log.errors[0]["event"] == "notice_refused"
     scene.add("api")
     scene.until(lambda: scene.counted["delivered"] == 2)
-    assert scene.told == ["web", "mail", "api"]
+    assert scene.received == ["web", "mail", "api"]
 
 
-def test_a_receiver_that_hangs_delays_no_turn_and_no_commit(scene: Scene) -> None:
-    """The main thread and the shards go on, on SQLite too, which has one writer."""
+def test_the_outbox_stays_bounded_while_notices_are_sent(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A receiver that takes seconds for each notice may never empty the outbox of a large fleet."""
+    take = scene.receiver.take
+
+    def take_while_others_are_added(headers: Any, body: bytes) -> None:
+        take(headers, body)
+        if len(scene.receiver.events) == 1:
+            others = [Notice(NoticeType.SCALED, "web", "more load")] * (MOST_WAITING + 1)
+            scene.state.outbox.add(others, scene.clock.now())
+
+    monkeypatch.setattr(scene.receiver, "take", take_while_others_are_added)
+    scene.receiver.answers = [204, 500]
+    scene.add("first")
+    scene.until(lambda: scene.counted["failed"] == 1)
+    assert scene.counted["dropped"] >= 1
+
+
+def test_a_receiver_that_hangs_delays_neither_the_main_thread_nor_a_commit(scene: Scene) -> None:
+    """SQLite allows one writer at a time, so no transaction may be open while the notifier waits for an answer."""
     scene.receiver.answers = ["hang"]
     scene.add("web")
     scene.until(lambda: len(scene.receiver.events) == 1)
@@ -118,18 +138,19 @@ def test_a_receiver_that_hangs_delays_no_turn_and_no_commit(scene: Scene) -> Non
     assert len(scene.receiver.events) == 1
 
 
-def test_a_daemon_that_is_killed_before_it_notes_a_delivery_sends_it_again(scene: Scene) -> None:
-    """At least once, and with the same id."""
+def test_a_notice_is_sent_again_if_the_daemon_is_killed_before_the_answer(scene: Scene) -> None:
+    """Delivery is at least once. The receiver recognizes a repeated notice by its id."""
     scene.receiver.answers = ["hang"]
     scene.add("web")
     scene.until(lambda: len(scene.receiver.events) == 1)
-    scene.notifier = scene.new()  # the first one's answer never comes
+    scene.notifier = scene.new()  # the first notifier never gets its answer
     scene.until(lambda: scene.counted["delivered"] == 1)
     assert [each["subject"] for each in scene.receiver.events] == ["web", "web"]
     assert len({each["id"] for each in scene.receiver.events}) == 1
 
 
-def test_a_refused_reload_is_told(scene: Scene) -> None:
+def test_a_refused_reload_is_a_notice(scene: Scene) -> None:
+    """It lists three problems and counts the others."""
     scene.notifier.reload_refused([f"problem {number}" for number in range(5)])
     scene.until(lambda: scene.counted["delivered"] == 1)
     (event,) = scene.receiver.events
@@ -137,7 +158,8 @@ def test_a_refused_reload_is_told(scene: Scene) -> None:
     assert event["data"] == {"message": "problem 0, problem 1, problem 2 and 2 more"}
 
 
-def test_without_a_webhook_nothing_waits_and_nothing_is_sent(scene: Scene) -> None:
+def test_without_a_webhook_no_notice_is_kept_or_sent(scene: Scene) -> None:
+    """Otherwise the outbox would fill, and old notices would be sent when a webhook is configured."""
     scene.notifier.follow(None)
     scene.notifier.reload_refused(["a problem"])
     scene.add("web")

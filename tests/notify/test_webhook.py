@@ -1,4 +1,4 @@
-"""One notice as a request, against receivers of every kind."""
+"""One notice as an HTTP request, with receivers that accept, refuse, redirect and hang."""
 
 import base64
 from datetime import UTC, datetime
@@ -18,12 +18,13 @@ SCALED = Notice(NoticeType.SCALED, "web", "queue is above its target", "fleet/we
 
 
 def sent(receiver: Receiver, folder: Path, *answers: int | str) -> Answer:
+    """Send one notice to a receiver that answers so."""
     receiver.answers = [*answers]
     return post(receiver.webhook(folder), "an-id", AT, SCALED, NOW)
 
 
 def test_a_notice_is_a_signed_cloudevent(receiver: Receiver, tmp_path: Path) -> None:
-    """The receiver computes the signature anew, of id, time and body."""
+    """The receiver recomputes the signature from the id, the time of the request and the body."""
     assert sent(receiver, tmp_path) == (Result.DELIVERED, "answered 204")
     assert receiver.events == [
         {
@@ -57,15 +58,15 @@ def test_a_notice_is_a_signed_cloudevent(receiver: Receiver, tmp_path: Path) -> 
         (503, Result.FAILED),
     ],
 )
-def test_a_status_says_whether_the_notice_is_sent_again(
+def test_the_status_decides_whether_a_notice_is_sent_again(
     receiver: Receiver, tmp_path: Path, answer: int, result: Result
 ) -> None:
-    """As Alertmanager: what the receiver calls wrong stays wrong, and what is wrong with the receiver ends."""
+    """As in Alertmanager: 4xx means that the request is wrong and stays wrong; 408, 429 and 5xx are temporary."""
     assert sent(receiver, tmp_path, answer) == (result, f"answered {answer}")
 
 
 def test_a_redirect_is_not_followed(receiver: Receiver, tmp_path: Path) -> None:
-    """A signed notice goes to no address that the configuration does not name."""
+    """A signed notice is sent only to the address in the configuration."""
     answer = sent(receiver, tmp_path, "redirect")
     assert answer.result is Result.FAILED
     assert answer.detail.startswith("answered 302; a redirect is not followed")
@@ -73,18 +74,18 @@ def test_a_redirect_is_not_followed(receiver: Receiver, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["hang", "drip", "huge"])
-def test_no_answer_holds_a_request_up(
+def test_a_request_ends_in_time_whatever_the_answer(
     receiver: Receiver, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither silence, nor a byte at a time, nor a gigabyte."""
+    """The receiver is silent, sends one byte at a time, or sends 1 GiB."""
     monkeypatch.setattr(webhooks, "TIMEOUT_SECONDS", 0.6)
     answer = sent(receiver, tmp_path, way)
     assert answer.result is Result.FAILED
     assert ("more than" if way == "huge" else "0.6 s") in answer.detail
 
 
-def test_a_receiver_that_is_gone_is_named_without_its_url(tmp_path: Path) -> None:
-    """The URL may hold a token."""
+def test_an_error_does_not_show_the_url(tmp_path: Path) -> None:
+    """The URL may contain a token."""
     secret = tmp_path / "secret"
     secret.write_text(base64.b64encode(KEY).decode())
     answer = post(Webhook("http://127.0.0.1:1/t0ken", secret), "an-id", AT, SCALED, NOW)
@@ -93,6 +94,7 @@ def test_a_receiver_that_is_gone_is_named_without_its_url(tmp_path: Path) -> Non
 
 
 def test_a_key_may_have_the_prefix_of_standard_webhooks(tmp_path: Path) -> None:
+    """Its libraries generate keys that begin with `whsec_`."""
     file = tmp_path / "secret"
     file.write_text(f"whsec_{base64.b64encode(KEY).decode()}\n")
     assert read_key(file) == KEY
@@ -106,8 +108,10 @@ def test_a_key_may_have_the_prefix_of_standard_webhooks(tmp_path: Path) -> None:
         (None, "cannot be read: No such file or directory"),
     ],
 )
-def test_a_key_that_cannot_sign_is_named(receiver: Receiver, tmp_path: Path, content: str | None, message: str) -> None:
-    """Nothing is sent unsigned, and the notice stays in the outbox."""
+def test_without_a_usable_key_no_notice_is_sent(
+    receiver: Receiver, tmp_path: Path, content: str | None, message: str
+) -> None:
+    """The error names the file and the remedy. The notice stays in the outbox, because the result is not REFUSED."""
     webhook = receiver.webhook(tmp_path)
     webhook.secret_file.unlink()
     if content is not None:

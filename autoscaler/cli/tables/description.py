@@ -69,7 +69,7 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
         yield "Held by:", summary.held_by or "no daemon"
     if not summary.configured:
         yield "Configured:", "no; it was removed from the configuration and is still remembered"
-    yield from _limits(summary)
+    yield from _limits(summary, shown=detail.conclusion or "")
     if summary.error:
         yield "Error:", summary.error
     if summary.unmeasured:
@@ -86,8 +86,8 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
         yield "Warning:", warning
 
 
-def _limits(summary: Summary) -> Iterator[tuple[str, str]]:
-    if summary.limited_by:
+def _limits(summary: Summary, shown: str) -> Iterator[tuple[str, str]]:
+    if summary.limited_by and summary.limited_by not in shown:
         yield "Limited by:", summary.limited_by
     for each in summary.brakes:
         if each.message not in (summary.limited_by or ""):

@@ -6,9 +6,8 @@ from datetime import datetime
 from autoscaler.cli.tables.instances import instances
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.documents.explanation import ExplainedMetric, Explanation
-from autoscaler.documents.metric import current_decimal, target_decimal
+from autoscaler.documents.metric import average_words, current_decimal, target_decimal
 from autoscaler.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table
-from autoscaler.model import TargetType
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
 
@@ -65,7 +64,7 @@ def _current(metric: ExplainedMetric) -> str:
     current = current_decimal(metric)
     if current is None:
         return UNKNOWN
-    return current if metric.target_type is TargetType.VALUE else f"{current} (avg)"
+    return f"{current} (avg)" if average_words(metric) else current
 
 
 def _samples(metric: ExplainedMetric) -> str:

@@ -74,7 +74,7 @@ def value(metric: MetricDocument) -> str:
 
 def average(metric: MetricDocument) -> str:
     """Return the kind of average: `average utilization`, `average`, or empty."""
-    return average_words(metric.target_type)
+    return average_words(metric)
 
 
 def paused(pause: PauseDocument) -> str:

@@ -302,7 +302,7 @@ def test_what_is_refused_of_a_team_is_on_the_status_page(daemon: Daemon) -> None
     daemon.grants, daemon.owners = {"shop": Grant("shop-", 4)}, {"web": "shop"}
     daemon.refused = {"shop": (Problem("web.yaml", 2, 1, "", "<b> is wrong; write a list"),)}
     with serving(daemon) as served:
-        assert "Of team shop, 1 file or autoscaler is refused" in served.get("/").text
+        assert "1 file or autoscaler of team shop is refused" in served.get("/").text
         assert "web.yaml:2:1: &lt;b&gt; is wrong; write a list" in served.get("/status").text
 
 
