@@ -46,7 +46,7 @@ def it_differs_from_the_clock_of_prometheus(scene: Scene, step: int) -> None:
     """Let the clocks differ. `far` uses a server on another machine, which would return the load of another time."""
     seconds = STEPS[step % len(STEPS)]
     with scene.settled() as daemon:
-        scene.until(daemon, lambda: _size(daemon, "far") == _size(daemon, "web"), "the size of `far`")
+        daemon.until(lambda: _size(daemon, "far") == _size(daemon, "web"), "the size of `far`")
         before = _size(daemon, "far")
         scene.clock.set(seconds)
         daemon.wait_for("clock_stepped")
@@ -59,7 +59,7 @@ def it_differs_from_the_clock_of_prometheus(scene: Scene, step: int) -> None:
         scene.clock.set(0)
         daemon.wait_for("clock_stepped", 2)
         scene.follows_again(daemon)
-        scene.until(daemon, lambda: _size(daemon, "far") == _size(daemon, "web"), "`far` follows again")
+        daemon.until(lambda: _size(daemon, "far") == _size(daemon, "web"), "`far` follows again")
     scene.remembered()
 
 
@@ -72,7 +72,7 @@ def it_sleeps(scene: Scene, _: int) -> None:
         began = time.monotonic()
         scene.clock.sleep(2 * HOUR)
         daemon.wait_for("decision", autoscaler="held", written=1)
-        scene.until(daemon, lambda: len(scene.workers("held")) == 1, "the window of an hour is over")
+        daemon.until(lambda: len(scene.workers("held")) == 1, "the window of an hour is over")
         decided = len(daemon.events("decision", autoscaler="web")) - count
         assert decided <= 3 + 2 * (time.monotonic() - began), (
             f"{decided} cycles at once: missed cycles must not be repeated"

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -32,7 +32,6 @@ HELD: Final = 4
 NAMES: Final = ("held", "web", "other", "far")
 _POOL: Final = "POOL"
 """The variable of a worker's environment with the name of its pool."""
-_PATIENCE_SECONDS: Final = 60.0
 _FIRST, _NEXT = 2, 4
 _HOUR: Final = 3600
 _AT_ONCE: Final = {"scaleDown": {"stabilizationWindowSeconds": 0}}
@@ -71,7 +70,7 @@ class Scene:
             daemon.wait_for("decision", autoscaler="held", current=HELD)
             self._exporter.values = {"held_load": 1, "load": self._load}
             daemon.wait_for("decision", autoscaler="held", reason="ScaleDownStabilized")
-            self.until(daemon, lambda: self.sizes() == (HELD, self._load, self._load), "the first sizes")
+            daemon.until(lambda: self.sizes() == (HELD, self._load, self._load), "the first sizes")
             yield daemon
 
     def ask_for_more(self) -> None:
@@ -92,26 +91,16 @@ class Scene:
     def follows_again(self, daemon: RunningDaemon) -> None:
         """Assert that sizes follow the load again, and that `held` keeps its size and its workers."""
         began = time.monotonic()
-        self.until(daemon, lambda: self.sizes() == (HELD, self._load, self._load), f"sizes of {self._load}")
+        daemon.until(lambda: self.sizes() == (HELD, self._load, self._load), f"sizes of {self._load}")
         held = self.workers("held")
         self.ask_for_more()
-        self.until(daemon, lambda: self.sizes() == (HELD, self._load, self._load), f"sizes of {self._load}")
+        daemon.until(lambda: self.sizes() == (HELD, self._load, self._load), f"sizes of {self._load}")
         self.followed_seconds.append(time.monotonic() - began)
         count = len(daemon.events("decision", autoscaler="held"))
         daemon.wait_for("decision", count + 2, autoscaler="held")
         newest = daemon.events("decision", autoscaler="held")[-1]
         assert (newest["current"], newest["reason"]) == (HELD, "ScaleDownStabilized"), newest
         assert self.workers("held") == held, "workers of `held` were replaced"
-
-    def until(self, daemon: RunningDaemon, true: Callable[[], bool], what: str) -> None:
-        """Wait for a condition. Raises AssertionError with the daemon's log."""
-        end = time.monotonic() + _PATIENCE_SECONDS
-        while not true():
-            assert daemon.process.poll() is None, f"the daemon ended with {daemon.process.returncode}"
-            if time.monotonic() > end:
-                errors = [line["error"] for line in daemon.log if "error" in line][-3:]
-                raise AssertionError(f"{what}: did not come; {self.sizes()}; {errors}")
-            time.sleep(0.05)
 
     def sizes(self) -> tuple[int, int, int]:
         """Return the sizes of `held`, `web` and `other`."""
