@@ -97,7 +97,7 @@ class Drainer:
         for drain in sorted(under_way.values(), key=lambda each: each.began):
             one = waiting.get(drain.instance)
             if one is not None:
-                until = now + (rule.timeout - (self._clock.now() - drain.began)).total_seconds()
+                until = now + (rule.timeout - (made.now - drain.began)).total_seconds()
                 self._go_on(made.target, one, rule, until)
 
     def _go_on(self, target: TargetRef, one: AwaitingDrain, rule: DrainRule, until: float) -> None:

@@ -2,16 +2,17 @@
 
 import threading
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import pytest
 
+from autoscaler.clock import SystemClock
 from autoscaler.drain import Drainer
 from autoscaler.errors import TargetForbidden, TargetUnavailable
 from autoscaler.model import AwaitingDrain, DrainOutcome, DrainRule, NodeDrainRule
 from autoscaler.target import NodeDrain
-from tests.drain.backend import WEB, BackEnd, NodesBackEnd, Shard
+from tests.drain.backend import PAUSES, WEB, BackEnd, NodesBackEnd, Shard
 
 ONE: Final = AwaitingDrain("i-1", ("10.0.0.1",))
 TWO: Final = AwaitingDrain("i-2", ("10.0.0.2",))
@@ -61,6 +62,21 @@ def test_the_instance_of_a_drain_past_its_timeout_is_released_at_once(back: Back
     shard = Shard(back, NEVER)
     shard.cycle(ONE, ago=61)
     assert shard.wait_for_release("i-1").outcome is DrainOutcome.TIMED_OUT
+
+
+def test_a_clock_that_is_set_during_a_cycle_ends_no_drain(back: BackEnd) -> None:
+    """The cycle has read the wall clock when the clock is set forward by an hour."""
+
+    class Ahead(SystemClock):
+        def now(self) -> datetime:
+            return super().now() + timedelta(hours=1)
+
+    shard = Shard(back, NEVER)
+    shard.drainer = Drainer(back, {}, Ahead(), shard.logger, pauses=PAUSES)
+    shard.cycle(ONE)
+    shard.wait_for_detail("i-1", "exited with 1")
+    assert back.released == []
+    shard.drainer.close()
 
 
 def test_a_shard_that_was_superseded_lets_nothing_go(back: BackEnd) -> None:

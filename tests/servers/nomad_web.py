@@ -58,7 +58,7 @@ def web_job(folder: Path, job: str, *, count: int, leaving_seconds: float, **fur
         count=count,
         command=f"exec {sys.executable} {program} {leaving_seconds:g}",
         group={"Networks": [{"DynamicPorts": [{"Label": "http"}]}], "Migrate": migrate},
-        task={"KillTimeout": int((leaving_seconds + 30) * _SECOND)},
+        task={"KillTimeout": int((leaving_seconds + 30) * _SECOND), "Resources": {"CPU": 20, "MemoryMB": 64}},
         NodePool=POOL,
         Spreads=[{"Attribute": "${node.unique.id}", "Weight": 100}],
         **further,
