@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Final
 
 from autoscaler.clock import Clock
-from autoscaler.drain.job import PAUSES, Job, Tools
+from autoscaler.drain.job import PAUSES, STEP_SECONDS, Job, Tools
 from autoscaler.logger import Logger
 from autoscaler.model import (
     Autoscaler,
@@ -56,6 +58,7 @@ class Drainer:
         self._jobs: Mapping[TargetRef, Mapping[str, Job]] = {}
         """Replaced as a whole."""
         self._closed = False
+        self._keeper: Future[None] | None = None
 
     def reports(self, target: TargetRef) -> tuple[DrainReport, ...]:
         """Return what is known of the target's drains. Read it after the target, so that no end is overlooked."""
@@ -79,7 +82,7 @@ class Drainer:
     def close(self) -> None:
         """Stop all drains, and wait a moment for their threads. What is under way is left to the next shard."""
         self._closed = True
-        jobs = [job for of_target in self._jobs.values() for job in of_target.values()]
+        jobs = self._all()
         for job in jobs:
             job.stop()
         until = time.monotonic() + _CLOSE_SECONDS
@@ -114,9 +117,10 @@ class Drainer:
             self._begin(job)
 
     def _begin(self, job: Job) -> None:
-        busy = sum(each.begun and not each.over.is_set() for of in self._jobs.values() for each in of.values())
+        busy = sum(each.begun and not each.over.is_set() for each in self._all())
         if busy >= self._most:
             job.wait_for_turn(f"it waits, because {self._most} drains are under way")
+            self._keep_waiting()
             return
         try:
             spawn(f"drain-{job.waiting.instance}", job.run)
@@ -124,6 +128,22 @@ class Drainer:
             job.wait_for_turn(f"it waits: {error}")
         else:
             job.begun = True
+
+    def _keep_waiting(self) -> None:
+        """Send heartbeats for drains that wait for their turn, in one thread for all, until none waits."""
+
+        def keep() -> None:
+            while not self._closed and (waiting := [each for each in self._all() if not each.begun]):
+                for job in waiting:
+                    job.goes_on()
+                time.sleep(STEP_SECONDS)
+
+        if self._keeper is None or self._keeper.done():
+            with suppress(NoThread):  # the next cycle tries again
+                self._keeper = spawn("drains-waiting", keep)
+
+    def _all(self) -> Sequence[Job]:
+        return [job for of_target in self._jobs.values() for job in of_target.values()]
 
     def _set(self, target: TargetRef, jobs: Mapping[str, Job]) -> None:
         """Set the jobs of a target, and stop those that are no longer among them."""

@@ -24,7 +24,7 @@ CALL_SECONDS: Final = 10.0
 """Limit of one call of an adapter."""
 PAUSES: Final = {DrainAction.NOMAD: 5.0, DrainAction.HTTP: 2.0, DrainAction.COMMAND: 10.0}
 """Seconds from one attempt of the action, or to let the instance go, to the next."""
-_STEP_SECONDS: Final = 1.0
+STEP_SECONDS: Final = 1.0
 """Longest pause without a look whether the drain goes on."""
 _HEARTBEAT_SHARE: Final = 1 / 3
 """Share of a heartbeat after which the next one is sent, so that two may fail."""
@@ -97,7 +97,7 @@ class Job:
 
     def _drain(self) -> DrainOutcome | None:
         """Return how the action ended; None: this daemon no longer drains the instance."""
-        while self._goes_on():
+        while self.goes_on():
             attempt = self._attempt()
             if attempt.done:
                 self.report = replace(self.report, detail=attempt.detail)
@@ -109,7 +109,7 @@ class Job:
 
     def _attempt(self) -> Attempt:
         rule, tools = self.rule, self._tools
-        now = ActionContext(self.waiting, self._call(), self.until - tools.clock.monotonic(), self._goes_on)
+        now = ActionContext(self.waiting, self._call(), self.until - tools.clock.monotonic(), self.goes_on)
         try:
             if rule.nomad is not None:
                 return nodes.drain(tools.nodes, rule.nomad, now)
@@ -137,7 +137,7 @@ class Job:
                 return
             self._pause(tools.pauses[self.rule.action], timed=False)
 
-    def _goes_on(self) -> bool:
+    def goes_on(self) -> bool:
         """Return whether to go on with the action. Keeps the instance waiting."""
         if not self._may_act() or self._tools.clock.monotonic() >= self.until:
             return False
@@ -162,9 +162,9 @@ class Job:
     def _pause(self, seconds: float, *, timed: bool = True) -> None:
         """Wait, with heartbeats. `timed`: no longer than until the drain's timeout."""
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0 and (self._goes_on() if timed else self._may_act()):
+        while (left := end - time.monotonic()) > 0 and (self.goes_on() if timed else self._may_act()):
             rest = self.until - self._tools.clock.monotonic() if timed else left
-            self._stopped.wait(max(0.0, min(left, rest, _STEP_SECONDS)))
+            self._stopped.wait(max(0.0, min(left, rest, STEP_SECONDS)))
 
     def _call(self) -> Call:
         clock = self._tools.clock

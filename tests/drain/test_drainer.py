@@ -109,6 +109,17 @@ def test_further_instances_wait_for_a_drain_to_end(back: BackEnd) -> None:
     assert back.released == ["i-1", "i-2"]
 
 
+def test_instances_that_wait_for_their_turn_are_kept_waiting_by_the_back_end(back: BackEnd) -> None:
+    """Otherwise Auto Scaling would end them at the timeout of its hook. None is let go before its turn."""
+    shard = Shard(back, NEVER, most=1)
+    waiting = [AwaitingDrain(f"i-{number}", ("10.0.0.2",), timedelta(seconds=1)) for number in (2, 3)]
+    shard.cycle(ONE, *waiting)
+    shard.wait(lambda: min(back.extended.count(each.instance) for each in waiting) >= 2, "two heartbeats of each")
+    shard.drainer.close()
+    shard.wait(lambda: "drains-waiting" not in [each.name for each in threading.enumerate()], "the heartbeats to end")
+    assert back.released == []
+
+
 def test_an_instance_that_is_gone_is_drained_no_further(back: BackEnd) -> None:
     """Its drain has ended, whatever ended it."""
     shard = Shard(back, NEVER)
