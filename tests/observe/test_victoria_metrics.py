@@ -55,6 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VictoriaMetrics
     try:
         running = VictoriaMetrics(f"http://{address}", datetime.now(UTC), folder / "password")
         _until(lambda: _import(running), "it takes no samples")
+        requests.get(f"{running.url}/internal/force_flush", auth=("scaler", PASSWORD), timeout=30).raise_for_status()
         _until(lambda: running.values("count(load)")[0] == 42_000, "it does not answer with its samples")
         yield running
     finally:
