@@ -64,7 +64,7 @@ def times(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime
     """Yield the times of an expression after `after`, in UTC and in their order.
 
     A time that the change to summer time leaves out comes at the change. A time that the change back repeats comes
-    once. If the hour or the minute begins with `*`, the first does not come, and the second comes twice.
+    once. If the hour or the minute begins with `*`, a left-out time does not come, and a repeated one comes twice.
     """
     last = after.astimezone(UTC)
     for local in _Times(expression, last.astimezone(zone)):
