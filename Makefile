@@ -75,7 +75,7 @@ bench-nomad: $(VENV)/installed-dev ## measure 1,000 groups on a real Nomad; ARGS
 bench-discover: $(VENV)/installed-dev ## measure the discovery of 1,000 policies on a real Nomad, beside the Nomad Autoscaler; ARGS="--jobs 100" for less
 	$(BIN)/python -m bench.discover $(ARGS)
 
-bench-replay: $(VENV)/installed-dev ## measure the replay of a week from Prometheus, and tuning on two days; ARGS=quick for a day
+bench-replay: $(VENV)/installed-dev ## measure the replay of a week from Prometheus; ARGS=quick for a day
 	$(BIN)/python -m bench.replay $(ARGS)
 
 bench-teams: $(VENV)/installed-dev ## measure edits of 500 files of 50 teams; ARGS=quick for a tenth

@@ -24,8 +24,6 @@ COMMANDS: Final = {
     "schedule": "Show when schedules will change the bounds.",
     "replay": "Try a configuration over the past.",
     "diff": "Show what another configuration would change.",
-    "tune": "Search the values that would have cost least.",
-    "export": "Write observations and decisions into a file, for a bug report.",
     "shadow": "Compare a target with the sizes of its dry run.",
     "status": "Show the daemon, its shards, and the daemons that share the state.",
     "pause": "Stop writing sizes, in one direction or both.",
@@ -41,8 +39,13 @@ COMMANDS: Final = {
     "completion": "Print the script that completes commands in bash, zsh or fish.",
 }
 """Command -> its line in the overview. The function is NAME in `autoscaler.cli.NAME`; for `import`, `import_`."""
-_ELSEWHERE: Final = dict.fromkeys(("replay", "diff", "tune", "export"), "whatif.commands") | {"test": "scenarios"}
+_ELSEWHERE: Final = dict.fromkeys(("replay", "diff"), "whatif.commands") | {"test": "scenarios"}
 """Command -> its package, for those that are not in `autoscaler.cli`."""
+_INSTEAD: Final = {
+    "tune": "try other values with `autoscaler replay --candidate FILE`",
+    "export": "write the whole state into a file with `autoscaler backup FILE`",
+}
+"""Command that no longer exists -> what to do instead."""
 HIDDEN: Final = ("reload",)
 """Commands for the service's unit. The overview does not list them, and they may change."""
 
@@ -87,7 +90,8 @@ class Commands(TyperGroup):
         command = self.get_command(ctx, name)
         if command is None:
             near = get_close_matches(name, COMMANDS, n=1)
-            ctx.fail(f"there is no command {name[:64]!r}" + (f"; did you mean {near[0]}?" if near else ""))
+            hint = _INSTEAD.get(name) or (f"did you mean {near[0]}?" if near else "")
+            ctx.fail(f"there is no command {name[:64]!r}" + (f"; {hint}" if hint else ""))
         before = [
             f"{_SHARED[key]}={value}" for key, value in ctx.params.items() if key in _SHARED and value is not None
         ]

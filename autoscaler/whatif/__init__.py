@@ -1,4 +1,4 @@
-"""What another configuration would have decided: replays, comparisons, searches and cases.
+"""What another configuration would have decided: replays and comparisons.
 
 The daemon never imports this package.
 """

@@ -1,1 +1,1 @@
-"""What replaying and tuning cost, on a week of load in a real Prometheus: `make bench-replay`."""
+"""What replaying costs, on a week of load in a real Prometheus: `make bench-replay`."""

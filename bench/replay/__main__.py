@@ -1,21 +1,19 @@
-"""Puts a week of load into a real Prometheus, replays it, and tunes by its last two days; ARGS=quick for a day."""
+"""Puts a week of load into a real Prometheus, and replays it; ARGS=quick for a day."""
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from autoscaler.quantity import format_duration
-from autoscaler.record import Retention, State
 from bench.__main__ import report
 from bench.processes import cpu_seconds
 from bench.replay.load import CYCLES, INSTANCES, NAME, PERIOD, write
@@ -24,9 +22,6 @@ from tools.prometheus import prometheus_binaries
 
 AIM_SECONDS: Final = 60
 AIM_MEBIBYTES: Final = 500
-AIM_TUNE_MINUTES: Final = 10
-CANDIDATES: Final = 200
-_TUNED: Final = timedelta(days=2)
 
 
 def main(cycles: int) -> None:
@@ -49,9 +44,6 @@ def main(cycles: int) -> None:
             print(
                 f"{took['cycles']:,} cycles were decided, and {took['changes']:,} of them changed the size", flush=True
             )
-            minutes, worked = tuned(folder, config, max(begin, end - _TUNED), end)
-            aim = f"under {AIM_TUNE_MINUTES} min on two cores; processors worked for {worked:.1f} min in all"
-            report(f"tune, {CANDIDATES} tried", f"{minutes:.1f} min", aim)
 
 
 def backfill(folder: Path, begin: datetime, cycles: int) -> None:
@@ -89,22 +81,6 @@ def replayed(folder: Path, config: Path, begin: datetime, end: datetime) -> dict
         run(folder, ["-m", "bench.replay.once", str(config), begin.isoformat(), end.isoformat()])
     )
     return took
-
-
-def tuned(folder: Path, config: Path, begin: datetime, end: datetime) -> tuple[float, float]:
-    """Return the minutes that `autoscaler tune` takes, and its CPU minutes."""
-    (folder / "state").mkdir()
-    State.open(None, folder / "state", Retention()).close()  # a daemon's that has not run yet
-    began, before = time.monotonic(), _worked_by_children()
-    times = ["--since", begin.isoformat(), "--until", end.isoformat()]
-    run(folder, ["-m", "autoscaler", "tune", "web", f"--config.file={config}", *times, f"--candidates={CANDIDATES}"])
-    return (time.monotonic() - began) / 60, (_worked_by_children() - before) / 60
-
-
-def _worked_by_children() -> float:
-    """Return the CPU seconds of all child processes that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def run(folder: Path, arguments: Sequence[str]) -> str:

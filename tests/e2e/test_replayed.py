@@ -182,15 +182,3 @@ def test_the_dry_run_is_replayed_with_its_shadow(life: Life) -> None:
         sizes = {each.decision.current for each in archive.records("try")}
     assert sizes - {None} == {1}  # None: not read in time
     assert max(shadow for shadow in shadows if shadow is not None) == 6
-
-
-@pytest.mark.parametrize("options", [(), ("--anonymize",)])
-def test_a_case_of_it_gives_the_same_decisions(life: Life, options: tuple[str, ...], tmp_path: Path) -> None:
-    """The case has no state, and other names."""
-    case, config = tmp_path / "case.jsonl.gz", f"--config.file={life.folder}/autoscaler.yaml"
-    done = command(life.folder, "export", "web", "--output-file", str(case), config, *options)
-    assert done.returncode == 0, done.stderr
-    again = finished([sys.executable, "-m", "autoscaler", "replay", "--case", str(case)], tmp_path / "none")
-    assert again.returncode == 0, again.stdout + again.stderr
-    cycles = replayed(life.folder, "web").cycles
-    assert f"{cycles:,} of {cycles:,} recorded decisions are the same" in again.stdout

@@ -1,1 +1,1 @@
-"""The commands that look at the past and at candidates: replay, diff, tune, export."""
+"""The commands that look at the past and at candidates: replay and diff."""

@@ -1,21 +1,21 @@
 """`autoscaler replay`: what a configuration would have decided in the past."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
 from autoscaler.cli.options import (
-    TIME_FORMS,
     OutputForm,
     PastSize,
     PastSource,
+    Since,
     StartUp,
     StateConfigFile,
     Termination,
+    Until,
     duration,
     span,
 )
@@ -26,9 +26,8 @@ from autoscaler.config import load as load_settings
 from autoscaler.config.fields import suggest
 from autoscaler.errors import AutoscalerError, PastError
 from autoscaler.model import Autoscaler, ConnectionLimits
-from autoscaler.text import clean, plain
+from autoscaler.text import clean
 from autoscaler.version import VERSION
-from autoscaler.whatif.case.reading import CasePast
 from autoscaler.whatif.commands.pasts import Sources, opened, past_of
 from autoscaler.whatif.commands.progress import progress, share_of
 from autoscaler.whatif.compare.comparison import Comparison, compare
@@ -37,8 +36,6 @@ from autoscaler.whatif.past.past import Past
 from autoscaler.whatif.replay.replay import Candidate, Load
 from autoscaler.whatif.report import report
 from autoscaler.whatif.tables.replay import replay_lines
-
-_SINCE: Final = "24h"
 
 
 class _Options(NamedTuple):
@@ -60,15 +57,8 @@ def replay(
         typer.Option("--candidate", metavar="FILE", help="The configuration to try. Default: that of --config.file."),
     ] = None,
     config_file: StateConfigFile = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            "--since", metavar="TIME", help=f"Replay what happened since then: {TIME_FORMS}. Default: {_SINCE}."
-        ),
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="Replay until then; in the same forms. Default: now.")
-    ] = None,
+    since: Since = "24h",
+    until: Until = "0",
     load: Annotated[
         Load,
         typer.Option(
@@ -82,14 +72,6 @@ def replay(
     termination: Termination = None,
     prometheus: PastSource = None,
     size: PastSize = None,
-    case: Annotated[
-        Path | None,
-        typer.Option(
-            "--case",
-            metavar="FILE",
-            help="Replay a file of `autoscaler export`; without --candidate its own decisions.",
-        ),
-    ] = None,
     against: Annotated[
         Path | None,
         typer.Option("--against", metavar="FILE", help="Another configuration, to compare the first one with."),
@@ -110,40 +92,28 @@ def replay(
     The demand is then by the metrics and targets of the configuration after --against.
 
     Nothing is written and no target is queried. The past comes from the daemon's state, while the daemon may be
-    running, and from Prometheus for what the state lacks. Or it comes from a case: then the exit code is 1 if a
-    recorded decision is different when it is decided again.
+    running, and from Prometheus for what the state lacks.
     """
     start_up_time, termination_time = duration(start_up, "--start-up"), duration(termination, "--termination")
     options = _Options(against, load, start_up_time, termination_time, output, html)
-    if case is not None:
-        if against is not None and (candidate or config_file) is None:
-            raise typer.BadParameter("compares that of --candidate; name one", param_hint="--against")
-        if since is not None or until is not None:
-            raise typer.BadParameter("cannot be combined with --since and --until; leave them out", param_hint="--case")
-        if (prometheus, size) != (None, None):
-            others = "--prometheus and --size"
-            raise typer.BadParameter(f"cannot be combined with {others}; leave them out", param_hint="--case")
-        with exit_on_error():
-            failed = _replay_case(case, names, candidate or config_file, options)
-    else:
-        times = span(since or _SINCE, until or "0")
-        with exit_on_error():
-            running = running_config(config_file, candidate or DEFAULT_CONFIG)
-            config = candidate or running
-            settings = load_settings(config)
-            url, folder, _ = state_place(running)
-            tried = list(_candidates(options, config, settings, names))
-            found, failed = list[Comparison](), False
-            with opened(url, folder, prometheus) as archive:
-                sources = Sources(archive, settings, prometheus, size)
-                for scaler, candidates in tried:
-                    try:
-                        past = past_of(sources, scaler, *times, [each.scaler for each in candidates])
-                        found.append(compare_with_progress(past, candidates, *times, options.termination))
-                    except AutoscalerError as error:  # the others are still replayed
-                        show_error(error)
-                        failed = True
-            _show(found, options)
+    times = span(since, until)
+    with exit_on_error():
+        running = running_config(config_file, candidate or DEFAULT_CONFIG)
+        config = candidate or running
+        settings = load_settings(config)
+        url, folder, _ = state_place(running)
+        tried = list(_candidates(options, config, settings, names))
+        found, failed = list[Comparison](), False
+        with opened(url, folder, prometheus) as archive:
+            sources = Sources(archive, settings, prometheus, size)
+            for scaler, candidates in tried:
+                try:
+                    past = past_of(sources, scaler, *times, [each.scaler for each in candidates])
+                    found.append(compare_with_progress(past, candidates, *times, options.termination))
+                except AutoscalerError as error:  # the others are still replayed
+                    show_error(error)
+                    failed = True
+        _show(found, options)
     if failed:
         raise typer.Exit(1)
 
@@ -168,24 +138,6 @@ def _candidates(
         if other is None and options.against is not None:
             typer.echo(f"{clean(scaler.name)} is not in {clean(str(options.against))}", err=True)
         yield scaler, [own] if other is None else [candidate(other_label, other, before), own]
-
-
-def _replay_case(file: Path, names: Sequence[str] | None, config: Path | None, options: _Options) -> bool:
-    """Replay a case; return whether a recorded decision is different. Raises AutoscalerError."""
-    past = CasePast(file)
-    candidates = list[Candidate]()
-    if config is not None:
-        for _, tried in _candidates(options, config, load_settings(config), names or [past.name]):
-            candidates += [dataclasses.replace(each, label=f"{each.label} {each.scaler.name}") for each in tried]
-    elif names:
-        raise typer.BadParameter("need --config.file beside --case, which says what they are", param_hint="NAME")
-    if past.header.program != VERSION:
-        typer.echo(f"{file} is of version {plain(past.header.program)}; this is {VERSION}", err=True)
-    with past.deciding():
-        times = past.header.since, past.header.until
-        found = compare_with_progress(past, candidates, *times, options.termination)
-        _show([found], options)
-    return found.same < found.compared
 
 
 def limits_of(scaler: Autoscaler, settings: Settings) -> ConnectionLimits:

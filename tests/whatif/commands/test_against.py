@@ -112,10 +112,3 @@ def test_diff_shows_changes_without_a_past(world: Waves, tmp_path: Path) -> None
     assert said.code == 0
     assert said.err.startswith("the past is not replayed: ")
     assert "metrics[queue].external.target.averageValue" in said.out
-
-
-def test_against_a_case_needs_a_configuration(world: Waves, tmp_path: Path) -> None:
-    """There is nothing to compare."""
-    said = world.run("replay", "--case", str(tmp_path / "case"), "--against", str(world.file))
-    assert said.code == 2
-    assert "--against" in said.err

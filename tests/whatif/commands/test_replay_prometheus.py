@@ -79,7 +79,3 @@ def test_a_refused_query_for_the_size_is_an_error(offline: Scene, prometheus: Pr
     said = offline.run(*hour(tmp_path, prometheus.url, "--size", "count("))
     assert said.code == 1
     assert "the query for the size of autoscaler 'pool': prometheus 'default' answered HTTP 400" in said.err
-
-
-def test_the_options_cannot_be_combined_with_a_case(offline: Scene, tmp_path: Path) -> None:
-    assert offline.run("replay", "--case", str(tmp_path / "x"), "--prometheus", "default").code == 2

@@ -161,7 +161,7 @@ def test_leaving_instances_are_paid_for_in_the_time_that_counts(
 
 
 def test_instances_that_left_before_a_part_of_the_time_cost_in_it() -> None:
-    """`tune` measures parts of a history."""
+    """Parts of a history are measured by themselves."""
     demand = curve([2] * 4)
     later = demand.between(NOW + seconds(30), NOW + seconds(60))
 
@@ -207,7 +207,7 @@ def test_a_candidate_without_a_cycle_for_long_has_no_size() -> None:
 
 
 def test_a_part_of_the_time_is_measured_alone() -> None:
-    """`tune` searches in one part and tests in another."""
+    """The rest does not count."""
     demand = curve([2, 2, 4, 4])
     made = course([2, 2, 2, 4])
 
