@@ -76,7 +76,9 @@ def _check(answer: AWSResponse) -> None:
             decoded(content, dict, LARGEST_ANSWER)
     except Malformed as error:
         raise HTTPClientError(error=error) from None
-    if content.count(b"<") > LARGEST_ANSWER // _BYTES_A_BRACKET or content.count(b"=") > _MOST_EQUALS:
+    if HTTPStatus.OK < answer.status_code < HTTPStatus.MULTIPLE_CHOICES:
+        problem = f"answered HTTP {answer.status_code}, which may be a part; AWS answers 200"
+    elif content.count(b"<") > LARGEST_ANSWER // _BYTES_A_BRACKET or content.count(b"=") > _MOST_EQUALS:
         problem = "answered with more elements than an answer of its size should have"
     elif b"<!ENTITY" in content:
         problem = "answered with XML that defines entities"

@@ -179,7 +179,9 @@ class NomadClient:
             if isinstance(error, TooLarge):  # it has answered
                 raise failure from None
             raise self._addresses.failed(failure, write=write) from None
-        if reply.status_code // 100 != 2:
+        if reply.status_code // 100 != 2 or (
+            reply.status_code != 200 and not write
+        ):  # a proxy may shorten a 203 or 206
             said = reply.headers.get("Location") or _beginning(reply)
             refusal = NomadRefusal(f"{method} {address}{path}", reply.status_code, said)
             if cannot_serve(refusal.status) or refusal.no_leader:

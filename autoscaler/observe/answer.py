@@ -7,7 +7,8 @@ result formats"; values are written by Prometheus' util/jsonutil, MarshalFloat.
 import math
 import re
 from collections.abc import Sequence
-from typing import Final, Literal
+from http import HTTPStatus
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -15,7 +16,10 @@ from autoscaler.errors import MetricError
 from autoscaler.observe.failure import QueryError
 from autoscaler.observe.planner import Outcome, refused
 from autoscaler.observe.result import Point, QueryResult, ResultType
+from autoscaler.target.http.answer import decoded as decoded_data
 from autoscaler.text import plain
+
+_T = TypeVar("_T")
 
 _INFO: Final = "PromQL info:"
 """Prefix of remarks that do not affect the result."""
@@ -27,8 +31,9 @@ FARTHEST_SECONDS: Final = 60.0
 """Largest difference between the requested time and a sample's, and between two clocks."""
 MORE_ROOM: Final = "aggregate in the expression, or raise its maxAnswer"
 """The remedy for an answer that is too large."""
-_NOT_THERE: Final = (404, 405)
-"""HTTP statuses of a server without Prometheus' API at that path."""
+REFUSED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+"""HTTP statuses of a server that does not accept the credentials. Its text may repeat them."""
+_NEITHER: Final = "it has neither data nor an error"
 _BYTES_A_QUOTE: Final = 10
 """Every name and value has two quotes, and each quote takes up to 40 bytes once decoded.
 
@@ -87,15 +92,36 @@ class Matrix(_Data, tag=ResultType.MATRIX.value, gc=False):
     result: msgspec.Raw
 
 
-class _Answer(msgspec.Struct, rename="camel", gc=False):
+class _Envelope(msgspec.Struct, rename="camel", gc=False):
+    """What all answers have. `data` is decoded only if the answer is no error, whose `data` may have any form."""
+
     status: Literal["success", "error"]
-    data: _Vector | _Scalar | _String | Matrix | None = None
-    error_type: str = ""
-    error: str = ""
     warnings: list[str] | None = None
+    is_partial: bool | None = None
+    """VictoriaMetrics: whether a storage node is missing, so that the data are a part. It adds no warning."""
 
 
-_DECODER: Final = msgspec.json.Decoder(_Answer)
+class _Answer(_Envelope, gc=False):
+    data: _Vector | _Scalar | _String | Matrix | None = None
+
+
+class _LookUp(_Envelope, gc=False):
+    data: msgspec.Raw = msgspec.Raw()
+    """Empty without any."""
+
+
+class _Error(msgspec.Struct, rename="camel", gc=False):
+    """An error. Servers and proxies leave out keys, or write other types."""
+
+    status: Any = None
+    error_type: Any = None
+    error: Any = None
+    message: Any = None
+
+
+_ANSWER: Final[msgspec.json.Decoder[_Envelope]] = msgspec.json.Decoder(_Answer)
+_LOOK_UP: Final[msgspec.json.Decoder[_Envelope]] = msgspec.json.Decoder(_LookUp)
+_ERROR: Final = msgspec.json.Decoder(_Error)
 
 
 class NotAnAnswer(Exception):
@@ -119,33 +145,67 @@ def parse_answer(body: bytes, status: int, at: float, largest: int) -> QueryResu
             return QueryResult(ResultType.STRING, ())
         case Matrix():
             return QueryResult(ResultType.MATRIX, ())
-    raise NotAnAnswer("it has neither data nor an error")
+    raise NotAnAnswer(_NEITHER)
 
 
-def parse_data(body: bytes, status: int, largest: int) -> object:
+def parse_look_up(body: bytes, status: int, kind: type[_T], largest: int) -> _T:
+    """Return the answer's `data` as `kind`. Raises as `parse_answer` does, and Malformed."""
+    data = parse_data(body, status, largest, _LOOK_UP)
+    if not isinstance(data, msgspec.Raw) or not bytes(data):
+        raise NotAnAnswer(_NEITHER)
+    return decoded_data(bytes(data), kind, largest)
+
+
+def parse_data(body: bytes, status: int, largest: int, decoder: "msgspec.json.Decoder[_Envelope]" = _ANSWER) -> object:
     """Return the answer's `data`, or None without any. Raises as `parse_answer` does."""
     if len(body) > _QUOTES_ALWAYS_READ and body.count(b'"') > max(largest // _BYTES_A_QUOTE, _QUOTES_ALWAYS_READ):
         more = f"answered with more samples and labels than its maxAnswer has room for; {MORE_ROOM}"
         raise QueryError(more, Outcome.TOO_LARGE)
-    if status in _NOT_THERE:  # this status can come with JSON of the same form, for example from this daemon
+    if status == HTTPStatus.NOT_FOUND:  # it can come with JSON of the same form, for example from this daemon
         raise NotAnAnswer("it is not a Prometheus, or its API has another path")
-    answer = _decoded(body)
-    if answer.status == "error" and answer.error_type:
-        said = plain(f"{answer.error_type}: {answer.error}")
-        raise QueryError(f"answered HTTP {status}: {said}", refused(status, answer.error_type, answer.error))
-    if doubts := [line for line in answer.warnings or () if not line.startswith(_INFO)]:
-        ours = all(line.startswith(_WARNING) for line in doubts)
-        raise QueryError(f"answered with partial data: {_listed(doubts)}", Outcome.REFUSED if ours else Outcome.FAILED)
-    return answer.data if answer.status == "success" else None
+    answer = _decoded(body, decoder, status)
+    if answer.status == "error":
+        raise _error(body, status) or NotAnAnswer(_NEITHER)
+    if status != HTTPStatus.OK:
+        raise NotAnAnswer("only an answer with HTTP 200 is complete")
+    _check_whole(answer)
+    return getattr(answer, "data", None)
 
 
-def _decoded(body: bytes) -> _Answer:
+def _decoded(body: bytes, decoder: "msgspec.json.Decoder[_Envelope]", status: int) -> _Envelope:
     try:
-        return _DECODER.decode(body)
+        return decoder.decode(body)
     except msgspec.ValidationError as error:  # valid JSON of another form
-        raise NotAnAnswer(str(error)) from None
+        raise _error(body, status) or NotAnAnswer(str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise NotAnAnswer from None
+
+
+def _error(body: bytes, status: int) -> QueryError | None:
+    """Return the error in any of the forms that servers and proxies write; None if the answer has no such form."""
+    try:
+        said = _ERROR.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    kind = str(said.error_type) if isinstance(said.error_type, str | int) else ""
+    text = next((each for each in (said.error, said.message) if isinstance(each, str)), "")
+    words = ": ".join(part for part in (kind, text) if part)
+    ours = said.status == "error"
+    if not words or not (ours or (status >= HTTPStatus.BAD_REQUEST and status not in REFUSED)):
+        return None
+    return QueryError(
+        f"answered HTTP {status}: {plain(words)}", refused(status, kind, text) if ours else Outcome.FAILED
+    )
+
+
+def _check_whole(answer: _Envelope) -> None:
+    """Raise QueryError for an answer that is marked as a part of the data. A part looks like less load."""
+    doubts = [line for line in answer.warnings or () if not line.startswith(_INFO)]
+    ours = all(line.startswith(_WARNING) for line in doubts) and not answer.is_partial
+    if answer.is_partial:
+        doubts.insert(0, "isPartial is true, so some of its storage nodes did not answer")
+    if doubts:
+        raise QueryError(f"answered with partial data: {_listed(doubts)}", Outcome.REFUSED if ours else Outcome.FAILED)
 
 
 def _points(samples: list[_Sample], at: float) -> tuple[Point, ...]:

@@ -44,10 +44,6 @@ class Cause(NamedTuple):
     """Whether the missing sample may mean zero, because nothing else is known to be wrong."""
 
 
-class _Values(msgspec.Struct):
-    data: list[str]
-
-
 class _Target(msgspec.Struct, rename="camel"):
     labels: dict[str, str]
     health: str = ""
@@ -58,10 +54,6 @@ class _Target(msgspec.Struct, rename="camel"):
 
 class _Active(msgspec.Struct, rename="camel"):
     active_targets: list[_Target]
-
-
-class _Targets(msgspec.Struct):
-    data: _Active
 
 
 class Causes:
@@ -125,9 +117,7 @@ class Causes:
         form = {} if series is None else {"match[]": series}
         return self._once(
             (source, label, series),
-            lambda: (
-                self._sources[source].get(f"label/{quote(label, safe='')}/values", form, _Values, self._deadline).data
-            ),
+            lambda: self._sources[source].get(f"label/{quote(label, safe='')}/values", form, list[str], self._deadline),
         )
 
     def targets(self, source: str) -> Sequence[_Target] | None:
@@ -136,9 +126,7 @@ class Causes:
             return self._once(
                 (source, "targets"),
                 lambda: (
-                    self._sources[source]
-                    .get("targets", {"state": "active"}, _Targets, self._deadline)
-                    .data.active_targets
+                    self._sources[source].get("targets", {"state": "active"}, _Active, self._deadline).active_targets
                 ),
             )
         except MetricError:

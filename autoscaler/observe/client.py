@@ -7,6 +7,7 @@ into the URL. This client uses a bounded session and decodes the answer itself.
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from http import HTTPStatus
 from typing import Final, TypeVar
 from urllib.parse import urlencode
 
@@ -16,16 +17,16 @@ from requests import Response
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Compression, PrometheusSource
 from autoscaler.errors import LONGEST_MESSAGE, MetricError
-from autoscaler.observe.answer import MORE_ROOM, NotAnAnswer, parse_answer
+from autoscaler.observe.answer import MORE_ROOM, REFUSED, NotAnAnswer, parse_answer, parse_look_up
 from autoscaler.observe.credentials import Credentials, plain_headers, without_login
-from autoscaler.observe.failure import QueryError, QueryFailure
+from autoscaler.observe.failure import QueryError, QueryFailure, not_now
 from autoscaler.observe.freshness import ServerTime, check_fresh, date_of
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult, parse_range
 from autoscaler.observe.result import QueryResult
 from autoscaler.observe.secret_files import tls_of
 from autoscaler.target.http import HttpError, Late, TooLarge, Unreachable, on_this_machine
-from autoscaler.target.http.answer import decoded
+from autoscaler.target.http.answer import beginning
 from autoscaler.target.http.session import Session
 from autoscaler.text import plain
 
@@ -34,8 +35,7 @@ _LONGEST_URL_QUERY: Final = 2000
 _AWS_ERROR: Final = re.compile(r"[A-Za-z]{1,64}Exception\b")
 """The beginning of AWS' header for the kind of an error. No other text of a refusal is shown: it may repeat secrets."""
 _T = TypeVar("_T")
-_OK: Final = 200
-_REFUSED: Final = (401, 403)
+_OTHER_METHOD: Final = (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 _LONGEST_TYPE: Final = 128
 """Longest content type shown, in bytes."""
 
@@ -96,7 +96,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
             response = self._send("POST" if long else "GET", path, seconds, **{"data" if long else "params": form})
             if (date := date_of(response.headers)) is not None:
                 self.server_time = ServerTime(date, self._clock.monotonic())
-            if response.status_code in _REFUSED:  # a signature of another time is refused, and the Date says so
+            if response.status_code in REFUSED:  # a signature of another time is refused, and the Date says so
                 check_fresh(response.headers, asked, self._clock.now())
             result = _read(response, parse, self._credentials.remedy)
             check_fresh(response.headers, asked, self._clock.now())
@@ -105,12 +105,13 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         return result
 
     def get(self, path: str, form: Mapping[str, str], kind: type[_T], seconds: float) -> _T | QueryFailure:
-        """Return what the API has at `path` below /api/v1, decoded as `kind`, or the failure."""
+        """Return the `data` that the API has at `path` below /api/v1, decoded as `kind`, or the failure."""
+        largest = self._source.max_answer
         try:
             response = self._send("GET", path, seconds, params={**self._source.params, **form})
-            if response.status_code != _OK:
-                return QueryFailure(f"answered HTTP {response.status_code} to /api/v1/{path}")
-            return decoded(response.content, kind, self._source.max_answer)
+            return _read(
+                response, lambda body, status: parse_look_up(body, status, kind, largest), self._credentials.remedy
+            )
         except (HttpError, MetricError) as error:
             return _failure(error)
 
@@ -125,7 +126,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         answer: Response = self._session.request(
             method, url, headers=self.headers, auth=authorize, timeout=left, **form
         )
-        if answer.status_code in _REFUSED:
+        if answer.status_code in REFUSED:
             self._credentials.refused()
         return answer
 
@@ -162,16 +163,36 @@ def _read(response: Response, parse: Callable[[bytes, int], _T], remedy: str) ->
     try:
         return parse(body, status)
     except QueryError as error:
-        if status not in _REFUSED:
+        if status not in REFUSED:
             raise
         text = f"answered HTTP {status} with an error whose text may repeat secrets; {remedy}"
         raise QueryError(text, error.outcome) from None
     except NotAnAnswer as error:
         kind = plain(response.headers.get("Content-Type", "no content type"), _LONGEST_TYPE)
-        wrong = f": {plain(str(error), 256)}" if str(error) else ""
+        wrong = plain(str(error), 256) or _words(response)
         if error_type := _AWS_ERROR.match(response.headers.get("x-amzn-ErrorType", "")):
-            wrong = f": {error_type[0]}"
-        hint = remedy if status in _REFUSED else "check its url"
-        raise MetricError(
-            f"answered HTTP {status} with {len(body)} bytes of {kind}, not with a result{wrong}; {hint}"
-        ) from None
+            wrong = error_type[0]
+        wrong = f": {wrong}" if wrong else ""
+        found = f"{len(body)} bytes of {kind}, not with a result{wrong}"
+        raise MetricError(f"answered HTTP {status} with {found}; {_hint(status, remedy)}") from None
+
+
+def _words(response: Response) -> str:
+    """Return the words of a server or proxy whose error is a line of text, unless they may repeat secrets."""
+    status, kind = response.status_code, response.headers.get("Content-Type", "")
+    if status < HTTPStatus.BAD_REQUEST or status in REFUSED or not kind.startswith("text/plain"):
+        return ""
+    return beginning(response.content)
+
+
+def _hint(status: int, remedy: str) -> str:
+    """Return what to do about an answer without a result. `remedy`: for one that refuses the credentials."""
+    if status in REFUSED:
+        return remedy
+    if busy := not_now(status):
+        return busy
+    if status in _OTHER_METHOD:
+        return "let its proxy pass GET and POST"
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or HTTPStatus.OK < status < HTTPStatus.MULTIPLE_CHOICES:
+        return "see the log of the server, and of a proxy before it"
+    return "check its url"

@@ -1,8 +1,22 @@
 """Queries without an answer or without a sample."""
 
+from http import HTTPStatus
+from typing import Final
+
 from autoscaler.errors import MetricError
 from autoscaler.model import Failure, Query
 from autoscaler.observe.planner import Outcome
+
+_NOT_NOW: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+
+
+def not_now(status: int) -> str | None:
+    """Return what to do about an HTTP status that means that the server cannot answer now; None for another status."""
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return "it limits its clients: raise its limit, or lower concurrency"
+    if status in _NOT_NOW:
+        return "it is starting or busy, or its proxy does not reach it: wait, or see their logs"
+    return None
 
 
 class QueryFailure(Failure, frozen=True, gc=False):

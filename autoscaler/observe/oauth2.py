@@ -11,6 +11,7 @@ from requests.auth import HTTPBasicAuth
 
 from autoscaler.config.authentication import OAuth2
 from autoscaler.errors import MetricError
+from autoscaler.observe.failure import not_now
 from autoscaler.observe.secret_files import secret_of, tls_of
 from autoscaler.target.http import HttpError
 from autoscaler.target.http.answer import decoded
@@ -86,7 +87,8 @@ def _refusal(status: int, body: bytes) -> str:
     except HttpError:
         code = ""
     name = f" ({code})" if code in _ERRORS else ""
-    return f"answered HTTP {status}{name}; {_ERRORS.get(code, 'check tokenUrl, clientId and clientSecretFile')}"
+    remedy = _ERRORS.get(code) or not_now(status) or "check tokenUrl, clientId and clientSecretFile"
+    return f"answered HTTP {status}{name}; {remedy}"
 
 
 def _token(token: _Token, server: str) -> tuple[Bearer, float]:

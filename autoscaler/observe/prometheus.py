@@ -90,7 +90,7 @@ class Prometheus:
         return ask.answer
 
     def get(self, path: str, form: Mapping[str, str], kind: type[_T], deadline: float) -> _T:
-        """Return what the API has at `path` below /api/v1, decoded as `kind`. Raises MetricError."""
+        """Return the `data` that the API has at `path` below /api/v1, decoded as `kind`. Raises MetricError."""
         ask = self._named(lambda client, left: client.get(path, form, kind, left), deadline, self.timeout_seconds)
         return _raised(ask.answer)
 

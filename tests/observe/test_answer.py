@@ -3,12 +3,17 @@
 import json
 import math
 import tracemalloc
+from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from autoscaler.errors import MetricError
-from autoscaler.observe.answer import NotAnAnswer, parse_answer
+from autoscaler.observe.answer import NotAnAnswer, parse_answer, parse_look_up
+from autoscaler.observe.failure import QueryError
+from autoscaler.observe.planner import Outcome
+from autoscaler.observe.ranges import Grid, parse_range
 from autoscaler.observe.result import Point, QueryResult, ResultType
 
 AT = 1763802498.5
@@ -159,10 +164,11 @@ def test_other_number_formats_are_rejected(written: str) -> None:
         b'{"status": "success", "data": {"resultType": "vector", "result": null}}',
         b'{"status": "success", "data": {"resultType": "vector", "result": {}}}',
         b'{"status": "success", "data": {"resultType": "scalar", "result": []}}',
-        b'{"status": "error", "errorType": 7, "error": "x"}',
         b'{"status": "error"}',
         vector().replace(b"success", b"error"),
         b'{"status": "success", "warnings": "text"}',
+        body(isPartial="true"),
+        body(isPartial=1),
         b'{"status": "success", "warnings": [1]}',
         vector() + b"x",
         vector()[:-1],
@@ -221,6 +227,69 @@ def test_warnings_are_few_and_short() -> None:
     assert message.startswith("answered with partial data: 0www")
     assert message.endswith(" and 997 more")
     assert len(message.encode()) < 1100
+
+
+@pytest.mark.parametrize(
+    ("marks", "partial"),
+    [
+        ({"isPartial": True}, "isPartial is true"),
+        ({"isPartial": True, "warnings": ["PromQL warning: x"]}, "isPartial is true"),
+        ({"isPartial": False, "warnings": ["store 3: down"]}, "store 3: down"),
+        ({"isPartial": False}, None),
+        ({"isPartial": None, "warnings": None}, None),
+        ({"isPartial": False, "warnings": ["PromQL info: fine"], "infos": ["PromQL info: fine"]}, None),
+    ],
+)
+def test_every_mark_of_a_part_is_an_error_in_every_reader(marks: Mapping[str, Any], partial: str | None) -> None:
+    """VictoriaMetrics without a storage node sums the others, and a queue of 8 that looks like 1 scaled in."""
+    series = [{"metric": {}, "values": [VALUE]}]
+    grid = Grid(timedelta(seconds=1), int(AT), 1, timedelta(seconds=AT - int(AT)))
+    readers: list[Callable[[], object]] = [
+        lambda: parse(body(result=[{"metric": {}, "value": VALUE}], **marks)),
+        lambda: parse_range(body("matrix", series, **marks), 200, grid, LARGEST),
+        lambda: parse_look_up(json.dumps({"status": "success", "data": ["a"], **marks}).encode(), 200, list, LARGEST),
+    ]
+    for read in readers:
+        if partial is None:
+            assert read()
+            continue
+        with pytest.raises(QueryError, match=rf"answered with partial data: {partial}") as caught:
+            read()
+        assert caught.value.outcome is Outcome.FAILED  # no member of a merged query is the cause
+
+
+@pytest.mark.parametrize("status", [201, 203, 206, 226, 299, 302, 500, 503, 599])
+def test_a_result_counts_only_with_http_200(status: int) -> None:
+    """A proxy marks what it changed or cut as 203 or 206; an error's body may be a cached result."""
+    with pytest.raises(NotAnAnswer, match="only an answer with HTTP 200 is complete"):
+        parse_answer(vector({"metric": {}, "value": VALUE}), status, AT, LARGEST)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "message", "outcome"),
+    [
+        (400, {"status": "error", "error": "parse error"}, "parse error", Outcome.REFUSED),
+        (422, {"status": "error", "error": "duplicate series"}, "duplicate series", Outcome.REFUSED),
+        (422, {"status": "error", "error": "too many samples"}, "too many samples", Outcome.TOO_LARGE),
+        (500, {"status": "error", "error": "ingester down"}, "ingester down", Outcome.FAILED),
+        (500, {"status": "error", "errorType": None, "error": "e"}, "e", Outcome.FAILED),
+        (422, {"status": "error", "errorType": 422, "error": "e"}, "422: e", Outcome.REFUSED),
+        (200, {"status": "error", "errorType": "execution"}, "execution", Outcome.FAILED),
+        (500, {"status": "error", "data": {"resultType": "", "result": None}, "error": "e"}, "e", Outcome.FAILED),
+        (422, {"status": "error", "data": [], "errorType": "execution", "error": "e"}, "execution: e", Outcome.REFUSED),
+        (500, {"status": "error", "warnings": {}, "error": "e"}, "e", Outcome.FAILED),
+        (502, {"error": "no upstream"}, "no upstream", Outcome.FAILED),
+        (429, {"message": "limit reached"}, "limit reached", Outcome.FAILED),
+        (500, {"status": 500, "error": "Internal Server Error"}, "Internal Server Error", Outcome.FAILED),
+    ],
+)
+def test_a_server_s_words_are_kept_in_whatever_form_it_has_errors(
+    status: int, said: Mapping[str, Any], message: str, outcome: Outcome
+) -> None:
+    """Grafana Cloud leaves out errorType, and others write an empty result beside the error."""
+    with pytest.raises(QueryError) as caught:
+        parse_answer(json.dumps(said).encode(), status, AT, LARGEST)
+    assert (str(caught.value), caught.value.outcome) == (f"answered HTTP {status}: {message}", outcome)
 
 
 @pytest.mark.parametrize("seconds", [-3600.0, -61.0, 61.0, 1e300])

@@ -177,17 +177,24 @@ def imitation(answer: Callable[[str, str], tuple[int, bytes]]) -> Iterator[str]:
         yield url
 
 
+def wrapped(data: object) -> bytes:
+    return json.dumps({"status": "success", "data": data}).encode()
+
+
 @pytest.mark.parametrize(
     ("status", "body"),
     [
         (404, b"404 page not found"),
+        (200, b'{"status":"success","isPartial":true,"data":["loads"]}'),
+        (200, b'{"status":"success","warnings":["store 3: down"],"data":["loads"]}'),
+        (206, b'{"status":"success","data":["loads"]}'),
         (500, b"{}"),
         (200, b"<html>"),
         (200, b'{"status":"success","data":null}'),
         (200, b'{"status":"success","data":[1,2]}'),
-        (200, b'{"data":{"activeTargets":[{"labels":3}]}}'),
+        (200, b'{"status":"success","data":{"activeTargets":[{"labels":3}]}}'),
         (200, b"[" * 100_000),
-        (200, b'{"data":[' + b'"",' * 3_000_000 + b'""]}'),
+        (200, b'{"status":"success","data":[' + b'"",' * 3_000_000 + b'""]}'),
     ],
 )
 def test_a_server_without_names_and_targets_is_supported(status: int, body: bytes) -> None:
@@ -200,8 +207,8 @@ def test_a_servers_texts_are_short_and_printable() -> None:
     """A terminal shows it."""
     name = "load_" + "x" * 300 + "\x1b[31m"
     target = {"labels": {"job": "\x1b" * 500}, "health": "down", "lastError": "\x1b[2J" * 500, "scrapeUrl": "u" * 5000}
-    bodies = {"targets": {"data": {"activeTargets": [target]}}, "values": {"data": [name] * 10}}
-    with imitation(lambda path, _: (200, json.dumps(bodies[path.rpartition("/")[2]]).encode())) as url:
+    bodies = {"targets": {"activeTargets": [target]}, "values": [name] * 10}
+    with imitation(lambda path, _: (200, wrapped(bodies[path.rpartition("/")[2]]))) as url:
         for expr in ("load_" + "x" * 299, 'zzz{job="q"}', "zzz"):
             found = cause(url, expr)
             assert found is not None
@@ -214,7 +221,7 @@ def test_hundreds_of_thousands_of_names_are_not_compared_one_by_one() -> None:
     names = [f"load_{number:06}" for number in range(300_000)]
     names.append("load_200_000")
     began = time.process_time()
-    with imitation(lambda *_: (200, json.dumps({"data": names}).encode())) as url:
+    with imitation(lambda *_: (200, wrapped(names))) as url:
         found = cause(url, "load_200_00x")
     assert found == Cause("no series load_200_00x; did you mean load_200_000?")
     assert time.process_time() - began < 20, "seconds of processor time, which others on the machine do not lengthen"
@@ -244,7 +251,7 @@ def test_nothing_is_asked_after_the_deadline() -> None:
 def test_nothing_is_compared_after_the_deadline() -> None:
     """Comparing a million names for each of ten thousand autoscalers takes an hour, without any request."""
     clock = FakeClock(datetime.now(UTC))
-    with imitation(lambda *_: (200, b'{"data": ["loads"]}')) as url:
+    with imitation(lambda *_: (200, b'{"status": "success", "data": ["loads"]}')) as url:
         source = Prometheus("default", PrometheusSource(url), clock)
         causes = Causes({"default": source}, clock.now(), clock.monotonic() + 10, clock)
         before = causes.of(Query("load"))

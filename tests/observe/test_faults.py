@@ -174,6 +174,43 @@ def test_prometheus_text_of_a_503_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
+    ("status", "hint"),
+    [
+        (429, "it limits its clients: raise its limit, or lower concurrency"),
+        *(
+            (each, "it is starting or busy, or its proxy does not reach it: wait, or see their logs")
+            for each in (502, 503, 504)
+        ),
+        (500, "see the log of the server, and of a proxy before it"),
+        (206, "see the log of the server, and of a proxy before it"),
+        (401, "check its credentials"),
+        (404, "check its url"),
+    ],
+)
+def test_the_hint_fits_the_status(status: int, hint: str) -> None:
+    """The url of a server that starts is right, and an operator would look in vain."""
+    with answering(lambda request: request.reply(b"<html></html>", status, Content_Type="text/html")) as fake:
+        assert fake.refusal().endswith(f"; {hint} ({fake.url})")
+
+
+@pytest.mark.parametrize(("status", "shown"), [(503, True), (500, True), (429, True), (401, False), (403, False)])
+def test_the_words_of_an_error_in_plain_text_are_shown(status: int, shown: bool) -> None:
+    """Prometheus, Mimir and proxies write one line. That of a refusal may repeat secrets."""
+    with answering(
+        lambda request: request.reply(b"Service \x1b Unavailable\n", status, Content_Type="text/plain")
+    ) as fake:
+        assert (r"not with a result: Service \x1b Unavailable; " in fake.refusal()) is shown
+
+
+@pytest.mark.parametrize(("status", "shown"), [(500, True), (401, False), (403, False)])
+def test_the_words_of_an_error_without_its_type_are_shown(status: int, shown: bool) -> None:
+    """At HTTP 500 the reason was lost. That of a refusal may repeat secrets."""
+    for said in ({"status": "error", "error": "wörds"}, {"message": "wörds"}):
+        with answering(lambda request, said=said: request.reply(said, status)) as fake:  # type: ignore[misc]
+            assert ("wörds" in fake.refusal()) is shown
+
+
+@pytest.mark.parametrize(
     "body",
     [
         b"",

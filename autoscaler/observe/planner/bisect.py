@@ -22,6 +22,8 @@ BUDGET: Final = 40
 
 _REFUSALS: Final = frozenset({"bad_data", "execution", "422"})
 """errorType: prometheus.io/docs/prometheus/latest/querying/api. The last is VictoriaMetrics' name for `execution`."""
+_BY_STATUS: Final = {400: "bad_data", 422: "execution"}
+"""HTTP status -> errorType, where that is the status's only one."""
 _OVERLOADS: Final = frozenset({"timeout", "503"})
 """errorType of an HTTP 503 for a query that timed out, in Prometheus and VictoriaMetrics."""
 _SIZE: Final = re.compile(r"\b(too (many|large|long)|exceed|limit|maximum|max[A-Z-])")
@@ -52,7 +54,11 @@ class Outcome(Enum):
 
 
 def refused(status: int, error_type: str, error: str) -> Outcome:
-    """Classify an error of the HTTP API. REFUSED only if it concerns the expression or the data."""
+    """Classify an error of the HTTP API. REFUSED only if it concerns the expression or the data.
+
+    `error_type`: empty where the server leaves it out, as Grafana Cloud does; the status then says it.
+    """
+    error_type = error_type or _BY_STATUS.get(status, "")
     if status == 503 and error_type in _OVERLOADS:
         return Outcome.LATE
     if not 400 <= status < 500 or error_type not in _REFUSALS:

@@ -270,3 +270,11 @@ def test_no_proxy_of_the_environment_stands_in_the_way(swarm: DockerSwarm, monke
     """The adapter reaches an engine directly, as the docker command line does."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     assert state_of(swarm, "web").replicas == 2
+
+
+@pytest.mark.parametrize("status", [203, 206])
+def test_a_list_that_a_proxy_changed_or_cut_is_unavailable(swarm: DockerSwarm, front: Faults, status: int) -> None:
+    """The engine answers 200. Half of the tasks would look like instances that are gone."""
+    front.faults.insert(0, Fault("/tasks", status, json.dumps([task(slot=1)]), "application/json"))
+    assert f"HTTP {status}" in str(error := failing(swarm))
+    assert isinstance(error, TargetUnavailable)

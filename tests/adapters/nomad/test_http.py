@@ -2,6 +2,7 @@
 
 import pytest
 
+from adapters.nomad.client import NomadRefusal
 from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetNotWritten, TargetUnavailable
 from autoscaler.model import Call
@@ -66,3 +67,20 @@ def test_a_write_that_was_never_sent_is_not_of_unknown_outcome() -> None:
     agent = client_of(f"http://127.0.0.1:{free_port()}", clock)
     with pytest.raises(TargetNotWritten, match=r"Connection refused; is the agent up, and the address right\?$"):
         agent.post("/v1/jobs", {}, {"Count": 1}, Call(clock.now(), clock.monotonic() + 5))
+
+
+@pytest.mark.parametrize("status", [203, 206])
+def test_a_list_that_a_proxy_changed_or_cut_is_unavailable(status: int) -> None:
+    """Nomad answers 200. Half of the allocations would look like instances that are gone."""
+
+    def part(wire: Wire) -> None:
+        wire.read()
+        wire.send(f"HTTP/1.1 {status} Part\r\nContent-Length: 2\r\n\r\n[]".encode())
+
+    clock = SystemClock()
+    with scripted(part) as server:
+        agent = client_of(server.url, clock)
+        with pytest.raises(NomadRefusal, match=f"HTTP {status}") as caught:
+            agent.get("/v1/jobs", {}, Call(clock.now(), clock.monotonic() + 60), list)
+        agent.close()
+    assert isinstance(caught.value.as_target_error(), TargetUnavailable)
