@@ -23,7 +23,7 @@ COMMANDS: Final = {
     "history": "Show sizes and metrics over time.",
     "schedule": "Show when schedules will change the bounds.",
     "replay": "Try a configuration over the past.",
-    "diff": "Show what another configuration would change.",
+    "diff": "Show the keys that differ in two configurations.",
     "shadow": "Compare a target with the sizes of its dry run.",
     "status": "Show the daemon, its shards, and the daemons that share the state.",
     "pause": "Stop writing sizes, in one direction or both.",
@@ -39,7 +39,7 @@ COMMANDS: Final = {
     "completion": "Print the script that completes commands in bash, zsh or fish.",
 }
 """Command -> its line in the overview. The function is NAME in `autoscaler.cli.NAME`; for `import`, `import_`."""
-_ELSEWHERE: Final = dict.fromkeys(("replay", "diff"), "whatif.commands") | {"test": "scenarios"}
+_ELSEWHERE: Final = {"replay": "whatif.commands", "test": "scenarios"}
 """Command -> its package, for those that are not in `autoscaler.cli`."""
 _INSTEAD: Final = {
     "tune": "try other values with `autoscaler replay --candidate FILE`",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from autoscaler.cli.output import error_lines
+from autoscaler.cli.output import Form, error_lines, exit_on_error, show_values
 from autoscaler.config import Settings, load
 from autoscaler.errors import ConfigError, Problem
 from autoscaler.text import clean, count, listed
@@ -43,6 +43,10 @@ def check(
     plan: Annotated[
         bool, typer.Option("--plan", help="Also print the queries of a cycle: what is merged, what is not, and why.")
     ] = False,
+    printed: Annotated[
+        bool,
+        typer.Option("--print", help="Print only the normalized file: defaults filled in, secrets not shown."),
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Treat warnings as errors: exit 1 if there are any.")
     ] = False,
@@ -62,7 +66,15 @@ def check(
 
     With --plan it also prints the queries of a cycle for each Prometheus, without sending them. If a daemon that runs
     this file answers here or at $AUTOSCALER_SERVER, it prints which queries the daemon sends alone, and why.
+
+    With --print it prints the file as `autoscaler diff` compares it, and nothing else: every default is written out,
+    and each value in one way. The errors of a wrong file go to standard error.
     """
+    if printed:
+        for file in files or [config_file]:
+            with exit_on_error():
+                _print_normalized(file)
+        return
     if write_test and not live:
         raise typer.BadParameter("needs --live", param_hint="--write-test")
     examine = partial(_examine, write_test=write_test) if live else None
@@ -91,6 +103,13 @@ def _check(file: Path, examine: Callable[[Settings], bool] | None, *, plan: bool
         for line in plan_lines(settings):
             typer.echo(clean(line))
     return examine is None or examine(settings)
+
+
+def _print_normalized(file: Path) -> None:
+    """Print the normalized form of a file. Raises ConfigError."""
+    from autoscaler.config.normalized import normalized, without_secrets  # noqa: PLC0415 - only needed here
+
+    show_values(without_secrets(normalized(file)), Form.YAML)
 
 
 def _print_problems(errors: Sequence[Problem], warnings: Sequence[Problem], *, strict: bool) -> None:

@@ -53,7 +53,11 @@ def show(lines: Iterable[str]) -> None:
 
 def show_document(document: "Document", form: Form) -> None:
     """Print a document for programs, without control characters for a terminal."""
-    values = document.model_dump(mode="json")
+    show_values(document.model_dump(mode="json"), form)
+
+
+def show_values(values: Any, form: Form) -> None:
+    """Print values of JSON for programs, without control characters for a terminal."""
     if form is Form.JSON:
         show([json.dumps(values, indent=2, ensure_ascii=not _is_printable(values))])
         return

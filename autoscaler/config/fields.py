@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from heapq import nsmallest
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, cast
 
@@ -21,7 +22,15 @@ from pydantic import (
 
 from autoscaler.config import promql
 from autoscaler.labels import check_key, check_value
-from autoscaler.quantity import Milli, format_duration, format_size, parse_exact, parse_quantity, parse_size
+from autoscaler.quantity import (
+    Milli,
+    format_duration,
+    format_quantity,
+    format_size,
+    parse_exact,
+    parse_quantity,
+    parse_size,
+)
 from autoscaler.target import AdapterSettings, AdapterType, Duration
 from autoscaler.text import listed
 
@@ -134,6 +143,11 @@ def _quantity_or_zero(value: Any) -> Milli:
     return milli
 
 
+def _quantity_text(value: Milli) -> int | str:
+    text = format_quantity(value)
+    return int(text) if text.isdecimal() else text
+
+
 def _ratio(value: Any) -> float:
     """A quantity at full precision: Kubernetes keeps a tolerance finer than thousandths."""
     ratio = parse_exact(_written(value))
@@ -171,10 +185,16 @@ Size: TypeAlias = Annotated[
 ]
 """Bytes, as Prometheus' retention.size: `512MB`, where 1KB is 1024B."""
 SyncPeriod: TypeAlias = Annotated[PositiveDuration, AfterValidator(_check_sync_period)]
-PositiveQuantity: TypeAlias = Annotated[Milli, PlainValidator(_positive_quantity), _QUANTITY_SCHEMA]
-QuantityOrZero: TypeAlias = Annotated[Milli, PlainValidator(_quantity_or_zero), _QUANTITY_SCHEMA]
+_AS_QUANTITY: Final = PlainSerializer(_quantity_text, return_type=int | str)
+PositiveQuantity: TypeAlias = Annotated[Milli, PlainValidator(_positive_quantity), _AS_QUANTITY, _QUANTITY_SCHEMA]
+QuantityOrZero: TypeAlias = Annotated[Milli, PlainValidator(_quantity_or_zero), _AS_QUANTITY, _QUANTITY_SCHEMA]
 Ratio: TypeAlias = Annotated[float, PlainValidator(_ratio), _QUANTITY_SCHEMA]
-Expr: TypeAlias = Annotated[promql.Expression, PlainValidator(_expression), WithJsonSchema({"type": "string"})]
+Expr: TypeAlias = Annotated[
+    promql.Expression,
+    PlainValidator(_expression),
+    PlainSerializer(attrgetter("text"), return_type=str),
+    WithJsonSchema({"type": "string"}),
+]
 
 
 def _reference(

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from autoscaler.config.connections import read_connections, type_of
+from autoscaler.config.connections import Connections, read_connections, type_of
 from autoscaler.config.document import Loc, YamlDocument
-from autoscaler.config.entries import Frame, read_entries, validated
+from autoscaler.config.entries import Entries, Frame, read_entries, validated
 from autoscaler.config.fields import Scope, suggest
 from autoscaler.config.problems import Problems, path_text
 from autoscaler.config.promql import Parser
@@ -77,9 +77,18 @@ def _load(path: Path, text: str) -> Settings:
     return _settings(path, document, sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16])
 
 
-def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
-    problems, folder = Problems(document), path.absolute().parent
-    value = document.value
+class Sections(NamedTuple):
+    """The sections of a file, as far as they are right."""
+
+    frame: Frame | None
+    connections: Connections
+    entries: Entries
+    scope: Scope
+
+
+def sections_of(path: Path, document: YamlDocument, problems: Problems) -> Sections:
+    """The sections of a file that is a mapping, each checked by itself. Adds what is wrong to `problems`."""
+    folder, value = path.absolute().parent, document.value
     connections = read_connections(_mapping(value, "adapters"), folder, problems)
     scope: Scope = {
         "folder": folder,
@@ -90,7 +99,12 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         "schedules": _mapping(value, "schedules"),
     }
     entries = read_entries(value, scope, problems)
-    file = validated(Frame, value, (), scope, problems)
+    return Sections(validated(Frame, value, (), scope, problems), connections, entries, scope)
+
+
+def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
+    problems, value = Problems(document), document.value
+    file, connections, entries, scope = sections_of(path, document, problems)
     check_autoscalers(value.get("autoscalers"), connections, document, problems)
     check_bounds(entries, problems)
     if file is not None:

@@ -4,7 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import AfterValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 
 from autoscaler import model
 from autoscaler.config.fields import CountOrZero, Flag, PositiveDuration, ScheduleName, Section, Text
@@ -58,8 +67,9 @@ _ZONE_SCHEMA: Final = WithJsonSchema({"type": "string", "examples": ["Europe/Ber
 
 Cron: TypeAlias = Annotated[Text, AfterValidator(check_cron), _CRON_SCHEMA]
 Zone: TypeAlias = Annotated[Text, AfterValidator(_check_zone), _ZONE_SCHEMA]
-LocalTime: TypeAlias = Annotated[datetime, PlainValidator(_local_time), _TIME_SCHEMA]
-LocalDate: TypeAlias = Annotated[date, PlainValidator(_local_date), _DATE_SCHEMA]
+_AS_ISO: Final = PlainSerializer(lambda value: value.isoformat(), return_type=str)
+LocalTime: TypeAlias = Annotated[datetime, PlainValidator(_local_time), _AS_ISO, _TIME_SCHEMA]
+LocalDate: TypeAlias = Annotated[date, PlainValidator(_local_date), _AS_ISO, _DATE_SCHEMA]
 OpenTime: TypeAlias = Annotated[PositiveDuration, _at_most(LONGEST_OPEN)]
 LeadTime: TypeAlias = Annotated[Duration, _at_most(_LONGEST_LEAD)]
 

@@ -9,7 +9,7 @@ from typing import Final, Self
 from sqlalchemy import Connection, func, select, text
 
 from autoscaler.errors import StateError
-from autoscaler.model import Autoscaler, Decision, Steering
+from autoscaler.model import Decision, Steering
 from autoscaler.record import schema, versions
 from autoscaler.record.binary import readable
 from autoscaler.record.database import Readers, locate, place
@@ -18,7 +18,7 @@ from autoscaler.record.events import EventPage, event_page
 from autoscaler.record.leases import Leases
 from autoscaler.record.members import Ownership, read_ownership, read_served
 from autoscaler.record.packing import bounds_of, points_of
-from autoscaler.record.reading import RecordedAutoscaler, last_specifications, recorded
+from autoscaler.record.reading import RecordedAutoscaler, recorded
 from autoscaler.record.rows import runs
 from autoscaler.record.series import SeriesRow, unpack_points
 from autoscaler.record.sizes import recent_sizes
@@ -173,11 +173,6 @@ class Archive:
         """
         with self._readers.begin() as connection:
             return recent_sizes(connection, names, to_micros(since))
-
-    def specifications(self) -> Mapping[str, Autoscaler | StateError]:
-        """Return, by autoscaler name, the specification of its last decision, or the error if that is damaged."""
-        with self._readers.begin() as connection:
-            return last_specifications(connection)
 
     def first_seen(self) -> Mapping[str, datetime]:
         """Return the time of the first decision, by autoscaler name."""

@@ -1,6 +1,6 @@
 """Reads recorded cycles from the journal's pages and from blocks."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import sqlalchemy
@@ -10,7 +10,7 @@ from autoscaler.decide import remember
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, Decision, History
 from autoscaler.record import schema
-from autoscaler.record.binary import readable, unpack
+from autoscaler.record.binary import unpack
 from autoscaler.record.entries import HISTORY, SPEC, newest_of, target_from
 from autoscaler.record.evaluation import DECISION, decision_from, observation_from
 from autoscaler.record.journal import read_rows
@@ -168,26 +168,3 @@ def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:
         .order_by(memory.c.at)
     )
     return [RecordedAutoscaler(connection, row) for row in connection.execute(query)]
-
-
-def last_specifications(connection: Connection) -> Mapping[str, Autoscaler | StateError]:
-    """Return, by autoscaler name, the specification of its newest decision, or the error if that is damaged."""
-    owner, memory, spec = schema.autoscaler, schema.memory, schema.spec
-    last = (
-        select(spec.c.autoscaler_id, func.max(spec.c.number).label("number")).group_by(spec.c.autoscaler_id).subquery()
-    )
-    query = (
-        select(owner.c.name, spec.c.body)
-        .join(memory, memory.c.autoscaler_id == owner.c.id)
-        .join(last, last.c.autoscaler_id == owner.c.id)
-        .join(spec, (spec.c.autoscaler_id == owner.c.id) & (spec.c.number == last.c.number))
-        .order_by(memory.c.at)
-    )
-    found = dict[str, Autoscaler | StateError]()
-    for name, body in connection.execute(query):
-        try:
-            with readable(name):
-                found[name] = SPEC.load(body)
-        except StateError as error:
-            found[name] = error
-    return found

@@ -252,25 +252,3 @@ def test_a_reader_may_stop_in_the_middle_of_the_records(opener: Opener) -> None:
     assert next(archive.records("web")).decision.now == at(0)
     keep(ledger, decision(30))
     assert [record.decision.now for record in archive.records("web", since=at(0) + timedelta(seconds=20))] == [at(30)]
-
-
-def test_the_last_specification_of_each_autoscaler_is_known(opener: Opener) -> None:
-    """After a change it is the newest; after a change of target, the one with the new target."""
-    ledger = opener.ledger()
-    keep(ledger, decision(0, "a"), decision(0, "b"))
-    keep(ledger, decision(15, "a"), scalers=[scaler("a", maximum=30)])
-    keep(ledger, decision(15, "b", target="new"))
-    found = opener.archive().specifications()
-    assert found == {"a": scaler("a", maximum=30), "b": scaler("b", "new")}
-
-
-def test_a_damaged_specification_affects_only_its_own_autoscaler(opener: Opener) -> None:
-    """The others can still be compared."""
-    ledger = opener.ledger()
-    keep(ledger, decision(0, "a"), decision(0, "b"))
-    with ledger._context.database.writing() as connection:
-        of_a = select(schema.autoscaler.c.id).where(schema.autoscaler.c.name == "a").scalar_subquery()
-        connection.execute(update(schema.spec).where(schema.spec.c.autoscaler_id == of_a).values(body=b"{"))
-    found = opener.archive().specifications()
-    assert isinstance(found["a"], StateError)
-    assert found["b"] == scaler("b")

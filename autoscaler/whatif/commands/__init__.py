@@ -1,1 +1,1 @@
-"""The commands that look at the past and at candidates: replay and diff."""
+"""The command that looks at the past and at candidates: replay."""

@@ -1,7 +1,6 @@
 """Two configurations side by side over a real state: `replay --against` and `diff`."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -79,36 +78,3 @@ def test_an_autoscaler_of_one_configuration_is_replayed_alone(world: Waves) -> N
     assert said.code == 0
     assert f"web is not in {other}\n" in said.err
     assert "Where they differ" not in said.out
-
-
-def test_diff_replays_an_autoscaler_whose_sizes_could_differ(world: Waves, quick: str) -> None:
-    said = world.run("diff", quick, "--against", str(world.file))
-    assert said.code == 0
-    assert said.lines[0] == "web: changed"
-    assert any(re.fullmatch(r"  The last (60|6\d)m, as far as they are known:", line) for line in said.lines)
-    assert any(line.strip().startswith("instance-hours") for line in said.lines)
-    assert "Where they differ" in said.out
-    (web,) = json.loads(world.run("diff", quick, "--against", str(world.file), "-o", "json").out)["autoscalers"]
-    was, before, after = web["replay"]["candidates"]
-    assert [each["label"] for each in (was, before, after)] == ["as it was", "autoscaler.yaml", "new.yaml"]
-    assert after["measures"]["instanceHours"] < before["measures"]["instanceHours"]
-
-
-def test_diff_does_not_replay_a_change_of_labels(world: Waves) -> None:
-    said = world.run("diff", world.edited("team: shop", "team: cart", "label.yaml"), "--against", str(world.file))
-    assert (said.code, said.err) == (0, "")
-    assert "The last" not in said.out
-
-
-def test_diff_shows_changes_without_a_past(world: Waves, tmp_path: Path) -> None:
-    """Nothing is recorded of `jobs`, and there may be no state at all."""
-    file = world.edited("averageValue: 15", "averageValue: 30", "jobs.yaml")
-    said = world.run("diff", file, "--against", str(world.file))
-    assert said.code == 0
-    assert "autoscaler 'jobs': the state has no detail of that time" in said.err
-    assert "metrics[queue].external.target.averageValue" in said.out
-    nowhere = Waves(world.file, world.since, world.env | {"STATE_DIRECTORY": str(tmp_path / "none")})
-    said = nowhere.run("diff", file, "--against", str(world.file))
-    assert said.code == 0
-    assert said.err.startswith("the past is not replayed: ")
-    assert "metrics[queue].external.target.averageValue" in said.out

@@ -1,0 +1,62 @@
+"""`autoscaler diff`: the keys whose values differ in two configurations."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from autoscaler.cli.options import OutputForm
+from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
+from autoscaler.cli.source import DEFAULT_CONFIG
+from autoscaler.config.normalized import differences, normalized
+from autoscaler.documents.differences import DifferenceDocument, DifferenceList
+from autoscaler.layout import NONE, Screen, Table
+from autoscaler.text import clean
+
+
+def diff(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The configuration to load next.")],
+    *,
+    against: Annotated[
+        Path, typer.Option("--against", metavar="FILE", help="The configuration before.")
+    ] = DEFAULT_CONFIG,
+    exit_code: Annotated[
+        bool,
+        typer.Option("--exit-code", help="Exit 1 if something changes, 0 if nothing does, 2 if the comparison fails."),
+    ] = False,
+    output: OutputForm = Form.TEXT,
+) -> None:
+    """Show every key that has another value in a configuration than in the one before it.
+
+    Both files are checked, normalized as `autoscaler check --print` prints them, and compared; no daemon is needed.
+    Defaults are filled in, so writing one out is no difference. Values that may be secrets are compared and not shown.
+    """
+    with exit_on_error(2 if exit_code else 1):
+        found = list(differences(normalized(against), normalized(file)))
+        if output is Form.TEXT:
+            rows = [(clean(each.path), _text(each.before), _text(each.after)) for each in found]
+            show(_lines(rows, screen(), str(file), str(against)))
+        else:
+            changes = tuple([DifferenceDocument.of(each) for each in found])
+            show_document(DifferenceList(before=str(against), after=str(file), changes=changes), output)
+    if exit_code and found:
+        raise typer.Exit(1)
+
+
+def _lines(rows: list[tuple[str, str, str]], screen: Screen, file: str, against: str) -> Iterator[str]:
+    if rows:
+        yield from Table(("KEY", "BEFORE", "AFTER"), screen).lines(rows)
+    else:
+        yield f"{clean(file)} means the same as {clean(against)}"
+
+
+def _text(value: Any) -> str:
+    """A value in one line; a whole section is counted by its name alone."""
+    if value is None:
+        return NONE
+    if isinstance(value, dict):
+        return f"{{{', '.join(map(clean, value))}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text, value))}]"
+    return clean(str(value).lower() if isinstance(value, bool) else str(value))

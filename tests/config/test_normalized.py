@@ -1,0 +1,120 @@
+"""The normalized form of a file, and what differs in two of them."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from autoscaler.config import load
+from autoscaler.config.normalized import HIDDEN, Difference, differences, normalized, without_secrets
+
+FILE = """
+controller: {syncPeriod: 15s}
+prometheus:
+  default: {url: "http://localhost:9090", headers: {X-Scope-OrgID: one}, params: {token: first}}
+adapters:
+  local: {type: process, maxTotal: 9, host: here, pools: {web: {command: [web], env: {KEY: first}}}}
+state: {retention: 7d}
+web: {listenAddress: "127.0.0.1:1"}
+log: {decisions: changed}
+notify: {webhook: {url: "http://localhost/first", secretFile: secret}}
+schedules:
+  day: [{cron: "0 8 * * *", duration: 10h, timezone: UTC, minReplicas: 2}]
+  sale: [{start: "2026-11-27T00:00", end: "2026-11-28T00:00", timezone: UTC, minReplicas: 3}]
+grants:
+  shop: {namePrefix: shop-, adapters: [local], maxReplicas: 5}
+queries:
+  load: {expr: load}
+autoscalers:
+  - name: web
+    scaleTargetRef: {adapter: local, name: web}
+    maxReplicas: 9
+    metrics:
+      - {type: External, external: {metric: {name: load}, query: {ref: load}, target: {type: Value, value: 1}}}
+    schedules: [day, sale]
+    brakes: {outsideChange: false}
+"""
+CHANGES = [
+    ("syncPeriod: 15s", "syncPeriod: 30s", "controller.syncPeriod"),
+    ("localhost:9090", "localhost:9091", "prometheus.default.url"),
+    ("X-Scope-OrgID: one", "X-Scope-OrgID: two", "prometheus.default.headers.X-Scope-OrgID"),
+    ("token: first", "token: second", "prometheus.default.params.token"),
+    ("maxTotal: 9", "maxTotal: 8", "adapters.local.maxTotal"),
+    ("host: here", "host: there", "adapters.local.host"),
+    ("command: [web]", "command: [web, now]", "adapters.local.pools.web.command[1]"),
+    ("KEY: first", "KEY: second", "adapters.local.pools.web.env.KEY"),
+    ("retention: 7d", "retention: 8d", "state.retention"),
+    ("127.0.0.1:1", "127.0.0.1:2", "web.listenAddress"),
+    ("decisions: changed", "decisions: all", "log.decisions"),
+    ("localhost/first", "localhost/second", "notify.webhook.url"),
+    ("0 8 * * *", "0 9 * * *", "schedules.day[0].cron"),
+    ("maxReplicas: 5", "maxReplicas: 6", "grants.shop.maxReplicas"),
+    ("expr: load", "expr: other", "queries.load.expr"),
+    ("maxReplicas: 9", "maxReplicas: 8", "autoscalers[web].maxReplicas"),
+    ("value: 1", "value: 2", "autoscalers[web].metrics[load].external.target.value"),
+    ("outsideChange: false", "outsideChange: {hold: 1h}", "autoscalers[web].brakes.outsideChange"),
+]
+"""A text in FILE, another one, and the key that then differs."""
+
+
+def file(folder: Path, text: str = FILE) -> Path:
+    path = folder / "autoscaler.yaml"
+    path.write_text(text)
+    return path
+
+
+def changed(folder: Path, before: str, after: str) -> list[Difference]:
+    assert before in FILE
+    own = normalized(file(folder))
+    return list(differences(own, normalized(file(folder, FILE.replace(before, after, 1)))))
+
+
+def test_the_normalized_form_is_a_file_with_the_same_meaning(tmp_path: Path) -> None:
+    """Both files load as the same settings."""
+    form = normalized(file(tmp_path))
+    first = load(tmp_path / "autoscaler.yaml")
+    second = load(file(tmp_path, yaml.safe_dump(form)))
+    assert second.autoscalers == first.autoscalers
+    assert (second.prometheus, second.adapters, second.limits) == (first.prometheus, first.adapters, first.limits)
+    assert (second.state, second.web, second.grants, second.notify) == (
+        first.state,
+        first.web,
+        first.grants,
+        first.notify,
+    )
+    assert normalized(tmp_path / "autoscaler.yaml") == form
+
+
+@pytest.mark.parametrize(("before", "after", "path"), CHANGES, ids=[path for _, _, path in CHANGES])
+def test_no_section_is_forgotten(tmp_path: Path, before: str, after: str, path: str) -> None:
+    """A changed webhook is a change, too."""
+    assert path in [each.path for each in changed(tmp_path, before, after)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("value: 1}", 'value: "1000m"}'),
+        ("retention: 7d", "retention: 168h"),
+        ("log: {decisions: changed}", ""),
+        ("maxReplicas: 9", "maxReplicas: 9\n    minReplicas: 1"),
+    ],
+)
+def test_another_way_of_writing_is_no_difference(tmp_path: Path, before: str, after: str) -> None:
+    assert changed(tmp_path, before, after) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("localhost/first", "localhost/second"), ("token: first", "token: second"), ("KEY: first", "KEY: second")],
+)
+def test_a_secret_is_compared_and_not_shown(tmp_path: Path, before: str, after: str) -> None:
+    (found,) = changed(tmp_path, before, after)
+    assert (found.before, found.after) == (HIDDEN, HIDDEN)
+    assert "first" not in yaml.safe_dump(without_secrets(normalized(file(tmp_path))))
+
+
+def test_an_added_or_removed_autoscaler_is_one_difference(tmp_path: Path) -> None:
+    removed, added = changed(tmp_path, "  - name: web", "  - name: shop")
+    assert (removed.path, removed.after) == ("autoscalers[web]", None)
+    assert (added.path, added.before) == ("autoscalers[shop]", None)
