@@ -62,7 +62,7 @@ def milli(point: Point) -> Milli | None:
     Raises MetricError for a histogram, an infinity, a negative value, or a value that is too large.
     """
     value = point.value
-    if value is not None and 0 <= value * 1000 <= MAX_MILLI:
+    if value is not None and -1 < value * 1000 <= MAX_MILLI:  # a rate() of nothing may be -1e-15, which is 0
         return int(value * 1000)
     if value is None:
         raise MetricError(f"{point} is a native histogram, not a number; use histogram_quantile() or histogram_count()")

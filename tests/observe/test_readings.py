@@ -24,6 +24,7 @@ from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import age_question, question
 from autoscaler.observe.readings import read
 from autoscaler.observe.result import QueryResult, ResultType
+from autoscaler.whatif.prometheus.prometheus_past import size_of
 from tests.observe.build import NOW, ago, answers, instance, metric, point, vector
 
 PODS, OBJECT, EXTERNAL = MetricType.PODS, MetricType.OBJECT, MetricType.EXTERNAL
@@ -47,6 +48,25 @@ def test_values_become_thousandths_truncated() -> None:
     spec = metric(PODS, Query("q", window=timedelta(minutes=2)))
     reading = per_instance(spec, answers(vector(point(1.2999, instance="a"), point(0, instance="b"))))
     assert reading.samples == {"a": Sample(1299, NOW, timedelta(minutes=2)), "b": Sample(0, NOW, timedelta(minutes=2))}
+
+
+@pytest.mark.parametrize("value", [-9.47e-16, -1.1e-13, -0.0, -5e-324, -0.000999])
+def test_a_value_is_cut_to_thousandths_before_it_is_judged(value: float) -> None:
+    """A plain rate() of an idle counter is -9.47e-16, and one such sample failed the whole metric."""
+    given = answers(vector(point(value, instance="a"), point(1, instance="b")))
+    zero = Sample(0, NOW, timedelta(seconds=60))
+    assert per_instance(metric(PODS, "q"), given).samples["a"] == zero
+    assert read(metric(EXTERNAL, "q"), (), Answers(given), NOW) == ValueReading((0, 1000))
+    past = QueryResult(ResultType.VECTOR, (point(value),))
+    assert size_of(past) == 0
+
+
+@pytest.mark.parametrize("value", [-0.001, -1.0, -1e300])
+def test_a_negative_value_is_an_error(value: float) -> None:
+    """It is no load. Source: docs/queries.md."""
+    given = answers(vector(point(value, instance="a"), point(1, instance="b")))
+    assert "is negative" in failure(metric(PODS, "q"), given)
+    assert size_of(QueryResult(ResultType.VECTOR, (point(value),))) is None
 
 
 def test_an_external_vector_keeps_every_value() -> None:

@@ -94,13 +94,13 @@ class PrometheusPast:
         if size is None:  # Prometheus scrapes what a cycle read after the cycle, until the next one
             own = f"max(autoscaler_current_replicas{{{Matcher('autoscaler', '=', self.name)}}})"  # of both daemons
             later = self._answer(Question(self._source, own), replace(span, count=span.count + 1))
-            sums = [_sum(each) for each in later.results()]
+            sums = [size_of(each) for each in later.results()]
             sizes = [before if after is None else after for before, after in pairwise(sums)]
         else:
             recording = self._answer(question(replace(size, prometheus=self._source)), span)
             if (refused := recording.refusal()) is not None:
                 raise PastError(f"the query for the size of autoscaler {self.name!r}: {refused}")
-            sizes = [_sum(each) for each in recording.results()]
+            sizes = [size_of(each) for each in recording.results()]
         if all(each is None for each in sizes):
             told = "autoscaler_current_replicas" if size is None else "the query for it"
             raise PastError(
@@ -145,9 +145,9 @@ def _span(scaler: Autoscaler, since: datetime, until: datetime, phase: timedelta
     return warm_up, Grid(step, first - warm_up, max(0, last - first + 1) + warm_up, phase)
 
 
-def _sum(result: QueryResult | QueryFailure) -> int | None:
+def size_of(result: QueryResult | QueryFailure) -> int | None:
     """The size that the samples of one time add up to; None if there is none."""
     if isinstance(result, QueryFailure) or not result.points:
         return None
     value = sum(math.nan if point.value is None else point.value for point in result.points)
-    return round(value) if 0 <= value <= MAX_SIZE else None  # nan is not
+    return round(value) if -0.001 < value <= MAX_SIZE else None  # nan is not; -1e-15 is 0
