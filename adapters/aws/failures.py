@@ -23,7 +23,7 @@ from botocore.exceptions import (
 
 from adapters.aws.errors import Busy, InProgress, OutcomeUnknown, Throttled
 from autoscaler.target import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
-from autoscaler.target.http import HttpError
+from autoscaler.target.http import Dropped, HttpError
 
 _THROTTLED: Final = frozenset(
     {
@@ -104,6 +104,8 @@ def failure(where: str, error: Exception, *, expired: bool, write: bool) -> Targ
     if expired:
         return TargetUnavailable(f"{where}: no answer before the cycle's deadline")
     if isinstance(error, HTTPClientError) and isinstance(cause := error.kwargs.get("error"), HttpError):
+        if isinstance(cause, Dropped):  # an idle connection, as a load balancer ends it
+            return Busy(f"{where}: {cause}")
         return TargetUnavailable(f"{where}: {cause}; is there an AWS endpoint behind `endpointUrl`?")
     if isinstance(error, BotoCoreError):
         return Busy(f"{where}: {_first_line(str(error))}")

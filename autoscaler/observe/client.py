@@ -124,7 +124,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
             raise MetricError("was not asked: its credentials came when its time was over")
         url = f"{self.url}/api/v1/{path}"
         answer: Response = self._session.request(
-            method, url, headers=self.headers, auth=authorize, timeout=left, **form
+            method, url, headers=self.headers, auth=authorize, timeout=left, read=True, **form
         )
         if answer.status_code in REFUSED:
             self._credentials.refused()

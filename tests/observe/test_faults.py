@@ -358,6 +358,23 @@ def test_a_server_that_trickled_is_queried_again_at_once() -> None:
         source.close()
 
 
+def test_a_query_on_a_connection_that_the_server_had_closed_is_asked_again() -> None:
+    """A load balancer ends idle connections after 60 s; with a period of 60 s each cycle failed, by GET and by POST."""
+
+    def answer(request: Request) -> None:
+        if len(request.seen) in (2, 4):  # the second request of a connection
+            request.close_connection = True
+        else:
+            request.reply(ONE)
+
+    with answering(answer) as fake:
+        client = Prometheus("main", PrometheusSource(fake.url), CLOCK)
+        for expr in ("q", "q", "q" * 3000, "q"):
+            assert client.query(expr, NOW, call(60).deadline).points
+        client.close()
+        assert [each.method for each in fake.seen] == ["GET", "GET", "GET", "POST", "POST", "GET"]
+
+
 def test_infos_are_no_warnings() -> None:
     """Prometheus adds "PromQL info: metric might not be a counter" to complete answers."""
     with answering(lambda request: request.reply(ONE | {"warnings": ["PromQL info: might not be a counter"]})) as fake:

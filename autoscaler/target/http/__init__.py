@@ -5,13 +5,23 @@ for client libraries with their own HTTP. Both import requests' libraries, which
 does not, so that modules that `autoscaler check` loads may import it.
 """
 
-from autoscaler.target.http.errors import HttpError, Interrupted, Late, Malformed, TlsFailed, TooLarge, Unreachable
+from autoscaler.target.http.errors import (
+    Dropped,
+    HttpError,
+    Interrupted,
+    Late,
+    Malformed,
+    TlsFailed,
+    TooLarge,
+    Unreachable,
+)
 from autoscaler.target.http.limits import LARGEST_ANSWER, Tls, in_mib, on_this_machine
 from autoscaler.version import USER_AGENT
 
 __all__ = [
     "LARGEST_ANSWER",
     "USER_AGENT",
+    "Dropped",
     "HttpError",
     "Interrupted",
     "Late",

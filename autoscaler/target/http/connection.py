@@ -13,7 +13,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias, cast
 
-from autoscaler.target.http.errors import HttpError, Interrupted, TooLarge, Unreachable, refuses_us, tls_words, words
+from autoscaler.target.http.errors import (
+    Dropped,
+    HttpError,
+    HungUp,
+    Interrupted,
+    TooLarge,
+    Unreachable,
+    hung_up,
+    refuses_us,
+    tls_words,
+    words,
+)
 from autoscaler.target.http.limits import in_mib
 from autoscaler.target.http.lookup import connect, positive
 
@@ -38,10 +49,45 @@ def bounded(
 ) -> Any:
     """Return a subclass of urllib3's connection class `base` with a deadline, at which it raises TimeoutError.
 
-    It raises Unreachable when it cannot connect, or not within `left_to_connect` seconds (default: `left`).
+    It raises Unreachable when it cannot connect, or not within `left_to_connect` seconds (default: `left`), and Dropped
+    when a connection that has served an exchange ends before the next answer begins.
     `largest`: received bytes of an answer, headers included; beyond, it raises TooLarge.
     """
     soon = left_to_connect or left
+
+    class Bounded(base):  # type: ignore[misc] # the base class is the caller's
+        response_class = _reply(left, largest)
+        _kept = False
+        """Whether it has answered a request."""
+
+        def _new_conn(self) -> socket.socket:
+            self._kept = False
+            with _connecting(left):
+                made = connect(self._dns_host.strip("[]"), self.port, soon) if dial is None else _dialled(dial, soon)
+            return _in_time(made, left)
+
+        def _tunnel(self) -> None:
+            super()._tunnel()
+            self.sock.settimeout(positive(left()))  # for the handshake through a proxy
+
+        def send(self, data: Any) -> None:
+            with _dropped(kept=self._kept), _sent(answered=False):
+                for start in range(0, len(data), _PIECE):
+                    if self.sock is not None:
+                        self.sock.settimeout(positive(left()))
+                    super().send(data[start : start + _PIECE])
+
+        def getresponse(self) -> Any:
+            with _dropped(kept=self._kept):
+                answer = super().getresponse()
+            self._kept = True
+            return answer
+
+    return Bounded
+
+
+def _reply(left: Left, largest: int | None) -> type[http.client.HTTPResponse]:
+    """Return the class of answers that are read until the deadline."""
 
     class Reply(http.client.HTTPResponse):
         def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
@@ -58,26 +104,7 @@ def bounded(
             if self.status < http.HTTPStatus.OK:  # the answer itself would count as that of the next request
                 raise Interrupted(f"answered HTTP {self.status}, an interim answer that nobody asked for")
 
-    class Bounded(base):  # type: ignore[misc] # the base class is the caller's
-        response_class = Reply
-
-        def _new_conn(self) -> socket.socket:
-            with _connecting(left):
-                made = connect(self._dns_host.strip("[]"), self.port, soon) if dial is None else _dialled(dial, soon)
-            return _in_time(made, left)
-
-        def _tunnel(self) -> None:
-            super()._tunnel()
-            self.sock.settimeout(positive(left()))  # for the handshake through a proxy
-
-        def send(self, data: Any) -> None:
-            with _sent(answered=False):
-                for start in range(0, len(data), _PIECE):
-                    if self.sock is not None:
-                        self.sock.settimeout(positive(left()))
-                    super().send(data[start : start + _PIECE])
-
-    return Bounded
+    return Reply
 
 
 @contextmanager
@@ -100,7 +127,20 @@ def _sent(*, answered: bool) -> Iterator[None]:
     except ssl.SSLError as error:
         if refuses_us(error) and not answered:
             raise
-        raise Interrupted(tls_words(error)) from None
+        raise (HungUp if hung_up(error) else Interrupted)(tls_words(error)) from None
+
+
+@contextmanager
+def _dropped(*, kept: bool) -> Iterator[None]:
+    """Raise Dropped when a kept connection ends."""
+    try:
+        yield
+    except BrokenPipeError:  # urllib3 then reads: the answer may have come before the end
+        raise
+    except (ConnectionError, HungUp):
+        if not kept:
+            raise
+        raise Dropped("closed the connection without an answer") from None
 
 
 def _dialled(dial: Dial, left: Left) -> socket.socket:

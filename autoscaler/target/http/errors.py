@@ -43,6 +43,17 @@ class Interrupted(HttpError):
     """The connection ended, or the answer is not HTTP. The outcome of a write is unknown."""
 
 
+class HungUp(Interrupted):
+    """The peer ended an encrypted connection without TLS's own words, as a restart does."""
+
+
+class Dropped(Interrupted):
+    """The peer closed a connection that was kept from an earlier exchange before it answered anything.
+
+    It may have closed it before the request arrived, as servers and load balancers do with idle connections.
+    """
+
+
 class Malformed(HttpError):
     """The complete answer has an unexpected form. A write was probably performed."""
 
@@ -79,7 +90,7 @@ def http_error(error: BaseException, seconds: float, handled: BaseException | No
 
 def _tls_error(error: ssl.SSLError) -> HttpError:
     """Return the error of a handshake, or of a peer that refuses our certificate."""
-    if _hung_up(error):
+    if hung_up(error):
         return Interrupted(tls_words(error))
     if isinstance(error, ssl.SSLCertVerificationError):
         return TlsFailed(f"its certificate is not accepted: {error.verify_message}")
@@ -89,9 +100,7 @@ def _tls_error(error: ssl.SSLError) -> HttpError:
 
 def tls_words(error: ssl.SSLError) -> str:
     """Return OpenSSL's message."""
-    return (
-        "closed the connection" if _hung_up(error) else f"TLS: {(error.reason or 'failed').replace('_', ' ').lower()}"
-    )
+    return "closed the connection" if hung_up(error) else f"TLS: {(error.reason or 'failed').replace('_', ' ').lower()}"
 
 
 def refuses_us(error: ssl.SSLError) -> bool:
@@ -102,7 +111,7 @@ def refuses_us(error: ssl.SSLError) -> bool:
     return any(word in (error.reason or "") for word in _REFUSALS)
 
 
-def _hung_up(error: ssl.SSLError) -> bool:
+def hung_up(error: ssl.SSLError) -> bool:
     """Return whether the peer closed the connection, as a restart does; no certificate is wrong."""
     return isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError)
 

@@ -3,7 +3,7 @@
 import io
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Final
 
@@ -15,10 +15,12 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from autoscaler.target.http.body import read_body
 from autoscaler.target.http.connection import Dial, Left, bounded
-from autoscaler.target.http.errors import Unreachable, http_error
+from autoscaler.target.http.errors import Dropped, Unreachable, http_error
 from autoscaler.target.http.limits import LARGEST_ANSWER, Tls
 from autoscaler.target.http.lookup import positive
 from autoscaler.version import USER_AGENT
+
+_READS: Final = ("GET", "HEAD")
 
 
 class Session(requests.Session):
@@ -65,9 +67,23 @@ class Session(requests.Session):
         self.mount("https://", self.transport)
 
     def request(  # type: ignore[override] # requests itself only calls it like this
-        self, method: str, url: str, *, timeout: float, **options: Any
+        self, method: str, url: str, *, timeout: float, read: bool | None = None, **options: Any
     ) -> requests.Response:
-        """Return the whole answer with any status, within `timeout` seconds. Raises HttpError."""
+        """Return the whole answer with any status, within `timeout` seconds. Raises HttpError.
+
+        `read`: whether the request changes nothing (default: a GET or HEAD). A read is repeated once, on a new
+        connection and within the same time, when the peer has dropped the connection that was kept.
+        """
+        end = time.monotonic() + timeout
+        try:
+            return self._once(method, url, timeout, options)
+        except Dropped:
+            if not (method in _READS if read is None else read):
+                raise
+        self.get_adapter(url).close()  # other connections that were kept may have been dropped, too
+        return self._once(method, url, end - time.monotonic(), options)
+
+    def _once(self, method: str, url: str, timeout: float, options: Mapping[str, Any]) -> requests.Response:
         handled = sys.exception()
         try:
             # pass `verify`: REQUESTS_CA_BUNDLE would override the session's own

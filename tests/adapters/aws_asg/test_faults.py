@@ -53,6 +53,7 @@ _FAULTS = {
     "a 409": (Fault("", 409, _error("Conflict", "meanwhile")), TargetUnavailable, "meanwhile"),
     "broken": (Fault("", 500, _error("InternalFailure", "oh no")), TargetUnavailable, "oh no"),
     "bad gateway": (Fault("", 502, "<html>bad gateway</html>"), TargetUnavailable, "502"),
+    "cut by a proxy": (Fault("", 206, _described("")), TargetUnavailable, "206"),
     "not XML": (Fault("", 200, "welcome"), TargetUnavailable, "cannot be parsed"),
     "another page": (Fault("", 200, "<html><p>welcome</p></html>"), TargetUnavailable, "cannot be parsed"),
     "another shape": (
@@ -62,7 +63,7 @@ _FAULTS = {
     ),
     "cut off": (Fault("", 200, "<DescribeAutoScalingGroupsRes"), TargetUnavailable, "cannot be parsed"),
 }
-_UNKNOWN = ("broken", "bad gateway", "not XML", "cut off")
+_UNKNOWN = ("broken", "bad gateway", "cut by a proxy", "not XML", "cut off")
 """After these faults, AWS may have performed the write."""
 
 
@@ -211,6 +212,19 @@ def test_headers_that_trickle_are_left_at_the_deadline(connect: Connect) -> None
         assert aws.client_left()
     assert isinstance(found, TargetUnavailable)
     assert "deadline" in str(found)
+
+
+def test_a_read_on_a_connection_that_was_closed_is_repeated(connect: Connect) -> None:
+    """A proxy ends idle connections as the next request arrives."""
+
+    def dropping(wire: Wire) -> None:
+        wire.read()
+        wire.answer(_described("").replace("<member></member>", "").encode())
+        wire.read()
+
+    with scripted(dropping) as aws:
+        connection = connect(endpointUrl=aws.url)
+        assert [type(connection.look("any", 60)) for _ in range(2)] == [TargetNotFound] * 2
 
 
 def test_a_write_without_an_answer_is_of_unknown_outcome(

@@ -4,6 +4,7 @@ import socket
 import ssl
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from urllib3.connection import HTTPConnection
@@ -72,7 +73,7 @@ def server_tls(authority: Authority) -> ssl.SSLContext:
     return context
 
 
-def late(session: Session, url: str, **request: bytes) -> None:
+def late(session: Session, url: str, **request: Any) -> None:
     began = time.monotonic()
     with pytest.raises(Late, match=r"^did not answer within 0\.3 s$"):
         session.request("POST" if request else "GET", url, timeout=SECONDS, **request)

@@ -3,17 +3,18 @@
 import os
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from autoscaler.target.http import HttpError, Interrupted, Late, Tls, TlsFailed, Unreachable
+from autoscaler.target.http import Dropped, HttpError, Interrupted, Late, Tls, TlsFailed, Unreachable
 from autoscaler.target.http.session import Session
 from tests.servers.certificates import Authority
 from tests.servers.ports import free_port
-from tests.servers.scripted import Scripted, Wire, scripted
+from tests.servers.scripted import Script, Scripted, Wire, scripted
 
 NAME = "server.global.nomad"
 
@@ -262,3 +263,98 @@ def test_importing_the_errors_imports_no_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() in ("[]", "['socket']")
+
+
+class TestDropped:
+    """A server closes a connection that was idle as the next request arrives, as a load balancer does after 60 s."""
+
+    @staticmethod
+    def drops(after: int = 1) -> Script:
+        """Return a script that answers `after` requests of a connection, reads another one, and closes."""
+
+        def script(wire: Wire) -> None:
+            for _ in range(after):
+                wire.read()
+                wire.answer(b"{}")
+            wire.read()
+
+        return script
+
+    def test_a_read_is_repeated_once_on_a_new_connection(self) -> None:
+        """With a period of 60 s, the metric failed in every cycle."""
+        with scripted(self.drops()) as server, Session() as session:
+            for _ in range(3):
+                assert session.get(server.url, timeout=60).text == "{}"
+            assert session.request("POST", server.url, timeout=60, data=b"query", read=True).text == "{}"
+            assert server.accepted == 4
+            assert len(server.requests) == 7
+
+    def test_a_read_is_repeated_behind_tls(self, authority: Authority) -> None:
+        """There, the end may be without TLS's own words."""
+        with scripted(self.drops(), context(authority, NAME)) as server:
+            with Session(Tls(authority.ca, server_name=NAME)) as session:
+                for _ in range(3):
+                    assert session.get(server.url.replace("http:", "https:"), timeout=60).text == "{}"
+            assert server.accepted == 3
+
+    @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+    def test_a_write_is_never_repeated(self, method: str) -> None:
+        """It may have been carried out."""
+        with scripted(self.drops()) as server, Session() as session:
+            session.get(server.url, timeout=60)
+            with pytest.raises(Dropped, match="closed the connection without an answer"):
+                session.request(method, server.url, timeout=60)
+            assert len(server.requests) == 2
+
+    def test_a_new_connection_that_is_closed_is_an_error(self) -> None:
+        """The server does not answer: one more request would only add load."""
+        with scripted(self.drops(0)) as server, Session() as session:
+            with pytest.raises(Interrupted, match="closed the connection without an answer"):
+                session.get(server.url, timeout=60)
+            assert server.accepted == 1
+
+    def test_an_answer_that_is_cut_short_is_an_error(self) -> None:
+        """The server was about to answer, and may be overloaded."""
+
+        def cut(wire: Wire) -> None:
+            wire.read()
+            wire.answer(b"{}")
+            wire.read()
+            wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+
+        with scripted(cut) as server, Session() as session:
+            session.get(server.url, timeout=60)
+            with pytest.raises(Interrupted, match="cut short"):
+                session.get(server.url, timeout=60)
+            assert server.accepted == 1
+
+    def test_the_repeated_read_has_the_time_that_is_left(self) -> None:
+        """The deadline is the cycle's."""
+        came = list[int]()
+
+        def slow(wire: Wire) -> None:
+            came.append(1)
+            wire.read()
+            if len(came) == 1:
+                wire.answer(b"{}")
+                wire.read()
+                return
+            wire.hang()
+
+        with scripted(slow) as server, Session() as session:
+            session.get(server.url, timeout=60)
+            with pytest.raises(Late, match=r"did not answer within 0\.[0-5]"):
+                session.get(server.url, timeout=0.5)
+            assert len(came) == 2
+
+    def test_a_reset_of_an_idle_connection_is_a_drop(self) -> None:
+        """A firewall that has forgotten the connection resets it."""
+
+        def reset(wire: Wire) -> None:
+            wire.read()
+            wire.answer(b"{}")
+            wire.read()
+            wire.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+        with scripted(reset) as server, Session() as session:
+            assert [session.get(server.url, timeout=60).text for _ in range(2)] == ["{}"] * 2
