@@ -204,7 +204,7 @@ class Daemon:
             others = self._membership.members - 1
             raise StateError(
                 f"the state is in use by {others} other daemon{'' if others == 1 else 's'}, which `autoscaler status` "
-                "lists; stop them, or give this one a state of its own (state.url)"
+                "lists; stop them, or give this one a state (state.url) and targets of its own"
             )
         if failure := self._runtime.supervise():
             raise failure

@@ -29,6 +29,7 @@ from autoscaler.target import (
     TargetRef,
     TargetRefused,
     TargetState,
+    TargetUnavailable,
     Unchanged,
     Written,
     nothing_written,
@@ -135,8 +136,11 @@ class Process:
         self._keeper.close()
 
     def _require_pool(self, target: TargetRef) -> None:
+        """Raise TargetNotFound for an unknown pool, TargetUnavailable for one that another daemon keeps."""
         if (problem := unknown_pool(target.name, self._settings)) is not None:
             raise TargetNotFound(f"{target}: {problem}")
+        if (refusal := self._keeper.refusal(target.name)) is not None:
+            raise TargetUnavailable(f"{target}: {refusal}")
 
     def _refuse(self, target: TargetRef, change: ScaleChange, settings: PoolSettings) -> None:
         if self._keeper.only_watches(target.name):
@@ -148,8 +152,10 @@ class Process:
             )
 
     def _state(self, target: TargetRef, pools: Mapping[str, Pool]) -> TargetState | TargetError:
-        if (problem := unknown_pool(target.name, self._settings)) is not None:
-            return TargetNotFound(f"{target}: {problem}")
+        try:
+            self._require_pool(target)
+        except TargetError as error:
+            return error
         pool, settings, upkeep = pools[target.name], self._settings.pools[target.name], self._keeper.upkeep(target.name)
         workers = [worker for worker in pool.workers if worker.identity is not None]
         hold = _hold(target.name, settings, upkeep)
@@ -157,12 +163,12 @@ class Process:
         return TargetState(
             replicas=pool.size,
             status_replicas=sum(not worker.stopping for worker in workers),
-            instances=tuple(map(_instance, workers)),
+            instances=tuple([_instance(worker, settings) for worker in workers]),
             limits=_limits(settings),
             hold=hold,
             revision=str(pool.revision),
             awaiting_drain=tuple(map(_awaiting, upkeep.awaiting_drain(pool))),
-            warnings=tuple(filter(None, (exhausted, upkeep.problem(), *self._keeper.problems(target.name)))),
+            warnings=tuple(filter(None, (exhausted, *upkeep.problems(pool), *self._keeper.problems(target.name)))),
         )
 
 
@@ -170,7 +176,7 @@ def _awaiting(worker: Worker) -> AwaitingDrain:
     return AwaitingDrain(worker.name, () if worker.port is None else (f"127.0.0.1:{worker.port}",))
 
 
-def _instance(worker: Worker) -> Instance:
+def _instance(worker: Worker, settings: PoolSettings) -> Instance:
     addresses = set() if worker.port is None else {f"127.0.0.1:{worker.port}", f"localhost:{worker.port}"}
     pid = set() if worker.identity is None else {str(worker.identity.pid)}
     return Instance(
@@ -181,6 +187,7 @@ def _instance(worker: Worker) -> Instance:
         started_at=worker.started_at,
         deleting=worker.stopping,
         identities=frozenset({worker.name} | addresses | pid),
+        detail="" if settings.readiness is None or worker.ready else settings.readiness.told(worker.probed),
     )
 
 

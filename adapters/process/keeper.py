@@ -9,16 +9,15 @@ import contextlib
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from adapters.process import logs, targets_file
-from adapters.process.probe import probe
+from adapters.process.probe import Answer, probe
 from adapters.process.procfs import reap
 from adapters.process.records import Pool, RecordsError, StateFile, StillKeptError
 from adapters.process.settings import ProcessSettings, log_folder
+from adapters.process.targets_file import TargetsFile
 from adapters.process.upkeep import Upkeep, present
 from autoscaler.target import AdapterContext, Call, TargetUnavailable
-from autoscaler.target.files import write_atomically
 
 TICK_SECONDS = 0.5
 """The time within which a dead worker is detected."""
@@ -50,7 +49,11 @@ class Keeper:
         self._kept = {name: upkeep for name, upkeep in self._upkeep.items() if name not in self._watched}
         self._lock = threading.Lock()  # guards the attributes below
         self._pools: dict[str, Pool] | None = None
-        self._published: dict[Path, str] = {}
+        self._targets_files = {
+            name: TargetsFile(upkeep.settings.targets_file, name)
+            for name, upkeep in self._kept.items()
+            if upkeep.settings.targets_file is not None
+        }
         self._troubles: dict[str, str] = {}
         self._probe_at = float("-inf")
         self._closed = False
@@ -64,6 +67,8 @@ class Keeper:
         with self._lock:
             self._closed = True
             self._file.unlock()
+            for file in self._targets_files.values():
+                file.release()
             self._log_writer.close()
         self._wake.set()
         if not self._dry_run:
@@ -94,6 +99,18 @@ class Keeper:
     def only_watches(self, name: str) -> bool:
         """Return whether this pool must not be changed."""
         return name in self._watched
+
+    def refusal(self, name: str) -> str | None:
+        """Return why a pool is not kept at all: another daemon has its targets file; within `pools`."""
+        file, refusal = self._targets_files.get(name), None
+        if file is not None:
+            with self._trouble(f"targets_file_of_{name}_held"):
+                try:
+                    file.hold()
+                except RecordsError as error:
+                    refusal = str(error)
+                    raise
+        return refusal
 
     def problems(self, name: str) -> Iterator[str]:
         """Return why a pool cannot be kept, or its targets file not be written; within `pools`."""
@@ -136,6 +153,8 @@ class Keeper:
             self._open()
             for name, upkeep in self._kept.items():
                 not_kept, not_written = _events(name)
+                if self.refusal(name) is not None:
+                    continue
                 with self._trouble(not_kept):
                     self._keep(name, upkeep)
                 with self._trouble(not_written):
@@ -163,16 +182,15 @@ class Keeper:
             logs.forget(self._logs, {worker.name for pool in self._open().values() for worker in pool.workers})
 
     def _publish(self, name: str) -> None:
-        file, text = self._settings[name].targets_file, targets_file.render(name, self._open()[name])
-        if file is None:
-            return
-        try:
-            if self._published.get(file) == text and file.exists():
-                return
-            write_atomically(file, text, mode=0o644)  # Prometheus runs as another user
-        except OSError as error:
-            raise RecordsError(targets_file.not_written(file, error)) from None
-        self._published[file] = text
+        file = self._targets_files.get(name)
+        if file is not None and file.publish(self._open()[name]):
+            self._logger.warning(
+                "targets_file_changed",
+                adapter=self._name,
+                pool=name,
+                file=str(file.path),
+                remedy="another program wrote it, and it was written again; give that program another file",
+            )
 
     def _questions(self) -> dict[str, tuple[int, str]]:
         now = self._clock.monotonic()
@@ -182,7 +200,7 @@ class Keeper:
         pools = self._open()
         return {w: where for name, upkeep in self._kept.items() for w, where in upkeep.to_probe(pools[name]).items()}
 
-    def _note_readiness(self, answers: Mapping[str, bool]) -> None:
+    def _note_readiness(self, answers: Mapping[str, Answer]) -> None:
         for name, upkeep in self._kept.items():
             self._change(name, upkeep.note_readiness(self._open()[name], answers, self._clock.now()))
 

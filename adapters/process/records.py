@@ -1,15 +1,13 @@
 """The records of a connection on disk: each pool's size and its workers."""
 
-import contextlib
-import fcntl
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from adapters.process.file_lock import FileLock, HeldError
 from adapters.process.procfs import Identity
 from autoscaler.target.files import read_bounded, write_atomically
 
@@ -42,6 +40,8 @@ class Worker:
     """Whether its drain has ended, in a pool that drains: it may be sent SIGTERM."""
     ready: bool | None = None
     ready_since: datetime | None = None
+    probed: str = ""
+    """What the last readiness probe got instead of 2xx; empty: it was 2xx, or there was none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class StateFile:
     """The records' file, replaced in one step, and the lock that makes this process its only keeper."""
 
     folder: Path
-    _lock: IO[str] | None = field(default=None, init=False)
+    _lock: FileLock | None = field(default=None, init=False)
 
     def lock(self) -> None:
         """Become the only keeper. Raises RecordsError when another process is."""
@@ -94,22 +94,13 @@ class StateFile:
             return
         file = self.folder / "lock"
         try:
-            with contextlib.ExitStack() as undo:
-                number = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-                handle = undo.enter_context(os.fdopen(number, "a+", encoding="ascii"))
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                handle.truncate(0)
-                handle.write(str(os.getpid()))
-                handle.flush()
-                undo.pop_all()  # the file stays open, and the lock held, until `unlock`
-                self._lock = handle
-        except BlockingIOError:
-            holder = file.read_text(encoding="ascii")
-            if holder == str(os.getpid()):
+            self._lock = FileLock.take(file, 0o600)
+        except HeldError as held:
+            if held.by_this_process:
                 raise StillKeptError(f"{self.folder}: the previous connection has not released it yet") from None
             raise RecordsError(
-                f"{self.folder}: another daemon manages its workers already (pid {holder}); stop that "
-                "one, or use another state folder"
+                f"{self.folder}: another daemon manages its workers already (pid {held.holder}); stop that one. "
+                "To run two daemons, give each a state folder and pools of its own"
             ) from None
         except OSError as error:
             raise RecordsError(f"{file}: {error.strerror}; make the folder writable") from None
@@ -117,7 +108,7 @@ class StateFile:
     def unlock(self) -> None:
         """Release the lock."""
         if self._lock is not None:
-            self._lock.close()
+            self._lock.release()
             self._lock = None
 
     def load(self) -> dict[str, Pool]:

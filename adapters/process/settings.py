@@ -86,6 +86,10 @@ class Readiness(AdapterSettings):
     path: Annotated[str, StringConstraints(pattern=r"^/[!-~]*$")]
     """Path of an HTTP GET on the worker's port every second. 2xx is ready; three failures in a row are not ready."""
 
+    def told(self, got: str) -> str:
+        """Return what a probe got instead of 2xx, as a sentence; empty if it got 2xx."""
+        return f"the readiness probe GET {self.path} gets {got}" if got else ""
+
 
 class PoolSettings(AdapterSettings):
     """One pool of identical workers."""

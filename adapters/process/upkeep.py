@@ -4,7 +4,7 @@ Each step takes the pool's record and returns the next one. `Keeper` saves the r
 """
 
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from signal import SIGKILL, SIGTERM, Signals
 from adapters.process import procfs
 from adapters.process.backoff import STEADY_SECONDS, Backoff
 from adapters.process.logs import last_line
+from adapters.process.probe import Answer
 from adapters.process.records import Pool, Worker
 from adapters.process.settings import PoolSettings
 from adapters.process.spawn import free_port, start
@@ -20,6 +21,12 @@ from autoscaler.target import Clock, Logger
 
 FAILURES_TO_UNREADY = 3
 """As Kubernetes' probes: failureThreshold 3, successThreshold 1."""
+
+WRONG_ANSWER_SECONDS = 10.0
+"""Seconds until a worker whose probe gets an answer of no worker that starts, such as HTTP 404, is a warning."""
+
+SLOW_START_SECONDS = 60.0
+"""Seconds until a worker that is not ready for any other reason is a warning."""
 
 KILL_AGAIN_SECONDS = 10.0
 """Seconds until SIGKILL is repeated for a process that has not ended."""
@@ -54,6 +61,8 @@ class Upkeep:
         """Name of a stopping worker -> when its grace period is over."""
         self._failed_probes: dict[str, int] = {}
         """Worker name -> consecutive failed probes."""
+        self._starting: dict[str, bool] = {}
+        """Worker name -> whether its last failed probe may be that of a worker that starts."""
 
     def remove_ended(self, pool: Pool) -> Pool:
         """Return the pool without workers whose processes have all ended."""
@@ -70,6 +79,7 @@ class Upkeep:
             self._logger.info("worker_gone", pool=self._name, worker=worker.name)
             self._kill_at.pop(worker.name, None)
             self._failed_probes.pop(worker.name, None)
+            self._starting.pop(worker.name, None)
         return replace(pool, workers=tuple(left))
 
     def awaiting_drain(self, pool: Pool) -> tuple[Worker, ...]:
@@ -137,14 +147,17 @@ class Upkeep:
         path = None if self.settings.readiness is None else self.settings.readiness.path
         return {w.name: (w.port, path) for w in pool.staying if w.port is not None and path is not None}
 
-    def note_readiness(self, pool: Pool, answers: Mapping[str, bool], now: datetime) -> Pool:
+    def note_readiness(self, pool: Pool, answers: Mapping[str, Answer], now: datetime) -> Pool:
         """Return the pool with the probes' results: one success is ready, three failures in a row are not."""
         workers = []
         for worker in pool.workers:
-            ready = worker.ready
-            if worker.name in answers:
-                ready = self._is_ready(worker, answered=answers[worker.name])
-            workers.append(worker if ready == worker.ready else replace(worker, ready=ready, ready_since=now))
+            answer = answers.get(worker.name)
+            if answer is not None:
+                self._starting[worker.name] = answer.starting
+                ready = self._is_ready(worker, answered=answer.ready)
+                since = worker.ready_since if ready == worker.ready else now
+                worker = replace(worker, ready=ready, ready_since=since, probed=answer.got)  # noqa: PLW2901
+            workers.append(worker)
         return replace(pool, workers=tuple(workers))
 
     def _is_ready(self, worker: Worker, *, answered: bool) -> bool:
@@ -158,11 +171,23 @@ class Upkeep:
             return Worker(f"{self._name}-{number}", token, port, now)
         return Worker(f"{self._name}-{number}", token, port, now, ready=False, ready_since=now)
 
-    def problem(self) -> str | None:
-        """Return why workers are missing, with the last log line of the worker that ended; None: none is missing."""
-        cause = self.backoff.cause
-        line = last_line(self._log_of_cause) if cause and self._log_of_cause is not None else ""
-        return (f"{cause}, the last line: {line}" if line else cause) or None
+    def problems(self, pool: Pool) -> Iterator[str]:
+        """Yield why workers are missing, with the last log line of the worker that ended, and why some are not ready.
+
+        The second text is the same for all workers with the same answer, so that it is told once.
+        """
+        if cause := self.backoff.cause:
+            line = "" if self._log_of_cause is None else last_line(self._log_of_cause)
+            yield f"{cause}, the last line: {line}" if line else cause
+        wrong = next((worker for worker in pool.staying if self._is_unready_for_long(worker)), None)
+        if wrong is not None and self.settings.readiness is not None:
+            yield f"{self.settings.readiness.told(wrong.probed)}, not 2xx; correct readiness.path, or the workers"
+
+    def _is_unready_for_long(self, worker: Worker) -> bool:
+        if worker.ready is not False or not worker.probed or worker.ready_since is None:
+            return False
+        patience = SLOW_START_SECONDS if self._starting.get(worker.name, True) else WRONG_ANSWER_SECONDS
+        return (self._clock.now() - worker.ready_since).total_seconds() >= patience
 
     def _note_death(self, worker: Worker, status: int | None) -> None:
         age = max(0.0, (self._clock.now() - worker.started_at).total_seconds())  # the clock may have been set back

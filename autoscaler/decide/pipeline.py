@@ -20,6 +20,7 @@ from autoscaler.decide.schedules import open_entries
 from autoscaler.decide.shadow import observe_shadow, without_shadow
 from autoscaler.decide.stabilization import down_window, stabilize, stabilize_down, up_window
 from autoscaler.decide.steering import ended, paused_hold
+from autoscaler.decide.warnings import new_warnings
 from autoscaler.errors import TargetError
 from autoscaler.model import (
     Autoscaler,
@@ -171,7 +172,7 @@ class _Draft:
         if real_target is not None:
             size = f"the target's size is {real_target.replicas}, its shadow's {state.replicas}"
         self.conditions.set(_ABLE, True, Reason.SUCCEEDED_GET_SCALE, size)
-        self.warnings = state.warnings
+        self.warnings, self.events = state.warnings, new_warnings(self.history, state)
         self.ready = state.ready
         history, now = self.history, self.now
         recovers = self.scaler.recover_size and real_target is None
@@ -363,8 +364,7 @@ class _Draft:
         if self.has_fallback:
             self.conditions.set(_FALLBACK, *condition_of(scaler, self.failing))
             self.events += events_of(scaler, self.history.failing, self.failing)
-        self.events += (*self.recovery.events, *self.braking.events)
-        self.events += ended(self.history, self.now)
+        self.events += (*self.recovery.events, *self.braking.events, *ended(self.history, self.now))
         scaled_to_zero = None
         if change is not None and self.bounds is not None and scaler.options.scale_to_zero:
             scaled_to_zero = change.size == 0 and self.bounds.allow_zero(can_wake(scaler))

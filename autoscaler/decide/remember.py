@@ -48,6 +48,7 @@ def remember(scaler: Autoscaler, history: History, decision: Decision) -> Histor
         shadow=decision.shadow_memory,
         deployments=decision.deployments,
         drains=decision.drains,
+        warnings=history.warnings if decision.current is None else decision.warnings,
     )
 
 

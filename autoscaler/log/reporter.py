@@ -29,8 +29,6 @@ class Reporter:
         self._decisions = DecisionLog(logger, clock)
         self._failed: set[str] = set()
         """Names of the autoscalers whose last cycle failed. They are few, and the main thread reads them often."""
-        self._warned: dict[str, tuple[str, ...]] = {}
-        """Autoscaler's name -> the warnings of its target in the last cycle."""
         self._hung: tuple[ShardName, ...] = ()
         self._cut: frozenset[str] = frozenset()
         self._refused: Mapping[str, Sequence[Problem]] = {}
@@ -41,7 +39,7 @@ class Reporter:
         return sorted(self._failed.copy())
 
     def cycle_ended(self, batch: Batch) -> None:
-        """Log decisions, and each warning of a target once until it disappears."""
+        """Log decisions, and each new warning of a target."""
         odd = dict[str, Exception]()
         self._decisions.cycle_ended(batch.decisions, odd)
         each(batch.decisions, self._decided, odd)
@@ -58,13 +56,11 @@ class Reporter:
         )
 
     def _decided(self, decision: Decision) -> None:
-        for warning in decision.warnings:
-            if warning not in self._warned.get(decision.name, ()):
-                self._logger.warning(
-                    "target_warning", autoscaler=decision.name, target=str(decision.target), message=warning
-                )
-        self._warned[decision.name] = decision.warnings
         for event in decision.events:
+            if event.reason == Reason.TARGET_WARNING:
+                self._logger.warning(
+                    "target_warning", autoscaler=decision.name, target=str(decision.target), message=event.message
+                )
             if event.reason in _ENDED:
                 self._logger.info(_ENDED[event.reason], autoscaler=decision.name, message=event.message)
         if decision.error is not None:
@@ -94,8 +90,6 @@ class Reporter:
         """Forget autoscalers that are not among these."""
         self._decisions.follow(names)
         self._failed.intersection_update(names)
-        for name in self._warned.keys() - names:
-            self._warned.pop(name, None)
 
     def shards_hung(self, hung: tuple[ShardName, ...]) -> None:
         """Log shards whose cycles have begun to hang, and those that have recovered."""

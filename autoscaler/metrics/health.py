@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -71,8 +71,10 @@ _NOTHING: Final = Answers()
 class Health:
     """The health of the servers that the daemon talks to. Any thread may call it."""
 
-    def __init__(self, clock: Clock, limits: LimitsInUse) -> None:
+    def __init__(self, clock: Clock, limits: LimitsInUse, warnings: Callable[[], Mapping[str, str]] = dict) -> None:
+        """`warnings`: returns autoscaler's name -> the first warning of its target."""
         self._clock = clock
+        self._warnings = warnings
         self._limits = limits
         self._lock = threading.Lock()
         self._sources: dict[str, Answers] = {}
@@ -150,8 +152,8 @@ class Health:
                 for name in sorted(missed.keys() & settings.adapters.keys())
             ]
         )
-        reload, grants = self._reload, grants_of(settings)
-        levels = [Level.NORMAL if reload.successful else Level.WARNING]
+        reload, grants, warnings = self._reload, grants_of(settings), self._warnings()
+        levels = [Level.WARNING for _ in warnings] + [Level.NORMAL if reload.successful else Level.WARNING]
         levels += [Level.ERROR] if lease_lost else []
         undiscovered = [each for each in discovered.connections if each.failing]
         levels += [Level.WARNING for _ in undiscovered]
@@ -168,6 +170,7 @@ class Health:
                 *([_LEASE_LOST] if lease_lost else []),
                 *_problems(reload, sources, connections, grants),
                 *map(_undiscovered, undiscovered),
+                *_warned(warnings),
             ),
             lease_lost=lease_lost,
             last_reload=reload,
@@ -237,6 +240,14 @@ def _undiscovered(connection: DiscoveringConnection) -> str:
     others = f" and {connection.failing - 1} more" if connection.failing > 1 else ""
     why = f"{connection.failures[0]}{others}"
     return f"connection {connection.name} does not tell all its policies: {why}; those known stay in force"
+
+
+def _warned(warnings: Mapping[str, str]) -> Iterator[str]:
+    if warnings:
+        name = min(warnings)
+        others = len(warnings) - 1
+        more = f"; {count(others, 'more target has', 'more targets have')} warnings" if others else ""
+        yield f"the target of {name} has a warning: {warnings[name]}{more}"
 
 
 def _problems(

@@ -78,6 +78,12 @@ class Latest(Collector):
                 ended = Counter(each.outcome for each in made.drains if each.outcome and each.ended == made.now)
                 known.drained = Counter(known.drained) + ended
 
+    def warnings(self) -> Mapping[str, str]:
+        """Return autoscaler's name -> the first warning of its target, of those that have one."""
+        with self._lock:
+            made = {name: known.decision for name, known in self._known.items()}
+        return {name: one.warnings[0] for name, one in made.items() if one is not None and one.warnings}
+
     def describe(self) -> Sequence[Metric]:
         """Return nothing, so that the registration does not collect."""
         return ()

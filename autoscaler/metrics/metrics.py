@@ -47,7 +47,7 @@ class Metrics:
         self._latest = Latest()
         self._limits = LimitsInUse(registry)
         self._connection_limits: Mapping[str, ConnectionLimits] = {}
-        self.health = Health(clock, self._limits)
+        self.health = Health(clock, self._limits, self._latest.warnings)
         """The same events for the page and the API."""
         self._adapters: frozenset[str] = frozenset()
         self._sources: frozenset[str] = frozenset()

@@ -77,3 +77,5 @@ class History(Struct, frozen=True, gc=False):
     """None: no deployment has set the size."""
     drains: tuple[Drain, ...] = ()
     """Of instances that wait to be let go."""
+    warnings: tuple[str, ...] = ()
+    """Of the target, when it was last read."""

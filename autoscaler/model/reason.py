@@ -72,6 +72,8 @@ class Reason(StrEnum):
     """Ours: the next cycle tells whether a deployment reset the size."""
 
     # of events alone
+    TARGET_WARNING = "TargetWarning"
+    """The target has a warning for the operator that it did not have before."""
     OVERRIDDEN = "Overridden"
     """An operator set other bounds."""
     RESUMED = "Resumed"

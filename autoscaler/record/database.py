@@ -344,8 +344,8 @@ class FileLock:
             owner = self._file.read().strip() or "unknown"
             self._file.close()
             raise StateError(
-                f"{place(url)} is in use by another daemon (pid {owner}); stop that one, or give this one a state of "
-                "its own (state.url)"
+                f"{place(url)} is in use by another daemon (pid {owner}); stop that one, or give this one a state "
+                "(state.url) and targets of its own, because two daemons do not share a target"
             ) from None
         try:
             self._file.truncate(0)

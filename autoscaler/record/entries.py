@@ -359,6 +359,7 @@ def _entry(row: Any, moment: Moment) -> Entry:
             shadow=latest.shadow_memory,
             deployments=latest.deployments,
             drains=latest.drains,
+            warnings=latest.warnings,
         )
     return Entry(
         id=row.id,

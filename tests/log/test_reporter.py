@@ -48,3 +48,14 @@ def test_a_team_s_mistakes_are_one_line_each_time_they_change() -> None:
         ("team_file_refused", "web.yaml:1:1: it is wrong", 1000),
         ("team_file_refused", "web.yaml:2:1: it is wrong", 1),
     ]
+
+
+def test_a_warning_of_a_target_is_logged_when_it_begins() -> None:
+    """`target_warning` names the target and the remedy."""
+    log = RecordingLogger()
+    began = Event(EventType.WARNING, Reason.TARGET_WARNING, "workers end; see the log")
+    reporter = Reporter(log, SystemClock())
+    reporter.cycle_ended(Batch([decision("web", events=(began,), warnings=(began.message,))]))
+    reporter.cycle_ended(Batch([decision("web", warnings=(began.message,))]))
+    (line,) = [keys for _, event, keys in log.lines if event == "target_warning"]
+    assert (line["autoscaler"], line["message"]) == ("web", "workers end; see the log")

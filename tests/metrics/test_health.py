@@ -247,3 +247,15 @@ def test_an_error_whose_message_raises_is_shown() -> None:
     known.health.called("fleet", 2, [Odd("x"), DOWN])
 
     assert known.connection.error == "Odd, which has no message; report it to the adapter's author"
+
+
+def test_a_target_with_a_warning_is_a_problem() -> None:
+    """Workers that are never ready must not be called "All well"."""
+    known = Known()
+    known.health = Health(
+        known.clock, LimitsInUse(CollectorRegistry()), lambda: {"web": "no worker is ready", "api": "workers end"}
+    )
+    assert (known.status.level, known.status.problems) == (
+        Level.WARNING,
+        ("the target of api has a warning: workers end; 1 more target has warnings",),
+    )

@@ -201,11 +201,12 @@ def test_records_come_back_as_they_were_written(tmp_path: Path) -> None:
         released=True,
         ready=False,
         ready_since=datetime(2026, 1, 2, tzinfo=UTC),
+        probed="HTTP 404",
     )
     pools = {"web": Pool(3, 4, 5, ("id",), (worker,))}
     StateFile(tmp_path).save(pools)
     assert StateFile(tmp_path).load() == pools
-    assert len(asdict(worker)) == 9
+    assert len(asdict(worker)) == 10
 
 
 def test_a_file_where_the_logs_should_be_is_unavailable(build: Build, tmp_path: Path) -> None:

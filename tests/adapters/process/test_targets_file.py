@@ -92,7 +92,8 @@ def test_while_it_cannot_be_written_the_target_warns_of_it(build: Build, tmp_pat
         (errno.EACCES, "make the folder /srv/x writable for the daemon's user"),
         (errno.EROFS, "write it elsewhere, as in /run/autoscaler, or give the service ReadWritePaths=/srv/x"),
         (errno.ENOSPC, "free disk space"),
-        (errno.EISDIR, "correct targetsFile"),
+        (errno.EISDIR, "remove the folder that has its name, or correct targetsFile"),
+        (errno.ENAMETOOLONG, "correct targetsFile"),
     ],
 )
 def test_each_failure_has_its_own_remedy(number: int, remedy: str) -> None:

@@ -1,0 +1,71 @@
+"""A file that one process at a time holds. It names the holder's pid, and the kernel releases it when that ends."""
+
+import contextlib
+import fcntl
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Self
+
+
+class HeldError(Exception):
+    """Another process, or another part of this one, holds the file."""
+
+    def __init__(self, holder: str) -> None:
+        super().__init__(holder)
+        self.holder = holder
+        """The pid, as the holder wrote it."""
+
+    @property
+    def by_this_process(self) -> bool:
+        """Return whether this process itself holds it."""
+        return self.holder == str(os.getpid())
+
+
+@dataclass(frozen=True, slots=True)
+class FileLock:
+    """A held file."""
+
+    path: Path
+    _file: IO[str]
+
+    @classmethod
+    def take(cls, path: Path, mode: int) -> Self:
+        """Return the held file, created with `mode` if absent. Raises HeldError, OSError."""
+        with contextlib.ExitStack() as undo:
+            file = undo.enter_context(os.fdopen(_opened(path, mode), "a+", encoding="ascii", errors="replace"))
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                raise HeldError(file.read(20).strip() or "unknown") from None
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
+            undo.pop_all()  # the file stays open, and held, until `release`
+            return cls(path, file)
+
+    @property
+    def in_place(self) -> bool:
+        """Return whether the held file is still the one at its path: a removed one keeps no other process away."""
+        try:
+            return os.path.samestat(os.fstat(self._file.fileno()), os.lstat(self.path))
+        except OSError:
+            return False
+
+    def release(self) -> None:
+        """Let another process take it. The file stays, because its removal could take it away from the next holder."""
+        self._file.close()
+
+
+def _opened(path: Path, mode: int) -> int:
+    """Open the file without following a link. One that root creates gets its folder's owner, who takes it later."""
+    how = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(path, how | os.O_CREAT | os.O_EXCL, mode)
+    except FileExistsError:
+        return os.open(path, how)
+    if os.geteuid() == 0:
+        folder = path.parent.stat()
+        os.fchown(handle, folder.st_uid, folder.st_gid)
+    return handle
