@@ -43,7 +43,7 @@ SocketConfigFile: TypeAlias = Annotated[
     typer.Option(
         "--config.file",
         metavar="FILE",
-        help="The daemon's configuration, which names its control socket. Default: the service's socket.",
+        help="The daemon's configuration, to find its control socket. Default: the service's socket.",
     ),
 ]
 StateConfigFile: TypeAlias = Annotated[

@@ -70,6 +70,24 @@ class Where:
         socket, over_tcp = self._places()
         return self._at(over_tcp if self.http_config is not None else f"unix://{quote(str(socket))}")
 
+    def connect_to_change(self) -> Server:
+        """Return the daemon as `connect`, unless it runs another file than the given one. Also raises then."""
+        server = self.connect()
+        if self.config is not None and server.socket is not None and self.server is None and not self._names_socket():
+            from autoscaler.cli.find_socket import runs  # noqa: PLC0415 - see TYPE_CHECKING above
+
+            if runs(server, self.config) is False:
+                raise ServerError(
+                    f"no daemon that runs {self.config} answers, and the one at {server.url} runs another file; start "
+                    "the daemon, or name the one to change with --server"
+                )
+        return server
+
+    def _names_socket(self) -> bool:
+        from autoscaler.config.control_socket import configured_places  # noqa: PLC0415 - slow
+
+        return self.config is not None and configured_places(self.config)[0] is not None
+
     def connect_to_read(self) -> Sequence[Server]:
         """Return the daemon at each address that a command that only reads tries, in order. Raises as `connect`."""
         first = self.connect()
@@ -90,10 +108,12 @@ class Where:
         """Return the socket and the address of the given configuration, else the service's."""
         if self.config is None:
             return _SERVICE_SOCKET, _DEFAULT_SERVER
+        from autoscaler.cli.find_socket import socket_of  # noqa: PLC0415 - see TYPE_CHECKING above
         from autoscaler.config.control_socket import configured_places, default_socket  # noqa: PLC0415 - slow
         from autoscaler.record.folder import state_folder  # noqa: PLC0415 - slow
 
         socket, address = configured_places(self.config)
+        socket = socket or socket_of(self.config)
         if socket is None:
             by_hand = default_socket(os.environ, state_folder(os.environ))
             # `exists` raises if a folder may not be read
@@ -275,7 +295,7 @@ class DocumentSource:
                 if isinstance(down, SocketRefused):
                     raise
                 if self._where.server is not None and not server.is_this_machine:
-                    raise ServerError(f"{down}; start it there, or {ELSEWHERE}") from None
+                    raise ServerDown(f"{down}; start it there, or {ELSEWHERE}") from None
                 self._documents = self._open(down)
         from autoscaler.documents.state_documents import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - see TYPE_CHECKING above
 
@@ -293,7 +313,7 @@ class DocumentSource:
         try:
             archive = Archive.open_archive(url, folder)
         except AutoscalerError as error:
-            raise ServerError(f"{down}; if it runs, {ELSEWHERE}. Its state cannot be read either: {error}") from None
+            raise ServerDown(f"{down}; if it runs, {ELSEWHERE}. Its state cannot be read either: {error}") from None
         self._closing.enter_context(archive)
         place = "its database" if url is not None else folder
         typer.echo(f"{down}; the following is from its state in {place}. If it runs, {ELSEWHERE}", err=True)

@@ -50,7 +50,7 @@ class Chosen:
 def change(where: Where, chosen: Chosen, verb: str, body: Mapping[str, Any]) -> None:
     """Send the request, and print what is in force then. Exits with 1 if it is refused or no daemon answers."""
     with exit_on_error():
-        server = where.connect()
+        server = where.connect_to_change()
         try:
             lines = (
                 _change_several(server, chosen.selector, verb, body)

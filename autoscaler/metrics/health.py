@@ -163,7 +163,7 @@ class Health:
         return DaemonStatus(
             version=version,
             started=started,
-            configuration=str(settings.path),
+            configuration=str(settings.path.absolute()),
             autoscalers=len(settings.autoscalers),
             level=max(levels, key=_SEVERITY.index),
             problems=(

@@ -2,12 +2,13 @@
 
 import json
 from datetime import timedelta
+from pathlib import Path
 
-from autoscaler.cli.tables.status import connection_rows, daemon_lines, grant_lines
+from autoscaler.cli.tables.status import connection_rows, daemon_lines, grant_lines, source_rows
 from autoscaler.documents.level import Level
-from autoscaler.documents.status import ConnectionStatus, DaemonStatus, GrantStatus, ReloadStatus
+from autoscaler.documents.status import ConnectionStatus, DaemonStatus, GrantStatus, ReloadStatus, SourceStatus
 from autoscaler.layout import Screen
-from tests.cli.scene import Scene, ServedScene
+from tests.cli.scene import UNREACHABLE, Scene, ServedScene
 from tests.decisions import NOW
 
 
@@ -47,7 +48,8 @@ def test_the_daemon_is_shown(online: ServedScene) -> None:
     """Its state is SQLite, which no other daemon shares."""
     said = online.run("status")
     assert said.code == 0
-    assert [line.split(":")[0] for line in said.lines] == ["Version", "Started", "Configuration", "State"]
+    assert [line.split(":")[0] for line in said.lines[:4]] == ["Version", "Started", "Configuration", "State"]
+    assert said.lines[5].split("   ")[0] == "PROMETHEUS"
 
 
 def test_the_row_of_a_connection_counts_its_hung_shards() -> None:
@@ -85,5 +87,30 @@ def test_json_has_the_documents_of_the_api(online: ServedScene) -> None:
 
 def test_without_a_daemon_only_the_hosts_are_shown(offline: Scene) -> None:
     """They come from the state."""
-    listed = json.loads(offline.run("status", "-o", "json").out)
-    assert (listed["daemon"], listed["hosts"]["shared"]) == (None, False)
+    said = offline.run("status", "-o", "json")
+    listed = json.loads(said.out)
+    assert (listed["daemon"], listed["hosts"]["shared"], said.code) == (None, False, 1)
+
+
+def test_a_daemon_that_is_down_is_said_to_be(offline: Scene, tmp_path: Path) -> None:
+    """A script looks at the exit code, an operator at the screen; also where there is no state to read."""
+    for folder in (offline.folder, tmp_path / "no-state"):
+        said = offline.run("status", STATE_DIRECTORY=str(folder))
+        assert (said.code, said.out) == (1, "State:          down\n")
+        assert f"no daemon answers at {UNREACHABLE}" in said.err
+
+
+def test_a_prometheus_that_does_not_answer_has_a_row_as_on_the_page() -> None:
+    """The reason for metrics without a value is the first thing to look for."""
+    down = SourceStatus(
+        name="default",
+        url="http://localhost:9090",
+        level=Level.ERROR,
+        last_success=None,
+        last_failure=NOW - timedelta(seconds=4),
+        error="connection refused",
+    )
+    header, row = source_rows(daemon(sources=(down,)), NOW, Screen())
+    assert header.split() == ["PROMETHEUS", "STATE", "LAST", "ANSWER", "LAST", "FAILURE"]
+    assert row.split()[:2] == ["default", "error"]
+    assert row.endswith("4s ago: connection refused")

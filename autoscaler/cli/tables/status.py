@@ -1,15 +1,18 @@
-"""`autoscaler status`: the daemon, and one row for each connection."""
+"""`autoscaler status`: the daemon, and one row for each Prometheus and each connection."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.documents.status import ConnectionStatus, DaemonStatus
+from autoscaler.documents.status import ConnectionStatus, DaemonStatus, SourceStatus
 from autoscaler.layout import NONE, Screen, Table
 from autoscaler.quantity import format_age
 from autoscaler.text import clean, count
 
-_HEADER: Final = ("CONNECTION", "TYPE", "STATE", "SHARDS", "LAST CYCLE", "LAST ANSWER")
+_SOURCES: Final = ("PROMETHEUS", "STATE", "LAST ANSWER", "LAST FAILURE")
+_CONNECTIONS: Final = ("CONNECTION", "TYPE", "STATE", "SHARDS", "LAST CYCLE", "LAST ANSWER", "LAST FAILURE")
+DOWN: Final = "State:          down"
+"""In place of `daemon_lines` when no daemon answers."""
 
 
 def daemon_lines(daemon: DaemonStatus, now: datetime) -> Sequence[str]:
@@ -46,7 +49,21 @@ def grant_lines(daemon: DaemonStatus) -> Iterator[str]:
 
 def connection_rows(daemon: DaemonStatus, now: datetime, screen: Screen) -> Sequence[str]:
     """Return the table of connections, in lines."""
-    return Table(_HEADER, screen).lines([_row(each, now) for each in daemon.connections])
+    return Table(_CONNECTIONS, screen).lines([_row(each, now) for each in daemon.connections])
+
+
+def source_rows(daemon: DaemonStatus, now: datetime, screen: Screen) -> Sequence[str]:
+    """Return the table of each Prometheus, in lines."""
+    rows = [
+        (clean(each.name), each.level.value, _ago(each.last_success, now), _failure(each, now))
+        for each in daemon.sources
+    ]
+    return Table(_SOURCES, screen).lines(rows)
+
+
+def _failure(server: SourceStatus | ConnectionStatus, now: datetime) -> str:
+    text = f": {clean(server.error)}" if server.error else ""
+    return f"{_ago(server.last_failure, now)}{text}"
 
 
 def _row(connection: ConnectionStatus, now: datetime) -> tuple[str, ...]:
@@ -62,6 +79,7 @@ def _row(connection: ConnectionStatus, now: datetime) -> tuple[str, ...]:
         ", ".join(shards),
         _ago(connection.last_cycle, now),
         _ago(connection.last_success, now),
+        _failure(connection, now),
     )
 
 

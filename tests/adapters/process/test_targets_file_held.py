@@ -4,7 +4,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -98,8 +99,7 @@ def test_a_folder_in_its_place_is_told_until_it_is_gone(harness: ProcessHarness,
 
 def test_a_second_daemon_starts_no_worker_and_names_the_first(build: Build, file: Path, tmp_path: Path) -> None:
     """Each would keep the pool at its size, and the file would show the workers of the last that wrote."""
-    first = _holder(file)
-    try:
+    with _holder(file) as first:
         harness = build(
             ports=free_ports(2), targetsFile=str(file), others={"api": {"command": "sleep 1000"}}, initialReplicas=2
         )
@@ -118,22 +118,15 @@ def test_a_second_daemon_starts_no_worker_and_names_the_first(build: Build, file
         assert not file.exists()
         errors = [keys["error"] for level, _, keys in harness.logger.lines if level == "error"]
         assert len(errors) == 1
-    finally:
-        first.kill()
-        first.wait()
     harness.settle(2)
     poll(lambda: "web-2" in _written(file), "the file of the daemon that goes on")
 
 
 def test_a_dry_run_beside_a_daemon_needs_no_lock(build: Build, file: Path) -> None:
     """It starts nothing and writes nothing."""
-    first = _holder(file)
-    try:
+    with _holder(file):
         harness = build(ports=free_ports(2), targetsFile=str(file), dry_run=True)
         assert harness.observe().replicas == 1
-    finally:
-        first.kill()
-        first.wait()
 
 
 def test_a_reload_takes_the_file_over(harness: ProcessHarness, file: Path) -> None:
@@ -169,10 +162,14 @@ def _is_kept(harness: ProcessHarness, target: TargetRef) -> bool:
     return isinstance(state, TargetState) and len(state.instances) == 1
 
 
-def _holder(file: Path) -> subprocess.Popen[bytes]:
-    """Return another process that holds the file, as a daemon does."""
+@contextmanager
+def _holder(file: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Another process that holds the file, as a daemon does."""
     command = [sys.executable, "-S", "-c", _HOLDER, str(file.with_name(f".{file.name}.lock"))]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"held\n"
-    return process
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
