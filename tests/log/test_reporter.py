@@ -13,7 +13,7 @@ from autoscaler.target.contract.harness import RecordingLogger
 from tests.decisions import decision
 
 
-@pytest.mark.parametrize("odd", [{"conditions": (None,)}, {"metrics": (None,)}, {"warnings": None}])
+@pytest.mark.parametrize("odd", [{"conditions": (None,)}, {"metrics": (None,)}, {"events": None}])
 def test_a_decision_that_cannot_be_logged_does_not_affect_the_others(odd: dict[str, Any]) -> None:
     """Its autoscaler counts as failing, and the log names it."""
     log = RecordingLogger()
