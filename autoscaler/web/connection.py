@@ -1,8 +1,10 @@
-"""One client's connection: uvicorn's HTTP/1.1 with a deadline for requests."""
+"""One client's connection: uvicorn's HTTP/1.1 with a deadline for requests and a limit of connections."""
 
 import asyncio
 import socket
+import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import h11
@@ -10,41 +12,51 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from autoscaler.web.addresses import peer_of
-
 _AWAITED: Final = (h11.IDLE, h11.SEND_BODY)
 """The client's states while its request is incomplete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of the clients of one listening socket."""
+
+    connections: int
+    """Concurrent connections."""
+    request_seconds: float = 10.0
+    """Seconds until a request is complete, from the beginning of the connection or the last answer."""
+    handshake_seconds: float = 5.0
+    """Seconds of the TLS handshake; asyncio allows a minute."""
+    untaken_seconds: float = 30.0
+    """Seconds in which a client receives nothing of an answer."""
 
 
 class Connection(H11Protocol):
     """Closes when a request is incomplete `request_seconds` after the connection began or the last answer ended.
 
+    Above `connections`, it closes the oldest one that waits for its client: idle clients keep file descriptors that
+    scaling needs, and must not lock out an operator. uvicorn's `limit_concurrency` would answer the operator with 503.
+
     Each request's `scope["state"]` identifies the client: `certificate`, the common name of the verified client
     certificate, or `peer`, the uid at the other end of a Unix socket.
     """
 
-    def __init__(self, settings: uvicorn.Config, state: ServerState, request_seconds: float) -> None:
+    def __init__(
+        self, settings: uvicorn.Config, state: ServerState, limits: Limits, opened: dict["Connection", None]
+    ) -> None:
+        """`opened`: the connections of the same socket, oldest first."""
         super().__init__(settings, state, {})
-        self.lost = asyncio.Event()
-        """Set when the connection has closed."""
-        self._request_seconds = request_seconds
+        self._limits, self._opened = limits, opened
         self._deadline: asyncio.TimerHandle | None = None
-
-    @property
-    def waits_for_client(self) -> bool:
-        """Return whether the server waits for the client to send a request or to receive an answer."""
-        answering = self.cycle is not None and not self.cycle.response_complete
-        return not answering or self.flow.write_paused or self.conn.their_state is h11.SEND_BODY
-
-    def end(self) -> None:
-        """Close the connection if it is open."""
-        if self.transport is not None and not self.lost.is_set():
-            self.transport.abort()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as H11Protocol's
         """Asyncio calls it after the TLS handshake, if any."""
         super().connection_made(transport)
         self.app_state = dict(_proven(transport))
+        self._opened[self] = None
+        if len(self._opened) > self._limits.connections:
+            oldest = next((each for each in self._opened if each.waits_for_client), self)
+            del self._opened[oldest]
+            oldest.transport.abort()
         self._set_deadline()
 
     def data_received(self, data: bytes) -> None:
@@ -60,15 +72,21 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Asyncio calls it when the connection has closed."""
         super().connection_lost(exc)
+        self._opened.pop(self, None)
         if self._deadline is not None:
             self._deadline.cancel()
-        self.lost.set()
+
+    @property
+    def waits_for_client(self) -> bool:
+        """Return whether the server waits for the client to send a request or to receive an answer."""
+        answering = self.cycle is not None and not self.cycle.response_complete
+        return not answering or self.flow.write_paused or self.conn.their_state is h11.SEND_BODY
 
     def _set_deadline(self) -> None:
         """Set or clear the deadline. It runs while a request is incomplete, whatever parts of it arrive."""
         awaited = self.conn.their_state in _AWAITED
         if awaited and self._deadline is None:
-            self._deadline = self.loop.call_later(self._request_seconds, self.transport.close)
+            self._deadline = self.loop.call_later(self._limits.request_seconds, self.transport.close)
         elif not awaited and self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -76,8 +94,11 @@ class Connection(H11Protocol):
 
 def _proven(transport: asyncio.Transport) -> Mapping[str, str | int]:
     client = transport.get_extra_info("socket")
-    if client.family == socket.AF_UNIX:
-        return {"peer": peer_of(client)}
+    if client.family == socket.AF_UNIX:  # source: unix(7), SO_PEERCRED
+        _, uid, _ = struct.unpack(
+            "iII", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("iII"))
+        )
+        return {"peer": int(uid)}
     certificate = transport.get_extra_info("peercert") or {}  # empty unless it was verified
     names = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
     return {"certificate": names[0]} if len(names) == 1 else {}

@@ -18,8 +18,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from autoscaler.config.control_socket import check_length
 from autoscaler.errors import ListenError
 from autoscaler.web.api.answers import ErrorType, failure
-from autoscaler.web.connections import BACKLOG
 
+BACKLOG: Final = 1024
+"""Clients that wait in the kernel to be accepted. A Unix socket refuses more."""
 MOST_CONNECTIONS: Final = 64
 """Concurrent connections."""
 _MODE: Final = 0o660

@@ -7,7 +7,6 @@
   `operators` to its autoscalers, one at a time. An address is no proof: a proxy on this machine gives its own address
   to every client.
 - Request smuggling: a request with an ambiguous end is refused, and its connection closed.
-- Floods: `logins` bounds wrong passwords.
 
 Sources: OWASP's Cross-Site Request Forgery Prevention Cheat Sheet; the Fetch Metadata and Fetch standards.
 """
@@ -23,14 +22,10 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from autoscaler.clock import Clock
 from autoscaler.config.settings import WebSettings
-from autoscaler.logger import Logger
-from autoscaler.web.addresses import client_of
-from autoscaler.web.api.answers import RETRY, ErrorType, RequestError, failure
+from autoscaler.web.api.answers import ErrorType, RequestError, failure
 from autoscaler.web.api.endpoints import PREFIX
 from autoscaler.web.credentials import Credentials
-from autoscaler.web.logins import LoginRefused, Logins
 from autoscaler.web.webconfig import WebConfig
 
 _READS: Final = ("GET", "HEAD", "OPTIONS")
@@ -64,9 +59,7 @@ class Guard:
         app: ASGIApp,
         config: WebConfig | None,
         web: WebSettings,
-        clock: Clock,
         host: str,
-        logger: Logger,
         operators_of: Callable[[str], Collection[str]] = lambda _: (),
     ) -> None:
         """`config`: None without --web.config.file. `host`: the server's listen address.
@@ -75,9 +68,7 @@ class Guard:
         """
         self._app = app
         self._operators_of = operators_of
-        self._clock = clock
         self._names = {"localhost", host.lower(), socket.gethostname().lower()} - {""}
-        self._logins = Logins(clock, logger)
         self._config: WebConfig | None = None
         self._credentials: Credentials | None = None
         self.follow(config, web)
@@ -86,7 +77,7 @@ class Guard:
         """Follow new configurations from the next request on. Users stay logged in unless the users change."""
         before, now = self._config or _NO_CONFIG, config or _NO_CONFIG
         if now.users != before.users:
-            self._credentials = Credentials(now.users, self._clock) if now.users else None
+            self._credentials = Credentials(now.users) if now.users else None
         self._config, self._web = config, web
         self._headers = _SECURITY_HEADERS | dict(now.headers)
 
@@ -152,12 +143,7 @@ class Guard:
         user = credentials.remembered(given)
         if user is not None or (scope["method"] in _READS and scope["path"] in config.excluded_paths):
             return user
-        if not credentials.refused(given):
-            try:
-                user = await self._logins.user(credentials, given, client_of(scope["client"][0]))
-            except LoginRefused as refused:
-                kind = ErrorType.TOO_MANY_REQUESTS if refused.guessing else ErrorType.UNAVAILABLE
-                raise RequestError(kind, f"{refused}; try again in a second", RETRY) from None
+        user = await credentials.user(given)
         if user is None:
             raise RequestError(ErrorType.UNAUTHORIZED, "name or password is missing or wrong; log in", _CHALLENGE)
         return user

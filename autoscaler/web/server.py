@@ -1,4 +1,4 @@
-"""The server: uvicorn on its own thread of the daemon. `connections` accepts its clients.
+"""The server: uvicorn on its own thread of the daemon.
 
 It listens on a TCP address and, if configured, on the control socket.
 """
@@ -8,13 +8,15 @@ import errno
 import logging
 import re
 import socket
+import ssl
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import uvicorn
 from starlette.routing import BaseRoute
@@ -24,15 +26,16 @@ from autoscaler.config.settings import WebSettings
 from autoscaler.errors import ConfigError, ListenError, Problem, named
 from autoscaler.logger import Logger
 from autoscaler.web.app import application
-from autoscaler.web.connections import BACKLOG, Connections, Limits
-from autoscaler.web.control import MOST_CONNECTIONS, ControlGuard, ControlSocket
+from autoscaler.web.connection import Connection, Limits
+from autoscaler.web.control import BACKLOG, MOST_CONNECTIONS, ControlGuard, ControlSocket
 from autoscaler.web.descriptors import most_connections
 from autoscaler.web.guard import Guard
-from autoscaler.web.refusals import Refusals
 from autoscaler.web.sources import Sources
 from autoscaler.web.webconfig import WebConfig
 
 _START_SECONDS: Final = 10.0
+_AT_A_TIME: Final = 16
+"""Clients that asyncio accepts before it serves the others. They exceed the limit of connections for a moment."""
 _STOP_SECONDS: Final = 1
 """Seconds that answers in progress get at a stop."""
 _FOLLOW_SECONDS: Final = 10.0
@@ -71,17 +74,15 @@ class WebServer:
         self.url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         """The server's URL; with port 0, with the port found."""
         app = application(sources, logger, with_users=config is not None and bool(config.users), pages=pages)
-        clock, host = sources.clock, listen.rpartition(":")[0].strip("[]")
-        self._guard = Guard(app, config, sources.settings().web, clock, host, logger, sources.operators_of)
+        host = listen.rpartition(":")[0].strip("[]")
+        self._guard = Guard(app, config, sources.settings().web, host, sources.operators_of)
         settings = _settings(self._guard)
         logging.getLogger("uvicorn").setLevel(logging.ERROR)  # a client that does not speak HTTP must not fill the log
         self._context = None if config is None or config.tls is None else config.tls.context()
-        limits, refusals = limits or Limits(most_connections()), Refusals("connection_flood", clock, logger)
-        self._connections = [Connections(self._socket, limits, self._context, settings, refusals)]
-        if self._control is not None:
-            of_control = _settings(ControlGuard(app, self._control))
-            limits = replace(limits, connections=MOST_CONNECTIONS)
-            self._connections.append(Connections(self._control.listening, limits, None, of_control, refusals))
+        self._limits = limits or Limits(most_connections())
+        untaken_ms = int(self._limits.untaken_seconds * 1000)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, untaken_ms)  # accepted sockets inherit it
+        self._of_control = None if self._control is None else _settings(ControlGuard(app, self._control))
         self._server = uvicorn.Server(settings)
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="web", daemon=True)
@@ -155,13 +156,46 @@ class WebServer:
                 self._logger.error("web_failed", error=named(error))  # noqa: TRY400 - see `named`
 
     async def _serve(self) -> None:
-        """Serve until `stop`. asyncio.run cancels the remaining connections."""
+        """Serve until `stop`, then abort the connections that remain: one of TLS would wait for its client."""
         self._loop = asyncio.get_running_loop()
-        async with asyncio.TaskGroup() as group:
-            accepting = [group.create_task(each.accept(self._server.server_state)) for each in self._connections]
-            await self._server.serve(sockets=[])
-            for each in accepting:
-                each.cancel()
+        self._loop.set_exception_handler(self._report)
+        self._opened = [await self._listen_on(self._socket, self._server.config, self._limits, self._context)]
+        if self._control is not None and self._of_control is not None:
+            limits = replace(self._limits, connections=MOST_CONNECTIONS)
+            self._opened.append(await self._listen_on(self._control.listening, self._of_control, limits, None))
+        await self._server.serve(sockets=[])
+        if tasks := self._server.server_state.tasks:
+            await asyncio.wait(tasks, timeout=_STOP_SECONDS)  # uvicorn has cancelled them; they say so to their clients
+        for each in self._open_connections():
+            each.transport.abort()
+
+    def _open_connections(self) -> Sequence[Connection]:
+        return [connection for of_socket in self._opened for connection in of_socket]
+
+    async def _listen_on(
+        self, listening: socket.socket, settings: uvicorn.Config, limits: Limits, tls: ssl.SSLContext | None
+    ) -> Iterable[Connection]:
+        """Accept clients from now on. Returns the open connections of the socket."""
+        opened: dict[Connection, None] = {}
+        connect = partial(Connection, settings, self._server.server_state, limits, opened)
+        seconds = None if tls is None else limits.handshake_seconds
+        await self._loop.create_server(
+            connect, sock=listening, backlog=_AT_A_TIME, ssl=tls, ssl_handshake_timeout=seconds
+        )
+        listening.listen(BACKLOG)
+        return opened
+
+    def _report(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log an error that no handler took.
+
+        The usual one is a lack of file descriptors, which scaling needs: idle clients lose theirs. asyncio then accepts
+        again after a second.
+        """
+        for each in self._open_connections():
+            if each.waits_for_client:
+                each.transport.abort()
+        cause = context.get("exception")
+        self._logger.warning("web_error", error=context["message"], cause=None if cause is None else named(cause))
 
 
 def _settings(app: ASGIApp) -> uvicorn.Config:

@@ -20,7 +20,7 @@ from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import Autoscaler
 from autoscaler.record import State
 from autoscaler.web import Sources, WebServer, load_web_config
-from autoscaler.web.connections import Limits
+from autoscaler.web.connection import Limits
 from autoscaler.web.page import pages
 from autoscaler.web.work import Work
 from tests.documents.lives import StoppedClock

@@ -10,10 +10,7 @@ import pytest
 from autoscaler.bucket import TokenBucket
 from autoscaler.web.api.answers import TooBusy
 from autoscaler.web.descriptors import most_connections
-from autoscaler.web.refusals import Refusals
 from autoscaler.web.work import SharedWork, Work
-from tests.documents.lives import StoppedClock
-from tests.web.serving import Logged
 
 
 def test_a_bucket_allows_a_burst_then_one_request_per_interval() -> None:
@@ -63,19 +60,6 @@ def test_half_of_the_descriptors_are_for_scaling(
     monkeypatch.setattr(resource, "setrlimit", limits.set)
     assert most_connections() == most
     assert limits.now[0] == soft
-
-
-def test_frequent_refusals_are_logged_once_a_minute() -> None:
-    clock, log = StoppedClock(), Logged()
-    refusals = Refusals("some_flood", clock, log)
-    for _ in range(1_000):
-        refusals.count(cause="many")
-    clock.seconds += 60
-    refusals.count(cause="others")
-    assert log.lines == [
-        {"event": "some_flood", "refused": 1, "cause": "many"},
-        {"event": "some_flood", "refused": 1_000, "cause": "others"},
-    ]
 
 
 @pytest.fixture

@@ -32,7 +32,6 @@ class ErrorType(StrEnum):
     CONFLICT = "conflict"
     """The request contradicts the configuration."""
     UNSUPPORTED = "unsupported_media_type"
-    TOO_MANY_REQUESTS = "too_many_requests"
     """The limit of wrong passwords is exceeded."""
     INTERNAL = "internal"
     UNAVAILABLE = "unavailable"
@@ -47,7 +46,6 @@ STATUS: Final = {
     ErrorType.METHOD_NOT_ALLOWED: HTTPStatus.METHOD_NOT_ALLOWED,
     ErrorType.CONFLICT: HTTPStatus.CONFLICT,
     ErrorType.UNSUPPORTED: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-    ErrorType.TOO_MANY_REQUESTS: HTTPStatus.TOO_MANY_REQUESTS,
     ErrorType.INTERNAL: HTTPStatus.INTERNAL_SERVER_ERROR,
     ErrorType.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
 }

@@ -83,7 +83,7 @@ class Endpoint:
             found.append(ErrorType.NOT_FOUND)
         if self.body is not None:
             found += [ErrorType.CONFLICT, ErrorType.UNSUPPORTED]
-        return (*found, ErrorType.TOO_MANY_REQUESTS, ErrorType.INTERNAL, ErrorType.UNAVAILABLE)
+        return (*found, ErrorType.INTERNAL, ErrorType.UNAVAILABLE)
 
 
 class Api:

@@ -19,7 +19,6 @@ _MEANINGS: Final = {
     ErrorType.CONFLICT: "The request contradicts the autoscaler's configuration or the time.",
     ErrorType.UNSUPPORTED: "The body is not JSON.",
     ErrorType.INTERNAL: "A bug.",
-    ErrorType.TOO_MANY_REQUESTS: "The limit of wrong passwords is exceeded.",
     ErrorType.UNAVAILABLE: "The state cannot be read or written now, or too many requests wait.",
 }
 

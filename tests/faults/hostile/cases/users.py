@@ -90,7 +90,7 @@ def _redirects(day: Day) -> None:
 
 
 def _wrong_passwords(day: Day) -> None:
-    """Send 200 wrong passwords. A right one does not wait for them, and their clients do not wait either."""
+    """Send 200 wrong passwords. A user who is logged in does not wait for them."""
     threads = [threading.Thread(target=_guess, args=(day, number), daemon=True) for number in range(200)]
     for thread in threads:
         thread.start()
@@ -122,6 +122,6 @@ CASES: Final[Sequence[Case]] = (
     Case("changes over TCP without an operator, with each header that a proxy adds", _no_operator, short=True),
     Case("500 connections to the control socket that say nothing", _held_control_sockets, short=True),
     Case("redirects name a path only", _redirects),
-    Case("200 wrong passwords, then a right one", _wrong_passwords, guarded=True, short=True),
+    Case("200 wrong passwords beside a user who is logged in", _wrong_passwords, guarded=True, short=True),
     Case("a user who is no operator tries to pause and to reload", _reader, guarded=True, short=True),
 )
