@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from http import HTTPStatus
 from typing import Final, TypeVar
-from urllib.parse import urlencode
 
 from prometheus_api_client import PrometheusConnect
 from requests import Response
@@ -21,6 +20,14 @@ from autoscaler.observe.answer import MORE_ROOM, REFUSED, NotAnAnswer, parse_ans
 from autoscaler.observe.credentials import Credentials, plain_headers, without_login
 from autoscaler.observe.failure import QueryError, QueryFailure, not_now
 from autoscaler.observe.freshness import ServerTime, check_fresh, date_of
+from autoscaler.observe.methods import (
+    LONGEST_URL,
+    MAY_REFUSE_METHOD,
+    OF_THE_API,
+    Method,
+    Methods,
+    other,
+)
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult, parse_range
 from autoscaler.observe.result import QueryResult
@@ -30,12 +37,9 @@ from autoscaler.target.http.answer import beginning
 from autoscaler.target.http.session import Session
 from autoscaler.text import plain
 
-_LONGEST_URL_QUERY: Final = 2000
-"""Longest parameters of a GET, in characters. Proxies commonly reject URLs of a few KiB."""
 _AWS_ERROR: Final = re.compile(r"[A-Za-z]{1,64}Exception\b")
 """The beginning of AWS' header for the kind of an error. No other text of a refusal is shown: it may repeat secrets."""
 _T = TypeVar("_T")
-_OTHER_METHOD: Final = (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 _LONGEST_TYPE: Final = 128
 """Longest content type shown, in bytes."""
 
@@ -43,13 +47,15 @@ _LONGEST_TYPE: Final = 128
 class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library ships no types
     """A connection to one Prometheus, for one thread at a time."""
 
-    def __init__(self, source: PrometheusSource, credentials: Credentials, clock: Clock) -> None:
+    def __init__(self, source: PrometheusSource, credentials: Credentials, methods: Methods, clock: Clock) -> None:
+        """`credentials`, `methods`: shared by the connections to this source."""
         session = Session(
             tls_of(source.tls), largest=source.max_answer, environment=True, compressed=compressed(source)
         )
         headers = {**plain_headers(source.headers), "Cache-Control": "no-cache"}
         super().__init__(without_login(source.url), headers=headers, session=session)
         self._credentials = credentials
+        self._methods = methods
         session.mount(self.url, session.transport)  # replaces the library's adapter, which retries and has no deadline
         self._source = source
         self._clock = clock
@@ -59,8 +65,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
     def instant_query(self, expr: str, at: datetime, seconds: float) -> QueryResult | QueryFailure:
         """Return the answer to `expr` at the time `at`, within `seconds`, or the failure.
 
-        The configuration's params never
-        replace the query's own parameters. Long queries are sent by POST.
+        The configuration's params never replace the query's own parameters.
         """
         time, largest = f"{at.timestamp():.3f}", self._source.max_answer
         return self._query(
@@ -89,20 +94,56 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
     def _query(
         self, path: str, question: Mapping[str, str], seconds: float, parse: Callable[[bytes, int], _T]
     ) -> _T | QueryFailure:
-        form = {**self._source.params, **question}
-        long = len(urlencode(form)) > _LONGEST_URL_QUERY
-        asked = self._clock.now()
+        """Return the answer by GET or POST. If the source refuses the method, the other one is tried once."""
+        form, began = {**self._source.params, **question}, self._clock.monotonic()
+        length, first = self._methods.url_length(path, form), self._methods.choose(form)
+        if first == "GET" and self._methods.longest_text is not None and length > LONGEST_URL:
+            return self._too_long(length)
+        answer, status = self._exchange(first, path, form, seconds, parse)
+        if status not in MAY_REFUSE_METHOD:
+            self._note(first, answer, status)
+            return answer
+        second = other(first)
+        if second == "GET" and length > LONGEST_URL:
+            self._methods.refused(first, status)
+            return self._too_long(length)
+        left = seconds - (self._clock.monotonic() - began)
+        again, second_status = self._exchange(second, path, form, left, parse)
+        if not self._note(second, again, second_status):
+            return answer
+        self._methods.refused(first, status)
+        return again
+
+    def _note(self, method: Method, answer: object, status: int | None) -> bool:
+        """Note whether the source's API itself has answered."""
+        passed = not isinstance(answer, QueryFailure) or (
+            answer.answered and (status in OF_THE_API or answer.outcome is Outcome.TOO_LARGE)
+        )
+        if passed:
+            self._methods.passed(method)
+        return passed
+
+    def _too_long(self, length: int) -> QueryFailure:
+        """Return the failure of a query that only POST could send. A merged one is halved, as one that is too large."""
+        return QueryFailure(self._methods.too_long(length), outcome=Outcome.TOO_LARGE, answered=True)
+
+    def _exchange(
+        self, method: Method, path: str, form: Mapping[str, str], seconds: float, parse: Callable[[bytes, int], _T]
+    ) -> tuple[_T | QueryFailure, int | None]:
+        """Return the answer or the failure, and the HTTP status; None without an answer."""
+        asked, status = self._clock.now(), None
         try:
-            response = self._send("POST" if long else "GET", path, seconds, **{"data" if long else "params": form})
+            response = self._send(method, path, seconds, **{"data" if method == "POST" else "params": form})
+            status = response.status_code
             if (date := date_of(response.headers)) is not None:
                 self.server_time = ServerTime(date, self._clock.monotonic())
-            if response.status_code in REFUSED:  # a signature of another time is refused, and the Date says so
+            if status in REFUSED:  # a signature of another time is refused, and the Date says so
                 check_fresh(response.headers, asked, self._clock.now())
             result = _read(response, parse, self._credentials.remedy)
             check_fresh(response.headers, asked, self._clock.now())
         except (HttpError, MetricError) as error:
-            return _failure(error)
-        return result
+            return _failure(error), status
+        return result, status
 
     def get(self, path: str, form: Mapping[str, str], kind: type[_T], seconds: float) -> _T | QueryFailure:
         """Return the `data` that the API has at `path` below /api/v1, decoded as `kind`, or the failure."""
@@ -158,14 +199,17 @@ def _failure(error: HttpError | MetricError) -> QueryFailure:
 def _read(response: Response, parse: Callable[[bytes, int], _T], remedy: str) -> _T:
     """Return the result. Raises a MetricError that describes any other response. `remedy`: for one that refuses."""
     status, body = response.status_code, response.content
+    said = f"answered HTTP {status}"
+    if status == HTTPStatus.UNAUTHORIZED or status in MAY_REFUSE_METHOD:
+        said = f"{said} to {response.request.method}"
     if response.is_redirect:
         raise MetricError(f"answered HTTP {status}, a redirect; put the address it leads to into its url")
     try:
         return parse(body, status)
     except QueryError as error:
-        if status not in REFUSED:
-            raise
-        text = f"answered HTTP {status} with an error whose text may repeat secrets; {remedy}"
+        text = str(error).replace(f"answered HTTP {status}", said, 1)
+        if status in REFUSED:
+            text = f"{said} with an error whose text may repeat secrets; {remedy}"
         raise QueryError(text, error.outcome) from None
     except NotAnAnswer as error:
         kind = plain(response.headers.get("Content-Type", "no content type"), _LONGEST_TYPE)
@@ -174,7 +218,7 @@ def _read(response: Response, parse: Callable[[bytes, int], _T], remedy: str) ->
             wrong = error_type[0]
         wrong = f": {wrong}" if wrong else ""
         found = f"{len(body)} bytes of {kind}, not with a result{wrong}"
-        raise MetricError(f"answered HTTP {status} with {found}; {_hint(status, remedy)}") from None
+        raise MetricError(f"{said} with {found}; {_hint(status, remedy)}") from None
 
 
 def _words(response: Response) -> str:
@@ -191,7 +235,7 @@ def _hint(status: int, remedy: str) -> str:
         return remedy
     if busy := not_now(status):
         return busy
-    if status in _OTHER_METHOD:
+    if status in MAY_REFUSE_METHOD:
         return "let its proxy pass GET and POST"
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or HTTPStatus.OK < status < HTTPStatus.MULTIPLE_CHOICES:
         return "see the log of the server, and of a proxy before it"

@@ -135,10 +135,13 @@ class Observer:
 
     def _plan(self, wanted: Sequence[Question], batch: SplitBatch) -> Sequence[PlannedQuery]:
         """Merge queries. A query that cannot be merged is asked as written."""
+        longest = {
+            name: source.longest_text for name, source in self._sources.items() if source.longest_text is not None
+        }
         return self._or_else(
             lambda: [alone(question) for question in wanted],
             "queries_not_merged",
-            lambda: self._queries.plan(wanted, batch, self._settings),
+            lambda: self._queries.plan(wanted, batch, self._settings, longest),
         )
 
     def _or_else(self, otherwise: Callable[[], T], event: str, work: Callable[[], T]) -> T:

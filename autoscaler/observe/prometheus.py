@@ -15,6 +15,7 @@ from autoscaler.observe.credentials import shared_credentials, without_login
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.freshness import ServerTime
 from autoscaler.observe.gate import Gate
+from autoscaler.observe.methods import shared_methods
 from autoscaler.observe.ranges import Grid, RangeResult
 from autoscaler.observe.result import QueryResult
 
@@ -38,6 +39,7 @@ class Prometheus:
         self._name = name
         self._source = source
         self._credentials = shared_credentials(source, clock)
+        self._methods = shared_methods(source, clock)
         self._clock = clock
         self._gate = gate or Gate(source.concurrency)
         self._idle: deque[PrometheusClient] = deque()
@@ -53,6 +55,11 @@ class Prometheus:
     def concurrency(self) -> int:
         """Most concurrent queries."""
         return self._source.concurrency
+
+    @property
+    def longest_text(self) -> int | None:
+        """Most bytes of a merged query's text; None: the planner's own limit, because long queries pass by POST."""
+        return self._methods.longest_text
 
     @property
     def timeout_seconds(self) -> float:
@@ -141,7 +148,7 @@ class Prometheus:
         try:
             return self._idle.pop()
         except IndexError:
-            return PrometheusClient(self._source, self._credentials, self._clock)
+            return PrometheusClient(self._source, self._credentials, self._methods, self._clock)
 
     def close(self) -> None:
         """Close idle connections. Running queries end within their own limits."""

@@ -86,11 +86,15 @@ class Queries:
         return batch.split(self._samples, self._separation.known, sources)
 
     def plan(
-        self, wanted: Sequence[Question], batch: SplitBatch, sources: Mapping[str, PrometheusSource]
+        self,
+        wanted: Sequence[Question],
+        batch: SplitBatch,
+        sources: Mapping[str, PrometheusSource],
+        longest: Mapping[str, int],
     ) -> Sequence[PlannedQuery]:
-        """Return the queries to send in a cycle for these questions."""
+        """Return the queries to send in a cycle for these questions. `longest`: as for `Planner.plan`."""
         self._cycles += 1
-        return plan(wanted, sources, self._planner, {**batch.parts, **self._separation.parts()})
+        return plan(wanted, sources, self._planner, {**batch.parts, **self._separation.parts()}, longest)
 
     def in_order(self, planned: Sequence[PlannedQuery]) -> Sequence[PlannedQuery]:
         """Sort queries whose last run had no answer to the end. Queries that did not run stay in place."""
@@ -207,12 +211,14 @@ def plan(
     sources: Mapping[str, PrometheusSource],
     planner: Planner,
     parts: Mapping[Question, int] | None = None,
+    longest: Mapping[str, int] | None = None,
 ) -> Sequence[PlannedQuery]:
-    """Return the queries to send for these questions. `parts`: as for `Planner.plan`."""
-    if all(source.merge_queries for source in sources.values()):
-        return planner.plan(wanted, parts or {})
-    merged = planner.plan([each for each in wanted if sources[each.prometheus].merge_queries], parts or {})
-    return *merged, *_as_written(wanted, sources)
+    """Return the queries to send for these questions. `parts`, `longest`: as for `Planner.plan`."""
+    merged = [each for each in wanted if sources[each.prometheus].merge_queries]
+    planned = planner.plan(merged, parts or {}, longest or {})
+    if len(merged) == len(wanted):
+        return planned
+    return *planned, *_as_written(wanted, sources)
 
 
 def _as_written(wanted: Sequence[Question], sources: Mapping[str, PrometheusSource]) -> Iterator[PlannedQuery]:

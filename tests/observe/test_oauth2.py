@@ -101,7 +101,7 @@ def test_a_refusal_in_prometheus_form_shows_no_token(world: World) -> None:
 
     with answering(answer) as world.url:
         message = refusal(world.client())
-    assert "answered HTTP 403 with an error whose text may repeat secrets; check the scopes" in message
+    assert "answered HTTP 403 to GET with an error whose text may repeat secrets; check the scopes" in message
     assert "token-0" not in message
 
 

@@ -65,26 +65,23 @@ def test_gets_and_posts_are_signed() -> None:
     assert [each.form["query"].strip() for each in workspace.requests] == [EXPR, EXPR]
 
 
-def _other_body(request: Request) -> None:
-    request.body = request.body.replace("sum", "max")
-
-
 def _other_query(request: Request) -> None:
+    request.body = request.body.replace("sum", "max")
     request.target = request.target.replace("sum", "max")
 
 
-@pytest.mark.parametrize(("tamper", "expr"), [(_other_body, EXPR + " " * 3000), (_other_query, EXPR)])
-def test_a_request_that_was_changed_on_the_way_is_a_failed_query(tamper: Any, expr: str) -> None:
+@pytest.mark.parametrize("expr", [EXPR + " " * 3000, EXPR])
+def test_a_request_that_was_changed_on_the_way_is_a_failed_query(expr: str) -> None:
     """The signature covers the URL and the body."""
-    with answering(Workspace(tamper=tamper).answer) as url:
-        assert "answered HTTP 403" in (message := refusal(url, expr=expr))
+    with answering(Workspace(tamper=_other_query).answer) as url:
+        assert "answered HTTP 403 to" in (message := refusal(url, expr=expr))
         assert "InvalidSignatureException" in message
 
 
 def test_a_wrong_region_is_a_failed_query_with_the_remedy() -> None:
     with answering(Workspace("us-east-1").answer) as url:
         message = refusal(url)
-    assert message.startswith("prometheus 'main' answered HTTP 403 with ")
+    assert message.startswith("prometheus 'main' answered HTTP 403 to GET with ")
     assert message.endswith(
         "not with a result: InvalidSignatureException; "
         f"check the region and the keys of sigv4, and their permission aps:QueryMetrics ({url})"

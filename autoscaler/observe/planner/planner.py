@@ -15,6 +15,7 @@ ASKED_ALONE: Final = "it is excluded from merging"
 ALONE_PART: Final = 0
 """The part of the questions that are asked as written."""
 _NO_PARTS: Final[Mapping[Question, int]] = {}
+_NO_LIMITS: Final[Mapping[str, int]] = {}
 _PLANS: Final = 4
 """Plans kept. Autoscalers with different sync periods ask different sets in turn."""
 _SPARE: Final = 1000
@@ -35,20 +36,26 @@ class Planner:
         self._readings: dict[Question, ExpressionText | str] = {}
         self._shapes: dict[Shape, Shape] = {}  # interned: thousands of texts share a few shapes
         self._proofs: _Proofs = {}
-        self._plans: dict[tuple[tuple[Question, ...], frozenset[tuple[Question, int]]], Sequence[PlannedQuery]] = {}
+        self._plans: dict[object, Sequence[PlannedQuery]] = {}
 
-    def plan(self, questions: Sequence[Question], parts: Mapping[Question, int] = _NO_PARTS) -> Sequence[PlannedQuery]:
+    def plan(
+        self,
+        questions: Sequence[Question],
+        parts: Mapping[Question, int] = _NO_PARTS,
+        longest: Mapping[str, int] = _NO_LIMITS,
+    ) -> Sequence[PlannedQuery]:
         """Return the queries that answer these questions, in the order in which they are first needed.
 
         Each question is in one query.
 
         `parts`: questions that are merged only within the same part, or not at all (ALONE_PART); see `separation.py`.
+        `longest`: sources with less room for a merged query's text, with its bytes.
         """
         wanted = tuple(dict.fromkeys(questions))
-        at = wanted, frozenset((question, part) for question, part in parts.items())
+        at = wanted, frozenset(parts.items()), frozenset(longest.items())
         if (plan := self._plans.get(at)) is None:
             self._forget(len(wanted))
-            plan = tuple(self._queries(wanted, parts))
+            plan = tuple(self._queries(wanted, parts, longest))
             if len(self._plans) == _PLANS:
                 del self._plans[next(iter(self._plans))]
         else:
@@ -63,7 +70,9 @@ class Planner:
             self._shapes.clear()
             self._proofs.clear()
 
-    def _queries(self, wanted: Sequence[Question], parts: Mapping[Question, int]) -> Iterator[PlannedQuery]:
+    def _queries(
+        self, wanted: Sequence[Question], parts: Mapping[Question, int], longest: Mapping[str, int]
+    ) -> Iterator[PlannedQuery]:
         members = []
         for question in wanted:
             reading = self._read(question)
@@ -79,7 +88,10 @@ class Planner:
                 yield alone(same[0].question, ALONE)
                 continue
             choice = choose(same[0].reading.labels, [member.reading.values for member in same])
-            yield from queries(same, choice, self._proof(same[0], choice), self._limits)
+            limits = self._limits
+            if (room := longest.get(same[0].question.prometheus)) is not None:
+                limits = replace(limits, text_bytes=min(room, limits.text_bytes))
+            yield from queries(same, choice, self._proof(same[0], choice), limits)
 
     def _read(self, question: Question) -> ExpressionText | str:
         if question not in self._readings:

@@ -1,0 +1,107 @@
+"""Chooses between GET and POST for the queries to one source.
+
+A long query is sent by POST. Some proxies let only one of the two pass, and answer the other with 403, 405 or 501; then
+the other one is tried. Prometheus takes both: prometheus.io/docs/prometheus/latest/querying/api, "Instant queries".
+"""
+
+import threading
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final, Literal, NamedTuple, TypeAlias
+from urllib.parse import urlencode
+from weakref import WeakValueDictionary
+
+from autoscaler.clock import Clock
+from autoscaler.config.settings import PrometheusSource
+from autoscaler.observe.credentials import without_login
+
+Method: TypeAlias = Literal["GET", "POST"]
+MAY_REFUSE_METHOD: Final = (HTTPStatus.FORBIDDEN, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
+"""HTTP statuses that may mean that the other method passes."""
+OF_THE_API: Final = (
+    HTTPStatus.OK,
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)
+"""HTTP statuses with which Prometheus' API itself answers a query."""
+LONGEST_URL: Final = 8192
+"""Bytes of the longest URL that is sent where POST is refused. Proxies commonly reject longer ones."""
+_LONGEST_URL_QUERY: Final = 2000
+"""Longest parameters of a GET, in characters, where POST passes."""
+_HOLDS_SECONDS: Final = 3600.0
+_MOST_ENCODED: Final = 3
+"""Bytes of a URL for one byte of text."""
+
+
+class _Refused(NamedTuple):
+    """A method that the source refused while the other one passes."""
+
+    method: Method
+    status: int
+    until: float
+    """When the refused method is tried again, on the monotonic clock."""
+
+
+class Methods:
+    """Which methods one source takes. Usable from any thread."""
+
+    def __init__(self, url: str, params: Mapping[str, str], clock: Clock) -> None:
+        self._url, self._params, self._clock = url, params, clock
+        self._refusal: _Refused | None = None
+        self._post_refused = False
+        """Whether the last POST was refused. Merged queries stay short until one passes, also after an hour."""
+
+    @property
+    def longest_text(self) -> int | None:
+        """The most bytes of a merged query's text, so that its URL is short enough; None: POST passes."""
+        if not self._post_refused:
+            return None
+        rest = self.url_length("query", {**self._params, "time": "1763802498.500", "query": ""})
+        return (LONGEST_URL - rest) // _MOST_ENCODED
+
+    def url_length(self, path: str, form: Mapping[str, str]) -> int:
+        """Return the length of the URL of a GET, in bytes."""
+        return len(f"{self._url}/api/v1/{path}?{urlencode(form)}".encode())
+
+    def choose(self, form: Mapping[str, str]) -> Method:
+        """Return the method for a query with these parameters."""
+        refusal = self._refusal
+        if refusal is not None and self._clock.monotonic() < refusal.until:
+            return other(refusal.method)
+        return "POST" if len(urlencode(form)) > _LONGEST_URL_QUERY else "GET"
+
+    def passed(self, method: Method) -> None:
+        """Note that the source's API has answered a query by this method."""
+        if method == "POST":
+            self._post_refused = False
+
+    def refused(self, method: Method, status: int) -> None:
+        """Use the other method for an hour."""
+        self._refusal = _Refused(method, status, self._clock.monotonic() + _HOLDS_SECONDS)
+        self._post_refused = method == "POST"
+
+    def too_long(self, length: int) -> str:
+        """Return why a query whose URL has so many bytes fails where POST is refused, and the remedy."""
+        status = "" if self._refusal is None else f" with HTTP {self._refusal.status}"
+        return (
+            f"refuses POST{status}, and by GET the query's URL has {length:,} bytes, above the limit of "
+            f"{LONGEST_URL:,}; let its proxy pass POST of /api/v1/query, or shorten the expression"
+        )
+
+
+_SHARED: Final[WeakValueDictionary[str, Methods]] = WeakValueDictionary()
+_SHARING: Final = threading.Lock()
+
+
+def shared_methods(source: PrometheusSource, clock: Clock) -> Methods:
+    """Return the methods of a source. All shards share them, so the choice outlasts a reload that keeps the source."""
+    url = without_login(source.url)
+    key = repr((id(clock), url, source.params, source.headers))
+    with _SHARING:
+        return _SHARED.setdefault(key, Methods(url, source.params, clock))
+
+
+def other(method: Method) -> Method:
+    """Return the other method."""
+    return "GET" if method == "POST" else "POST"
