@@ -5,9 +5,7 @@ import os
 import sys
 from typing import Final
 
-from typer.completion import completion_init  # type: ignore[attr-defined]  # there, and not in its __all__
-
-from autoscaler.cli.app import COMPLETION_VARIABLE, app
+from autoscaler.cli.app import app
 
 _UNUSED: Final = "uvicorn.supervisors.watchfilesreload"
 """uvicorn loads it where watchfiles is installed, to reload code: 1.5 MiB of the daemon's memory."""
@@ -17,8 +15,6 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 def main() -> None:
     """Run the command line; exits with its code."""
     sys.modules.setdefault(_UNUSED, None)  # type: ignore[arg-type]  # None: its import fails (importlib)
-    if COMPLETION_VARIABLE in os.environ:  # else typer knows no shell: its own options for completion are switched off
-        completion_init()
     try:
         app(prog_name="autoscaler")
     except OSError as error:

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from typer.completion import get_completion_script  # type: ignore[attr-defined]  # there, and not in its __all__
 from typer.main import get_command
 
 from autoscaler.cli.app import app
-from autoscaler.cli.completion import Shell, script
 from autoscaler.version import DISTRIBUTION, VERSION
 
 _CONFIGURATION: Final = Path(__file__).resolve().parent.parent / "config" / "autoscaler.yaml"
@@ -36,6 +36,9 @@ _EXIT: Final = {
     "1": "The command failed; check found errors; with --once, a metric, a target or a write failed.",
     "2": "Wrong arguments, or run with a configuration that does not load.",
 }
+
+_ZSH_FIRST_TIME: Final = 'if [ "$funcstack[1]" = _autoscaler ]; then _autoscaler_completion "$@"; fi'
+"""zsh calls a file of $fpath at the first completion; without this line the first completion would be empty."""
 
 _TYPE: Final = re.compile(r" <.+>$")
 """What typer writes behind an argument of several values: `FILE <list[Path]>`."""
@@ -107,6 +110,12 @@ def configuration_page() -> str:
     )
 
 
+def completion(shell: str) -> str:
+    """Return the script that completes commands and options in `bash`, `zsh` or `fish`."""
+    text = get_completion_script(prog_name="autoscaler", complete_var="_AUTOSCALER_COMPLETE", shell=shell)
+    return f"{text}\n{_ZSH_FIRST_TIME}\n" if shell == "zsh" else f"{text}\n"
+
+
 def _program() -> tuple[Any, Any]:
     """Return the command group and its context. Any: typer ships its own copy of click, which it does not export."""
     group: Any = get_command(app)
@@ -155,9 +164,9 @@ def main(share: Path, zsh: Path) -> None:
     files = {
         share / "man/man1/autoscaler.1": command_page(),
         share / "man/man5/autoscaler.yaml.5": configuration_page(),
-        share / "bash-completion/completions/autoscaler": script(Shell.BASH),
-        share / "fish/vendor_completions.d/autoscaler.fish": script(Shell.FISH),
-        zsh / "_autoscaler": script(Shell.ZSH),
+        share / "bash-completion/completions/autoscaler": completion("bash"),
+        share / "fish/vendor_completions.d/autoscaler.fish": completion("fish"),
+        zsh / "_autoscaler": completion("zsh"),
     }
     for file, text in files.items():
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,6 @@ COMMANDS: Final = {
     "create": "Print the configuration of a new autoscaler.",
     "import": "Print the configuration for HorizontalPodAutoscaler manifests.",
     "adapter": "Test an adapter, such as one of your own programs.",
-    "completion": "Print the script that completes commands in bash, zsh or fish.",
 }
 """Command -> its line in the overview. The function is NAME in `autoscaler.cli.NAME`; for `import`, `import_`."""
 _ELSEWHERE: Final = {"replay": "whatif.commands", "test": "scenarios"}
@@ -49,11 +48,8 @@ _INSTEAD: Final = {
 HIDDEN: Final = ("reload",)
 """Commands for the service's unit. The overview does not list them, and they may change."""
 
-COMPLETION_VARIABLE: Final = "_AUTOSCALER_COMPLETE"
-"""The scripts of `autoscaler completion` set it to ask for completions; click derives its name from the command's."""
-
 _PLAIN: Final[dict[str, Any]] = {
-    "add_completion": False,
+    "add_completion": False,  # of the single commands
     "pretty_exceptions_enable": False,  # rich's tracebacks would show local variables
     "rich_markup_mode": None,  # rich is slow to import
 }
@@ -104,7 +100,7 @@ class Commands(TyperGroup):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, **_PLAIN)
+app = typer.Typer(cls=Commands, no_args_is_help=True, **_PLAIN | {"add_completion": True})
 
 
 def _show_version(wanted: bool) -> None:

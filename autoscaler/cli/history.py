@@ -5,7 +5,7 @@ import typer
 from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, OutputForm, ServerUrl, Since, Until, span
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
-from autoscaler.cli.tables.chart import plot, rows
+from autoscaler.cli.tables.history import rows
 
 _MOST_POINTS = 10_000
 
@@ -20,7 +20,7 @@ def history(
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,
 ) -> None:
-    """Show the size and the metrics over time: on a terminal as a plot, elsewhere as one row for each decision."""
+    """Show the size and the metrics over time, one row for each decision. The page draws them."""
     begin, end = span(since, until)
     with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
         found = source.history(name, begin, end, _MOST_POINTS)
@@ -30,5 +30,4 @@ def history(
         if not found.points:
             typer.echo("no decisions in this time; --since looks further back", err=True)
             return
-        on = screen()
-        show(rows(found) if on.width is None else plot(found, on))
+        show(rows(found, screen()))

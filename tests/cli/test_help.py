@@ -96,7 +96,7 @@ def test_an_option_after_the_command_takes_precedence(online: ServedScene) -> No
     assert (found.code, found.err) == (0, "")
 
 
-@pytest.mark.parametrize("words", [("run", "--log.level=loud"), ("completion", "pwsh"), ("get", "-o", "xml")])
+@pytest.mark.parametrize("words", [("run", "--log.level=loud"), ("get", "-o", "xml")])
 def test_an_invalid_choice_is_refused_with_the_choices(words: tuple[str, ...]) -> None:
     """The message is in the documentation's words, not in those of a library."""
     code, text = said(*words)

@@ -5,8 +5,7 @@ import json
 from tests.cli.scene import Scene, ServedScene
 
 
-def test_a_pipe_gets_one_row_for_each_decision(online: ServedScene) -> None:
-    """Only a terminal gets a plot."""
+def test_each_decision_has_a_row(online: ServedScene) -> None:
     said = online.run("history", "web")
     assert said.code == 0
     rows = [line.split(maxsplit=5) for line in said.lines]

@@ -101,18 +101,6 @@ def test_no_line_is_wider_than_the_terminal(online: ServedScene, command: str, c
     assert [line for line in lines if len(line) > columns] == []
 
 
-def test_history_is_a_plot(online: ServedScene) -> None:
-    """The size went from 3 to 6, so the bars rise from half the height to all of it."""
-    lines = shown(online, 80, "history", "web").plain.splitlines()
-    assert lines[0] == "web"
-    assert lines[2].startswith("replicas: 3 -> 6, 3 to 6; bounds 2 to 10; 4 decisions")
-    bars = [line.partition("┤")[2] for line in lines[3:11]]
-    assert len({bars[0].find("█"), bars[3].find("█")}) == 1
-    assert bars[4].startswith("█")
-    assert not bars[0].startswith("█")
-    assert any(line.startswith("cpu (average): 60% to 120%; target 60%") for line in lines)
-
-
 def test_watch_prints_a_row_for_each_change(online: ServedScene) -> None:
     """Kubectl does the same, until Ctrl-C."""
     with terminal(online, 100, "get", "web", "--watch") as screen:

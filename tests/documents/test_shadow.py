@@ -2,8 +2,7 @@
 
 from datetime import timedelta
 
-from autoscaler.cli.tables.chart import plot
-from autoscaler.cli.tables.chart import rows as chart_rows
+from autoscaler.cli.tables.history import rows as history_rows
 from autoscaler.cli.tables.listing import Row
 from autoscaler.decide.changed import differs
 from autoscaler.documents.conclusion import conclusion
@@ -148,10 +147,7 @@ def test_a_chart_shows_the_shadow_beside_the_target() -> None:
         for place, (shadow, size) in enumerate([(2, 4), (4, 6), (6, 6)])
     ]
     document = history_document("web", NOW, NOW + timedelta(seconds=60), rows, [], 100)
-    lines = plot(document, Screen(width=60))
-    assert "replicas: 2 -> 2, 2 to 2; bounds 1 to 9; 3 decisions (dry run)" in lines
-    assert "shadow (dry run): 2 -> 6, 2 to 6" in lines
-    header, first, *_ = chart_rows(document)
+    header, first, *_ = history_rows(document, Screen())
     assert header.split()[:4] == ["TIME", "CURRENT", "SHADOW", "DESIRED"]
     assert first.split()[1:4] == ["2", "2", "4"]
 

@@ -1,0 +1,32 @@
+"""`autoscaler history`: a row for each decision."""
+
+from autoscaler.documents.history import HistoryDocument, PointMetric
+from autoscaler.documents.metric import decimal
+from autoscaler.layout import UNKNOWN, Screen, Table, or_unknown
+from autoscaler.text import clean
+
+
+def rows(history: HistoryDocument, screen: Screen) -> list[str]:
+    """Return a row for each decision."""
+    shadow = any(point.shadow is not None for point in history.points)
+    table = Table(("TIME", "CURRENT", *(["SHADOW"] if shadow else []), "DESIRED", "MIN", "MAX", "METRICS"), screen)
+    return table.lines(
+        [
+            (
+                point.at.astimezone().isoformat(timespec="milliseconds"),
+                or_unknown(point.current),
+                *([or_unknown(point.shadow)] if shadow else []),
+                or_unknown(point.desired),
+                str(point.minimum),
+                str(point.maximum),
+                ", ".join(_metric_text(metric) for metric in point.metrics),
+            )
+            for point in history.points
+        ]
+    )
+
+
+def _metric_text(metric: PointMetric) -> str:
+    kind = metric.target_type
+    value = UNKNOWN if metric.value is None else decimal(metric.value, kind)
+    return f"{clean(metric.name)}: {value}" + ("" if metric.target is None else f"/{decimal(metric.target, kind)}")
