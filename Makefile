@@ -21,7 +21,7 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test coverage test-unit fmt lint types docs docs-serve bench bench-discover bench-fleet bench-hostile bench-hosts bench-nomad bench-replay bench-state bench-teams fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
+.PHONY: help run test coverage test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-hosts bench-nomad bench-replay bench-state fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -72,14 +72,8 @@ bench-hosts: $(VENV)/installed-dev ## measure 3 daemons with 9,000 autoscalers o
 bench-nomad: $(VENV)/installed-dev ## measure 1,000 groups on a real Nomad; ARGS="--groups 100 --cycles 2" for less
 	$(BIN)/python -m bench.nomad $(ARGS)
 
-bench-discover: $(VENV)/installed-dev ## measure the discovery of 1,000 policies on a real Nomad, beside the Nomad Autoscaler; ARGS="--jobs 100" for less
-	$(BIN)/python -m bench.discover $(ARGS)
-
 bench-replay: $(VENV)/installed-dev ## measure the replay of a week from Prometheus; ARGS=quick for a day
 	$(BIN)/python -m bench.replay $(ARGS)
-
-bench-teams: $(VENV)/installed-dev ## measure edits of 500 files of 50 teams; ARGS=quick for a tenth
-	$(BIN)/python -m bench.teams $(ARGS)
 
 bench-hostile: $(VENV)/installed-dev ## measure an autoscaler beside hostile neighbours, ten minutes; ARGS="--case cookies" for one case
 	$(BIN)/python -m tests.faults --only hostile $(ARGS)
