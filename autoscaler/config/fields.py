@@ -100,8 +100,9 @@ def _check_word(name: str) -> str:
 
 
 def _check_label(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise ValueError(f"{name[:64]!r} is not a valid label name; use letters, digits and `_`, as Prometheus does")
+    """Accept what Prometheus 3 does, without control characters."""
+    if not name or re.search(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", name):
+        raise ValueError(f"{name[:64]!r} is not a valid label name; use printable characters, at least one")
     return name
 
 
@@ -168,7 +169,7 @@ DnsName: TypeAlias = Annotated[str, AfterValidator(_check_dns_name)]
 """A DNS subdomain, as in Kubernetes. It can be a part of a path or URL."""
 Word: TypeAlias = Annotated[str, AfterValidator(_check_word)]
 LabelName: TypeAlias = Annotated[str, AfterValidator(_check_label)]
-"""A label of a sample, as in Prometheus."""
+"""A label of a sample, as in Prometheus 3: `k8s.pod.name`, too."""
 LabelKey: TypeAlias = Annotated[str, AfterValidator(check_key)]
 """A label of an autoscaler, as in Kubernetes."""
 LabelValue: TypeAlias = Annotated[str, AfterValidator(check_value)]

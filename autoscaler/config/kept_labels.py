@@ -17,6 +17,7 @@ _NEW_LABELS: Final = frozenset({"label_replace", "label_join", "absent", "absent
 _AGGREGATION: Final = re.compile(
     r"\b(?:sum|avg|min|max|count|group|stddev|stdvar|quantile)\s*(?:\(|\bby\b|\bwithout\b)", re.IGNORECASE
 )
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _QUOTED: Final = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`""")
 
 
@@ -60,11 +61,19 @@ def samples_of(node: Any, depth: int = 0) -> Samples:
 def names_no_instance(expr: str, label: str | None, example: str = "") -> str:
     """Return the message for samples without a label that names an instance. `label`: the instanceLabel."""
     shown = f", as {example}" if example else ""
-    remedy = f"write sum by ({label or 'instance'}) (…), or use a metric of type External"
+    remedy = f"write sum by ({label_text(label or 'instance')}) (…), or use a metric of type External"
     if _AGGREGATION.search(_QUOTED.sub('""', expr)):
         return f"the query aggregates the instance label away{shown}; {remedy}"
     wanted = label or " or ".join(INSTANCE_LABELS)
     return f"the query's samples have no label {wanted}{shown}, which would name an instance; {remedy}"
+
+
+def label_text(name: str) -> str:
+    """Return a label's name as PromQL has it: in quotes if it has other characters than Prometheus 2 allows."""
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    escaped = name.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    return f'"{escaped}"'
 
 
 def instance_labels(label: str | None) -> Collection[str]:

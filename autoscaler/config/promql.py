@@ -33,7 +33,7 @@ MAX_EFFORT: Final = 2 * 10**7
 _TEXT: Final = re.compile(
     r"""(?P<quoted>"(?:\\[^\n]|[^"\\\n])*+"|'(?:\\[^\n]|[^'\\\n])*+'|`[^`]*+`)|(?P<comment>\#[^\n]*+)|["'`]"""
 )
-_WORD: Final = re.compile(r"[\w.]{0,64}", re.ASCII)
+_WORD: Final = re.compile(r"[\w.:/-]{0,64}")
 """A quoted text that may be a label. Others are masked, because regular expressions take long and differ from Go's."""
 _WRONG_ESCAPE: Final = re.compile(r"""(?:[^\\]|\\[abfnrtvxuU0-7"'\\])*+(?P<escape>\\.)""", re.DOTALL)
 _OPERATOR: Final = re.compile(r"[-+*/%^<>=!(\[]|\b(?:and|or|unless|atan2)\b", re.IGNORECASE)
@@ -122,7 +122,8 @@ class Parser:
     def _parse(self, text: str) -> Expression:
         _limit("characters", len(text), MAX_LENGTH)
         masked = _masked(text)
-        operators = len(_OPERATOR.findall(masked))
+        bare = _TEXT.sub('""', masked)
+        operators = len(_OPERATOR.findall(bare))
         _limit("operators and brackets", operators, MAX_OPERATORS)
         _check_brackets(text, masked)
         self._effort += operators**2
@@ -131,7 +132,7 @@ class Parser:
                 "the expressions of the file are too complex in total; record the longest with recording rules, or "
                 "split the file"
             )
-        numbers = [found["number"] for found in _UNITLESS.finditer(masked)]
+        numbers = [found["number"] for found in _UNITLESS.finditer(bare)]
         if not all(_seconds(number) < LONGEST.total_seconds() for number in numbers):
             raise ValueError(_TOO_LONG)
         try:

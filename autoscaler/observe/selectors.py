@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import promql_parser as ast
 
+from autoscaler.config.kept_labels import label_text
+
 _OPERATORS: Final = {"Equal": "=", "NotEqual": "!=", "Re": "=~", "NotRe": "!~"}
 """Names of promql-parser's operators, whose values cannot be hashed."""
 NAME: Final = "__name__"
@@ -23,7 +25,7 @@ class Matcher:
 
     def __str__(self) -> str:
         escaped = self.value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        return f'{self.label}{self.operator}"{escaped}"'
+        return f'{label_text(self.label)}{self.operator}"{escaped}"'
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,7 +218,7 @@ MISTAKES = {
     "expr and ref": (pods("{expr: x, ref: §cpu}"), f"{M}.pods.query.ref", "ref and expr are both given"),
     "match without ref": (pods("{expr: x, match: §{a: b}}"), f"{M}.pods.query.match", "match is only for a ref"),
     "match with a number": (pods("{ref: cpu, match: {a: §1}}"), f"{M}.pods.query.match.a", "write it in quotes"),
-    "match with a label that is not valid": (pods("{ref: cpu, match: {§a-b: c}}"), f"{M}.pods.query.match.a-b", "is not a valid label name"),
+    "match with a label that is not valid": (pods('{ref: cpu, match: {§"a\\nb": c}}'), f"{M}.pods.query.match.'a\\nb'", "is not a valid label name"),
     "a dangling ref": (pods("{ref: §cpuu}"), f"{M}.pods.query.ref", "no query 'cpuu' in `queries`; did you mean `cpu`?"),
     "a dangling source": (pods("{expr: x, prometheus: §defalt}"), f"{M}.pods.query.prometheus", "did you mean `default`?"),
     "no default source": ("prometheus: {other: {url: 'http://h'}}\nqueries: {a: §{expr: x}}\n" + NONE, "queries.a.prometheus", "is missing, and `prometheus` has no source 'default'; name one of its sources"),

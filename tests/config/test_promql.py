@@ -11,6 +11,7 @@ import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autoscaler.config.kept_labels import names_no_instance
 from autoscaler.config.promql import parse
 from autoscaler.config.promql_functions import FUNCTIONS, OTHERS, near_function
 from autoscaler.observe.planner import narrowing
@@ -287,3 +288,16 @@ def test_one_wrong_letter_gives_a_suggestion(name: str, data: st.DataObject) -> 
 def test_a_dissimilar_word_gives_no_suggestion(word: str) -> None:
     """It may be a function of a newer or another server."""
     assert near_function(word) is None
+
+
+@pytest.mark.parametrize("name", ["service.instance.id", "k8s.pod.name", "service-id", "größe", "http/route", "0a"])
+def test_a_label_may_have_the_characters_of_prometheus_3(name: str) -> None:
+    """OpenTelemetry's names have dots. The labels that an aggregation keeps are known, and the remedy is in quotes."""
+    assert parse(f'sum by ("{name}") (rate(x{{"{name}"="a-b"}}[1m]))').labels == frozenset({name})
+    assert f'write sum by ("{name}") (…)' in names_no_instance("sum(x)", name)
+
+
+def test_operators_in_a_label_are_none() -> None:
+    """They take no time and no stack."""
+    assert parse("+".join(f'x{{a="{"a-" * 30}"}}' for _ in range(90))).unknown is None
+    assert parse('x{a="a.offset-5"}').unknown is None

@@ -279,3 +279,9 @@ def test_selectors_are_read_in_their_order_with_their_functions() -> None:
         ('{__name__="c"}', "c", "rate"),
     ]
     assert [each.range for each in found] == [timedelta(minutes=5), None, timedelta(minutes=1)]
+
+
+def test_a_selector_with_a_label_of_prometheus_3_is_written_in_quotes() -> None:
+    """`count({k8s.pod.name="a"})` is refused, and the cause would stay unknown."""
+    (selector,) = selectors('{"http.requests", "k8s.pod.name"="a"}')
+    assert str(selector) == '{__name__="http.requests","k8s.pod.name"="a"}'

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import promql_parser as ast
 
+from autoscaler.config.kept_labels import label_text
 from autoscaler.observe.planner.expression_text import UNPRINTED
 from autoscaler.observe.planner.expressions import Unproven
 from autoscaler.observe.planner.nodes import describe, equalities
@@ -29,7 +30,7 @@ class Narrowing:
 
     def to(self, value: str) -> str:
         """Return the expression for this value, for which `can_be_written` must hold."""
-        return f"{self.label}={quoted(value)}".join(self._pieces)
+        return f"{label_text(self.label)}={quoted(value)}".join(self._pieces)
 
 
 def can_be_written(value: str) -> bool:

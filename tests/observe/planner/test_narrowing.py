@@ -55,6 +55,13 @@ def test_a_matcher_is_added_to_every_selector(expr: str, narrowed: str) -> None:
     assert found.to("v") == narrowed
 
 
+def test_a_label_of_prometheus_3_is_written_in_quotes() -> None:
+    """`k8s.pod.name="v"` is no PromQL."""
+    found = narrowing('sum by ("k8s.pod.name") (req)', "k8s.pod.name")
+    assert found is not None
+    assert found.to("v") == 'sum by ("k8s.pod.name") (req{"k8s.pod.name"="v"})'
+
+
 @pytest.mark.parametrize("expr", DIFFERENT)
 def test_an_expression_with_possibly_different_samples_is_not_narrowed(expr: str) -> None:
     """One group's samples may depend on another's."""
