@@ -54,8 +54,8 @@ class Daemon:
     a state that is opened, a reload. Cycles are not: each ends, by its deadline, and is recorded.
     """
 
-    def __init__(self, options: RunOptions, clock: Clock, logger: Logger) -> None:
-        """Builds everything and lets no cycle begin.
+    def __init__(self, options: RunOptions, clock: Clock, logger: Logger, log_dropped: Callable[[], int]) -> None:
+        """Builds everything and lets no cycle begin. `log_dropped` returns how many lines of the log are lost.
 
         Raises ConfigError, AdapterError, StateError, ListenError and Stopping.
         """
@@ -100,6 +100,7 @@ class Daemon:
             self._leave(ended=True)
             raise
         self._count(settings)
+        metrics.watch_log(self.registry, log_dropped)
         metrics.watch_shards(self.registry, self._runtime.shards)
         metrics.watch_queries(self.registry, self._runtime.asked_alone)
         metrics.watch_discovery(self.registry, self._discoveries.document)

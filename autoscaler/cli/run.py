@@ -1,17 +1,17 @@
 """`autoscaler run`: runs the daemon, or with `--once` a single cycle."""
 
+import atexit
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autoscaler.cli.output import show_error
+from autoscaler.cli.output import exit_on_error, show_error
 from autoscaler.clock import SystemClock
 from autoscaler.daemon import Daemon
 from autoscaler.errors import AdapterError, AutoscalerError, ConfigError
-from autoscaler.log import Format, Level, configure, route_uncaught
+from autoscaler.log import Format, Level, LogStream, configure, route_uncaught
 from autoscaler.runtime import RunOptions
 from autoscaler.threads import Stopping
 
@@ -53,10 +53,14 @@ def run(
     ] = Format.AUTO,
 ) -> None:
     """Keep every target at the size that its metrics ask for, until SIGTERM. SIGHUP reloads the configuration."""
-    logger = configure(log_level, log_format)
+    with exit_on_error():
+        stderr = LogStream.of_stderr()
+    atexit.register(stderr.finish)
+    logger = configure(log_level, log_format, stderr)
     route_uncaught(logger)
     try:
-        daemon = Daemon(RunOptions(config_file, dry_run, listen, web_config), SystemClock(), logger)
+        options = RunOptions(config_file, dry_run, listen, web_config)
+        daemon = Daemon(options, SystemClock(), logger, lambda: stderr.dropped)
         fine, ended = daemon.once() if once else (True, daemon.run())
     except Stopping:  # before any cycle
         logger.info("stopped", cycles_ended=True)
@@ -69,6 +73,6 @@ def run(
         raise typer.Exit(1) from None
     code = 0 if fine else 1
     if not ended:  # an orderly exit would wait for hanging threads without limit
-        sys.stderr.flush()
+        stderr.finish()
         os._exit(code)
     raise typer.Exit(code)

@@ -1,11 +1,13 @@
 """Configures the log of the whole process on stderr: JSON lines, or columns on a terminal."""
 
+import json
 import logging
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, TextIO, cast
 
@@ -15,6 +17,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from autoscaler.errors import named
 from autoscaler.log.bounds import within_bounds
 from autoscaler.log.columns import Columns
+from autoscaler.log.stream import LogStream
 from autoscaler.logger import Logger
 
 
@@ -44,25 +47,33 @@ _MOST_SPLIT: Final = 2**16
 """Characters of a library's message that are split into words; fewer are logged."""
 
 
-def configure(level: Level = Level.INFO, style: Format = Format.AUTO, stream: TextIO | None = None) -> Logger:
+def configure(
+    level: Level = Level.INFO, style: Format = Format.AUTO, stream: TextIO | LogStream | None = None
+) -> Logger:
     """Route structlog, the standard library's logging and warnings to `stream` (stderr); return the root logger."""
-    out = stream or sys.stderr
+    out = cast("TextIO", stream or sys.stderr)
     columns = style is Format.CONSOLE or (style is Format.AUTO and out.isatty())
     threshold = logging.getLevelNamesMapping()[level.upper()]
+    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+    rendering = [_rendered_by([within_bounds, _add_level, stamp, Columns(out) if columns else _json()], stamp)]
     structlog.configure(
-        processors=[
-            within_bounds,
-            _add_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            Columns(out) if columns else _json(),
-        ],
+        processors=rendering,
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
         logger_factory=structlog.WriteLoggerFactory(out),
         cache_logger_on_first_use=False,  # loggers handed out before must follow a second `configure`
     )
     log = cast("Logger", structlog.get_logger())
+    if isinstance(stream, LogStream):
+        rendered = structlog.wrap_logger(structlog.ReturnLogger(), processors=rendering)
+        stream.on_dropped(partial(_told_of_dropped, rendered))
     _route_standard_library(log)
     return log
+
+
+def _told_of_dropped(rendered: Any, lines: int) -> str:
+    """Return the line that tells how many were lost. `rendered`: a logger that returns its lines."""
+    error = "stderr could not be written, or its reader was too slow; check the disk, or the program that reads it"
+    return f"{rendered.error('log_lines_dropped', lines=lines, error=error)}\n"
 
 
 def route_uncaught(log: Logger) -> None:
@@ -83,6 +94,24 @@ def _log_crash(log: Logger, event: str, error: BaseException, **keys: Any) -> No
     """Log the calls that led to an exception, without its message, which may contain a credential."""
     frames = [f"{each.filename}:{each.lineno} {each.name}" for each in traceback.extract_tb(error.__traceback__)]
     log.error(event, error=named(error), calls=frames[-_SHOWN_CALLS:], **keys)
+
+
+def _rendered_by(steps: Sequence[Processor], stamp: structlog.processors.TimeStamper) -> Processor:
+    """Return the steps as one that never raises, because no caller expects an exception of the log."""
+
+    def render(logger: WrappedLogger, method: str, entry: EventDict) -> Any:
+        told: Any = entry
+        event = entry.get("event")
+        try:
+            for step in steps:
+                told = step(logger, method, told)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with the line, its event is told
+            keys = {"level": "error", "event": "line_not_shown", "error": named(error)}
+            of = {"of": event} if isinstance(event, str) else {}
+            return json.dumps({**stamp(logger, method, {}), **keys, **of})
+        return told
+
+    return render
 
 
 def _add_level(logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:
@@ -122,7 +151,7 @@ class _Routed(logging.Handler):
         try:
             message = record.getMessage()
         except Exception:  # noqa: BLE001 - a library's wrong arguments must not end it
-            message = str(record.msg)
+            message = record.msg if isinstance(record.msg, str) else type(record.msg).__name__
         if record.exc_info and record.exc_info[1] is not None:
             keys["error"] = named(record.exc_info[1])
         write: Callable[..., Any] = self._log.error if record.levelno >= logging.ERROR else self._log.warning

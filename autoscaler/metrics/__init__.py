@@ -5,7 +5,14 @@ from autoscaler.metrics.grants import watch_grants
 from autoscaler.metrics.health import Health
 from autoscaler.metrics.metrics import Metrics
 from autoscaler.metrics.text import CONTENT_TYPE, exposition
-from autoscaler.metrics.watch import watch_discovery, watch_membership, watch_queries, watch_shards, watch_state
+from autoscaler.metrics.watch import (
+    watch_discovery,
+    watch_log,
+    watch_membership,
+    watch_queries,
+    watch_shards,
+    watch_state,
+)
 
 __all__ = [
     "CONTENT_TYPE",
@@ -15,6 +22,7 @@ __all__ = [
     "metered",
     "watch_discovery",
     "watch_grants",
+    "watch_log",
     "watch_membership",
     "watch_queries",
     "watch_shards",

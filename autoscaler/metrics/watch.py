@@ -54,6 +54,11 @@ def watch_state(registry: CollectorRegistry, size: Callable[[], StateSize], cloc
     registry.register(_StateCollector(size, clock))
 
 
+def watch_log(registry: CollectorRegistry, dropped: Callable[[], int]) -> None:
+    """Show how many lines of the log were not written."""
+    registry.register(_LogCollector(dropped))
+
+
 class MembershipCounts(Protocol):
     """The values of `runtime.Membership` that are shown."""
 
@@ -185,6 +190,19 @@ class _StateCollector(Undescribed):
         for each in known.cuts:
             cut.add_metric((each.tier,), each.at.timestamp())
         yield from (size, cut)
+
+
+class _LogCollector(Undescribed):
+    def __init__(self, dropped: Callable[[], int]) -> None:
+        self._dropped = dropped
+
+    def collect(self) -> Iterator[Metric]:
+        lines = CounterMetricFamily(
+            "autoscaler_log_lines_dropped",
+            "Lines of the log that were not written: stderr could not be written, or its reader was too slow.",
+        )
+        lines.add_metric((), self._dropped())
+        yield lines
 
 
 class _MembershipCollector(Undescribed):

@@ -155,10 +155,12 @@ def running_daemon(
     program: Sequence[str] = _PROGRAM,
     service_manager: bool = False,
     umask: int = -1,
+    log_to: int | None = None,
 ) -> Iterator[RunningDaemon]:
     """Run `autoscaler run` on `config`, with its state beside the file by default. It is killed at the end.
 
-    `service_manager`: it has one, whose messages the test reads. `umask`: -1 keeps that of this process.
+    `service_manager`: it has one, whose messages the test reads. `umask`: -1 keeps that of this process. `log_to`: the
+    descriptor that is its stderr; the daemon's `log` stays empty then.
     """
     stderr = config.parent / f"stderr-{time.monotonic_ns()}"
     with ExitStack() as stack:
@@ -169,10 +171,11 @@ def running_daemon(
             variables["NOTIFY_SOCKET"] = f"{runtime}/notify"
             listener.bind(variables["NOTIFY_SOCKET"])
             listener.setblocking(False)
+        file = stack.enter_context(stderr.open("wb"))
         process = subprocess.Popen(
             command(config, *arguments, program=program),
             stdin=subprocess.DEVNULL,
-            stderr=stack.enter_context(stderr.open("wb")),
+            stderr=file if log_to is None else log_to,
             env=environment(state or config.parent / "state", **(variables | dict(env or {}))),
             umask=umask,
         )

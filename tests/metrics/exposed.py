@@ -16,6 +16,7 @@ from autoscaler.metrics import (
     Metrics,
     watch_discovery,
     watch_grants,
+    watch_log,
     watch_membership,
     watch_queries,
     watch_shards,
@@ -143,6 +144,7 @@ def everything() -> Shown:
     watch_shards(shown.registry, FakeShards())
     watch_queries(shown.registry, lambda: [HEAVY])
     watch_discovery(shown.registry, lambda: DISCOVERED)
+    watch_log(shown.registry, lambda: 3)
     watch_grants(shown.registry, lambda: of_teams)
     watch_state(shown.registry, lambda: StateSize(4096, [Cut("detail", NOW, NOW)]), shown.clock)
     watch_membership(shown.registry, FakeMembership(), lambda: 0, shown.clock)
