@@ -92,8 +92,7 @@ PastSource: TypeAlias = Annotated[
     typer.Option(
         "--prometheus",
         metavar="NAME",
-        help="Read the past from this source of the configuration, such as long-term storage, instead of the state. "
-        "Default: the state, and the sources of the queries for what it lacks.",
+        help="Read the past from this source of the configuration instead of the state.",
     ),
 ]
 PastSize: TypeAlias = Annotated[
@@ -101,7 +100,7 @@ PastSize: TypeAlias = Annotated[
     typer.Option(
         "--size",
         metavar="QUERY",
-        help="PromQL for the past size of the target, if the past is read from Prometheus. "
+        help="With --prometheus: PromQL for the past size of the target. "
         "Default: autoscaler_current_replicas of this autoscaler.",
     ),
 ]
@@ -110,16 +109,7 @@ StartUp: TypeAlias = Annotated[
     typer.Option(
         "--start-up",
         metavar="DURATION",
-        help="How long an instance takes to be ready, until one was observed. "
-        "Default: controller.startUpSeconds of the configuration.",
-    ),
-]
-Termination: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--termination",
-        metavar="DURATION",
-        help="How long a removed instance costs money after the change. Default: as observed; 0 without observations.",
+        help="How long an instance takes to become ready, if no instance in the state shows it. Default: 60s.",
     ),
 ]
 

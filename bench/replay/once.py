@@ -12,6 +12,7 @@ from autoscaler.clock import SystemClock
 from autoscaler.config import load
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.whatif.compare.comparison import compare
+from autoscaler.whatif.compare.measures import measures
 from autoscaler.whatif.prometheus.fetching import Fetcher
 from autoscaler.whatif.prometheus.prometheus_past import PrometheusPast
 from autoscaler.whatif.replay.replay import Candidate
@@ -43,7 +44,7 @@ def once(config: Path, since: datetime, until: datetime) -> Took:
     found = compare(past, [Candidate("as configured", scaler)], since, until)
     return Took(
         found.cycles,
-        len(found.courses[1].changes),
+        measures(found.courses[1], found.demand).changes,
         fetched - began,
         time.process_time() - before,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,

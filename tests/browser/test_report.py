@@ -7,11 +7,11 @@ from math import sin
 import pytest
 from playwright.sync_api import Locator, expect
 
-from autoscaler.whatif.documents.replay import explanations, replay_document
+from autoscaler.whatif.documents.replay import ReplayDocument, replay_document
 from autoscaler.whatif.replay.replay import Candidate
-from autoscaler.whatif.report import ExplainedReplay, report
+from autoscaler.whatif.report import report
 from tests.browser.conftest import Address, Open
-from tests.browser.pages import chart, click, colours, scrolls_sideways, violations
+from tests.browser.pages import chart, colours, scrolls_sideways, violations
 from tests.decide.build import NOW
 from tests.replaced import replace
 from tests.whatif.pasts import compared, shop, shop_past
@@ -24,19 +24,19 @@ def load(minutes: float) -> float:
     return 4 + 3 * sin(minutes / 20) + (3 if 100 < minutes % 240 < 130 else 0)
 
 
-def explained(name: str, label: str = "new.yaml") -> ExplainedReplay:
+def document(name: str, label: str = "new.yaml") -> ReplayDocument:
     """Four hours with a gap and an outage. The candidate has another maximum and HPA's default behavior."""
     past = shop_past(load, 960, name, silent=range(300, 340), failing=range(500, 520))
     other = replace(shop(name), max_replicas=6, behavior=None)
     found = compared(past, Candidate("old.yaml", shop(name)), Candidate(label, other))
-    return replay_document(found), explanations(found)
+    return replay_document(found)
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Address:
     """The report of one autoscaler."""
     file = tmp_path_factory.mktemp("report") / "report.html"
-    file.write_text(report([explained("shop-web")], NOW + timedelta(hours=5), "1.2.3"), "utf-8")
+    file.write_text(report([document("shop-web")], NOW + timedelta(hours=5), "1.2.3"), "utf-8")
     return Address(file.as_uri())
 
 
@@ -44,9 +44,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Address:
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Address:
     """The report of two autoscalers. The name of one contains a script."""
     file = tmp_path_factory.mktemp("report") / "hostile.html"
-    file.write_text(
-        report([explained(HOSTILE, HOSTILE), explained("other")], NOW + timedelta(hours=5), "1.2.3"), "utf-8"
-    )
+    file.write_text(report([document(HOSTILE, HOSTILE), document("other")], NOW + timedelta(hours=5), "1.2.3"), "utf-8")
     return Address(file.as_uri())
 
 
@@ -55,58 +53,14 @@ def picture(drawn: Locator) -> str:
     return shown
 
 
-def test_sizes_and_metrics_are_drawn(written: Address, opened: Open) -> None:
+def test_the_sizes_and_the_load_are_drawn(written: Address, opened: Open) -> None:
     """An empty canvas has one colour."""
     page = opened(written, "")
 
-    for title in ("Replicas", "Demand for each ready replica"):
-        expect(chart(page, title)).to_be_visible()
-        assert colours(chart(page, title)) > 5, f"nothing is drawn in {title}"
-    expect(chart(page, "Replicas").locator(".u-legend")).to_contain_text("needed")
-    expect(chart(page, "Replicas").locator(".u-legend")).to_contain_text("new.yaml")
-
-
-def test_a_click_in_the_chart_explains_the_change_before_it(written: Address, opened: Open) -> None:
-    page = opened(written, "")
-    expect(page.locator(".explained:visible")).to_have_count(0)
-
-    click(chart(page, "Replicas"), 0.3)
-
-    shown = page.locator(".explained:visible")
-    expect(shown).to_have_count(1)
-    expect(shown).to_be_focused()
-    expect(shown.locator(".lead")).to_contain_text(re.compile("^The (size|target's size) "))
-    expect(shown.locator(".road li.end")).to_be_visible()
-    expect(page.locator("a.change[aria-current]")).to_have_count(1)
-    first = page.url
-    click(chart(page, "Replicas"), 0.9)
-    expect(shown).to_have_count(1)
-    assert page.url != first
-
-
-def test_a_click_on_a_change_in_the_list_explains_it(written: Address, opened: Open) -> None:
-    page = opened(written, "")
-    link = page.locator("a.change").nth(2)
-    at = link.locator("time").get_attribute("datetime")
-
-    link.click()
-
-    expect(page.locator(".explained:visible time").first).to_have_attribute("datetime", at or "")
-
-
-def test_the_links_work_without_scripts(written: Address, opened: Open) -> None:
-    page = opened(written, "", scripts=False)
-
-    page.locator("a.change").first.click()
-
-    expect(page.locator(".explained:visible .road")).to_be_visible()
-
-
-def test_an_address_can_name_a_change_to_explain(written: Address, opened: Open) -> None:
-    """A user can send the file with a link to a change."""
-    page = opened(written, "#why-0-1-1")
-
-    expect(page.locator(".explained:visible")).to_have_attribute("id", "why-0-1-1")
+    expect(chart(page, "Replicas")).to_be_visible()
+    assert colours(chart(page, "Replicas")) > 5
+    for label in ("load", "as it was", "old.yaml", "new.yaml"):
+        expect(chart(page, "Replicas").locator(".u-legend")).to_contain_text(label)
 
 
 def test_a_chart_works_with_the_keyboard(written: Address, opened: Open) -> None:
@@ -117,14 +71,11 @@ def test_a_chart_works_with_the_keyboard(written: Address, opened: Open) -> None
     for key in ("End", "PageDown", "ArrowLeft"):
         page.keyboard.press(key)
     expect(slider).to_have_attribute(
-        "aria-valuetext", re.compile(r"^\d{4}-.*: needed \S+, as it was \S+, old.yaml \S+, new.yaml \S+$")
+        "aria-valuetext", re.compile(r"^\d{4}-.*: load \S+, as it was \S+, old.yaml \S+, new.yaml \S+$")
     )
-    page.keyboard.press("Enter")
-
-    expect(page.locator(".explained:visible")).to_have_count(1)
 
 
-def test_a_drag_enlarges_a_time_in_every_chart(written: Address, opened: Open) -> None:
+def test_a_drag_enlarges_a_time(written: Address, opened: Open) -> None:
     """A minute of a week is a tenth of a pixel. A button shows the whole time again."""
     page = opened(written, "")
     whole = page.get_by_role("button", name="Show all of the time")
@@ -133,7 +84,7 @@ def test_a_drag_enlarges_a_time_in_every_chart(written: Address, opened: Open) -
     over.scroll_into_view_if_needed()
     box = over.bounding_box()
     assert box is not None
-    before = [picture(chart(page, title)) for title in ("Replicas", "Demand")]
+    before = picture(chart(page, "Replicas"))
 
     page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 50)
     page.mouse.down()
@@ -141,8 +92,7 @@ def test_a_drag_enlarges_a_time_in_every_chart(written: Address, opened: Open) -
     page.mouse.up()
 
     expect(whole).to_be_visible()
-    assert all(one != picture(chart(page, title)) for one, title in zip(before, ("Replicas", "Demand"), strict=True))
-    assert page.url.endswith("report.html"), "a drag is not a click"
+    assert picture(chart(page, "Replicas")) != before
     whole.click()
     expect(whole).to_be_hidden()
 
@@ -153,8 +103,6 @@ def test_a_script_in_a_name_does_not_run(hostile: Address, opened: Open) -> None
 
     expect(page.locator("#name-0")).to_have_text(HOSTILE)
     expect(chart(page, "Replicas").locator(".u-legend")).to_contain_text("document.title")
-    click(chart(page, "Replicas"), 0.5)
-    expect(page.locator(".explained:visible")).to_have_count(1)
     assert "owned" not in page.title().replace(HOSTILE, "")
 
 
@@ -165,8 +113,5 @@ def test_a_report_is_accessible_and_fits_the_screen(
 ) -> None:
     page = opened(request.getfixturevalue(which), "", scheme=scheme, width=width)
     expect(chart(page, "Replicas")).to_be_visible()
-    page.locator("a.change").first.click()
-    expect(page.locator(".explained:visible")).to_have_count(1)
-
     assert violations(page) == []
     assert not scrolls_sideways(page)

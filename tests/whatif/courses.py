@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from autoscaler.model import Autoscaler, Observation
 from autoscaler.whatif.past.past import Cycle
-from autoscaler.whatif.replay.course import Change, Course
+from autoscaler.whatif.replay.course import Course
 from autoscaler.whatif.replay.demand import Demand, DemandRecorder
 from tests.decide.build import NOW, QUEUE_15, scaler, state, value
 
@@ -43,14 +43,11 @@ def curve(needed: Sequence[float], times: Sequence[float] | None = None, referen
 def course(
     sizes: Sequence[int], times: Sequence[float] | None = None, *, ready: Sequence[int] = (), maximum: int = 10
 ) -> Course:
-    """The course of these sizes. Every difference is a change; `ready`: if it is not the size."""
-    made = Course("candidate", WEB)
+    """The course of these sizes; `ready`: if it is not the size."""
+    made = Course("candidate", seconds(EVERY))
     after = [place * EVERY for place in range(len(sizes))] if times is None else times
     made.at = array("d", [(NOW + seconds(each)).timestamp() for each in after])
     made.size = array("l", sizes)
     made.ready = array("l", ready or sizes)
     made.maximum = array("l", [maximum] * len(sizes))
-    for at, before, then in zip(after, sizes, sizes[1:], strict=False):
-        if before != then:
-            made.changes.append(Change(NOW + seconds(at), before, then, "SucceededRescale", "because"))
     return made

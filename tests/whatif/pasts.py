@@ -38,8 +38,8 @@ from autoscaler.whatif.replay.replay import Candidate
 from tests.decide.build import CPU_60, NOW, samples, scaler, state
 from tests.replaced import replace
 
-_QUEUE = MetricSpec(
-    MetricType.EXTERNAL, "orders_waiting", MetricTarget(TargetType.AVERAGE_VALUE, 15_000), Query("sum(orders_waiting)")
+_ORDERS = MetricSpec(
+    MetricType.EXTERNAL, "orders", MetricTarget(TargetType.AVERAGE_VALUE, 15_000), Query("sum(rate(orders_total[1m]))")
 )
 CALM = Behavior(
     scale_up=ScalingRules(timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 2, timedelta(minutes=1)),)),
@@ -110,24 +110,23 @@ class Listed:
 
     def __init__(self, cycles: Sequence[Cycle], name: str = "web", origin: str = "list") -> None:
         self.name, self.origin, self.findings = name, origin, list[Finding]()
+        self.recorded = True
         self._cycles = cycles
 
     def cycles(self) -> Iterator[Cycle]:
         return iter(self._cycles)
 
 
-def compared(
-    past: Listed | Sequence[Cycle], *candidates: Candidate, termination: timedelta | None = None
-) -> Comparison:
-    """Candidates over a past, to its end."""
+def compared(past: Listed | Sequence[Cycle], *candidates: Candidate, start_up: timedelta | None = None) -> Comparison:
+    """Candidates over a past, to its end. `start_up`: where the past does not show it."""
     past = past if isinstance(past, Listed) else Listed(past)
     until = max([NOW, *[each.at + timedelta(seconds=15) for each in past.cycles()]])
-    return compare(past, candidates, NOW, until, termination=termination)
+    return compare(past, candidates, NOW, until, start_up=start_up)
 
 
 def shop(name: str = "shop-web", maximum: int = 12) -> Autoscaler:
     """An autoscaler with two metrics and calm rules."""
-    return Autoscaler(name, TargetRef("local", name), 2, maximum, (CPU_60, _QUEUE), CALM)
+    return Autoscaler(name, TargetRef("local", name), 2, maximum, (CPU_60, _ORDERS), CALM)
 
 
 def shop_past(
@@ -141,7 +140,7 @@ def shop_past(
 ) -> Listed:
     """The recorded past of a shop whose instances start in 45 s. `load`: of a minute; 1 is an instance on its target.
 
-    `silent`: cycles that did not run; `failing`: without a queue; `unreadable`: without the target.
+    `silent`: cycles that did not run; `failing`: without orders; `unreadable`: without the target.
     """
     life, born = Life(shop(name), size=3), [NOW - timedelta(days=1)] * 3
     for number in range(cycles):
@@ -164,5 +163,5 @@ def _shop_seen(load: float, now: datetime, born: Sequence[datetime], *, failed: 
     )
     each = min(round(load * 600 / (sum(bool(one.ready) for one in instances) or 1)), 1000)
     cpu = samples({one.name: each if one.ready else 10 for one in instances}, now)
-    queue = Failure("Prometheus did not answer") if failed else ValueReading((round(load * 6_000),))
-    return Observation(TargetState(len(born), len(born), instances), (cpu, queue))
+    orders = Failure("Prometheus did not answer") if failed else ValueReading((round(load * 6_000),))
+    return Observation(TargetState(len(born), len(born), instances), (cpu, orders))

@@ -8,9 +8,10 @@ from functools import cache
 from hashlib import sha256
 from html.parser import HTMLParser
 
-from autoscaler.whatif.documents.replay import explanations, replay_document
+from autoscaler.whatif.compare.fit import Fit
+from autoscaler.whatif.documents.replay import ReplayDocument, replay_document
 from autoscaler.whatif.replay.replay import Candidate
-from autoscaler.whatif.report import ExplainedReplay, report
+from autoscaler.whatif.report import report
 from tests.decide.build import NOW
 from tests.replaced import replace
 from tests.whatif.pasts import compared, shop, shop_past
@@ -22,16 +23,16 @@ def doubling(minutes: float) -> float:
     return 3 if minutes < 20 else 6
 
 
-def explained(name: str = "shop-web", label: str = "new.yaml") -> ExplainedReplay:
+def document(name: str = "shop-web", label: str = "new.yaml") -> ReplayDocument:
     """An hour in which the load doubles."""
     past = shop_past(doubling, 240, name, failing=range(150, 160))
     found = compared(past, Candidate(label, replace(shop(name), max_replicas=5)))
-    return replay_document(found), explanations(found)
+    return replay_document(found)
 
 
 @cache
 def usual() -> str:
-    return report([explained()], NOW + timedelta(hours=2), "1.2.3")
+    return report([document()], NOW + timedelta(hours=2), "1.2.3")
 
 
 class Parts(HTMLParser):
@@ -80,40 +81,34 @@ def test_nothing_is_loaded() -> None:
     assert not any("url(" in text or "@import" in text for text in styles)
 
 
-def test_every_change_leads_to_its_explanation() -> None:
-    parts = Parts(usual()).elements
-    links = [attributes["href"] for tag, attributes in parts if attributes.get("class") == "change"]
-    places = [f"#{attributes['id']}" for _, attributes in parts if attributes.get("class") == "explained"]
-    data = json.loads(next(text for _, attributes, text in Parts(usual()).held if attributes.get("id") == "data"))
-
-    drawn = [f"#{change['anchor']}" for candidate in data[0]["candidates"] for change in candidate["changes"]]
-    assert links == places == drawn
-    assert len(links) == 3
-    assert "asks for it" in usual()
-
-
 def test_measures_and_findings_need_no_script() -> None:
     """The preview of a mail shows them."""
     page = re.sub(r"<script.*?</script>", "", usual(), flags=re.DOTALL)
 
-    for text in ("Instance-hours", "Instability", "SPEC-RG-2016-01", "as it was", "had no value in 10 cycles"):
+    for text in ("Instance-hours", "Unserved demand", "as it was", "had no value in 10 cycles"):
         assert text in page
     assert "240 of 240 recorded decisions are the same" in page
 
 
-def test_two_configurations_have_their_differences_with_the_reason() -> None:
-    lower = replace(shop(), max_replicas=5)
-    found = compared(shop_past(doubling, 240), Candidate("old.yaml", shop()), Candidate("new.yaml", lower))
+def test_the_picture_has_the_real_size_each_candidate_and_the_load() -> None:
+    data = json.loads(next(text for _, attributes, text in Parts(usual()).held if attributes.get("id") == "data"))
+    assert [each["label"] for each in data[0]["candidates"]] == ["as it was", "new.yaml"]
+    assert {len(data[0]["load"]), *[len(each["size"]) for each in data[0]["candidates"]]} == {len(data[0]["at"])}
 
-    page = report([(replay_document(found), explanations(found))], NOW, "1")
 
-    assert "old.yaml and new.yaml, from the first different decision" in page
-    assert "new.yaml: TooManyReplicas" in page
+def test_a_simulation_that_does_not_fit_has_no_measures_and_no_picture() -> None:
+    fit = Fit(seconds=1, instance_hours=1, simulated_instance_hours=2, unserved=0, simulated_unserved=0.5, holds=False)
+    found = compared(shop_past(doubling, 240), Candidate("new.yaml", shop()))
+    found.fit = fit
+    page = report([replay_document(found)], NOW, "1")
+    assert "nothing is compared" in page
+    assert 'class="plots"' not in page
+    assert "Instance-hours" not in page
 
 
 def test_names_are_neither_markup_nor_script() -> None:
     """They may come from an untrusted file or back end."""
-    page = report([explained(HOSTILE, HOSTILE), explained("b")], NOW, "1")
+    page = report([document(HOSTILE, HOSTILE), document("b")], NOW, "1")
     parts = Parts(page)
 
     assert [tag for tag, _ in parts.elements].count("script") == 2
@@ -125,7 +120,7 @@ def test_names_are_neither_markup_nor_script() -> None:
 
 
 def test_several_autoscalers_are_in_one_file() -> None:
-    page = report([explained("a"), explained("b")], NOW, "1")
+    page = report([document("a"), document("b")], NOW, "1")
 
     ids = [attributes["id"] for _, attributes in Parts(page).elements if "id" in attributes]
     assert len(ids) == len(set(ids))

@@ -1,9 +1,9 @@
-"""`autoscaler replay`: what a configuration would have decided in the past."""
+"""`autoscaler replay`: what configurations would have come to in the past."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Final
 
 import typer
 
@@ -14,15 +14,13 @@ from autoscaler.cli.options import (
     Since,
     StartUp,
     StateConfigFile,
-    Termination,
     Until,
     duration,
     span,
 )
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document, show_error
 from autoscaler.cli.source import DEFAULT_CONFIG, UnknownName, running_config, state_place
-from autoscaler.config import Settings
-from autoscaler.config import load as load_settings
+from autoscaler.config import Settings, load
 from autoscaler.config.fields import suggest
 from autoscaler.errors import AutoscalerError, PastError
 from autoscaler.model import Autoscaler, ConnectionLimits
@@ -31,138 +29,125 @@ from autoscaler.version import VERSION
 from autoscaler.whatif.commands.pasts import Sources, opened, past_of
 from autoscaler.whatif.commands.progress import progress, share_of
 from autoscaler.whatif.compare.comparison import Comparison, compare
-from autoscaler.whatif.documents.replay import ReplayList, explanations, replay_document
+from autoscaler.whatif.documents.measured import fit_text
+from autoscaler.whatif.documents.replay import ReplayDocument, ReplayList, replay_document
 from autoscaler.whatif.past.past import Past
-from autoscaler.whatif.replay.replay import Candidate, Load
+from autoscaler.whatif.replay.replay import Candidate
 from autoscaler.whatif.report import report
 from autoscaler.whatif.tables.replay import replay_lines
 
-
-class _Options(NamedTuple):
-    """How candidates are replayed and shown."""
-
-    against: Path | None
-    load: Load
-    start_up: timedelta | None
-    termination: timedelta | None
-    output: Form
-    html: Path | None
+_MOST_CANDIDATES: Final = 3
 
 
 def replay(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="The autoscalers. Default: all.")] = None,
     *,
     candidate: Annotated[
-        Path | None,
-        typer.Option("--candidate", metavar="FILE", help="The configuration to try. Default: that of --config.file."),
+        list[Path] | None,
+        typer.Option(
+            "--candidate",
+            metavar="FILE",
+            help=f"A configuration to try; up to {_MOST_CANDIDATES} times. Default: that of --config.file.",
+        ),
     ] = None,
     config_file: StateConfigFile = None,
     since: Since = "24h",
     until: Until = "0",
-    load: Annotated[
-        Load,
-        typer.Option(
-            "--load",
-            metavar="MODEL",
-            help="conserved: the total load stays and is spread over the instances that there would have been; "
-            "recorded: each cycle is decided at the recorded size.",
-        ),
-    ] = Load.CONSERVED,
     start_up: StartUp = None,
-    termination: Termination = None,
     prometheus: PastSource = None,
     size: PastSize = None,
-    against: Annotated[
-        Path | None,
-        typer.Option("--against", metavar="FILE", help="Another configuration, to compare the first one with."),
-    ] = None,
     output: OutputForm = Form.TEXT,
     html: Annotated[
         Path | None,
-        typer.Option(
-            "--html",
-            metavar="FILE",
-            help="Also write a report with charts and an explanation of each change; it needs no network.",
-        ),
+        typer.Option("--html", metavar="FILE", help="Also write a report with a picture; it needs no network."),
     ] = None,
 ) -> None:
-    """Run the decision pipeline over the past with another configuration, and compare it with what happened.
-
-    With --against, two configurations are compared side by side: their measures, and when and why their sizes differ.
-    The demand is then by the metrics and targets of the configuration after --against.
+    """Run the decision pipeline over the past with other configurations, and compare them with what happened.
 
     Nothing is written and no target is queried. The past comes from the daemon's state, while the daemon may be
-    running, and from Prometheus for what the state lacks.
+    running; or, before a daemon is installed, from Prometheus (--prometheus).
+
+    Recorded decisions are decided again first. Then the configuration that ran is simulated. If it does not come to
+    what was (within 1 point of unserved demand and 3 % of instance-hours), nothing is compared and the exit code is 1.
     """
-    start_up_time, termination_time = duration(start_up, "--start-up"), duration(termination, "--termination")
-    options = _Options(against, load, start_up_time, termination_time, output, html)
-    times = span(since, until)
+    start_up_time, times = duration(start_up, "--start-up"), span(since, until)
+    if candidate and len(candidate) > _MOST_CANDIDATES:
+        raise typer.BadParameter(f"name at most {_MOST_CANDIDATES} files", param_hint="--candidate")
+    if size is not None and prometheus is None:
+        raise typer.BadParameter("needs --prometheus; the state knows the size", param_hint="--size")
+    failed = False
     with exit_on_error():
-        running = running_config(config_file, candidate or DEFAULT_CONFIG)
-        config = candidate or running
-        settings = load_settings(config)
-        url, folder, _ = state_place(running)
-        tried = list(_candidates(options, config, settings, names))
-        found, failed = list[Comparison](), False
+        running = running_config(config_file, candidate[0] if candidate else DEFAULT_CONFIG)
+        files = candidate or [running]
+        tried = list(zip(_labels(files), map(load, files), strict=True))
+        url, folder, ran = state_place(running)
+        chosen = _chosen(tried[0][1], names)
+        found = list[Comparison]()
         with opened(url, folder, prometheus) as archive:
-            sources = Sources(archive, settings, prometheus, size)
-            for scaler, candidates in tried:
+            sources = Sources(archive, tried[0][1], prometheus, size)
+            for name in chosen:
+                candidates = list(_candidates(name, tried))
+                scalers = [each.scaler for each in candidates if each.scaler is not None]
                 try:
-                    past = past_of(sources, scaler, *times, [each.scaler for each in candidates])
-                    found.append(compare_with_progress(past, candidates, *times, options.termination))
+                    past = past_of(sources, scalers[0], *times, scalers[1:])
+                    found.append(_compared(past, candidates, *times, start_up_time, _limits(name, ran)))
                 except AutoscalerError as error:  # the others are still replayed
                     show_error(error)
                     failed = True
-        _show(found, options)
-    if failed:
+        _show([replay_document(each) for each in found], output, html)
+    if failed or any(each.is_refused for each in found):
         raise typer.Exit(1)
 
 
-def _candidates(
-    options: _Options, config: Path, settings: Settings, names: Sequence[str] | None
-) -> Iterator[tuple[Autoscaler, Sequence[Candidate]]]:
-    """The autoscalers of a configuration, each with what to try: that of `--against` first.
-
-    Raises ConfigError, UnknownName.
-    """
-
-    def candidate(label: str, scaler: Autoscaler, its: Settings) -> Candidate:
-        return Candidate(label, scaler, options.load, options.start_up, limits_of(scaler, its))
-
-    chosen = _chosen(settings, names)
-    before = settings if options.against is None else load_settings(options.against)
-    label, other_label = labels(config, options.against)
-    others = {} if options.against is None else {each.name: each for each in before.autoscalers}
-    for scaler in chosen:
-        own, other = candidate(label, scaler, settings), others.get(scaler.name)
-        if other is None and options.against is not None:
-            typer.echo(f"{clean(scaler.name)} is not in {clean(str(options.against))}", err=True)
-        yield scaler, [own] if other is None else [candidate(other_label, other, before), own]
+def _labels(files: Sequence[Path]) -> Sequence[str]:
+    """The names of files, or their paths where names are equal."""
+    names = [each.name for each in files]
+    return names if len({*names}) == len(names) else [str(each) for each in files]
 
 
-def limits_of(scaler: Autoscaler, settings: Settings) -> ConnectionLimits:
+def _chosen(settings: Settings, names: Sequence[str] | None) -> Sequence[str]:
+    """These names, or those of all autoscalers of a configuration. Raises UnknownName."""
+    known = {each.name for each in settings.autoscalers}
+    for name in names or ():
+        if name not in known:
+            raise UnknownName(f"{settings.path} has no autoscaler {name[:64]!r}; {suggest(name, known)}")
+    return list(dict.fromkeys(names or [each.name for each in settings.autoscalers]))
+
+
+def _candidates(name: str, tried: Sequence[tuple[str, Settings]]) -> Iterator[Candidate]:
+    """The autoscaler of each configuration that has it, the first one first."""
+    for label, settings in tried:
+        scaler = _autoscaler(name, settings)
+        if scaler is None:
+            typer.echo(f"{clean(name)} is not in {clean(str(settings.path))}", err=True)
+        else:
+            yield Candidate(label, scaler, _limits(name, settings))
+
+
+def _autoscaler(name: str, settings: Settings) -> Autoscaler | None:
+    return next((each for each in settings.autoscalers if each.name == name), None)
+
+
+def _limits(name: str, settings: Settings | None) -> ConnectionLimits:
     """The limits of the autoscaler's connection in a configuration."""
+    scaler = None if settings is None else _autoscaler(name, settings)
+    if settings is None or scaler is None:
+        return ConnectionLimits()
     return settings.limits.get(scaler.target.adapter, ConnectionLimits())
 
 
-def labels(file: Path, other: Path | None) -> tuple[str, str]:
-    """The labels of two files side by side."""
-    if other is None:
-        return file.name, ""
-    return (file.name, other.name) if file.name != other.name else (str(file), str(other))
-
-
-def compare_with_progress(
+def _compared(
     past: Past,
     candidates: Sequence[Candidate],
     since: datetime,
     until: datetime,
-    termination: timedelta | None = None,
+    start_up: timedelta | None,
+    limits: ConnectionLimits,
 ) -> Comparison:
     """As `compare`, with progress on stderr. Raises PastError, and what the past raises."""
     with progress(past.name) as done:
         found = compare(
-            past, candidates, since, until, lambda cycle: done(share_of(cycle.at, since, until)), termination
+            past, candidates, since, until, lambda cycle: done(share_of(cycle.at, since, until)), start_up, limits
         )
     if not found.cycles:
         begin, end = (each.isoformat(timespec="seconds") for each in (since, until))
@@ -170,32 +155,21 @@ def compare_with_progress(
     return found
 
 
-def _show(found: Sequence[Comparison], options: _Options) -> None:
-    """Print the comparisons, and write the report. Raises AutoscalerError."""
-    documents = [replay_document(each) for each in found]
-    if options.output is Form.TEXT:
+def _show(documents: Sequence[ReplayDocument], output: Form, html: Path | None) -> None:
+    """Print the replays, and write the report. Raises AutoscalerError."""
+    if output is Form.TEXT:
         on = screen()
         for number, each in enumerate(documents):
             show(["", *replay_lines(each, on)] if number else replay_lines(each, on))
     else:
-        show_document(ReplayList(replays=tuple(documents)), options.output)
-    if options.html is None:
+        show_document(ReplayList(replays=tuple(documents)), output)
+        for each in documents:
+            if each.fit is not None and not each.fit.holds:
+                typer.echo(clean(f"{each.name}: {fit_text(each)}"), err=True)
+    if html is None:
         return
-    text = report(list(zip(documents, map(explanations, found), strict=True)), datetime.now(UTC), VERSION)
+    text = report(documents, datetime.now(UTC), VERSION)
     try:
-        options.html.write_text(text, encoding="utf-8", errors="replace")
+        html.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
-        raise AutoscalerError(
-            f"the report could not be written to {options.html}: {error.strerror or error}"
-        ) from error
-
-
-def _chosen(settings: Settings, names: Sequence[str] | None) -> Sequence[Autoscaler]:
-    """The autoscalers of a configuration with these names, or all. Raises UnknownName."""
-    if not names:
-        return settings.autoscalers
-    known = {each.name: each for each in settings.autoscalers}
-    for name in names:
-        if name not in known:
-            raise UnknownName(f"{settings.path} has no autoscaler {name[:64]!r}; {suggest(name, known)}")
-    return [known[name] for name in dict.fromkeys(names)]
+        raise AutoscalerError(f"the report could not be written to {html}: {error.strerror or error}") from error

@@ -1,19 +1,20 @@
-"""Reads the past of one autoscaler once, and runs every candidate through it."""
+"""Reads the past of one autoscaler, and runs every candidate through it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from autoscaler.whatif.compare.divergences import Divergence, Divergences
-from autoscaler.whatif.compare.inferred_past import Agreement, InferredPast
+from autoscaler.model import ConnectionLimits
+from autoscaler.quantity import format_seconds
+from autoscaler.whatif.compare.fit import Check, Fit
 from autoscaler.whatif.past.missing_data import MissingData
-from autoscaler.whatif.past.past import Cycle, Finding, Past
+from autoscaler.whatif.past.past import Cycle, Finding, FindingKind, Past
 from autoscaler.whatif.replay.course import Course
 from autoscaler.whatif.replay.demand import Demand, DemandRecorder
-from autoscaler.whatif.replay.instance_times import NONE_SEEN, InstanceTime, Terminations
 from autoscaler.whatif.replay.reaction import Reactions
 from autoscaler.whatif.replay.repetition import Repetition
-from autoscaler.whatif.replay.replay import Candidate, Load, Replay
+from autoscaler.whatif.replay.replay import Candidate, Replay
+from autoscaler.whatif.replay.start_up import UNKNOWN_TIME, InstanceTime, StartUps
 
 
 @dataclass(slots=True)
@@ -35,11 +36,10 @@ class Comparison:
     """The autoscaler's."""
     since: datetime
     until: datetime
-    candidates: Sequence[Candidate]
     courses: Sequence[Course]
-    """The course of the recorded sizes (AS_IT_WAS), then one for each candidate."""
-    parts: list[Part] = field(default_factory=list)
-    """In order of time."""
+    """The course of the real sizes (AS_IT_WAS), then one for each candidate."""
+    part: Part | None = None
+    """The cycles; None: there is none."""
     findings: Sequence[Finding] = ()
     """In order of time."""
     same: int = 0
@@ -47,26 +47,31 @@ class Comparison:
     compared: int = 0
     """Of how many."""
     demand: Demand = field(default_factory=Demand)
-    """By the metrics and targets of the first candidate; without one, of the first recorded configuration."""
-    divergences: Sequence[Divergence] = ()
-    """When the sizes of the first two candidates differ, in order of time."""
-    termination: InstanceTime = NONE_SEEN
-    """How long an instance that leaves is paid for, in all courses."""
-    agreement: Agreement | None = None
-    """Between Prometheus and the state; None if no time is known from both."""
+    """By the metrics and targets that were configured in each cycle; of a past that no daemon recorded, by the first
+    candidate's."""
+    demand_is_known: bool = True
+    """False: a metric is no load."""
+    start_up: InstanceTime = UNKNOWN_TIME
+    """How long an instance of a candidate takes to become ready."""
+    fit: Fit | None = None
+    """Whether the simulation fits the past; None: no daemon wrote sizes in it."""
 
     @property
     def cycles(self) -> int:
         """The number of cycles of the past."""
-        return sum([part.cycles for part in self.parts])
+        return 0 if self.part is None else self.part.cycles
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the simulation does not fit, so that candidates cannot be compared."""
+        return self.fit is not None and not self.fit.holds
 
     def add_cycle(self, origin: str, at: datetime) -> None:
         """Count the next cycle."""
-        if self.parts and self.parts[-1].origin == origin:
-            last = self.parts[-1]
-            last.end, last.cycles = at, last.cycles + 1
+        if self.part is None:
+            self.part = Part(origin, at, at)
         else:
-            self.parts.append(Part(origin, at, at))
+            self.part.end, self.part.cycles = at, self.part.cycles + 1
 
 
 def compare(
@@ -75,49 +80,61 @@ def compare(
     since: datetime,
     until: datetime,
     watch: Callable[[Cycle], object] | None = None,
-    termination: timedelta | None = None,
+    start_up: timedelta | None = None,
+    limits: ConnectionLimits | None = None,
 ) -> Comparison:
-    """Run candidates through a past, and decide recorded cycles again.
+    """Run candidates through a past, decide recorded cycles again, and check the simulation against the record.
 
-    `watch` is called with each cycle before it is replayed. `termination`: how long an instance takes to end; None: as
-    the past shows. Raises what the past raises.
+    `watch` is called with each cycle before it is replayed. `start_up`: how long an instance takes to become ready,
+    where the past does not show it. `limits`: of the connection in the past. Raises what the past raises.
     """
-    courses = [Course(), *[Course(each.label, each.scaler, each.start_up) for each in candidates]]
-    found = Comparison(past.name, since, until, candidates, courses)
-    own, recorder = courses[0], Repetition()
-    replays = [Replay(each) for each in candidates]
-    demand, terminations = DemandRecorder(candidates[0].scaler if candidates else None), Terminations()
-    reactions = [Reactions(each.scaler) for each in candidates[:1] if each.load is Load.CONSERVED]
-    divergences, missing = Divergences(), MissingData(since)
+    courses = [Course(), *[Course(each.label) for each in candidates]]
+    found = Comparison(past.name, since, until, courses)
+    reference = candidates[0].scaler if candidates else None
+    found.start_up = _start_up(past, start_up)
+    replays = [Replay(each, found.start_up.seconds) for each in candidates]
+    check, repetition = Check(found.start_up, limits or ConnectionLimits()), Repetition()
+    demand, missing = DemandRecorder(reference), MissingData(since)
+    reactions: Reactions | None = None
     for cycle in past.cycles():
         found.add_cycle(past.origin, cycle.at)
         if watch is not None:
             watch(cycle)
-        missing.add(cycle)
-        demand.add(cycle)
-        terminations.add(cycle)
-        for each in reactions:
+        reactions = reactions or Reactions(reference if reference and not past.recorded else cycle.scaler)
+        for each in (missing, demand, reactions, check):
             each.add(cycle)
-        repeated = recorder.step(cycle)
-        if repeated is not None and (repeated.decision.shadow is None or not candidates):
-            own.add(repeated)
-        else:
-            own.add_seen(cycle)  # the decision is unknown, or only a shadow followed it
-        steps = [replay.step(cycle) for replay in replays]
-        if len(steps) > 1:
-            divergences.add(steps[0], steps[1])
-        for course, replayed in zip(courses[1:], steps, strict=True):
-            if replayed is not None:
-                course.add(replayed)
+        repetition.step(cycle)
+        courses[0].add_seen(cycle)
+        for course, replay in zip(courses[1:], replays, strict=True):
+            if (replayed := replay.step(cycle)) is not None:
+                course.add_replayed(replayed)
     missing.end(until)
-    findings = {*past.findings, *missing.findings, *recorder.findings}
+    about_load = [] if reactions is None else list(reactions.findings())
+    found.demand, found.demand_is_known = demand.demand(), not about_load
+    findings = {*past.findings, *missing.findings, *repetition.findings, *about_load, *_hidden(found)}
     findings |= {finding for each in replays for finding in each.findings}
-    findings |= {finding for each in reactions for finding in each.findings()}
     found.findings = sorted(findings, key=lambda each: (each.begin, each.kind, each.message))
-    found.same, found.compared = recorder.same, recorder.compared
-    found.demand = demand.demand()
-    found.termination = terminations.used(termination)
-    found.divergences = divergences.found()
-    if isinstance(past, InferredPast):
-        found.agreement = past.agreement()
+    found.same, found.compared = repetition.same, repetition.compared
+    found.fit = check.found(found.demand, is_known=found.demand_is_known)
     return found
+
+
+def _start_up(past: Past, given: timedelta | None) -> InstanceTime:
+    """How long instances take to become ready: only a record shows it. Raises what the past raises."""
+    times = StartUps()
+    if past.recorded:
+        for cycle in past.cycles():
+            times.add(cycle)
+    return times.used(given)
+
+
+def _hidden(found: Comparison) -> Sequence[Finding]:
+    """That the demand may have been higher than measured."""
+    part, seconds = found.part, found.demand.saturated_seconds
+    if part is None or not seconds:
+        return ()
+    message = (
+        f"for {format_seconds(seconds)} the target was at its maximum and above its metric's target: more may have "
+        "been needed than was measured"
+    )
+    return (Finding(part.begin, part.end, FindingKind.LOAD, message),)

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from autoscaler.errors import TargetError
-from autoscaler.foresee.shadow_comparison import GAP
 from autoscaler.model import Failure
 from autoscaler.text import count
-from autoscaler.whatif.past.past import Cycle, Finding, FindingKind, span
+from autoscaler.whatif.past.past import GAP, Cycle, Finding, FindingKind, span
 
 
 class MissingData:

@@ -11,6 +11,8 @@ from autoscaler.quantity import format_duration
 
 STATE: Final = "state"
 """The `origin` of a past that the daemon recorded."""
+GAP: Final = 2.5
+"""Sync periods from one cycle to the next: more is a gap."""
 
 
 class FindingKind(StrEnum):
@@ -35,9 +37,9 @@ class FindingKind(StrEnum):
     INFERRED = "inferred"
     """The values are from Prometheus, not recorded."""
     LOAD = "load"
-    """Whether a metric measures a load that is conserved."""
+    """A metric measures no load that is conserved, or may not show all of it."""
     UNKNOWN = "unknown"
-    """A metric of a candidate was never queried, or its value for the candidate is a guess."""
+    """A metric of a candidate was never queried."""
     DIFFERENCE = "difference"
     """A recorded decision is different when it is decided again."""
 
@@ -56,17 +58,15 @@ class Cycle:
 
 
 class Replayed(NamedTuple):
-    """A cycle of the past, decided again."""
+    """A cycle of the past, decided by a candidate."""
 
     cycle: Cycle
     decision: Decision
-    """With its outcome."""
-    scaler: Autoscaler
-    """The configuration that decided: a candidate is a dry run, with a shadow if the load is conserved."""
-    observation: Observation
-    """What was decided from: that of the cycle, with its readings in the order of `scaler.metrics`."""
-    history: History
-    """What was remembered before the cycle."""
+    """With its outcome: every change is written."""
+    sync_period: timedelta
+    """The candidate's."""
+    ready: int | None
+    """How many of its replicas were ready after the decision; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,11 @@ class Past(Protocol):
 
     @property
     def origin(self) -> str:
-        """STATE, `prometheus NAME` or `case FILE`."""
+        """STATE or `prometheus NAME`."""
+
+    @property
+    def recorded(self) -> bool:
+        """Whether a daemon recorded it."""
 
     def cycles(self) -> Iterator[Cycle]:
         """The cycles in order of time. Each call reads them again, with few of them in memory at once."""

@@ -10,7 +10,7 @@ from autoscaler.whatif.past.past import STATE, Cycle, Finding
 class StatePast:
     """Implements `Past` from the state. Reading does not disturb a running daemon. Raises StateError."""
 
-    origin = STATE
+    origin, recorded = STATE, True
     findings: tuple[Finding, ...] = ()
 
     def __init__(self, archive: Archive, name: str, since: datetime, until: datetime) -> None:

@@ -4,11 +4,10 @@ Readings are made by the code that makes live ones.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Final
 
 from autoscaler.errors import PastError
@@ -21,20 +20,20 @@ from autoscaler.observe.planner import can_be_written, narrowing
 from autoscaler.observe.ranges import Grid
 from autoscaler.observe.result import QueryResult
 from autoscaler.observe.selectors import Matcher
-from autoscaler.quantity import Milli, format_duration
+from autoscaler.quantity import format_duration
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind
 from autoscaler.whatif.prometheus.fetching import Fetcher, Recording
 from autoscaler.whatif.prometheus.states import States, naming_metric
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND: Final = timedelta(milliseconds=1)
 _MOST_STEPS: Final = 3_000_000
 """More than a year of cycles 15 s apart. Each step takes memory."""
-_NO_REQUESTS: Final[Mapping[str, Milli]] = MappingProxyType({})
 
 
 class PrometheusPast:
     """Implements `Past`. Everything is fetched at first."""
+
+    recorded = False
 
     def __init__(
         self,
@@ -45,23 +44,19 @@ class PrometheusPast:
         *,
         prometheus: str | None = None,
         size: Query | None = None,
-        like: datetime | None = None,
-        requests: Mapping[str, Milli] = _NO_REQUESTS,
         also: Sequence[Autoscaler] = (),
     ) -> None:
         """Raises PastError, also for a time that is too long or in the future.
 
         `prometheus`: the source to query instead of those of the queries, such as long-term storage. `size`: the sum of
-        its samples is the size; None: the daemon's own metric. `like`: the time of one of the daemon's cycles; the
-        cycles of this past have whole sync periods from it. `requests`: what each instance has reserved of a resource,
-        for a Utilization without `request`. `also`: other configurations of the autoscaler, whose metrics are read too.
+        its samples is the size; None: the daemon's own metric. `also`: other configurations of the autoscaler, whose
+        metrics are read too.
         """
         every = replace(scaler, metrics=tuple(dict.fromkeys([spec for one in (scaler, *also) for spec in one.metrics])))
         self._with_all_metrics = every
         self._scaler = _as_sent(every, prometheus)
-        self._fetcher, self._size_query, self._requests = fetcher, size, requests
-        phase = timedelta(0) if like is None else (like - _EPOCH) % scaler.sync_period // _MILLISECOND * _MILLISECOND
-        self._warm_up, self._span = _span(every, since, min(until, fetcher.now()), phase)
+        self._fetcher, self._size_query = fetcher, size
+        self._warm_up, self._span = _span(every, since, min(until, fetcher.now()))
         names = list(dict.fromkeys(query.prometheus for query in self._scaler.queries))
         self._source = prometheus or next(iter(names), "default")
         self.name, self.origin = scaler.name, f"prometheus {prometheus or ', '.join(names)}"
@@ -80,7 +75,7 @@ class PrometheusPast:
     def cycles(self) -> Iterator[Cycle]:
         """One for each step, with errors as readings where there is no sample."""
         answers = {asked: recording.results() for asked, recording in self._recordings.items()}
-        states, sizes, span = States(self._scaler, self._requests), self._sizes, self._span
+        states, sizes, span = States(self._scaler), self._sizes, self._span
         for index in range(span.count):
             at, known = span.at(index), Answers({asked: next(each) for asked, each in answers.items()})
             state = states.at(at, sizes[index], known)
@@ -125,7 +120,7 @@ def _as_sent(scaler: Autoscaler, prometheus: str | None) -> Autoscaler:
     return with_queries(scaler, change)
 
 
-def _span(scaler: Autoscaler, since: datetime, until: datetime, phase: timedelta) -> tuple[int, Grid]:
+def _span(scaler: Autoscaler, since: datetime, until: datetime) -> tuple[int, Grid]:
     """The steps to query, and how many of them are before `since`.
 
     Those show which instances are old: a start after them was observed. Raises PastError.
@@ -133,8 +128,8 @@ def _span(scaler: Autoscaler, since: datetime, until: datetime, phase: timedelta
     step, options = scaler.sync_period, scaler.options
     starting = options.cpu_initialization_period + options.initial_readiness_delay
     warm_up = -(-max(starting, scaler.warm_up or timedelta(0)) // step)
-    first = -(-(since - _EPOCH - phase) // step)
-    last = (until - _EPOCH - phase) // step
+    first = -(-(since - _EPOCH) // step)
+    last = (until - _EPOCH) // step
     if until < since:
         raise PastError(f"autoscaler {scaler.name!r}: the time is in the future; give another one")
     if last - first > _MOST_STEPS:
@@ -142,7 +137,7 @@ def _span(scaler: Autoscaler, since: datetime, until: datetime, phase: timedelta
             f"autoscaler {scaler.name!r}: the time has {last - first:,} cycles of {format_duration(step)}, and at most "
             f"{_MOST_STEPS:,} are read from Prometheus; shorten it with --since"
         )
-    return warm_up, Grid(step, first - warm_up, max(0, last - first + 1) + warm_up, phase)
+    return warm_up, Grid(step, first - warm_up, max(0, last - first + 1) + warm_up, timedelta(0))
 
 
 def size_of(result: QueryResult | QueryFailure) -> int | None:

@@ -14,15 +14,13 @@ from autoscaler.model import Autoscaler, Instance, MetricSpec, MetricType, Phase
 from autoscaler.observe.answers import Answers
 from autoscaler.observe.join import first_label, of_container, without_port
 from autoscaler.observe.result import Point
-from autoscaler.quantity import Milli
 
 
 class States:
     """Computes the state at each step, in order of time."""
 
-    def __init__(self, scaler: Autoscaler, requests: Mapping[str, Milli]) -> None:
-        """`requests`: what each instance has reserved of a resource."""
-        self._scaler, self._requests = scaler, requests
+    def __init__(self, scaler: Autoscaler) -> None:
+        self._scaler = scaler
         self._naming = naming_metric(scaler)
         self._there: dict[str, Instance] = {}
         self._size: int | None = None
@@ -57,7 +55,6 @@ class States:
             ready_transition=now,
             started_at=now,
             identities=frozenset(_identities(point, self._naming)),
-            requests=self._requests,
         )
 
     def _made(self, size: int, now: datetime) -> TargetState:
@@ -69,7 +66,7 @@ class States:
         if surplus < 0:
             phase = Phase.RUNNING if self._naming is None else Phase.PENDING
             name, ready = f"{-surplus} without a sample", phase is Phase.RUNNING
-            instances.append(Instance(name, phase, ready, now, now, requests=self._requests, weight=-surplus))
+            instances.append(Instance(name, phase, ready, now, now, weight=-surplus))
         return TargetState(size, size, tuple(instances))
 
 

@@ -1,20 +1,17 @@
 """The demand: how many replicas the load needed in each cycle of the past, whatever the size was.
 
-It is computed once, with one reference configuration, and all candidates of a comparison are measured against it.
-Otherwise each would be judged by its own target.
+It is computed once, by what was configured then, and all candidates of a comparison are measured against it. Otherwise
+each would be judged by its own target.
 """
 
 from array import array
-from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
 from math import nan
 from typing import Final
 
 from autoscaler.decide.proposals import propose, tolerances_of
-from autoscaler.foresee.shadow_comparison import GAP
 from autoscaler.model import (
     Autoscaler,
     Failure,
@@ -26,7 +23,7 @@ from autoscaler.model import (
     ValueReading,
 )
 from autoscaler.quantity import sum_of
-from autoscaler.whatif.past.past import Cycle
+from autoscaler.whatif.past.past import GAP, Cycle
 from autoscaler.whatif.replay.fitting import Fitting
 
 _DIGITS: Final = 9
@@ -81,38 +78,11 @@ class Demand:
     """Replicas, as a fraction; nan if unknown."""
     seconds: "array[float]" = field(default_factory=lambda: array("d"))
     """For how long the cycle counts: until the next one, or for one sync period before a gap."""
-    saturated: bytearray = field(default_factory=bytearray)
-    """1: the target was at its maximum and above its metric's target, outside of the tolerance.
+    saturated_seconds: float = 0.0
+    """During which the target was at its maximum and above its metric's target, outside of the tolerance.
 
     No metric shows the load that was turned away, so the demand may have been higher than measured.
     """
-    counted: bytearray = field(default_factory=bytearray)
-    """0: the cycle does not count."""
-    tolerance: float = 0.0
-    """Of the reference: the ready replicas are above target if the load needs more than 1 + this of them."""
-
-    def between(self, since: datetime, until: datetime) -> "Demand":
-        """The same, of which only cycles from `since` to before `until` count."""
-        first, end = since.timestamp(), until.timestamp()
-        return self._counting([first <= at < end for at in self.at])
-
-    def without(self, other: "Demand") -> "Demand":
-        """The same, of which only cycles count that do not count in `other`, a curve of the same cycles."""
-        return self._counting([not counted for counted in other.counted])
-
-    def unsaturated(self) -> "Demand":
-        """The same, of which saturated cycles do not count."""
-        return self._counting([not hidden for hidden in self.saturated])
-
-    def _counting(self, wanted: Sequence[bool]) -> "Demand":
-        kept = [want and bool(now) for want, now in zip(wanted, self.counted, strict=True)]
-        return replace(self, counted=bytearray(kept))
-
-    def counts(self, at: datetime) -> bool:
-        """Whether a time is in a cycle that counts; a time in a gap is not."""
-        time = at.timestamp()
-        place = bisect_right(self.at, time) - 1
-        return place >= 0 and bool(self.counted[place]) and time < self.at[place] + self.seconds[place]
 
     def follows_gap(self, place: int) -> bool:
         """Whether the cycle is the first or comes after a gap."""
@@ -133,41 +103,41 @@ class DemandRecorder:
     """Takes each cycle in order, and computes the demand, so that the past is read once."""
 
     def __init__(self, reference: Autoscaler | None) -> None:
-        """`reference`: the configuration whose metrics and targets define the demand; None: the first of the past."""
+        """`reference`: the configuration for cycles that no daemon recorded; None: the one that they have."""
         self._reference = reference
         self._fitting = None if reference is None else Fitting(reference)
         self._at = array("d")
         self._needed = array("d")
         self._periods = array("d")
         self._saturated = bytearray()
+        """1: see `Demand.saturated_seconds`."""
 
     def add(self, cycle: Cycle) -> None:
         """Take the next cycle. One that is not later than the last is left out: the clock was set back."""
         at = cycle.at.timestamp()
         if self._at and at <= self._at[-1]:
             return
-        reference = self._reference = self._reference or cycle.scaler
-        if self._fitting is None:
-            self._fitting = Fitting(reference)
-        needed = demand_of(reference, self._fitting.fit(cycle), cycle.at)
+        scaler, observed = cycle.scaler, cycle.observation
+        if cycle.decision is None and self._reference is not None and self._fitting is not None:
+            scaler, observed = self._reference, self._fitting.fit(cycle)
+        needed = demand_of(scaler, observed, cycle.at)
         self._at.append(at)
         self._needed.append(nan if needed is None else needed)
         self._periods.append(cycle.scaler.sync_period.total_seconds())
-        self._saturated.append(needed is not None and _is_saturated(reference, cycle, needed))
+        self._saturated.append(needed is not None and _is_saturated(scaler, cycle, needed))
 
     def demand(self) -> Demand:
         """The demand of the cycles so far."""
         seconds = _seconds(self._at, self._periods)
-        counted = bytearray([1]) * len(seconds)
-        tolerance = 0.0 if self._reference is None else tolerances_of(self._reference).up
-        return Demand(self._at[:], self._needed[:], seconds, self._saturated[:], counted, tolerance)
+        saturated = sum([length for length, hidden in zip(seconds, self._saturated, strict=True) if hidden])
+        return Demand(self._at[:], self._needed[:], seconds, saturated)
 
 
-def _is_saturated(reference: Autoscaler, cycle: Cycle, needed: float) -> bool:
+def _is_saturated(scaler: Autoscaler, cycle: Cycle, needed: float) -> bool:
     state = cycle.observation.target
     if not isinstance(state, TargetState) or not is_at_maximum(cycle, state):
         return False
-    return needed > state.replicas * (1 + tolerances_of(reference).up)
+    return needed > state.replicas * (1 + tolerances_of(scaler).up)
 
 
 def is_at_maximum(cycle: Cycle, state: TargetState) -> bool:

@@ -17,8 +17,6 @@ _FEWEST: Final = 30
 """Pairs of successive cycles that a correlation needs."""
 _QUEUE: Final = -0.3
 """A correlation as low as this: the replicas work the metric off."""
-_NO_REACTION: Final = 0.1
-"""A correlation as near to 0 as this: the metric does not react to the size."""
 _FARTHEST: Final = timedelta(minutes=5)
 """The longest time between two cycles from which the metric's growth is computed."""
 _LATENCIES: Final = (
@@ -27,6 +25,9 @@ _LATENCIES: Final = (
     (re.compile(r"latency|response_time", re.IGNORECASE), "its name says so"),
 )
 """Patterns of a name or an expression of a latency, each with the reason to give."""
+_QUEUES: Final = re.compile(r"queue|backlog|waiting|pending|(?:\b|_)lag(?:\b|_)", re.IGNORECASE)
+"""A name or an expression of a queue."""
+_TOTALS: Final = (MetricType.EXTERNAL, MetricType.OBJECT)
 
 
 def latency(metric: MetricSpec) -> str | None:
@@ -47,10 +48,8 @@ class _Value(NamedTuple):
 class _Growth:
     """How one metric grows with how many ready replicas, over pairs of successive cycles."""
 
-    def __init__(self, spec: MetricSpec) -> None:
-        self._spec = spec
+    def __init__(self) -> None:
         self._before: _Value | None = None
-        self._begin: datetime | None = None
         self._ready, self._growth = array("d"), array("d")
         """Of each pair: the ready replicas, and the growth in a minute."""
         self._grown = 0
@@ -61,10 +60,7 @@ class _Growth:
     def add(self, now: _Value | None) -> None:
         """Take the next cycle; None if something is unknown."""
         before, self._before = self._before, now
-        if now is None:
-            return
-        self._begin = self._begin or now.at
-        if before is None or not timedelta(0) < now.at - before.at <= _FARTHEST:
+        if now is None or before is None or not timedelta(0) < now.at - before.at <= _FARTHEST:
             return
         minutes, grown = (now.at - before.at) / timedelta(minutes=1), now.value - before.value
         if before.at_maximum:
@@ -73,32 +69,21 @@ class _Growth:
         self._ready.append(before.ready)
         self._growth.append(grown / minutes)
 
-    def _correlation(self) -> float | None:
-        """None if there are too few pairs, or either value never changed."""
-        if len(self._ready) < _FEWEST:
+    def why_queue(self) -> str | None:
+        """Why the metric is taken for a queue; None if nothing certain shows it."""
+        if len(self._ready) < _FEWEST or not self._minutes or self._grown <= 0:
             return None
         try:
-            return correlation(self._ready, self._growth)
-        except StatisticsError:
+            found = correlation(self._ready, self._growth)
+        except StatisticsError:  # one of them never changed
             return None
-
-    def finding(self) -> Finding | None:
-        """What the past shows of the metric; None if it shows nothing certain."""
-        reaction = self._correlation()
-        if reaction is None or self._begin is None or self._before is None:
+        if found > _QUEUE:
             return None
-        name, figure = f"{self._spec.type} metric {self._spec.name}", f"correlation {reaction:.2f}"
-        if reaction <= _QUEUE and self._minutes and self._grown > 0:
-            rate = format_decimal(round(self._grown / self._minutes))
-            message = (
-                f"{name} looks like a queue: it grew by {rate} a minute while the target was at its maximum, and grows "
-                f"less the more replicas are ready ({figure}). Its load is not conserved; write kind: backlog"
-            )
-        elif abs(reaction) <= _NO_REACTION:
-            message = f"{name} does not react to the size ({figure}); it is taken for a load from outside"
-        else:
-            return None
-        return Finding(self._begin, self._before.at, FindingKind.LOAD, message)
+        rate = format_decimal(round(self._grown / self._minutes))
+        return (
+            f"it grew by {rate} a minute while the target was at its maximum, and grows less the more replicas are "
+            f"ready (correlation {found:.2f})"
+        )
 
 
 class Reactions:
@@ -108,12 +93,9 @@ class Reactions:
         self._scaler: Final = scaler
         self._fitting: Final = Fitting(scaler)
         self._growths: Final = {
-            place: _Growth(spec)
+            place: _Growth()
             for place, spec in enumerate(scaler.metrics)
-            if spec.kind is None
-            and spec.type is MetricType.EXTERNAL
-            and spec.target.type is TargetType.AVERAGE_VALUE
-            and latency(spec) is None
+            if spec.type is MetricType.EXTERNAL and spec.target.type is TargetType.AVERAGE_VALUE
         }
         self._last: datetime | None = None
 
@@ -133,13 +115,18 @@ class Reactions:
                 growth.add(_Value(cycle.at, sum_of(reading.values), state.ready, at_maximum))
 
     def findings(self) -> Iterator[Finding]:
-        """A finding for each metric of which something is known."""
-        yield from (found for each in self._growths.values() if (found := each.finding()) is not None)
-        for spec in self._scaler.metrics:
-            why = latency(spec)
-            if why is not None and self._last is not None:
-                message = (
-                    f"{spec.type} metric {spec.name} is a latency ({why}): its value times the ready replicas is no "
-                    "load, so its value at another size is a guess"
-                )
-                yield Finding(self._last, self._last, FindingKind.LOAD, message)
+        """A finding for each metric that is no load. With one, the demand is unknown."""
+        for place, spec in enumerate(self._scaler.metrics):
+            message = self._message(place, spec)
+            if message is not None and self._last is not None:
+                yield Finding(self._last, self._last, FindingKind.LOAD, f"{spec.type} metric {spec.name} {message}")
+
+    def _message(self, place: int, spec: MetricSpec) -> str | None:
+        if (why := latency(spec)) is not None:
+            return f"is a latency ({why}): what it would have been at another size is unknown"
+        why = self._growths[place].why_queue() if place in self._growths else None
+        if why is None and spec.type in _TOTALS and _QUEUES.search(f"{spec.name} {spec.query.expr}"):
+            why = "its name says so"
+        if why is None:
+            return None
+        return f"is a queue ({why}): how fast replicas work it off is unknown, and so is the demand"

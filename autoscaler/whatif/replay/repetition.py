@@ -1,7 +1,7 @@
 """The daemon's decisions, repeated from what it recorded, and compared with what it recorded."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -11,7 +11,7 @@ from autoscaler.decide import conclude, decide, remember
 from autoscaler.decide.connection_limits import limit_as_recorded
 from autoscaler.errors import TargetError
 from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, Intent, Observation, Outcome, later
-from autoscaler.whatif.past.past import Cycle, Finding, FindingKind, Replayed, span
+from autoscaler.whatif.past.past import Cycle, Finding, FindingKind, span
 
 
 class _Before(NamedTuple):
@@ -36,7 +36,7 @@ class Repetition:
         self._last_of: dict[FindingKind, int] = {}
         """The place of the newest finding of a kind."""
 
-    def step(self, cycle: Cycle) -> Replayed | None:
+    def step(self, cycle: Cycle) -> Decision | None:
         """Decide a cycle again, with its recorded outcome; None if the state lacks what it was decided from."""
         scaler, recorded, history, before = cycle.scaler, cycle.decision, cycle.history, self._before
         if recorded is None:
@@ -54,7 +54,7 @@ class Repetition:
         made = repeated(scaler, cycle.observation, history, recorded)
         self._compare(recorded, made)
         self._before = _Before(cycle.at, scaler, remember(scaler, history, recorded))
-        return Replayed(cycle, made, scaler, cycle.observation, history)
+        return made
 
     def _continued(self, before: _Before, recorded: History, at: datetime) -> History:
         """What follows from the cycle before; where the record says something else, the record, with a finding."""
@@ -111,12 +111,6 @@ class Repetition:
                 return
         self._last_of[kind] = len(self.findings)
         self._add(at, kind, message)
-
-
-def repeat(cycles: Iterable[Cycle]) -> Iterator[Replayed]:
-    """Decide each recorded cycle again; those without a recorded decision are left out."""
-    repetition = Repetition()
-    return (found for cycle in cycles if (found := repetition.step(cycle)) is not None)
 
 
 def repeated(scaler: Autoscaler, observed: Observation, history: History, recorded: Decision) -> Decision:

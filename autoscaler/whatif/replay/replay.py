@@ -5,48 +5,32 @@ Pure: the same cycles give the same decisions. Nothing is read or written.
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
-from enum import StrEnum
+from datetime import timedelta
 from typing import Final
 
 from msgspec.structs import replace
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.decide.brakes import with_own_write
 from autoscaler.decide.connection_limits import apply_limits
-from autoscaler.decide.deployments import with_own_size
-from autoscaler.decide.remember import with_events
-from autoscaler.decide.shadow import unknown_backlogs, without_shadow
 from autoscaler.model import (
     Autoscaler,
+    ConditionType,
     ConnectionLimits,
     Decision,
     History,
-    Observation,
-    Outcome,
-    OwnSize,
-    Proposed,
     Removal,
-    ScaleEvent,
     Standing,
     Steering,
     TargetState,
+    Written,
     later,
 )
-from autoscaler.text import count
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind, Replayed
+from autoscaler.whatif.replay.conserved import observation_of_fleet
 from autoscaler.whatif.replay.fitting import Fitting
+from autoscaler.whatif.replay.fleet import Fleet
 
 _NO_LIMITS: Final = ConnectionLimits()
-
-
-class Load(StrEnum):
-    """Which load a candidate has."""
-
-    RECORDED = "recorded"
-    """Each cycle is decided at the recorded size, from what was observed then."""
-    CONSERVED = "conserved"
-    """The total load stays and is spread over the instances that the candidate would have had."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,29 +38,34 @@ class Candidate:
     """A configuration to try."""
 
     label: str
-    scaler: Autoscaler
-    load: Load = Load.CONSERVED
-    start_up: timedelta | None = None
-    """How long an instance takes to be ready until one was observed; None: as configured. Only for CONSERVED."""
+    scaler: Autoscaler | None
+    """None: what was configured in each cycle."""
     limits: ConnectionLimits = _NO_LIMITS
-    """Of the candidate's connection. They apply to its own use alone: that of its neighbours is unknown. Only for
-    CONSERVED."""
+    """Of the candidate's connection. They apply to its own use alone: that of its neighbours is unknown."""
 
 
-def replay(cycles: Iterable[Cycle], candidate: Candidate) -> Iterator[Replayed]:
+def replay(cycles: Iterable[Cycle], candidate: Candidate, start_up: timedelta) -> Iterator[Replayed]:
     """Decide cycles as the candidate would have; those between two cycles of a longer sync period are left out."""
-    made = Replay(candidate)
+    made = Replay(candidate, start_up)
     return (replayed for cycle in cycles if (replayed := made.step(cycle)) is not None)
 
 
 class Replay:
-    """Runs one candidate through a past."""
+    """Runs one candidate through a past. Its instances take the load that the target's had."""
 
-    def __init__(self, candidate: Candidate) -> None:
-        self._is_recorded: Final = candidate.load is Load.RECORDED
-        self._limits: Final = _NO_LIMITS if self._is_recorded else candidate.limits
-        self._scaler: Final = _without_shadow(candidate.scaler) if self._is_recorded else _with_shadow(candidate)
-        self._fitting: Final = Fitting(candidate.scaler)
+    def __init__(self, candidate: Candidate, start_up: timedelta) -> None:
+        """`start_up`: how long an instance takes to become ready."""
+        self._limits: Final = candidate.limits
+        self._start_up: Final = start_up
+        self._follows: Final = candidate.scaler is None
+        self._configured: Autoscaler | None = None
+        """As it was given, of which the next two are made."""
+        self._scaler: Autoscaler | None = None
+        self._fitting: Fitting | None = None
+        if candidate.scaler is not None:
+            self._take(candidate.scaler)
+        self._fleet: Fleet | None = None
+        """None: the target was not read yet."""
         self._removals: tuple[Removal, ...] = ()
         """The candidate's own, within the period of the removal budget."""
         self._history: History | None = None
@@ -84,37 +73,56 @@ class Replay:
         """The cycle before, even if it was left out."""
         self._decided: Decision | None = None
         self._missing: Final = list[Finding]()
-        self._guesses: Final = dict[tuple[str, bool], _Guess]()
-        """For each backlog, by its metric and whether its service rate is known."""
 
     @property
     def findings(self) -> Sequence[Finding]:
         """About the cycles so far."""
-        return [*self._missing, *[each.finding for each in self._guesses.values()]]
+        return self._missing
 
     def step(self, cycle: Cycle) -> Replayed | None:
         """Decide a cycle; None if it is between two cycles of the candidate."""
+        if self._follows and cycle.scaler is not self._configured:
+            self._take(cycle.scaler)
+        scaler, fitting = self._scaler, self._fitting
+        if scaler is None or fitting is None:
+            return None
         history = self._follow(cycle)
-        if not self._is_due(cycle):
+        if not self._is_due(cycle, scaler):
             self._history, self._before = history, cycle
             return None
-        self._add_missing(cycle)
-        observed = self._fitting.fit(cycle)
-        made = self._limited(decide(self._scaler, observed, history, cycle.at), history)
-        if made.change is not None:
-            made = conclude(made, self._outcome(made, cycle))
-        self._add_guesses(made, observed)
-        self._history, self._before, self._decided = remember(self._scaler, history, made), cycle, made
-        return Replayed(cycle, made, self._scaler, observed, history)
+        self._add_missing(cycle, fitting)
+        observed, ready = fitting.fit(cycle), None
+        state = observed.target
+        if isinstance(state, TargetState):
+            self._fleet = self._fleet_now(scaler, state, history, cycle)
+            observed = observation_of_fleet(scaler, observed, state, self._fleet, self._start_up, cycle.at)
+            ready = None if state.ready is None else self._fleet.ready(cycle.at)
+        made = self._limited(decide(scaler, observed, history, cycle.at), history)
+        if self._fleet is not None and made.change is not None:
+            size = made.change.size
+            made = conclude(made, Written(size))
+            self._fleet = self._fleet.resized(size, cycle.at, self._start_up)
+            ready = None if ready is None else min(ready, size)  # what it adds is seen later, as in a record
+        self._history, self._before, self._decided = remember(scaler, history, made), cycle, made
+        return Replayed(cycle, made, scaler.sync_period, ready)
+
+    def _take(self, scaler: Autoscaler) -> None:
+        """Decide with this configuration from now on."""
+        self._configured, self._scaler, self._fitting = scaler, _simulated(scaler), Fitting(scaler)
+
+    def _fleet_now(self, scaler: Autoscaler, state: TargetState, history: History, cycle: Cycle) -> Fleet:
+        """The fleet at the beginning of a cycle. It starts as large as the target, with all its instances ready."""
+        fleet = self._fleet
+        if fleet is None or (fleet.size == 0 < state.replicas and not _is_own_zero(history)):
+            return Fleet(state.replicas)  # an operator ended a size of 0 that no autoscaler leaves
+        return fleet.without_old(scaler, state, cycle.at)
 
     def _limited(self, made: Decision, history: History) -> Decision:
         """The decision within the limits of the connection."""
         if self._limits == _NO_LIMITS:
             return made
-        standing = Standing(self._scaler.target.adapter, self._limits, self._removals)
-        live = replace(made, current=made.shadow, shadow=None, dry_run=False)  # limits apply to targets, not shadows
-        (limited,) = apply_limits([live], {made.name: history}, standing, made.now).decisions
-        limited = replace(limited, current=made.current, shadow=made.shadow, dry_run=made.dry_run)
+        standing = Standing(made.target.adapter, self._limits, self._removals)
+        (limited,) = apply_limits([made], {made.name: history}, standing, made.now).decisions
         change = limited.change
         if change is not None and change.size < change.decided_from:
             self._removals = (*self._removals, Removal(made.name, made.now, change.decided_from - change.size))
@@ -123,18 +131,19 @@ class Replay:
             self._removals = tuple([each for each in self._removals if each.at > oldest])
         return limited
 
-    def _is_due(self, cycle: Cycle) -> bool:
+    def _is_due(self, cycle: Cycle, scaler: Autoscaler) -> bool:
         """Whether no later cycle is nearer to the time at which the candidate decides next."""
         if self._decided is None or self._before is None:
             return True
-        return cycle.at + (cycle.at - self._before.at) / 2 >= self._decided.now + self._scaler.sync_period
+        return cycle.at + (cycle.at - self._before.at) / 2 >= self._decided.now + scaler.sync_period
 
     def _follow(self, cycle: Cycle) -> History:
-        """The candidate's memory, with steps of the clock, pauses, overrides, and sizes that others wrote."""
+        """The candidate's memory, with steps of the clock, pauses and overrides."""
         recorded, before = cycle.history, self._before
         history = self._history
         if history is None:  # a candidate begins with the daemon's memory, as after a reload
-            history = History() if recorded is None else replace(without_shadow(recorded), unfinished=None)
+            known = History() if recorded is None else recorded
+            history = replace(known, unfinished=None, brakes=None, deployments=None, drains=())
         elif before is not None:
             step = timedelta(0)
             if recorded is not None and recorded.at is not None and before.history is not None:
@@ -144,80 +153,21 @@ class Replay:
                 self._removals = tuple([replace(each, at=each.at + step) for each in self._removals])
                 if self._decided is not None:
                     self._decided = replace(self._decided, now=self._decided.now + step)
-            if self._is_recorded:
-                history = self._with_recorded_change(history, before, cycle)
         return replace(history, steering=Steering() if recorded is None else recorded.steering)
 
-    def _with_recorded_change(self, history: History, before: Cycle, cycle: Cycle) -> History:
-        """The memory with a change of the recorded size, which counts for policies even if something else wrote it."""
-        was, now = before.observation.target, cycle.observation.target
-        if not isinstance(was, TargetState) or not isinstance(now, TargetState) or was.replicas == now.replicas:
-            return history
-        own = self._decided
-        if own is not None and own.now == before.at and own.written == now.replicas:
-            return history  # the candidate decided it, and remembers it
-        if before.decision is None or before.decision.written == now.replicas:  # the daemon wrote it, not an operator
-            brakes = with_own_write(history.brakes, OwnSize(now.replicas, before.at, answered=True))
-            history = replace(history, brakes=brakes, deployments=with_own_size(history.deployments, now.replicas))
-        behavior = self._scaler.behavior
-        if behavior is None:
-            return history
-        event = ScaleEvent(abs(now.replicas - was.replicas), before.at)
-        if now.replicas > was.replicas:
-            return replace(history, scale_ups=with_events(history.scale_ups, [event], behavior.scale_up))
-        return replace(history, scale_downs=with_events(history.scale_downs, [event], behavior.scale_down))
-
-    def _outcome(self, made: Decision, cycle: Cycle) -> Outcome | None:
-        """The outcome of a change: that of the daemon's change if it was the same, else a proposal."""
-        change, own = made.change, cycle.decision
-        if change is None:
-            return None
-        if not self._is_recorded or own is None or own.change is None or own.outcome is None:
-            return Proposed(change.size)
-        same = (own.change.size, own.change.decided_from) == (change.size, change.decided_from)
-        return own.outcome if same else Proposed(change.size)
-
-    def _add_missing(self, cycle: Cycle) -> None:
+    def _add_missing(self, cycle: Cycle, fitting: Fitting) -> None:
         if self._before is not None and self._before.scaler is cycle.scaler:
             return
-        for spec in self._fitting.missing(cycle.scaler):
+        for spec in fitting.missing(cycle.scaler):
             message = f"{spec.type} metric {spec.name}: its query was not asked for then, so it has no value"
             self._missing.append(Finding(cycle.at, cycle.at, FindingKind.UNKNOWN, message))
 
-    def _add_guesses(self, made: Decision, observed: Observation) -> None:
-        """Remember the queues whose length under the candidate is a guess."""
-        shadow, state = made.shadow_memory, observed.target
-        if shadow is None or not shadow.backlogs or not isinstance(state, TargetState):
-            return
-        for each in unknown_backlogs(self._scaler, state, shadow, shadow.ready(made.now)):
-            guess = self._guesses.setdefault((each.metric, each.has_rate), _Guess(made.now, each.message))
-            guess.end, guess.cycles = made.now, guess.cycles + 1
+
+def _simulated(scaler: Autoscaler) -> Autoscaler:
+    """The configuration as if every decision had been written at once: nothing else sets a size, and nothing drains."""
+    brakes = dataclasses.replace(scaler.brakes, outside_change=None)
+    return dataclasses.replace(scaler, dry_run=False, brakes=brakes, recover_size=False, drain=None)
 
 
-@dataclasses.dataclass(slots=True)
-class _Guess:
-    """Cycles whose decisions rest on a guess; other cycles may lie between them."""
-
-    begin: datetime
-    message: str
-    """Of the first of them."""
-    cycles: int = 0
-    end: datetime | None = None
-
-    @property
-    def finding(self) -> Finding:
-        message = f"in {count(self.cycles, 'cycle')}: {self.message}"
-        return Finding(self.begin, self.end or self.begin, FindingKind.UNKNOWN, message)
-
-
-def _without_shadow(scaler: Autoscaler) -> Autoscaler:
-    """The configuration, which decides at the recorded size even as a dry run."""
-    return dataclasses.replace(scaler, options=dataclasses.replace(scaler.options, shadow=False))
-
-
-def _with_shadow(candidate: Candidate) -> Autoscaler:
-    """The configuration as a dry run whose shadow follows its decisions; nothing is written."""
-    scaler, options = candidate.scaler, dataclasses.replace(candidate.scaler.options, shadow=True)
-    if candidate.start_up is not None:
-        options = dataclasses.replace(options, start_up=candidate.start_up)
-    return dataclasses.replace(scaler, dry_run=True, options=options)
+def _is_own_zero(history: History) -> bool:
+    return any(each.status for each in history.conditions if each.type is ConditionType.SCALED_TO_ZERO)

@@ -2,6 +2,8 @@
 
 import json
 import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 import yaml
 
 from tests.cli.scene import Scene
+from tests.documents.lives import Recorded, open_state
 
 
 def candidate(folder: Path, **changes: Any) -> str:
@@ -48,15 +51,15 @@ def columns(out: str) -> dict[str, list[str]]:
 def test_a_candidate_is_compared_with_the_past(command: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """While the daemon runs, and without it."""
     scene: Scene = request.getfixturevalue(command)
-    said = scene.run("replay", "web", "--candidate", candidate(tmp_path, maxReplicas=4), "--load", "recorded")
+    said = scene.run("replay", "web", "--candidate", candidate(tmp_path, maxReplicas=4))
     assert said.code == 0
-    assert said.err.startswith("autoscaler 'web': only what the state has is replayed: ")  # its Prometheus does not run
+    assert said.err == ""
     assert "4 of 4 recorded decisions are the same when decided again" in said.out
     found = columns(said.out)
     assert found["MEASURE"] == ["as it was", "new.yaml"]
-    assert found["size"] == ["3 to 6, mean 4.5"] * 2
-    assert found["changes"] == ["1", "2"]
+    assert found["changes"] == ["1", "1"]
     assert found["time at maximum"] == ["0s (0.0%)", "30s (50.0%)"]
+    assert found["instance-hours"][1].endswith("%)")
 
 
 def test_an_unknown_name_is_an_error_with_a_suggestion(offline: Scene, tmp_path: Path) -> None:
@@ -66,7 +69,7 @@ def test_an_unknown_name_is_an_error_with_a_suggestion(offline: Scene, tmp_path:
 
 
 def test_an_autoscaler_without_a_past_does_not_affect_the_others(offline: Scene, tmp_path: Path) -> None:
-    said = offline.run("replay", "--candidate", candidate(tmp_path), "--load", "recorded")
+    said = offline.run("replay", "--candidate", candidate(tmp_path))
     assert said.code == 1
     assert "as it was" in said.out
     assert "autoscaler 'never-ran': the state has no detail of that time: it has none at all" in said.err
@@ -89,8 +92,9 @@ def test_a_time_without_a_cycle_is_an_error(offline: Scene, tmp_path: Path) -> N
 
 def test_too_long_a_time_is_not_read_from_prometheus(offline: Scene, tmp_path: Path) -> None:
     """Every cycle would take memory."""
-    said = offline.run("replay", "web", "--candidate", candidate(tmp_path), "--since", "1975-01-01")
-    assert said.code == 0  # the state is replayed
+    times = ("--since", "1975-01-01", "--prometheus", "default")
+    said = offline.run("replay", "web", "--candidate", candidate(tmp_path), *times)
+    assert (said.code, said.out) == (1, "")
     assert "cycles of 15s, and at most 3,000,000 are read from Prometheus; shorten it with --since" in said.err
 
 
@@ -108,8 +112,8 @@ def test_a_future_time_is_not_read_from_prometheus(offline: Scene, tmp_path: Pat
         ["--since", "soon"],
         ["--since", "9999-01-01", "--until", "9999-12-31T23:59:59Z"],
         ["--start-up", "x"],
-        ["--termination", "x"],
-        ["--load", "heavy"],
+        ["--size", "count(up)"],
+        ["--candidate", "b.yaml", "--candidate", "c.yaml", "--candidate", "d.yaml"],
     ],
 )
 def test_invalid_arguments_are_refused(offline: Scene, tmp_path: Path, wrong: list[str]) -> None:
@@ -124,32 +128,66 @@ def test_an_invalid_file_is_shown_with_its_errors(offline: Scene, tmp_path: Path
 
 def test_a_gap_is_listed_with_its_time(offline: Scene, tmp_path: Path) -> None:
     """The last 24 h are asked for, and the state of the scene is a minute old; on a slow machine, older."""
-    said = offline.run("replay", "web", "--candidate", candidate(tmp_path), "--load", "recorded")
+    said = offline.run("replay", "web", "--candidate", candidate(tmp_path))
     assert "gap: no cycle is known for 23h5" in said.out
 
 
 def test_json_and_yaml_have_the_same(offline: Scene, tmp_path: Path) -> None:
-    asked = ("replay", "web", "--candidate", candidate(tmp_path), "--load", "recorded", "--until", "2030-01-01")
+    asked = ("replay", "web", "--candidate", candidate(tmp_path), "--until", "2030-01-01")
     first = json.loads(offline.run(*asked, "-o", "json").out)["replays"][0]
     assert [each["label"] for each in first["candidates"]] == ["as it was", "new.yaml"]
-    assert first["candidates"][0]["measures"]["largest"] == 6
+    assert first["candidates"][0]["measures"]["changes"] == 1
+    assert first["fit"]["holds"] is True
     second = yaml.safe_load(offline.run(*asked, "-o", "yaml").out)["replays"][0]
     assert second["candidates"] == first["candidates"]
     assert second["series"] == first["series"]
 
 
-def test_the_output_names_the_times_of_instances_with_their_sources(offline: Scene, tmp_path: Path) -> None:
+def test_the_output_names_the_start_up_time_with_its_source(offline: Scene, tmp_path: Path) -> None:
     """In the table, as JSON, and in the report."""
     report = tmp_path / "report.html"
     asked = ("replay", "web", "--candidate", candidate(tmp_path))
-    said = offline.run(*asked, "--start-up", "20s")
-    times = "Instances: start-up time 20s (given), termination time 0s (none was seen to end)."
-    assert times in said.out
-    assert offline.run(*asked, "--start-up", "20s", "--html", str(report)).code == 0
-    assert times in report.read_text("utf-8")
-    (found,) = json.loads(offline.run(*asked, "--termination", "1m", "-o", "json").out)["replays"]
-    assert found["termination"] == {"seconds": 60.0, "source": "given"}
-    assert [each["startUp"] for each in found["candidates"]] == [None, {"seconds": 60.0, "source": "configuration"}]
+    said = offline.run(*asked, "--start-up", "1s", "--html", str(report))
+    assert said.code == 0
+    text = "An instance is ready 0s after its start (as the state's instances show)."
+    assert text in said.out
+    assert text in unescape(report.read_text("utf-8"))
+    (found,) = json.loads(offline.run(*asked, "--start-up", "1s", "-o", "json").out)["replays"]
+    assert found["startUp"] == {"seconds": 0.0, "source": "instances"}
+
+
+def test_a_model_that_does_not_fit_is_refused(offline: Scene, tmp_path: Path) -> None:
+    """Something else set the size, which no simulation knows: any figure of a candidate would be wrong, too."""
+    with open_state(tmp_path / "state") as state:
+        life = Recorded(state.ledger("fleet"), offline.web.autoscaler, size=2)
+        life.now = datetime.now(UTC) - timedelta(minutes=10)
+        for size in (2, 9, 4, 9):
+            life.size = size
+            for _ in range(8):
+                life.cpu(60)
+    asked = ("replay", "web", "--candidate", candidate(tmp_path))
+    said = offline.run(*asked, STATE_DIRECTORY=str(tmp_path / "state"))
+    assert said.code == 1
+    assert "32 of 32 recorded decisions are the same when decided again" in said.out
+    assert "The simulation does not fit this past, so nothing is compared" in " ".join(said.out.split())
+    assert "MEASURE" not in said.out
+    said = offline.run(*asked, "-o", "json", STATE_DIRECTORY=str(tmp_path / "state"))
+    assert said.code == 1
+    assert "nothing is compared" in said.err
+    (found,) = json.loads(said.out)["replays"]
+    assert (found["candidates"], found["fit"]["holds"]) == ([], False)
+
+
+def test_three_candidates_have_a_column_each(offline: Scene, tmp_path: Path) -> None:
+    """Files of one name are told apart by their paths."""
+    files = []
+    for number, folder in enumerate(("a", "b", "c")):
+        (tmp_path / folder).mkdir()
+        files += ["--candidate", candidate(tmp_path / folder, maxReplicas=4 + number)]
+    said = offline.run("replay", "web", *files)
+    assert said.code == 0, said.err + said.out
+    header = next(line for line in said.lines if "MEASURE" in line)
+    assert header.split()[1:] == ["as", "it", "was", *files[1::2]]
 
 
 def test_a_report_is_written_beside_the_table(offline: Scene, tmp_path: Path) -> None:
@@ -159,7 +197,7 @@ def test_a_report_is_written_beside_the_table(offline: Scene, tmp_path: Path) ->
     assert "MEASURE" in said.out
     page = file.read_text("utf-8")
     assert '<h1 id="name-0">Replay of web</h1>' in page
-    assert "The size was 3 and was set to 6." in page
+    assert "as it was" in page
 
 
 def test_a_report_that_cannot_be_written_is_an_error_after_the_table(offline: Scene, tmp_path: Path) -> None:
@@ -170,14 +208,13 @@ def test_a_report_that_cannot_be_written_is_an_error_after_the_table(offline: Sc
     assert said.err.endswith(f"the report could not be written to {file}: No such file or directory\n")
 
 
-def test_a_metric_that_the_daemon_did_not_query_is_read_from_prometheus(offline: Scene, tmp_path: Path) -> None:
-    """Without an answer it has no value, with the reason."""
-    queue = {"metric": {"name": "queue"}, "query": {"expr": "queue"}, "target": {"type": "Value", "value": 1}}
-    file = candidate(tmp_path, metrics=[{"type": "External", "external": queue}])
+def test_a_metric_that_the_daemon_did_not_query_has_no_value(offline: Scene, tmp_path: Path) -> None:
+    """It is no zero."""
+    rate = {"metric": {"name": "rate"}, "query": {"expr": "rate"}, "target": {"type": "Value", "value": 1}}
+    file = candidate(tmp_path, metrics=[{"type": "External", "external": rate}])
     said = offline.run("replay", "web", "--candidate", file)
     assert said.code == 0
-    assert said.err.startswith("autoscaler 'web': only what the state has is replayed: ")
-    assert "unknown: External metric queue: its query was not asked for then" in said.out
+    assert "unknown: External metric rate: its query was not asked for then" in said.out
 
 
 def test_the_running_configuration_says_where_the_state_is(offline: Scene, tmp_path: Path) -> None:
@@ -185,8 +222,8 @@ def test_the_running_configuration_says_where_the_state_is(offline: Scene, tmp_p
     running = candidate(tmp_path)
     moved = tmp_path / "moved.yaml"
     moved.write_text(f"state: {{url: 'sqlite:///{tmp_path}/none/state.db'}}\n" + Path(running).read_text())
-    assert offline.run("replay", "web", "--candidate", str(moved), "--load", "recorded").code == 1
-    arguments = ("--candidate", str(moved), "--config.file", running, "--load", "recorded")
+    assert offline.run("replay", "web", "--candidate", str(moved)).code == 1
+    arguments = ("--candidate", str(moved), "--config.file", running)
     said = offline.run("replay", "web", *arguments)
     assert said.code == 0, said.err
     assert columns(said.out)["MEASURE"] == ["as it was", "moved.yaml"]
@@ -194,6 +231,6 @@ def test_the_running_configuration_says_where_the_state_is(offline: Scene, tmp_p
 
 def test_without_a_candidate_the_running_configuration_is_replayed(offline: Scene, tmp_path: Path) -> None:
     """That of `--config.file`."""
-    said = offline.run("replay", "web", "--config.file", candidate(tmp_path), "--load", "recorded")
+    said = offline.run("replay", "web", "--config.file", candidate(tmp_path))
     assert said.code == 0, said.err
     assert columns(said.out)["MEASURE"] == ["as it was", "new.yaml"]

@@ -56,15 +56,22 @@ def hour(folder: Path, url: str, *more: str) -> list[str]:
     return ["replay", "pool", "--config.file", config(folder, url), *times, *more]
 
 
-@pytest.mark.parametrize("more", [[], ["--prometheus", "storage"]], ids=["no detail", "named"])
-def test_what_the_state_lacks_is_read_from_prometheus(
-    offline: Scene, prometheus: PrometheusServer, tmp_path: Path, more: list[str]
-) -> None:
-    """The output names the source and what was inferred."""
-    said = offline.run(*hour(tmp_path, prometheus.url, *more))
+def test_a_past_is_read_from_prometheus(offline: Scene, prometheus: PrometheusServer, tmp_path: Path) -> None:
+    """Before a daemon is installed: there is no state. The output names the source and what was inferred."""
+    none = {"STATE_DIRECTORY": str(tmp_path / "none")}
+    said = offline.run(*hour(tmp_path, prometheus.url, "--prometheus", "storage"), **none)
     assert (said.code, said.err) == (0, "")
-    assert f"from the prometheus {'storage' if more else 'default'}: " in said.out
+    assert "from the prometheus storage: " in said.out
     assert "instances: those with a sample of metric 'busy'" in " ".join(said.out.split())
+    assert "Nothing shows whether the simulation fits" in said.out
+
+
+def test_without_it_a_state_that_lacks_the_time_is_an_error(
+    offline: Scene, prometheus: PrometheusServer, tmp_path: Path
+) -> None:
+    said = offline.run(*hour(tmp_path, prometheus.url))
+    assert (said.code, said.out) == (1, "")
+    assert "--prometheus NAME reads the past from a source of the configuration instead" in said.err
 
 
 def test_an_unknown_source_is_an_error_with_a_suggestion(
@@ -76,6 +83,6 @@ def test_an_unknown_source_is_an_error_with_a_suggestion(
 
 
 def test_a_refused_query_for_the_size_is_an_error(offline: Scene, prometheus: PrometheusServer, tmp_path: Path) -> None:
-    said = offline.run(*hour(tmp_path, prometheus.url, "--size", "count("))
+    said = offline.run(*hour(tmp_path, prometheus.url, "--prometheus", "default", "--size", "count("))
     assert said.code == 1
     assert "the query for the size of autoscaler 'pool': prometheus 'default' answered HTTP 400" in said.err

@@ -25,7 +25,7 @@ class Steps:
     """The steps of one past."""
 
     def __init__(self, autoscaler: Autoscaler = WEB) -> None:
-        self._states = States(autoscaler, {})
+        self._states = States(autoscaler)
         self.now = NOW - STEP
 
     def step(self, size: int | None, *instances: str, **labels: str) -> TargetState:

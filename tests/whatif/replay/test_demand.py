@@ -108,9 +108,6 @@ def test_a_cycle_counts_until_the_next_one_and_for_a_period_before_a_gap() -> No
 
     assert list(demand.seconds) == [15, 15, 30, 15]
     assert [demand.follows_gap(place) for place in range(4)] == [True, False, True, False]
-    assert demand.counts(NOW + seconds(29))
-    assert not demand.counts(NOW + seconds(30))
-    assert not demand.counts(NOW - seconds(1))
 
 
 def test_each_cycle_has_the_period_of_its_configuration() -> None:
@@ -141,8 +138,7 @@ def test_a_target_at_its_maximum_and_above_target_is_saturated() -> None:
 
     demand = curve([3, 3.2, 3.4, 9], reference=reference)
 
-    assert list(demand.saturated) == [0, 0, 1, 1]  # 3.2 is within the tolerance of 10 %
-    assert list(demand.unsaturated().counted) == [1, 1, 0, 0]
+    assert demand.saturated_seconds == 30  # 3.2 is within the tolerance of 10 %
 
 
 def test_an_unknown_demand_is_not_saturated() -> None:
@@ -151,19 +147,12 @@ def test_an_unknown_demand_is_not_saturated() -> None:
     demand = demand_over(WEB, [Cycle(NOW, seen, WEB)])
 
     assert math.isnan(demand.needed[0])
-    assert list(demand.saturated) == [0]
+    assert demand.saturated_seconds == 0
 
 
-def test_a_part_of_the_time_counts() -> None:
-    demand = curve([2, 2, 2, 2]).between(NOW + seconds(15), NOW + seconds(45))
-
-    assert list(demand.counted) == [0, 1, 1, 0]
-    assert list(demand.between(NOW, NOW + seconds(30)).counted) == [0, 1, 0, 0]
-
-
-def test_without_a_reference_the_first_configuration_defines_the_demand() -> None:
-    """A case may have no candidate, and a reload must not change the scale."""
+def test_what_was_configured_in_each_cycle_defines_its_demand() -> None:
+    """A reload changes what is on target, for the daemon and for every candidate alike."""
     first, second = scaler(QUEUE_15), scaler(replace(QUEUE_15, target=replace(QUEUE_15.target, value=30_000)))
     cycles = [cycle(0, 4, autoscaler=first), cycle(15, 4, autoscaler=second)]
 
-    assert list(demand_over(None, cycles).needed) == [4, 4]
+    assert list(demand_over(None, cycles).needed) == [4, 2]

@@ -7,14 +7,18 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.model import Autoscaler, MetricSpec, MetricType, Observation, TargetType
+from autoscaler.whatif.documents.measured import measure_rows
+from autoscaler.whatif.documents.replay import replay_document
 from autoscaler.whatif.past.past import Cycle, FindingKind
 from autoscaler.whatif.replay.reaction import Reactions
-from autoscaler.whatif.replay.replay import Candidate, Load
+from autoscaler.whatif.replay.replay import Candidate
 from tests.decide.build import NOW, QUEUE_15, metric, scaler, state, value
 from tests.replaced import replace
 from tests.whatif.pasts import compared
 
-WEB = scaler(QUEUE_15, maximum=6)
+LOAD = replace(QUEUE_15, name="jobs", query=replace(QUEUE_15.query, expr="jobs"))
+"""Its name says nothing."""
+WEB = scaler(LOAD, maximum=6)
 
 
 def waves(length: Callable[[float, int], float], count: int = 240) -> list[Cycle]:
@@ -37,17 +41,21 @@ def messages(cycles: Sequence[Cycle], autoscaler: Autoscaler = WEB) -> list[str]
 def test_a_metric_that_grows_at_the_maximum_and_is_worked_off_looks_like_a_queue() -> None:
     """7,000 arrive in each cycle, and a replica works 1,000 off."""
     (said,) = messages(waves(lambda known, size: known + 7_000 - 1_000 * size))
-    assert said.startswith(
-        "External metric queue looks like a queue: it grew by 4 a minute while the target was at its"
-    )
+    assert said.startswith("External metric jobs is a queue (it grew by 4 a minute while the target was at its maximum")
     assert "(correlation -1.00)" in said
-    assert said.endswith("Its load is not conserved; write kind: backlog")
 
 
-def test_a_metric_that_does_not_react_to_the_size_is_named_with_the_figure() -> None:
+def test_a_metric_that_does_not_react_to_the_size_is_a_load() -> None:
     """Requests come from outside."""
-    (said,) = messages(waves(lambda known, _: 50_000 - known))
-    assert said.startswith("External metric queue does not react to the size (correlation ")
+    assert messages(waves(lambda known, _: 50_000 - known)) == []
+
+
+@pytest.mark.parametrize("name", ["mail_queue_length", "kafka_consumer_lag", "orders_waiting", "jobs_pending"])
+def test_a_queue_is_known_by_its_name(name: str) -> None:
+    """A time without the maximum shows nothing, and a guess would be a figure that nobody doubts."""
+    named = replace(LOAD, query=replace(LOAD.query, expr=f"sum({name})"))
+    (said,) = messages(waves(lambda *_: 1.0), scaler(named, maximum=6))
+    assert said.startswith("External metric jobs is a queue (its name says so)")
 
 
 def test_without_certainty_there_is_no_finding() -> None:
@@ -69,8 +77,12 @@ def test_a_latency_is_named(other: MetricSpec) -> None:
     assert "is a latency (" in said
 
 
-@pytest.mark.parametrize(("load", "count"), [(Load.CONSERVED, 1), (Load.RECORDED, 0)])
-def test_a_comparison_names_them_if_the_load_is_conserved(load: Load, count: int) -> None:
+def test_with_a_queue_the_unserved_demand_is_unknown() -> None:
+    """How fast another number of replicas would have worked it off is never guessed."""
     cycles = waves(lambda known, size: known + 7_000 - 1_000 * size)
-    found = compared(cycles, Candidate("new", WEB, load))
-    assert sum(each.kind is FindingKind.LOAD for each in found.findings) == count
+    document = replay_document(compared(cycles, Candidate("new", WEB)))
+    assert [each.kind for each in document.findings].count(FindingKind.LOAD) == 2  # and it was at its maximum
+    assert {each.measures.unserved for each in document.candidates} == {None}
+    rows = {row.title: row.cells for row in measure_rows(document)}
+    assert rows["unserved demand"] == rows["worst overload"] == ("unknown", "unknown")
+    assert rows["instance-hours"][0] != "unknown"

@@ -1,11 +1,10 @@
-"""A candidate at the recorded sizes."""
+"""A candidate over a past: what it decides from, and what it remembers."""
 
 from collections.abc import Sequence
 from datetime import timedelta
 
 from autoscaler.model import (
     Autoscaler,
-    Behavior,
     Brakes,
     Deployment,
     Failure,
@@ -13,74 +12,37 @@ from autoscaler.model import (
     Observation,
     OutsideChangeBrake,
     TargetType,
-    Written,
     later,
 )
 from autoscaler.whatif.past.past import Cycle, FindingKind, Replayed
-from autoscaler.whatif.replay.replay import Candidate, Load, Replay, replay
+from autoscaler.whatif.replay.replay import Candidate, Replay, replay
 from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
 from tests.replaced import replace
 from tests.whatif.pasts import Life
 
 
 def tried(life: Life, autoscaler: Autoscaler, cycles: Sequence[Cycle] | None = None) -> list[Replayed]:
-    return list(replay(cycles or life.cycles, Candidate("new", autoscaler, Load.RECORDED)))
+    return list(replay(cycles or life.cycles, Candidate("new", autoscaler), timedelta(0)))
 
 
 def desired(found: list[Replayed]) -> list[int | None]:
     return [each.decision.desired for each in found]
 
 
-def test_a_candidate_decides_from_what_was_observed() -> None:
+def test_a_candidate_decides_from_its_own_size() -> None:
     life = Life()
     life.cpu(60, 120, 120)
     found = tried(life, replace(life.scaler, max_replicas=3))
     assert desired(found) == [2, 3, 3]
-    assert [each.decision.current for each in found] == [2, 2, 4]
-    assert {each.scaler.max_replicas for each in found} == {3}
-
-
-def test_the_same_configuration_decides_the_same() -> None:
-    life = Life()
-    life.cpu(60, 120, 90, 60, 20, 20, 20)
-    assert [each.decision for each in tried(life, life.scaler)] == [cycle.decision for cycle in life.cycles]
-
-
-def test_policies_of_a_candidate_count_recorded_writes() -> None:
-    """The daemon grew by 4, so a candidate that may add 4 a minute adds nothing in that minute."""
-    policy = replace(Behavior().scale_up.policies[0], value=4, period=timedelta(minutes=1))
-    life = Life(size=4, scaler=scaler(CPU_60, maximum=40))
-    life.cpu(60, 120, 120)
-    rules = replace(Behavior().scale_up, policies=(policy,))
-    found = tried(life, replace(life.scaler, behavior=Behavior(scale_up=rules)))
-    assert [each.decision.current for each in found] == [4, 4, 8]
-    assert desired(found) == [4, 8, 8]
-
-
-def test_writes_of_the_daemon_are_no_outside_changes_for_a_candidate() -> None:
-    life = Life(scaler=scaler(CPU_60, maximum=10))
-    life.cpu(60, 120, 60)
-    braked = replace(life.scaler, max_replicas=3, brakes=Brakes(outside_change=OutsideChangeBrake()))
-    assert [each.decision.brakes for each in tried(life, braked)] == [(), (), ()]
-
-
-def test_writes_of_the_daemon_end_no_return_of_a_candidate() -> None:
-    """A connection's limit left the daemon only a part of the size that a deployment had reset."""
-    life = Life(size=8, scaler=scaler(CPU_60, maximum=10))
-    life.cpu(60)
-    life.size = 1
-    reset = replace(life.seen(60), target=replace(state(1), deployment=Deployment("7", 8, "preserve the count")))
-    life.see(reset, outcome=Written(3))
-    life.cpu(60)
-    *_, last = tried(life, replace(life.scaler, max_replicas=6))
-    assert (last.decision.current, last.decision.events) == (3, ())
+    assert [each.decision.current for each in found] == [2, 2, 3]
+    assert [each.decision.written for each in found] == [None, 3, None]
 
 
 def test_a_metric_that_was_not_queried_fails_and_is_found() -> None:
     life = Life()
     life.cpu(60, 60)
     other = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 100)
-    made = Replay(Candidate("new", replace(life.scaler, metrics=(CPU_60, other)), Load.RECORDED))
+    made = Replay(Candidate("new", replace(life.scaler, metrics=(CPU_60, other))), timedelta(0))
     found = [made.step(cycle) for cycle in life.cycles]
     assert [[each.failed for each in one.decision.metrics] for one in found if one] == [[False, True]] * 2
     assert [each.kind for each in made.findings] == [FindingKind.UNKNOWN]
@@ -90,9 +52,9 @@ def test_a_candidate_may_have_other_names_targets_and_order_of_metrics() -> None
     both = scaler(CPU_60, QUEUE_15, maximum=10)
     life = Life(scaler=both)
     life.see(Observation(state(2), (samples([600, 600]), value(90_000))))
-    higher = replace(QUEUE_15, name="backlog", target=replace(QUEUE_15.target, value=30_000))
+    higher = replace(QUEUE_15, name="jobs", target=replace(QUEUE_15.target, value=30_000))
     (found,) = tried(life, replace(both, metrics=(higher, CPU_60)))
-    assert [(each.name, each.proposal) for each in found.decision.metrics] == [("backlog", 3), ("cpu", 2)]
+    assert [(each.name, each.proposal) for each in found.decision.metrics] == [("jobs", 3), ("cpu", 2)]
 
 
 def test_a_candidate_with_a_longer_sync_period_has_fewer_cycles() -> None:
@@ -125,3 +87,26 @@ def test_a_failed_reading_is_not_zero_for_a_candidate() -> None:
     life.cpu(60)
     life.see(Observation(state(6), (Failure("no answer"),)))
     assert desired(tried(life, replace(life.scaler, max_replicas=20)))[-1] is None
+
+
+def test_what_others_did_to_the_target_does_not_hold_a_candidate() -> None:
+    """Its size is its own: no deployment resets it, and nothing else sets it."""
+    life = Life(size=8, scaler=scaler(CPU_60, maximum=10))
+    life.cpu(60)
+    life.size = 1
+    reset = replace(life.seen(60), target=replace(state(1), deployment=Deployment("7", 8, "preserve the count")))
+    life.see(reset)
+    life.cpu(60)
+    braked = replace(life.scaler, max_replicas=6, brakes=Brakes(outside_change=OutsideChangeBrake()))
+    found = tried(life, braked)
+    assert [each.decision.brakes for each in found] == [(), (), ()]
+    assert [each.decision.current for each in found] == [8, 6, 6]
+
+
+def test_a_zero_that_an_operator_ended_begins_again_at_the_targets_size() -> None:
+    """An autoscaler leaves only a zero of its own."""
+    life = Life(size=0)
+    life.see(Observation(state(0), (Failure("no instance"),)))
+    life.size = 4
+    life.cpu(60)
+    assert [each.decision.current for each in tried(life, life.scaler)] == [0, 4]

@@ -89,9 +89,9 @@ export function drawMoment(plot, time) { // the explained decision
   ctx.stroke();
 }
 
-// For the keyboard and screen readers, the chart is a slider over its points. `explain` gets the index of the chosen
-// point.
-export function steerable(plot, drawing, explain) {
+// For the keyboard and screen readers, the chart is a slider over its points. `explain`, if there is one, gets the index
+// of the chosen point.
+export function steerable(plot, drawing, explain = null) {
   const root = plot.root;
   let index = null;
   const move = (to) => {
@@ -105,7 +105,7 @@ export function steerable(plot, drawing, explain) {
   };
   root.tabIndex = 0;
   root.setAttribute("role", "slider");
-  root.setAttribute("aria-label", `${drawing.title} over time: arrow keys choose a moment, Enter explains it`);
+  root.setAttribute("aria-label", `${drawing.title} over time: arrow keys choose a moment${explain ? ", Enter explains it" : ""}`);
   root.setAttribute("aria-valuemin", "0");
   root.setAttribute("aria-valuenow", "0");
   root.setAttribute("aria-valuetext", "no moment chosen");
@@ -114,11 +114,11 @@ export function steerable(plot, drawing, explain) {
     const at = index ?? last + 1;
     const to = {ArrowLeft: at - 1, ArrowDown: at - 1, ArrowRight: at + 1, ArrowUp: at + 1, PageDown: at - 10, PageUp: at + 10, Home: 0, End: last}[event.key];
     if (to !== undefined) move(to);
-    else if (event.key === "Enter" && index !== null) explain(index);
+    else if (explain && event.key === "Enter" && index !== null) explain(index);
     else return;
     event.preventDefault();
   });
-  plot.over.addEventListener("click", () => {
+  if (explain) plot.over.addEventListener("click", () => {
     const chosen = plot.cursor.idx;
     if (chosen != null && plot.data[0].length > 0) explain(chosen);
   });
