@@ -99,7 +99,8 @@ class Life:
         daemon.wait_for("decision", autoscaler="web", written=4)
         daemon.wait_for("decision", autoscaler="web", current=4, reason="TooManyReplicas")
         beside = command(self.folder, "replay", "web", "--since", "1h", f"--config.file={self.folder}/autoscaler.yaml")
-        assert beside.returncode == 0, beside.stderr
+        assert beside.stderr == ""  # seconds of a pause and of a start are too few to compare anything
+        assert " recorded decisions are the same when decided again" in beside.stdout
         prometheus.close()
         daemon.wait_for("decision", count=2, autoscaler="web", reason="FailedGetPodsMetric")
 

@@ -42,7 +42,8 @@ def start_up_text(replay: ReplayDocument) -> str:
     length = replay.start_up.seconds
     if length >= timedelta(seconds=10):
         length = timedelta(seconds=round(length.total_seconds()))
-    return f"An instance is ready {format_duration(length)} after its start ({_SOURCES[replay.start_up.source]})."
+    source = _SOURCES[replay.start_up.source]
+    return f"An instance is ready {format_duration(length)} after the decision for it ({source})."
 
 
 def fit_text(replay: ReplayDocument) -> str:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from autoscaler.documents.base import Seconds
-from autoscaler.model import TargetState
+from autoscaler.model import Instance, TargetState
 from autoscaler.whatif.past.past import Cycle
 
 LONGEST: Final = timedelta(minutes=15)
@@ -38,25 +38,43 @@ UNKNOWN_TIME: Final = InstanceTime(DEFAULT, TimeSource.DEFAULT)
 
 
 class StartUps:
-    """Takes each recorded cycle in order, and measures how long instances took from their start to their readiness."""
+    """Takes each recorded cycle in order, and measures how long instances took to become ready.
+
+    The time is from the decision that asked for an instance, or from its start if no decision of the record did.
+    """
 
     def __init__(self) -> None:
         self._begin: datetime | None = None
+        self._asked: datetime | None = None
+        """When the last scale-out was decided."""
+        self._awaited = 0
+        """Units of it that were not seen yet."""
+        self._from: dict[tuple[str, datetime], datetime] = {}
+        """By instance, its name and its start: the time from which its readiness is measured."""
         self._times: dict[tuple[str, datetime], timedelta] = {}
-        """By instance: its name and its start."""
 
     def add(self, cycle: Cycle) -> None:
         """Take the next cycle."""
         self._begin = self._begin or cycle.at
-        state = cycle.observation.target
-        if not isinstance(state, TargetState):
-            return
-        for each in state.instances:
-            started, turned = each.started_at, each.ready_transition
-            if each.ready and not each.deleting and started is not None and turned is not None:
-                took = max(turned - started, timedelta(0))
-                if took <= LONGEST:
-                    self._times.setdefault((each.name, started), took)
+        state, made = cycle.observation.target, cycle.decision
+        if isinstance(state, TargetState):
+            for each in state.instances:
+                if each.started_at is not None and not each.deleting:
+                    self._add(each, each.started_at)
+        if made is not None and made.written is not None and made.current is not None:
+            self._asked, self._awaited = made.now, max(0, made.written - made.current)
+
+    def _add(self, one: Instance, started: datetime) -> None:
+        key, turned = (one.name, started), one.ready_transition
+        if key not in self._from:
+            asked = self._asked if self._awaited > 0 else None
+            is_asked_for = asked is not None and started >= asked
+            self._from[key] = asked if asked is not None and is_asked_for else started
+            self._awaited -= one.weight if is_asked_for else 0
+        if one.ready and turned is not None and key not in self._times:
+            took = max(turned - self._from[key], timedelta(0))
+            if took <= LONGEST:
+                self._times[key] = took
 
     def used(self, given: timedelta | None) -> InstanceTime:
         """The time to use: what the instances show, else `given`, else DEFAULT.

@@ -149,7 +149,7 @@ def test_the_output_names_the_start_up_time_with_its_source(offline: Scene, tmp_
     asked = ("replay", "web", "--candidate", candidate(tmp_path))
     said = offline.run(*asked, "--start-up", "1s", "--html", str(report))
     assert said.code == 0
-    text = "An instance is ready 0s after its start (as the state's instances show)."
+    text = "An instance is ready 0s after the decision for it (as the state's instances show)."
     assert text in said.out
     assert text in unescape(report.read_text("utf-8"))
     (found,) = json.loads(offline.run(*asked, "--start-up", "1s", "-o", "json").out)["replays"]

@@ -1,5 +1,6 @@
 """How long instances take to become ready."""
 
+from dataclasses import replace as copied
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.replay.start_up import LONGEST, InstanceTime, StartUps, TimeSource
 from tests.decide.build import NOW
 from tests.whatif.courses import WEB, seconds
+from tests.whatif.pasts import Life
 
 
 def instance(name: str, started: float, took: float, *, ready: bool = True) -> Instance:
@@ -21,8 +23,12 @@ def instance(name: str, started: float, took: float, *, ready: bool = True) -> I
 def learnt(*instances: Instance, given: timedelta | None = None) -> InstanceTime:
     times = StartUps()
     times.add(Cycle(NOW, Observation(TargetUnavailable("no answer"), ()), WEB))
-    times.add(Cycle(NOW + seconds(600), Observation(TargetState(1, 1, instances), ()), WEB))
+    times.add(Cycle(NOW + seconds(600), seen(*instances), WEB))
     return times.used(given)
+
+
+def seen(*instances: Instance) -> Observation:
+    return Observation(TargetState(len(instances), len(instances), instances), ())
 
 
 def test_it_is_the_median_of_what_the_instances_show() -> None:
@@ -40,6 +46,20 @@ def test_instances_that_started_in_the_record_come_first() -> None:
     old = [instance(f"old-{number}", -3600, 500) for number in range(9)]
     assert learnt(*old, instance("new", 10, 5)).seconds == seconds(5)
     assert learnt(*old).seconds == seconds(500)
+
+
+def test_it_begins_with_the_decision_that_asked_for_the_instance() -> None:
+    """A back end may take longer to start an instance than the instance to become ready. One that is replaced later
+    was not asked for.
+    """
+    life, times = Life(size=1), StartUps()
+    life.cpu(120, 60)
+    life.cycles[1] = copied(life.cycles[1], observation=seen(instance("asked", 12, 5), instance("replaced", 13, 90)))
+    for each in life.cycles:
+        times.add(each)
+    assert life.cycles[0].decision is not None
+    assert life.cycles[0].decision.written == 2
+    assert [took.total_seconds() for took in times._times.values()] == [0, 17, 90]
 
 
 @pytest.mark.parametrize("other", [instance("a", 10, 5, ready=False), instance("a", 10, LONGEST.total_seconds() + 1)])

@@ -1,0 +1,102 @@
+"""A real past: what ran, simulated, comes to what it came to."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.daemon.running import end_workers, finished, running_daemon
+from tests.e2e.loop import DEMAND, TARGET, pool, worker
+from tests.servers.files import replace_text
+from tests.servers.prometheus import file_sd, running_prometheus
+
+pytestmark = pytest.mark.slow
+
+_READY_AFTER = 2.0
+"""Seconds from a worker's start."""
+_CYCLES = 40
+
+
+def configuration(folder: Path, prometheus: str) -> dict[str, Any]:
+    target = {"type": "AverageValue", "averageValue": TARGET}
+    load = {"metric": {"name": "load"}, "query": {"expr": "max(demand)"}, "target": target}
+    return {
+        "controller": {"syncPeriod": "1s"},
+        "prometheus": {"default": {"url": prometheus, "timeout": "1s"}},
+        "adapters": {"local": {"type": "process", "pools": {"web": pool(folder)}}},
+        "log": {"decisions": "all"},
+        "autoscalers": [
+            {
+                "name": "web",
+                "scaleTargetRef": {"adapter": "local", "name": "web"},
+                "minReplicas": 1,
+                "maxReplicas": 6,
+                "metrics": [{"type": "External", "external": load}],
+                "behavior": {"scaleDown": {"stabilizationWindowSeconds": 4}},
+            }
+        ],
+    }
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of a daemon whose load rose and fell. Its workers take two seconds to become ready."""
+    folder = tmp_path_factory.mktemp("life")
+    (folder / "worker.py").write_text(worker(DEMAND, ready_after=_READY_AFTER))
+    (folder / "demand").write_text("demand 5\n")
+    try:
+        with running_prometheus(folder, [file_sd("web", folder / "targets.json")], interval="200ms") as prometheus:
+            path = folder / "autoscaler.yaml"
+            path.write_text(yaml.safe_dump(configuration(folder, prometheus.url)))
+            with running_daemon(path) as daemon:
+                daemon.wait_for("decision", autoscaler="web", reason="ReadyForNewScale")
+                for demand, size in ((29, 3), (5, 1), (45, 5)):
+                    replace_text(folder / "demand", f"demand {demand}\n")
+                    daemon.wait_for("decision", autoscaler="web", written=size)
+                deadline = time.monotonic() + 60
+                while len(daemon.events("decision", autoscaler="web")) < _CYCLES and time.monotonic() < deadline:
+                    time.sleep(0.2)
+                assert daemon.stop() == 0
+        yield folder
+    finally:
+        end_workers(folder)
+
+
+def replayed(folder: Path, *more: str) -> Any:
+    config = f"--config.file={folder}/autoscaler.yaml"
+    done = finished(
+        [sys.executable, "-m", "autoscaler", "replay", "web", config, "-o", "json", *more], folder / "state"
+    )
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)["replays"]
+    return found
+
+
+def test_the_unchanged_file_comes_to_what_was(lived: Path) -> None:
+    """Otherwise no figure of another file means anything."""
+    found = replayed(lived)
+    assert found["same"] == found["compared"] >= _CYCLES
+    assert found["startUp"]["source"] == "instances"
+    assert found["startUp"]["seconds"] >= 1
+    fit = found["fit"]
+    assert fit["holds"], fit
+    was, unchanged = (each["measures"] for each in found["candidates"])
+    assert unchanged["unserved"] == pytest.approx(was["unserved"], abs=0.01)
+    assert unchanged["instanceHours"] == pytest.approx(was["instanceHours"], rel=0.03)
+    assert was["changes"] >= 3
+
+
+def test_a_smaller_maximum_leaves_more_unserved(lived: Path) -> None:
+    """The figures of a candidate say what it would have cost."""
+    whole = yaml.safe_load((lived / "autoscaler.yaml").read_text())
+    whole["autoscalers"][0]["maxReplicas"] = 2
+    smaller = lived / "smaller.yaml"
+    smaller.write_text(yaml.safe_dump(whole))
+    was, less = (each["measures"] for each in replayed(lived, f"--candidate={smaller}")["candidates"])
+    assert less["instanceHours"] < was["instanceHours"]
+    assert less["unserved"] > was["unserved"]
