@@ -10,7 +10,7 @@ from autoscaler.record.members import Followed, Member, Ownership
 from autoscaler.record.series import SeriesRow
 from autoscaler.record.state import State
 from autoscaler.record.steering import SteeringEvent
-from autoscaler.record.values import Cut, EventRow, Record, SizePoint, StateSize
+from autoscaler.record.values import Cut, EventRow, Record, StateSize
 
 __all__ = [
     "Archive",
@@ -25,7 +25,6 @@ __all__ = [
     "Record",
     "Retention",
     "SeriesRow",
-    "SizePoint",
     "State",
     "StateSize",
     "SteeringEvent",

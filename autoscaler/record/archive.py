@@ -21,10 +21,9 @@ from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, recorded
 from autoscaler.record.rows import runs
 from autoscaler.record.series import SeriesRow, unpack_points
-from autoscaler.record.sizes import recent_sizes
 from autoscaler.record.steering import read_steering
 from autoscaler.record.times import from_micros, to_micros
-from autoscaler.record.values import Cut, EventRow, Record, SizePoint, StateSize
+from autoscaler.record.values import Cut, EventRow, Record, StateSize
 
 _EARLIEST: Final = -(2**62)
 _LATEST: Final = 2**62
@@ -165,14 +164,6 @@ class Archive:
         with self._readers.begin() as connection, readable(name):
             rows = [row for owner in recorded(connection, name) for row in _points(connection, owner, first, last)]
         return [row for row in rows if first <= row.at <= last]
-
-    def recent_sizes(self, names: Collection[str], since: datetime) -> Mapping[str, Sequence[SizePoint]]:
-        """Return, by autoscaler name, the sizes read at each change since a time, and at the change before that.
-
-        In order, at most the newest forty of each, in one query for all names.
-        """
-        with self._readers.begin() as connection:
-            return recent_sizes(connection, names, to_micros(since))
 
     def first_seen(self) -> Mapping[str, datetime]:
         """Return the time of the first decision, by autoscaler name."""

@@ -68,11 +68,6 @@ _SIZES: Final = Binary[_Sizes](_Sizes)
 _METRIC_VALUES: Final = Binary[tuple[_MetricValue, ...]](tuple[_MetricValue, ...])
 
 
-def size_from(columns: Columns) -> int | None:
-    """Return the size that was read, from the columns DECISION. Raises StateError."""
-    return _SIZES.load(columns[2]).current
-
-
 def series_row(columns: Columns, at: int, bounds: tuple[int, int]) -> SeriesRow:
     """Return the row of the columns DECISION, cheaper than `decision_from`. Raises StateError.
 

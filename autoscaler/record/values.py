@@ -41,15 +41,6 @@ class EventRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SizePoint:
-    """The size that one decision read."""
-
-    at: datetime
-    size: int | None
-    """None: the size could not be read."""
-
-
-@dataclass(frozen=True, slots=True)
 class Cut:
     """A deletion because of `state.maxSize`."""
 

@@ -103,17 +103,6 @@ def test_a_laptop_shows_25_rows(crowded: Site, opened: Open) -> None:
     assert sum(bottom <= 768 for bottom in bottoms) >= 25
 
 
-def test_a_row_draws_the_sizes_of_the_last_hour(site: Site, opened: Open) -> None:
-    page = opened(site)
-
-    moved = page.get_by_role("row").filter(has_text="shop-web").locator(".spark path").get_attribute("d") or ""
-    stayed = page.get_by_role("row").filter(has_text="recommendations").locator(".spark path").get_attribute("d") or ""
-
-    assert moved.count("V") >= 10
-    assert stayed.count("V") == 0
-    assert "3 to 9" in row(page, "shop-web")
-
-
 def test_the_top_line_links_to_the_daemon_s_problem(site: Site, opened: Open) -> None:
     """One connection that fails may be the cause of many failing autoscalers."""
     page = opened(site)

@@ -2,7 +2,7 @@
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from autoscaler.web.page import drawing, words
+from autoscaler.web.page import words
 
 
 def environment() -> Environment:
@@ -15,11 +15,5 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= words.FILTERS
-    made.globals |= {
-        "meanings": words.MEANINGS,
-        "size_gauge": drawing.size_gauge,
-        "load_bar": drawing.load_bar,
-        "drawing_width": drawing.WIDTH,
-        "spark_height": drawing.SPARK_HEIGHT,
-    }
+    made.globals["meanings"] = words.MEANINGS
     return made

@@ -1,6 +1,6 @@
 """The page's routes, which render documents as HTML."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,13 +18,12 @@ from starlette.routing import BaseRoute, Route
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.holders import Holders
 from autoscaler.documents.state_documents import NoDecision, StateDocuments
-from autoscaler.documents.summary import Summary, summaries
+from autoscaler.documents.summary import summaries
 from autoscaler.errors import StateError
 from autoscaler.logger import Logger
 from autoscaler.record import Cut
 from autoscaler.times import last_time
 from autoscaler.web.api.answers import STATUS, RequestError, refusal_of
-from autoscaler.web.page import drawing
 from autoscaler.web.page.environment import environment
 from autoscaler.web.page.listing import ListQuery, Order, entries, listing
 from autoscaler.web.sources import Sources
@@ -40,8 +39,6 @@ RANGES: Final = {
 }
 """The charts' ranges."""
 _DEFAULT_RANGE: Final = "1h"
-_TREND: Final = timedelta(hours=1)
-"""The range of the list's small charts."""
 _TABLE_ROWS: Final = 60
 """Rows of the table beside the charts."""
 _REFRESH: Final = "Autoscaler-Refresh"
@@ -110,16 +107,7 @@ class _Page:
         found = listing(entries(scalers, latest, steering), ListQuery.of(request.query_params))
         names = [each.name for each in found.entries]
         rows = summaries(names, scalers, latest, steering, now, held=Holders(archive.served(names)).of)
-        trends = self._trends(rows, now)
-        return self._render(
-            "overview.html", now, listing=found, rows=rows, trends=trends, orders=Order, cuts=self._cuts()
-        )
-
-    def _trends(self, rows: Sequence[Summary], now: datetime) -> Mapping[str, drawing.Sparkline | None]:
-        """Return the sizes of the last hour of the shown autoscalers, in one query."""
-        since = now - _TREND
-        sizes = self._sources.state.archive.recent_sizes([row.name for row in rows], since)
-        return {row.name: drawing.sparkline(sizes.get(row.name, ()), row.current, since, now) for row in rows}
+        return self._render("overview.html", now, listing=found, rows=rows, orders=Order, cuts=self._cuts())
 
     def status(self, request: Request, now: datetime) -> str:  # noqa: ARG002 - every handler's signature
         """Return the page of the daemon and its dependencies."""
