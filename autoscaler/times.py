@@ -60,3 +60,8 @@ def last_time(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
 def rfc3339(at: datetime) -> str:
     """Return a time in UTC as RFC 3339 writes it, with `Z`."""
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def format_until(until: datetime | None) -> str:
+    """Format the end of a pause or override: `until it is resumed`, `until 2026-05-04T14:00:00+00:00`."""
+    return "until it is resumed" if until is None else f"until {until.isoformat(timespec='seconds')}"

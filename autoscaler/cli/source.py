@@ -74,7 +74,7 @@ class Where:
         """Return the daemon as `connect`, unless it runs another file than the given one. Also raises then."""
         server = self.connect()
         if self.config is not None and server.socket is not None and self.server is None and not self._names_socket():
-            from autoscaler.cli.find_socket import runs  # noqa: PLC0415 - see TYPE_CHECKING above
+            from autoscaler.cli.find_daemon import runs  # noqa: PLC0415 - see TYPE_CHECKING above
 
             if runs(server, self.config) is False:
                 raise ServerError(
@@ -108,7 +108,7 @@ class Where:
         """Return the socket and the address of the given configuration, else the service's."""
         if self.config is None:
             return _SERVICE_SOCKET, _DEFAULT_SERVER
-        from autoscaler.cli.find_socket import socket_of  # noqa: PLC0415 - see TYPE_CHECKING above
+        from autoscaler.cli.find_daemon import socket_of  # noqa: PLC0415 - see TYPE_CHECKING above
         from autoscaler.config.control_socket import configured_places, default_socket  # noqa: PLC0415 - slow
         from autoscaler.record.folder import state_folder  # noqa: PLC0415 - slow
 

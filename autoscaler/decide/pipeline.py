@@ -329,6 +329,7 @@ class _Draft:
     ) -> Decision:
         """Return the decision to change the size, unless something holds it. `braked`: brakes apply."""
         current = state.replicas
+        self.trace.append(Step(Reason.RESCALE, current, desired, reason))
         held = self._holds(state, out=desired > current, braked=braked)
         if held:
             message = "; also: ".join([each.message for each in held])
@@ -343,7 +344,6 @@ class _Draft:
             reason=reason,
             victims=observed.victims if desired < current else (),
         )
-        self.trace.append(Step(Reason.RESCALE, current, desired, reason))
         if self.scaler.behavior is not None:  # without a behavior no events are kept
             self.scale_event = ScaleEvent(abs(desired - current), self.now)
         return self._decision(current, desired, Status(current, self.history.status.desired, self.metrics), change)

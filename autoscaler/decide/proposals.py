@@ -71,9 +71,11 @@ def name_of(winner: MetricOutcome) -> str:
 
 
 def reason_of(winner: MetricOutcome | None, current: int, desired: int, maximum_of: str) -> str:
-    """Return why a size is to be written: what the metrics ask for, or a schedule's maximum."""
+    """Return why a size is wanted: what the metrics ask for, an earlier recommendation, or a schedule's maximum."""
     if winner is None or winner.proposal is None or desired < current <= winner.proposal:
         return f"the size is above {maximum_of}"
+    if winner.proposal <= current < desired:
+        return "a higher recommendation in the stabilization window for scaling in"
     more = winner.proposal > current
     if winner.on_fallback:
         return f"{name_of(winner)} asks for {'more' if more else 'less'}"

@@ -4,11 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from autoscaler.model import Direction, Event, EventType, History, HoldReason, Override, Pause, Reason, Steering
-
-
-def format_until(until: datetime | None) -> str:
-    """Format the end of a pause or override: `until it is resumed`, `until 2026-05-04T14:00:00+00:00`."""
-    return "until it is resumed" if until is None else f"until {until.isoformat(timespec='seconds')}"
+from autoscaler.times import format_until
 
 
 def paused(pause: Pause) -> Event:

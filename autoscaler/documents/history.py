@@ -1,6 +1,7 @@
 """Decisions over a time, for charts."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,24 @@ class Point(Document):
     metrics: tuple[PointMetric, ...]
     shadow: int | None = None
     """The size of a dry run's shadow; null: there was none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One metric of several points. A point does not have the metrics that its decision did not read."""
+
+    name: str
+    target_type: TargetType
+
+    def of(self, point: Point) -> PointMetric | None:
+        """Return the metric at a point; None: it was not read."""
+        same = (each for each in point.metrics if (each.name, each.target_type) == (self.name, self.target_type))
+        return next(same, None)
+
+
+def metric_columns(points: Sequence[Point]) -> Sequence[Column]:
+    """Return every metric that one of the points has."""
+    return list(dict.fromkeys(Column(metric.name, metric.target_type) for point in points for metric in point.metrics))
 
 
 class HistoryDocument(Document):

@@ -24,7 +24,8 @@ class MetricDocument(Document):
     """In kubectl's notation: `63%`, `37500m`; null: the metric failed or was not queried."""
     target: str
     text: str
-    """Both for readers, as in `kubectl get hpa`'s TARGETS: `cpu: 63%/60%`, `37.5/30 (avg)`, `<unknown>/15`."""
+    """Both for readers, as in `kubectl get hpa`'s TARGETS: `cpu: 63%/60%`, `37.5/30 (avg)`; `<unknown>/15` of a metric
+    that failed, `<not read>/15` of one that the decision did not need."""
     value: float | None
     """`current` as a number: percents for Utilization, else the quantity."""
     target_value: float
@@ -105,6 +106,12 @@ def current_decimal(metric: MetricDocument) -> str | None:
     if metric.total is not None:
         return f"{decimal(metric.total, metric.target_type)} in total"
     return None if metric.value is None else decimal(metric.value, metric.target_type)
+
+
+def current_words(metric: MetricDocument) -> str:
+    """Return a metric's current value for readers, else `<unknown>` or `<not read>`."""
+    current = current_decimal(metric)
+    return notation.absent(metric.error) if current is None else current
 
 
 def target_decimal(metric: MetricDocument) -> str:

@@ -10,7 +10,9 @@ from autoscaler.model import MetricOutcome, MetricTarget, MetricType, TargetType
 from autoscaler.quantity import format_decimal, format_quantity
 
 UNKNOWN: Final = "<unknown>"
-"""The text in place of a value that a metric does not have."""
+"""The text in place of the value of a metric that failed."""
+NOT_READ: Final = "<not read>"
+"""The text in place of the value of a metric that the decision did not read, as outside the bounds."""
 _NAMED: Final = (MetricType.RESOURCE, MetricType.CONTAINER_RESOURCE)
 _SUMMED: Final = (MetricType.OBJECT, MetricType.EXTERNAL)
 
@@ -39,12 +41,19 @@ def plain(text: str) -> str:
 
 
 def ratio(metric: MetricOutcome) -> str:
-    """Return current and target for readers: `63%/60%`, `37.5/30 (avg)`, `75 in total/30 (avg)`, `<unknown>/15`."""
+    """Return current and target for readers: `63%/60%`, `37.5/30 (avg)`, `75 in total/30 (avg)`, `<unknown>/15`,
+    `<not read>/15`.
+    """
     averaged = metric.type in _SUMMED and metric.target.type is TargetType.AVERAGE_VALUE
     current, total = value(metric), metric.total
-    known = UNKNOWN if current is None else plain(current)
+    known = absent(metric.error) if current is None else plain(current)
     known = known if total is None else f"{format_decimal(total)} in total"
     return f"{known}/{plain(target(metric.target))}{' (avg)' if averaged else ''}"
+
+
+def absent(error: str | None) -> str:
+    """Return the text in place of a value that a metric does not have. `error`: why it failed; None: it did not."""
+    return NOT_READ if error is None else UNKNOWN
 
 
 def metric(outcome: MetricOutcome) -> str:

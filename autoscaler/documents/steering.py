@@ -4,6 +4,7 @@ from datetime import datetime
 
 from autoscaler.documents.base import Document
 from autoscaler.model import Direction
+from autoscaler.times import format_until
 
 
 class PauseDocument(Document):
@@ -15,6 +16,12 @@ class PauseDocument(Document):
     since: datetime
     until: datetime | None
     """null: until it is resumed."""
+
+    @property
+    def text(self) -> str:
+        """Return what is paused, by whom, until when and why."""
+        what = "paused" if self.direction is Direction.BOTH else f"scaling {self.direction} paused"
+        return f"{what} by {self.by} {format_until(self.until)}: {self.reason or 'no reason given'}"
 
 
 class OverrideDocument(Document):

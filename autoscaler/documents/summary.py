@@ -21,6 +21,7 @@ from autoscaler.model import (
     ConditionType,
     Decision,
     Direction,
+    Limits,
     Steering,
 )
 
@@ -104,6 +105,16 @@ class Summary(Document):
     shadow."""
 
     @property
+    def why(self) -> str:
+        """Return what explains the state and the size: the most urgent problem, else a pause, else a limit.
+
+        Empty if there is none of these.
+        """
+        wrong = self.error or ("no daemon serves it" if self.unheld else "") or self.problem or self.unmeasured
+        pause = self.steering.pause
+        return wrong or (pause.text if pause is not None else self.limited_by) or ""
+
+    @property
     def states(self) -> tuple[AutoscalerState, ...]:
         """Return `state`, and `paused` beside a more urgent one."""
         return with_pause(self.state, paused=self.steering.pause is not None)
@@ -168,7 +179,7 @@ def _summary(
     specs = () if scaler is None else scaler.metrics
     told = verdict(decision, steering)
     outcomes = decision.metrics if decision is not None else ()
-    low, high = _bounds(scaler, decision)
+    low, high = _bounds(scaler, decision, steering)
     target = scaler.target if scaler is not None else decision.target if decision is not None else None
     return Summary(
         name=name,
@@ -230,10 +241,21 @@ def summaries(
     ]
 
 
-def _bounds(scaler: Autoscaler | None, decision: Decision | None) -> tuple[int | None, int | None]:
+def _bounds(scaler: Autoscaler | None, decision: Decision | None, steering: Steering) -> tuple[int | None, int | None]:
+    """Return the bounds in force: the last decision's.
+
+    If it has none, or an override has begun or ended since, the target's own limits are not known to them.
+    """
     if decision is not None and decision.minimum is not None:
-        return decision.minimum, decision.maximum
-    return (None, None) if scaler is None else (scaler.min_replicas, scaler.max_replicas)
+        same = decision.steering.override == steering.override
+        if same or scaler is None:
+            return decision.minimum, decision.maximum
+    if scaler is None:
+        return None, None
+    from autoscaler.decide.scaling_rules import bounds_of  # noqa: PLC0415 - slow, and `get` is to be quick
+
+    found = bounds_of(scaler, steering.override, () if decision is None else decision.schedules, Limits())
+    return found.minimum, found.maximum
 
 
 def conditions(decision: Decision) -> tuple[ConditionDocument, ...]:

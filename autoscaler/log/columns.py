@@ -11,6 +11,7 @@ from autoscaler.documents import notation
 from autoscaler.documents.verdict import direction
 from autoscaler.layout import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Screen, Table
 from autoscaler.model import Direction
+from autoscaler.text import count
 
 _LEVELS: Final = {"error": RED, "critical": RED, "warning": YELLOW, "debug": DIM}
 _GAP: Final = "  "
@@ -46,7 +47,7 @@ class Columns:
         metrics = ", ".join(map(_metric, entry["metrics"]))
         message = ("(dry run) " if entry["dry_run"] else "") + (entry["message"] or "")
         if "repeated" in entry:
-            message = f"({entry['repeated']} times) {message}"
+            message = f"({count(entry['repeated'], 'time')}) {message}"
         cells = (time, entry["autoscaler"], size, metrics, entry["reason"] or "-", message)
         nothing_new = towards is None and level == "info"
         self._table.screen = Screen(shutil.get_terminal_size().columns, self._screen.colours)

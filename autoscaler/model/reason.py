@@ -105,7 +105,7 @@ class Reason(StrEnum):
     PAUSED = "Paused"
     """An operator holds the direction; also of the event."""
     RESCALE = "Rescale"
-    """Step: another size is to be written."""
+    """Step: another size is wanted."""
     DRY_RUN = "DryRun"
     """Step: nothing was written, as it is a dry run."""
     UNCHANGED = "Unchanged"

@@ -2,7 +2,12 @@
 
 import json
 
+from autoscaler.cli.tables.history import rows
+from autoscaler.documents.history import HistoryDocument, Point, PointMetric
+from autoscaler.layout import Screen
+from autoscaler.model import TargetType
 from tests.cli.scene import Scene, ServedScene
+from tests.decisions import NOW
 
 
 def test_each_decision_has_a_row(online: ServedScene) -> None:
@@ -28,3 +33,19 @@ def test_without_decisions_the_command_suggests_since(online: ServedScene) -> No
     said = online.run("history", "web", "--since", "2h", "--until", "1h")
     assert (said.code, said.out) == (0, "")
     assert said.err == "no decisions in this time; --since looks further back\n"
+
+
+def test_a_metric_that_was_not_read_is_no_failure() -> None:
+    """Outside the bounds no metric is read."""
+    fine = PointMetric(name="queue", target_type=TargetType.VALUE, value=5.0, target=10.0)
+    failed = fine.model_copy(update={"value": None})
+    points = [
+        Point(at=NOW, current=2, desired=2, minimum=1, maximum=9, dry_run=False, metrics=metrics)
+        for metrics in ((fine,), (failed,), ())
+    ]
+    found = HistoryDocument(name="web", since=NOW, until=NOW, points=tuple(points), decisions=3, events=())
+    assert [line.split("   ")[-1] for line in rows(found, Screen())[1:]] == [
+        "queue: 5/10",
+        "queue: <unknown>/10",
+        "queue: <not read>",
+    ]

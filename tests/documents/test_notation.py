@@ -18,6 +18,7 @@ CASES = [
     (MetricOutcome("queue", MetricType.OBJECT, THIRTY, average_value=2_000), "2/30 (avg)"),
     (MetricOutcome("queue", MetricType.EXTERNAL, FIFTEEN, value=80_000), "80/15"),
     (MetricOutcome("queue", MetricType.EXTERNAL, FIFTEEN, error="no answer"), "<unknown>/15"),
+    (MetricOutcome("queue", MetricType.EXTERNAL, FIFTEEN), "<not read>/15"),
     (MetricOutcome("cpu", MetricType.RESOURCE, SIXTY, error="no answer"), "cpu: <unknown>/60%"),
 ]
 

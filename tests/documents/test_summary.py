@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.cli.tables.listing import state_words
+from autoscaler.cli.tables.listing import Row, state_words
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import AutoscalerList, Summary, summaries, summary
 from autoscaler.documents.verdict import AutoscalerState
@@ -73,7 +73,7 @@ def test_a_failing_autoscaler_also_shows_its_pause() -> None:
 def test_before_the_first_decision_the_configuration_is_shown() -> None:
     found = summary("web", scaler(CPU_60, QUEUE_15, maximum=9), None, Steering(), configured=True)
     assert (found.reference, found.minimum, found.maximum, found.current) == ("fleet/web", 1, 9, None)
-    assert found.targets == "cpu: <unknown>/60%, <unknown>/15 (avg)"
+    assert found.targets == "cpu: <not read>/60%, <not read>/15 (avg)"
     assert [metric.current for metric in found.metrics] == [None, None]
 
 
@@ -83,8 +83,41 @@ def test_the_bounds_in_force_are_shown() -> None:
     assert (found.minimum, found.maximum) == (4, 7)
 
 
-def test_metrics_that_were_not_read_are_shown_without_values() -> None:
-    assert of(metrics=()).targets == "cpu: <unknown>/60%"
+def test_metrics_that_were_not_read_are_no_failures() -> None:
+    """Outside the bounds no metric is read; an operator would look for a fault in Prometheus."""
+    assert of(metrics=()).targets == "cpu: <not read>/60%"
+    assert of(metrics=(cpu(None),)).targets == "cpu: <unknown>/60%"
+
+
+def test_an_override_is_in_force_before_the_next_decision() -> None:
+    """`override` says so at once, and the commands after it must not say another thing."""
+    override = Steering(override=Override(5, None, "ann", "event", NOW, None))
+    found = of(override, minimum=3, maximum=10, metrics=())
+    assert (found.minimum, found.maximum) == (5, 100)
+    made = decision(minimum=5, maximum=8, steering=override)  # with the target's own maximum
+    decided = summary("web", scaler(CPU_60), made, override, configured=True)
+    assert (decided.minimum, decided.maximum) == (5, 8)
+    ended = summary("web", scaler(CPU_60), made, FREE, configured=True)
+    assert (ended.minimum, ended.maximum) == (1, 100)
+
+
+def test_the_bounds_of_a_target_that_cannot_be_read_are_those_in_force() -> None:
+    """The file's would hide the override."""
+    override = Steering(override=Override(5, 9, "ann", "event", NOW, None))
+    unread = decision(minimum=None, maximum=None, steering=override, error="no answer", current=None)
+    found = summary("web", scaler(CPU_60), unread, override, configured=True)
+    assert (found.minimum, found.maximum) == (5, 9)
+
+
+def test_why_a_paused_one_stays_is_its_pause() -> None:
+    """A limit that would apply without the pause explains nothing."""
+    trace = (Step("TooFewReplicas", 2, 3, "minReplicas is 3"),)
+    assert of(trace=trace).why == "minReplicas is 3"
+    assert of(PAUSED, trace=trace).why == "paused by ann until it is resumed: load test"
+    inwards = Steering(Pause(Direction.IN, "ann", "", NOW, None))
+    assert of(inwards, trace=trace).why == "scaling in paused by ann until it is resumed: no reason given"
+    assert of(PAUSED, trace=trace, error="no answer").why == "no answer"
+    assert Row.of(of(PAUSED, trace=trace)).wide[-1] == of(PAUSED, trace=trace).why
 
 
 def test_values_are_numbers_and_texts_in_kubectls_notation() -> None:

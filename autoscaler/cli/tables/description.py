@@ -16,7 +16,7 @@ from autoscaler.cli.tables.steering import asked, bounds, scope
 from autoscaler.documents import notation
 from autoscaler.documents.brakes import BrakeDocument
 from autoscaler.documents.detail import Detail
-from autoscaler.documents.metric import MetricDocument, current_decimal, target_decimal
+from autoscaler.documents.metric import MetricDocument, current_words, target_decimal
 from autoscaler.documents.rules import (
     BehaviorDocument,
     FallbackDocument,
@@ -117,7 +117,7 @@ def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
     yield _METRICS, "( current / target )" if metrics else NONE
     for metric, spec in zip_longest(metrics, specs if len(specs) == len(metrics) else ()):
         fallback = " (on its fallback)" if metric.on_fallback else ""
-        yield f"  {_label(metric, spec)}:", f"{current_decimal(metric) or UNKNOWN} / {target_decimal(metric)}{fallback}"
+        yield f"  {_label(metric, spec)}:", f"{current_words(metric)} / {target_decimal(metric)}{fallback}"
         if spec is not None:
             yield "    query:", query_text(spec.query)
             if isinstance(spec.request, QueryDocument):

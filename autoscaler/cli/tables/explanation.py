@@ -6,7 +6,7 @@ from datetime import datetime
 from autoscaler.cli.tables.instances import instances
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.documents.explanation import ExplainedMetric, Explanation
-from autoscaler.documents.metric import average_words, current_decimal, target_decimal
+from autoscaler.documents.metric import average_words, current_words, target_decimal
 from autoscaler.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
@@ -61,10 +61,8 @@ def _cells(metric: ExplainedMetric, *, alone: bool) -> tuple[str, ...]:
 
 
 def _current(metric: ExplainedMetric) -> str:
-    current = current_decimal(metric)
-    if current is None:
-        return UNKNOWN
-    return f"{current} (avg)" if average_words(metric) else current
+    current = current_words(metric)
+    return f"{current} (avg)" if average_words(metric) and metric.value is not None else current
 
 
 def _samples(metric: ExplainedMetric) -> str:

@@ -1,7 +1,8 @@
 """`autoscaler history`: a row for each decision."""
 
-from autoscaler.documents.history import HistoryDocument, PointMetric
+from autoscaler.documents.history import HistoryDocument, PointMetric, metric_columns
 from autoscaler.documents.metric import decimal
+from autoscaler.documents.notation import NOT_READ
 from autoscaler.layout import UNKNOWN, Screen, Table, or_unknown
 from autoscaler.text import clean
 
@@ -9,6 +10,7 @@ from autoscaler.text import clean
 def rows(history: HistoryDocument, screen: Screen) -> list[str]:
     """Return a row for each decision."""
     shadow = any(point.shadow is not None for point in history.points)
+    read = metric_columns(history.points)
     table = Table(("TIME", "CURRENT", *(["SHADOW"] if shadow else []), "DESIRED", "MIN", "MAX", "METRICS"), screen)
     return table.lines(
         [
@@ -19,14 +21,16 @@ def rows(history: HistoryDocument, screen: Screen) -> list[str]:
                 or_unknown(point.desired),
                 str(point.minimum),
                 str(point.maximum),
-                ", ".join(_metric_text(metric) for metric in point.metrics),
+                ", ".join(_metric_text(column.name, column.of(point)) for column in read),
             )
             for point in history.points
         ]
     )
 
 
-def _metric_text(metric: PointMetric) -> str:
+def _metric_text(name: str, metric: PointMetric | None) -> str:
+    if metric is None:
+        return f"{clean(name)}: {NOT_READ}"
     kind = metric.target_type
     value = UNKNOWN if metric.value is None else decimal(metric.value, kind)
     return f"{clean(metric.name)}: {value}" + ("" if metric.target is None else f"/{decimal(metric.target, kind)}")

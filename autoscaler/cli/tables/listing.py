@@ -40,8 +40,7 @@ class Row:
         low, high = or_unknown(summary.minimum), or_unknown(summary.maximum)
         name, reference = clean(summary.name), clean(summary.reference) or UNKNOWN
         metrics = ", ".join(metric.text for metric in summary.metrics) or NONE
-        wrong = summary.error or summary.problem or summary.unmeasured
-        why = clean(wrong or summary.limited_by or summary.reason or "")
+        why = clean(summary.why or summary.reason or "")
         return cls(
             (name, reference, clean(summary.targets), low, high, size, _ready(summary)),
             summary.level,

@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from autoscaler.documents import notation
 from autoscaler.documents.events import EventDocument
+from autoscaler.documents.history import Column, Point, metric_columns
 from autoscaler.documents.instances import InstanceDocument
 from autoscaler.documents.level import Level
-from autoscaler.documents.metric import MetricDocument, average_words, current_decimal, target_decimal
+from autoscaler.documents.metric import MetricDocument, average_words, current_words, target_decimal
 from autoscaler.documents.sentences import without_value
 from autoscaler.documents.steering import PauseDocument
 from autoscaler.documents.summary import ConditionDocument, Summary
@@ -68,8 +69,16 @@ def number(given: float | None) -> str:
 
 
 def value(metric: MetricDocument) -> str:
-    """Return a metric's current value: `63%`, `8.33`."""
-    return current_decimal(metric) or "unknown"
+    """Return a metric's current value: `63%`, `8.33`, `unknown`, `not read`."""
+    return current_words(metric).strip("<>")
+
+
+def cell(point: Point, column: Column) -> str:
+    """Return the cell of a metric in the table over time: its value and target."""
+    found = column.of(point)
+    if found is None:
+        return "not read"
+    return f"{number(found.value) or 'unknown'} ({number(found.target)})"
 
 
 def average(metric: MetricDocument) -> str:
@@ -119,6 +128,8 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "rfc3339": rfc3339,
     "number": number,
     "value": value,
+    "metric_columns": metric_columns,
+    "cell": cell,
     "goal": target_decimal,
     "average": average,
     "decimal": notation.plain,

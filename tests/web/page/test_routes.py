@@ -28,6 +28,7 @@ from autoscaler.record import State, schema
 from autoscaler.record.max_size import DETAIL, EVENTS, SERIES
 from autoscaler.record.times import to_micros
 from tests.decide.build import CPU_60, QUEUE_15, metric, samples, scaler
+from tests.decide.build import state as of_size
 from tests.documents.lives import Recorded, open_state
 from tests.metrics.exposed import DISCOVERED
 from tests.replaced import replace
@@ -328,3 +329,19 @@ def test_a_page_shows_twelve_instances_and_counts_the_others(tmp_path: Path) -> 
     assert "60 of 60 ready" in text
     assert "and 48 more; problems come first" in text
     assert text.count('<th scope="row">i-') == 12
+
+
+def test_the_table_over_time_has_a_cell_for_each_heading(tmp_path: Path) -> None:
+    """The last decision may have read no metric: outside the bounds, or under an override."""
+    with open_state(tmp_path) as state:
+        life = Recorded(state.ledger("fleet"), replace(scaler(CPU_60, minimum=5), dry_run=False), size=5)
+        life.cpu(60)
+        life.step(samples([600] * 3), target=of_size(3))
+        with serving_pages(state, life) as site:
+            page = site.get("/autoscalers/web").text
+    table = page[page.index('id="points"') :]
+    head, *lines = table[: table.index("</table>")].split("<tr>")[1:]
+    assert head.count("<th") == 6
+    assert [line.count("<td>") + line.count("<th") for line in lines] == [6, 6]
+    assert "<td>not read</td>" in lines[0]
+    assert "<td>60 (60)</td>" in lines[1]

@@ -12,6 +12,7 @@ from autoscaler.model import ConditionType, MetricOutcome, MetricTarget, MetricT
 from autoscaler.times import rfc3339
 from autoscaler.web.page import words
 from tests.decisions import NOW, cpu
+from tests.replaced import replace
 
 
 def test_a_future_time_begins_with_in() -> None:
@@ -30,6 +31,7 @@ def test_thousandths_are_decimals() -> None:
     assert (words.value(metric(queue)), target_decimal(metric(queue))) == ("15.75", "0.5")
     assert (words.value(metric(cpu())), target_decimal(metric(cpu()))) == ("63%", "60%")
     assert words.value(metric(cpu(None))) == "unknown"
+    assert words.value(metric(replace(cpu(None), error=None))) == "not read"
     assert [words.number(each) for each in (9.3333, 1234.5, 0.0126, None)] == ["9.33", "1234.5", "0.013", ""]
 
 
