@@ -239,6 +239,7 @@ class Daemon:
                 lease_lost=self._is_lease_lost(),
                 alone=self._runtime.asked_alone(),
                 discovered=self._discoveries.document(),
+                state_folder=str(self._state_dir.absolute()),
             ),
             discovered=self._discoveries.document,
         )

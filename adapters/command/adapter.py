@@ -1,8 +1,6 @@
 """The connection: it runs one program for each batch of targets, and another one for each write."""
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from threading import Event
 from typing import ClassVar, Final
 
@@ -27,7 +25,7 @@ from autoscaler.target import (
     Unchanged,
     nothing_written,
 )
-from autoscaler.target.programs import NotStarted, ProgramFailed, refusal, run
+from autoscaler.target.programs import NotStarted, ProgramFailed, run, unusable
 
 _LARGEST: Final = 16 * 2**20
 """Bytes of a program's answer."""
@@ -88,11 +86,7 @@ class CommandAdapter:
 
     def examine(self, target: TargetRef) -> str | None:  # noqa: ARG002 - one program scales all targets
         """Return why `scale` could not be run; `observe` is run by the same check."""
-        program = self._settings.scale[0]
-        if (problem := refusal(program)) is not None:
-            return problem
-        may_run = Path(program).is_file() and os.access(program, os.X_OK)
-        return None if may_run else f"{program} is not a program that this user may run; correct it"
+        return unusable(self._settings.scale[0])
 
     def close(self) -> None:
         """End the programs that run."""

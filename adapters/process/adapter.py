@@ -168,6 +168,7 @@ class Process:
             hold=hold,
             revision=str(pool.revision),
             awaiting_drain=tuple(map(_awaiting, upkeep.awaiting_drain(pool))),
+            not_started=not pool.started and not pool.revision,
             warnings=tuple(filter(None, (exhausted, *upkeep.problems(pool), *self._keeper.problems(target.name)))),
         )
 

@@ -21,6 +21,7 @@ from autoscaler.model import (
     InstanceReading,
     MetricOutcome,
     MetricSpec,
+    MetricType,
     Observation,
     Phase,
     Reading,
@@ -28,9 +29,11 @@ from autoscaler.model import (
     TargetType,
     ValueReading,
 )
+from autoscaler.observe.failure import Unsampled
 from autoscaler.quantity import format_decimal
 from autoscaler.text import count, listed
 
+_OF_NO_INSTANCE: Final = (MetricType.OBJECT, MetricType.EXTERNAL)
 _NAMED: Final = 3
 """Instances or samples that a line lists; it counts the others."""
 
@@ -85,7 +88,7 @@ def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Fin
         yield Finding(
             "victims", "the query failed or is empty, so the back end would choose the instances to remove", wrong=True
         )
-    yield _now(decide(scaler, seen, History(), now), outcomes)
+    yield _now(decide(scaler, seen, History(), now), outcomes, state)
     if state.reset_by:
         yield Finding("deployments", state.reset_by)
     for warning in state.warnings:
@@ -104,6 +107,8 @@ def _of_fallback(found: Finding) -> Finding:
 
 
 def _target(state: TargetState) -> str:
+    if state.not_started:
+        return f"not started yet: the daemon starts it with the size {state.replicas}"
     text = f"size {state.replicas}, {count(len(state.instances), 'instance')}"
     kinds = Counter(map(_kind, state.instances))
     phases = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
@@ -120,7 +125,7 @@ def _kind(instance: Instance) -> str:
     return "ready" if instance.ready else "not ready"
 
 
-def _unjoined(metric: MetricSpec, reading: Reading | Failure) -> Finding:
+def _unjoined(metric: MetricSpec | MetricOutcome, reading: Reading | Failure) -> Finding:
     """A metric of a target that could not be read."""
     if isinstance(reading, InstanceReading):
         return Finding(metric.name, f"{count(_strangers(reading), 'sample')}, with no instance to join them to")
@@ -131,13 +136,17 @@ def _unjoined(metric: MetricSpec, reading: Reading | Failure) -> Finding:
 
 def _metric(reading: Reading | Failure, outcome: MetricOutcome, state: TargetState) -> Finding:
     if isinstance(reading, Failure):
-        return Finding(outcome.name, str(reading), wrong=True)
+        begins = state.not_started and isinstance(reading, Unsampled) and outcome.type not in _OF_NO_INSTANCE
+        return Finding(outcome.name, str(reading), wrong=not begins)
+    if isinstance(reading, InstanceReading) and state.not_started:
+        return _unjoined(outcome, reading)
     if isinstance(reading, InstanceReading) and not reading.samples and reading.unmatched and outcome.error:
         return Finding(outcome.name, outcome.error, wrong=state.replicas > 0)  # it says which did not join with what
     text = _values(reading) if isinstance(reading, ValueReading) else _joined(reading, state)
-    wrong = (
-        outcome.failed and state.replicas > 0
-    )  # without instances there is nothing to measure, and that is not wrong
+    if outcome.mostly_missing:
+        return Finding(outcome.name, f"{text}: most instances have no usable sample", wrong=True)
+    # without instances there is nothing to measure, and that is not wrong
+    wrong = outcome.failed and state.replicas > 0
     return Finding(outcome.name, f"{text}; {outcome.error}" if wrong else text, wrong)
 
 
@@ -164,11 +173,13 @@ def _strangers(reading: InstanceReading) -> int:
     return len(reading.unmatched) + reading.more_unmatched
 
 
-def _now(decision: Decision, outcomes: Sequence[MetricOutcome]) -> Finding:
+def _now(decision: Decision, outcomes: Sequence[MetricOutcome], state: TargetState) -> Finding:
     current, desired = decision.current, decision.desired
     measured = ", ".join(map(_measured, outcomes))
     condition = headline(decision)
     why = "" if condition is None else f"{condition.reason}: {condition.message}"
+    if desired is None and state.not_started:
+        return Finding("now", "would wait for the first instances")
     if desired is None:
         failed = any(outcome.failed for outcome in outcomes)  # which is shown beside each metric
         return Finding("now", f"would keep {current}: {measured if failed else why}", wrong=True)

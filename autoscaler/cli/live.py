@@ -6,7 +6,7 @@ With `--write-test` it also sends each back end a write that changes no size, to
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,13 +15,15 @@ from typing import Final, NoReturn
 from msgspec.structs import replace
 
 from autoscaler.cli.examine import examine_addresses, examine_targets, try_drains
+from autoscaler.cli.find_daemon import status_of
 from autoscaler.cli.findings import Finding, Findings, findings_of
 from autoscaler.cli.source import daemons_folder
 from autoscaler.clock import Clock
 from autoscaler.config import Settings
-from autoscaler.errors import AdapterError, TargetUnavailable, bug, named
+from autoscaler.errors import AdapterError, ServerError, TargetUnavailable, bug, named
 from autoscaler.logger import Logger
 from autoscaler.model import (
+    Autoscaler,
     Call,
     Failure,
     MetricSpec,
@@ -43,6 +45,7 @@ from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
 from autoscaler.observe.run_queries import run_queries
 from autoscaler.target import Adapter, AdapterContext, Closes, load
+from autoscaler.target.programs import unusable
 from autoscaler.text import count
 from autoscaler.threads import spawn
 
@@ -91,7 +94,7 @@ def examine(
     blocks = []
     for scaler in settings.autoscalers:
         block = findings_of(scaler, seen[scaler.name], now)
-        blocks.append(Findings(block.title, (*block.lines, *examined[scaler.target])))
+        blocks.append(Findings(block.title, (*block.lines, *examined[scaler.target], *_programs(scaler))))
     absent = [Finding(problem.path, problem.message, wrong=True) for problem in settings.warnings]  # `run` refuses them
     first = [Findings("files", absent)] if absent else []
     expressions = [Findings("expressions", unknown)] if unknown else []
@@ -102,6 +105,13 @@ def _draining(settings: Settings, adapters: Mapping[str, Adapter]) -> Mapping[st
     """Return the adapters that drain the nodes of autoscalers' instances."""
     rules = [scaler.drain.nomad for scaler in settings.autoscalers if scaler.drain is not None]
     return {name: adapters[name] for name in sorted({rule.adapter for rule in rules if rule is not None})}
+
+
+def _programs(scaler: Autoscaler) -> Iterator[Finding]:
+    """Yield why the program that drains its instances would not run here."""
+    command = () if scaler.drain is None else scaler.drain.command or ()
+    if command and (problem := unusable(command[0])):
+        yield Finding("drain", problem, wrong=True)
 
 
 class _Tally:
@@ -149,20 +159,35 @@ class _Unbuilt:
 @contextmanager
 def _connected(settings: Settings, clock: Clock, logger: Logger) -> Iterator[Mapping[str, Adapter]]:
     """Build every adapter of the file, for a dry run."""
+    state = _state_folder(settings)
     with TemporaryDirectory(prefix="autoscaler-check-", ignore_cleanup_errors=True) as spare:
         adapters: dict[str, Adapter] = {}
         try:
             for name in settings.adapters:
-                adapters[name] = _build(name, settings, Path(spare), clock, logger)
+                adapters[name] = _build(name, settings, state, Path(spare), clock, logger)
             yield adapters
         finally:
             _close(adapters.values())
 
 
-def _build(name: str, settings: Settings, spare: Path, clock: Clock, logger: Logger) -> Adapter:
+def _state_folder(settings: Settings) -> Path:
+    """Return the state folder of the daemon that runs the file; without one, of the daemon that would."""
+    with suppress(ServerError):
+        found = status_of(settings.path)
+        if found is not None and found[1] and found[0].state_folder:
+            return Path(found[0].state_folder)
+    return daemons_folder()
+
+
+def _build(name: str, settings: Settings, state: Path, spare: Path, clock: Clock, logger: Logger) -> Adapter:
     """Build an adapter with the daemon's state folder, if it exists: only that lists the workers of a pool."""
     section = settings.adapters[name]
-    folder = daemons_folder() / "adapters" / name
+    folder = state / "adapters" / name
+    if section.one_host and state.exists() and not os.access(state, os.X_OK):
+        return _Unbuilt(
+            f"only the state folder {state} lists its instances, and this user may not read it; run the check as root, "
+            "or as the daemon's user"
+        )
     if not os.access(folder, os.R_OK | os.X_OK):
         folder = spare / name
         folder.mkdir()
@@ -245,11 +270,11 @@ def _explained(metric: MetricSpec, reading: Reading | Failure, causes: Causes) -
     try:
         cause = causes.of(reading.query)
     except Exception as error:  # noqa: BLE001 - an unforeseen answer must not discard the other findings
-        return Failure(f"{what}; the search for the cause failed: {bug(error)}")
+        return replace(reading, message=f"{what}; the search for the cause failed: {bug(error)}")
     if cause is None:
-        return Failure(f"{what}; query its parts in Prometheus, one by one")
+        return replace(reading, message=f"{what}; query its parts in Prometheus, one by one")
     zero = cause.may_be_zero and metric.type in (MetricType.OBJECT, MetricType.EXTERNAL)
-    return Failure(f"{what}: {cause.text}{_ZERO if zero else ''}")
+    return replace(reading, message=f"{what}: {cause.text}{_ZERO if zero else ''}")
 
 
 def _sources(settings: Settings, tally: _Tally) -> Iterator[Finding]:

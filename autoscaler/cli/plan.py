@@ -1,14 +1,11 @@
 """`autoscaler check --plan`: shows the queries that the daemon will send, and why they are not fewer."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from autoscaler.cli.server import ServerDown, SocketRefused
-from autoscaler.cli.source import Where
+from autoscaler.cli.find_daemon import status_of
 from autoscaler.cli.tables.status import alone_lines
 from autoscaler.config import Settings
-from autoscaler.documents.status import DaemonStatus
 from autoscaler.errors import ServerError
 from autoscaler.model import Autoscaler
 from autoscaler.observe.plan import questions
@@ -37,23 +34,10 @@ def plan_lines(settings: Settings) -> Iterator[str]:
 def _asked_alone(file: Path) -> Iterator[str]:
     """Yield the queries that a daemon with this file, if one answers, does not merge."""
     try:
-        status = _status(file)
+        found = status_of(file)
     except ServerError as error:
         yield ""
         yield f"it is unknown which queries the daemon sends alone: {error}"
         return
-    if status is None or Path(status.configuration).resolve() != file.resolve():
-        return
-    yield from alone_lines(status)
-
-
-def _status(file: Path) -> DaemonStatus | None:
-    """Return the status of the daemon; None: no daemon answers. Raises ServerError."""
-    for server in Where(os.environ.get("AUTOSCALER_SERVER") or None, None, file).connect_to_read():
-        try:
-            return server.get(DaemonStatus, "status", "daemon")
-        except (ServerDown, SocketRefused):
-            continue
-        finally:
-            server.close()
-    return None
+    if found is not None:
+        yield from alone_lines(found[0])

@@ -20,6 +20,7 @@ from autoscaler.config.source import read
 from autoscaler.config.teams import with_teams
 from autoscaler.config.warnings import (
     absent_files,
+    absent_programs,
     aggregated,
     beyond_total,
     doubtful_days,
@@ -114,6 +115,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
     warnings = absent_files(document, entries.sources, connections, None if file is None else file.notify)
     hints = (
         *unshared_files(document, connections),
+        *absent_programs(document, entries, connections),
         *aggregated(document, entries),
         *beyond_total(document, entries, connections),
         *never_on(document, None if file is None else file.controller, entries),

@@ -17,8 +17,9 @@ from autoscaler.config.schedules import ScheduleEntry, entries_of
 from autoscaler.config.settings import NotifySettings, PrometheusSource, UnknownExpression
 from autoscaler.cron import joins_days_by_and
 from autoscaler.errors import Problem
-from autoscaler.target import ExistingFile, SharedFile
+from autoscaler.target import ExistingFile, Program, SharedFile
 from autoscaler.target.files import unreadable_for_others, unwritable
+from autoscaler.target.programs import unusable
 
 
 def absent_files(
@@ -46,6 +47,18 @@ def unshared_files(document: YamlDocument, connections: Connections) -> tuple[Pr
         for loc, file in find_values(section.settings, SharedFile, ("adapters", name)):
             if problem := unwritable(file) or unreadable_for_others(file):
                 hints.add(loc, problem)
+    return tuple(sorted(hints))
+
+
+def absent_programs(document: YamlDocument, entries: Entries, connections: Connections) -> tuple[Problem, ...]:
+    """The programs that would not run here. `run` starts without them, and what needs them fails."""
+    hints = Problems(document)
+    sections: dict[Loc, object] = {("adapters", name): each.settings for name, each in connections.sections.items()}
+    sections |= {("autoscalers", index): body for index, body in entries.autoscalers.items()}
+    for start, section in sections.items():
+        for loc, program in find_values(section, Program, start):
+            if problem := unusable(program):
+                hints.add(loc, f"{problem}; what needs it fails until then")
     return tuple(sorted(hints))
 
 

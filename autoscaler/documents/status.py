@@ -102,6 +102,8 @@ class DaemonStatus(Document):
     started: datetime
     configuration: str
     """The file."""
+    state_folder: str = ""
+    """The folder of its state, on its machine."""
     autoscalers: int
     """The number of configured autoscalers."""
     level: Level

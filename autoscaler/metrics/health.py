@@ -137,6 +137,7 @@ class Health:
         lease_lost: bool = False,
         alone: Sequence[AskedAlone] = (),
         discovered: DiscoveredList = _NONE_DISCOVERED,
+        state_folder: str = "",
     ) -> DaemonStatus:
         """Return the health of the configuration's servers and of the shards.
 
@@ -164,6 +165,7 @@ class Health:
             version=version,
             started=started,
             configuration=str(settings.path.absolute()),
+            state_folder=state_folder,
             autoscalers=len(settings.autoscalers),
             level=max(levels, key=_SEVERITY.index),
             problems=(

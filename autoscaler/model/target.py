@@ -178,6 +178,8 @@ class TargetState:
 
     None: that could not be read now, so drains that are under way go on.
     """
+    not_started: bool = False
+    """Whether the target has never had an instance, because the daemon itself starts them and has not run yet."""
 
     @property
     def ready(self) -> int | None:

@@ -45,6 +45,7 @@ from autoscaler.target.fields import (
     Duration,
     ExistingFile,
     ExistingPath,
+    Program,
     SharedFile,
     SharedPath,
 )
@@ -119,6 +120,7 @@ __all__ = [
     "Moment",
     "NodeDrain",
     "Phase",
+    "Program",
     "Proposed",
     "ScaleChange",
     "ScaleOutcome",

@@ -96,6 +96,7 @@ class StateCheck:
             _text("reset_by", answer.reset_by),
             _duration("warm_up", answer.warm_up),
             _awaiting(answer.awaiting_drain),
+            not_started=answer.not_started is True,
         )
 
     def follow(self, targets: Collection[TargetRef]) -> None:

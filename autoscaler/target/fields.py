@@ -112,13 +112,22 @@ ExistingPath: TypeAlias = Annotated[ConfigPath, AfterValidator(_existing)]
 """
 
 
+class Program(str):
+    """The first word of a `Command`: the program's path. `load` recognizes its type."""
+
+    __slots__ = ()
+
+
 def _command(command: tuple[str, ...]) -> tuple[str, ...]:
     if not command[0].startswith("/"):
         raise ValueError(f"{command[0][:64]!r} is not an absolute path; write one, as in [/usr/local/bin/program]")
     if any("\0" in word for word in command):
         raise ValueError("a word holds a NUL character; remove it")
-    return command
+    return (Program(command[0]), *command[1:])
 
 
 Command: TypeAlias = Annotated[tuple[Annotated[str, Strict()], ...], Field(min_length=1), AfterValidator(_command)]
-"""A program with its absolute path, and its arguments. No shell runs."""
+"""A program with its absolute path, and its arguments. No shell runs.
+
+`check` only warns when it is missing, because it may run on another machine. `run` starts, and what needs it fails.
+"""

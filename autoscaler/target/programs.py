@@ -97,6 +97,16 @@ def refusal(program: str) -> str | None:
     return None
 
 
+def unusable(program: str) -> str | None:
+    """Return why a program would not run here, and the remedy; None: no problem is known."""
+    if (problem := refusal(program)) is not None:
+        return problem
+    if not os.path.exists(program):  # noqa: PTH110 - `Path.exists` raises where a folder is closed
+        return f"{program} does not exist here; install it, or correct the path"
+    may_run = os.path.isfile(program) and os.access(program, os.X_OK)  # noqa: PTH113 - likewise
+    return None if may_run else f"{program} is not a program that this user may run; correct it"
+
+
 def _start(command: Sequence[str], env: Mapping[str, str], request: bytes, *, keeps: bool) -> subprocess.Popen[bytes]:
     try:
         with os.fdopen(os.memfd_create("request"), "r+b") as given:  # unlike a pipe, it is never full

@@ -88,6 +88,59 @@ def test_live_sees_the_workers_of_a_running_daemon_and_changes_nothing(tmp_path:
     assert out.endswith(f"\n{config}: all would work\n")
 
 
+def test_live_finds_the_state_of_the_daemon_that_runs_the_file(tmp_path: Path, prometheus: str) -> None:
+    """A shell lacks the daemon's $STATE_DIRECTORY, and a running pool is not said to have no worker."""
+    config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(3)")])
+    with running_daemon(config) as daemon:
+        daemon.wait_for("decision", current=3, level="info")
+        done = finished([sys.executable, "-m", "autoscaler", "check", "--live", str(config)], tmp_path / "elsewhere")
+        daemon.stop()
+    assert done.returncode == 0, done.stdout
+    assert "\nweb on local/web: ok\n  target  size 3, 3 instances: 3 ready\n" in done.stdout
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_pool_that_was_never_started_is_said_to_be(tmp_path: Path, prometheus: str) -> None:
+    """Its size is what the daemon will start; its workers have no samples yet."""
+    target = {"type": "AverageValue", "averageValue": 1}
+    pods = {"metric": {"name": "load"}, "query": {"expr": "no_such_series"}, "target": target}
+    scaler = autoscaler("web", "vector(3)", metrics=[{"type": "Pods", "pods": pods}])
+    code, out = check(write_config(tmp_path, prometheus, [scaler]), "--live")
+    assert code == 0, out
+    assert "\n  target  not started yet: the daemon starts it with the size 1\n" in out
+
+
+def test_a_program_that_is_not_there_is_a_warning_and_with_live_an_error(tmp_path: Path, prometheus: str) -> None:
+    """The check may run on another machine than the daemon; --live asks whether it would work here."""
+    absent = str(tmp_path / "absent")
+    adapters = {"odd": {"type": "command", "observe": [absent], "scale": [absent]}}
+    scalers = [autoscaler("mine", "vector(3)", "odd"), autoscaler("web", "vector(3)")]
+    scalers[1]["drain"] = {"timeout": "1m", "command": [absent]}
+    config = write_config(tmp_path, prometheus, scalers, adapters)
+    code, out = check(config)
+    assert code == 0, out
+    problem = f"{absent} does not exist here; install it, or correct the path"
+    for key in ("adapters.odd.observe[0]", "adapters.odd.scale[0]", "autoscalers[1].drain.command[0]"):
+        assert f"warning: {key}: {problem}; what needs it fails until then\n" in out
+    assert check(config, "--strict")[0] == 1
+    found = examined(config)
+    assert line(found["mine"], "target")[1]
+    assert line(found["mine"], "scaling") == (problem, True)
+    assert line(found["web"], "drain") == (problem, True)
+
+
+def test_in_a_daemon_a_program_that_is_not_there_fails_its_targets_alone(tmp_path: Path, prometheus: str) -> None:
+    """One failure, one victim."""
+    absent = str(tmp_path / "absent")
+    adapters = {"odd": {"type": "command", "observe": [absent], "scale": [absent]}}
+    scalers = [autoscaler("mine", "vector(3)", "odd"), autoscaler("web", "vector(3)")]
+    with running_daemon(write_config(tmp_path, prometheus, scalers, adapters)) as daemon:
+        failed = daemon.wait_for("decision", autoscaler="mine", reason="FailedGetScale")
+        daemon.wait_for("decision", autoscaler="web", current=3, level="info")
+        daemon.stop()
+    assert f"{absent} cannot be started: No such file or directory" in failed["message"]
+
+
 def test_live_uses_tokens_and_signatures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What only fails on the first night would not be found by a check without them."""
     tokens, workspace = TokenServer(), Workspace()

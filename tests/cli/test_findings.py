@@ -29,6 +29,7 @@ from autoscaler.model import (
     VictimOrder,
     VictimRule,
 )
+from autoscaler.observe.failure import Unsampled
 from tests.replaced import replace
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -113,8 +114,9 @@ def test_samples_of_other_targets_are_no_error() -> None:
 
 def test_unusable_and_missing_samples_are_named() -> None:
     """They make a proposal more conservative."""
-    block = found(state(instance("a"), instance("b"), instance("c")), reading("a", dropped=("b: is NaN",)))
-    assert line(block, "cpu") == ("1 sample joined; 1 unusable: b: is NaN; none for b, c", False)
+    requests = dict.fromkeys("abcd", 1000)
+    block = found(state(*map(instance, "abcd")), reading("a", "d", dropped=("b: is NaN",), requests=requests))
+    assert line(block, "cpu") == ("2 samples joined; 1 unusable: b: is NaN; none for b, c", False)
 
 
 def test_a_missing_request_is_an_error() -> None:
@@ -204,3 +206,33 @@ def test_the_query_of_a_fallback_is_checked() -> None:
         block = findings_of(one, Observation(target, readings, (), (other, None)), NOW)
         assert line(block, "fallback of queue") == (text, wrong)
         assert all(each.label != "fallback of cpu" for each in block.lines)
+
+
+def test_most_samples_unusable_is_not_ok() -> None:
+    """`maxAge` refuses them in every cycle, and one instance would stand for three."""
+    block = findings_of(
+        scaler(_CPU),
+        Observation(state(*map(instance, "abc")), (reading("a", dropped=("b: is stale", "c: is stale")),)),
+        NOW,
+    )
+    text, wrong = line(block, "cpu")
+    assert (wrong, block.wrong) == (True, True)
+    assert text.startswith("1 sample joined; 2 unusable: b: is stale, c: is stale; none for b, c")
+    assert text.endswith(": most instances have no usable sample")
+    few = findings_of(
+        scaler(_CPU), Observation(state(*map(instance, "abc")), (reading("a", "b", dropped=("c: is stale",)),)), NOW
+    )
+    assert not few.wrong, "an instance that has just started has no sample yet"
+
+
+def test_a_target_that_was_never_started_is_no_fault() -> None:
+    """Before the first start, a pool has no worker, and no worker has a sample."""
+    unsampled = Unsampled("the query returned no sample", Query("cpu"))
+    for seen in (reading(), reading(unmatched=("a",)), unsampled):
+        block = findings_of(scaler(_CPU), Observation(state(size=2, not_started=True), (seen,)), NOW)
+        assert line(block, "target") == ("not started yet: the daemon starts it with the size 2", False)
+        assert line(block, "now") == ("would wait for the first instances", False)
+        assert not block.wrong
+    for failed in (unsampled, Failure("connection refused")):
+        block = findings_of(scaler(_QUEUE), Observation(state(size=2, not_started=True), (failed,)), NOW)
+        assert block.wrong, "a queue does not depend on the pool"

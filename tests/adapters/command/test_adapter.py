@@ -79,7 +79,7 @@ def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
     absent = build((f"{tmp_path}/absent",), (f"{tmp_path}/absent",), tmp_path)
     with pytest.raises(TargetUnavailable, match="/absent cannot be started: No such file"):
         absent.observe([WEB], call())
-    assert absent.examine(WEB) == f"{tmp_path}/absent is not a program that this user may run; correct it"
+    assert absent.examine(WEB) == f"{tmp_path}/absent does not exist here; install it, or correct the path"
 
 
 def test_a_folder_is_no_program(tmp_path: Path) -> None:
