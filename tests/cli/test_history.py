@@ -44,7 +44,7 @@ def test_a_metric_that_was_not_read_is_no_failure() -> None:
         for metrics in ((fine,), (failed,), ())
     ]
     found = HistoryDocument(name="web", since=NOW, until=NOW, points=tuple(points), decisions=3, events=())
-    assert [line.split("   ")[-1] for line in rows(found, Screen())[1:]] == [
+    assert [line.split("   ")[-1].strip() for line in rows(found, Screen())[1:]] == [
         "queue: 5/10",
         "queue: <unknown>/10",
         "queue: <not read>",
