@@ -343,7 +343,8 @@ class Daemon:
     def _report_settings(self, settings: Settings) -> None:
         self._notifier.follow(settings.notify.webhook)
         self._reporter.log_every_decision(settings.log.every_decision)
-        self._reporter.expressions_unknown([each.problem for each in settings.unknown_expressions])
+        self._reporter.doubtful("expression_not_checked", [each.problem for each in settings.unknown_expressions])
+        self._reporter.doubtful("query_names_no_instance", settings.without_instance)
 
     def _count(self, settings: Settings) -> None:
         self._served = self._runtime.changes

@@ -55,8 +55,8 @@ def check(
 
     Prints one line for each error, FILE:LINE:COLUMN: PATH: what is wrong; what to do. Exits with 1 if there are any.
     Then prints the warnings: a file, such as a secret, that is missing here and may exist on the daemon's host; an
-    expression that only Prometheus can check (--live asks it); a query that aggregates away the label that names an
-    instance; a targetsFile that cannot be written here, or that others cannot read; schedules that overlap.
+    expression that only Prometheus can check (--live asks it); a targetsFile that cannot be written here, or that
+    others cannot read; schedules that overlap.
 
     With --live it also reads every target, runs every query once and prints what each autoscaler would do. It then
     exits with 1 if something would not work, for example if a secret is missing.
@@ -85,7 +85,7 @@ def check(
 def _check(file: Path, examine: Callable[[Settings], bool] | None, *, plan: bool, strict: bool) -> bool:
     """Print the problems of a file, with `examine` also what it finds. Returns whether there are none."""
     try:
-        settings = load(file)
+        settings = load(file, judge=True)
     except ConfigError as error:
         _print_problems(error.problems, error.warnings, strict=strict)
         return False

@@ -12,7 +12,9 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from autoscaler.config.document import YamlDocument
+from autoscaler.config.entries import Entries
 from autoscaler.config.fields import Scope
+from autoscaler.config.judgement import add_refused
 from autoscaler.config.problems import Problems
 from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE
@@ -54,12 +56,15 @@ def _refuse_what_does_not_load(document: YamlDocument, blocks: Sequence[Autoscal
         "schedules": {},
         "adapters": dict.fromkeys(block.adapter for block in blocks),
     }
+    problems = Problems(document)
     try:
-        File.model_validate(_with_queries(document.value), context=scope, by_alias=True, by_name=False)
+        file = File.model_validate(_with_queries(document.value), context=scope, by_alias=True, by_name=False)
     except ValidationError as error:
-        problems = Problems(document)
         problems.add_validation(error, File)
-        raise ConfigError(list(problems)) from None
+    else:
+        add_refused(problems, Entries({}, {}, dict(enumerate(file.autoscalers)), {}))
+    if any(problems):
+        raise ConfigError(list(problems))
 
 
 def _with_queries(value: Any) -> Any:

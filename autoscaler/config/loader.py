@@ -11,6 +11,7 @@ from autoscaler.config.connections import Connections, read_connections, type_of
 from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.entries import Entries, Frame, read_entries, validated
 from autoscaler.config.fields import Scope, suggest
+from autoscaler.config.judgement import add_refused, add_without_instance
 from autoscaler.config.problems import Problems, path_text
 from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE
@@ -21,7 +22,6 @@ from autoscaler.config.teams import with_teams
 from autoscaler.config.warnings import (
     absent_files,
     absent_programs,
-    aggregated,
     beyond_total,
     doubtful_days,
     never_on,
@@ -36,18 +36,18 @@ _MANIFESTS: Final = ("HorizontalPodAutoscaler", "HorizontalPodAutoscalerList", "
 """The `kind` of what `autoscaler import` reads."""
 
 
-def load(path: Path) -> Settings:
+def load(path: Path, *, judge: bool = False) -> Settings:
     """The settings in `path`, with the autoscalers of teams. Raises ConfigError with every problem of the file.
 
-    What is wrong in the folders of teams is `refused`.
+    What is wrong in the folders of teams is `refused`. `judge`: what `run` only warns of is a problem, too.
     """
-    return with_teams(load_text(path, read(path)))
+    return with_teams(load_text(path, read(path), judge=judge))
 
 
-def load_text(path: Path, text: str) -> Settings:
+def load_text(path: Path, text: str, *, judge: bool = False) -> Settings:
     """The settings in `text`, as `path` holds it, alone. Raises ConfigError with every problem at once."""
     with _collector_paused():
-        return _load(path, text)
+        return _load(path, text, judge=judge)
 
 
 def connection_type(path: Path, name: str) -> str:
@@ -66,7 +66,7 @@ def connection_type(path: Path, name: str) -> str:
     return str(known[name]["type"])
 
 
-def _load(path: Path, text: str) -> Settings:
+def _load(path: Path, text: str, *, judge: bool) -> Settings:
     document = YamlDocument(text, str(path))
     if not isinstance(document.value, dict):
         found = "the file is empty" if document.value is None else "the file is not a mapping"
@@ -75,7 +75,8 @@ def _load(path: Path, text: str) -> Settings:
     if document.value.get("kind") in _MANIFESTS:
         message = "the file is a Kubernetes manifest, not a configuration; convert it with `autoscaler import`"
         raise ConfigError([Problem(str(path), *document.place(("kind",)), "kind", message)])
-    return _settings(path, document, sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16])
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return _settings(path, document, digest, judge=judge)
 
 
 class Sections(NamedTuple):
@@ -103,7 +104,7 @@ def sections_of(path: Path, document: YamlDocument, problems: Problems) -> Secti
     return Sections(validated(Frame, value, (), scope, problems), connections, entries, scope)
 
 
-def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
+def _settings(path: Path, document: YamlDocument, digest: str, *, judge: bool) -> Settings:
     problems, value = Problems(document), document.value
     file, connections, entries, scope = sections_of(path, document, problems)
     check_autoscalers(value.get("autoscalers"), connections, document, problems)
@@ -116,16 +117,22 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
     hints = (
         *unshared_files(document, connections),
         *absent_programs(document, entries, connections),
-        *aggregated(document, entries),
         *beyond_total(document, entries, connections),
         *never_on(document, None if file is None else file.controller, entries),
         *without_effect(document, entries),
         *doubtful_days(document, entries),
         *overlaps(document, entries),
     )
+    without_instance = problems if judge else Problems(document)
+    add_without_instance(without_instance, entries)
     unknown = unknown_expressions(document, entries) if scope["expressions"].has_unknown else ()
+    if judge and unknown:
+        add_refused(problems, entries)
     if file is None or any(problems):
-        raise ConfigError(list(problems), {*warnings, *hints, *(each.problem for each in unknown)})
+        wrong = {each.path for each in problems}
+        raise ConfigError(
+            list(problems), {*warnings, *hints, *(each.problem for each in unknown if each.problem.path not in wrong)}
+        )
     options = file.controller.options()
     return Settings(
         path=path,
@@ -150,6 +157,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         hints=hints,
         digest=digest,
         unknown_expressions=unknown,
+        without_instance=tuple(sorted(without_instance)),
     )
 
 

@@ -5,7 +5,7 @@ For a team's file, and for any other source of autoscalers: write them as a YAML
 far as names, targets and the budget of queries are free (`join.py`).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, PlainValidator
@@ -17,6 +17,7 @@ from autoscaler.config.document import YamlDocument
 from autoscaler.config.entries import Entries, validated
 from autoscaler.config.fields import Flag, Scope
 from autoscaler.config.grants import Grant, queries_of
+from autoscaler.config.judgement import add_refused, add_without_instance
 from autoscaler.config.problems import Problems
 from autoscaler.config.promql import Parser
 from autoscaler.config.rules import check_autoscalers, check_bounds
@@ -113,7 +114,10 @@ def read_outside(
     found = {at: validated(OutsideAutoscaler, each, (_KEY, at), scope, problems) for at, each in enumerate(raw)}
     bodies = {at: body for at, body in found.items() if body is not None}
     check_autoscalers(raw, connections, document, problems)
-    check_bounds(Entries(settings.prometheus, shared.queries, dict(bodies), shared.schedules), problems)
+    entries = Entries(settings.prometheus, shared.queries, dict(bodies), shared.schedules)
+    check_bounds(entries, problems)
+    add_refused(problems, replace(entries, queries={}))
+    add_without_instance(problems, entries)
     granted, options = [], shared.controller.options()
     for at, body in bodies.items():
         scaler = body.spec(shared.controller, options, shared.queries, shared.schedules)

@@ -1,8 +1,9 @@
 """Checks PromQL offline with promql-parser.
 
-Newer versions of Prometheus accept more than promql-parser does. So an expression is an error if promql-parser says
-what is wrong with it, and a warning if it only fails to read it. Quoted texts, such as regular expressions, are not
-checked.
+Newer versions of Prometheus, and other servers, accept more than promql-parser does. So an expression is `refused` if
+promql-parser says what is wrong with it, and only `unknown` if promql-parser fails to read it. `run` sends both as they
+are; `check` reports the refused ones as errors. What no server can answer usefully, such as a range of samples, is a
+ValueError. Quoted texts, such as regular expressions, are not checked.
 
 The time of promql-parser grows with the square of the number of operators, and its stack with that number. Therefore
 an expression and a file have limits.
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 import promql_parser as ast
 
+from autoscaler.config.go_regexes import matches_empty
 from autoscaler.config.kept_labels import samples_of
 from autoscaler.config.promql_functions import near_function
 from autoscaler.quantity import parse_duration
@@ -35,6 +37,9 @@ _TEXT: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[\w.:/-]{0,64}")
 """A quoted text that may be a label. Others are masked, because regular expressions take long and differ from Go's."""
+_NAMELESS: Final = re.compile(r"(?:^|[^\w:\s]|\b(?:and|or|unless|bool|atan2))\s*\{", re.IGNORECASE)
+"""A selector without a name may begin here."""
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _WRONG_ESCAPE: Final = re.compile(r"""(?:[^\\]|\\[abfnrtvxuU0-7"'\\])*+(?P<escape>\\.)""", re.DOTALL)
 _OPERATOR: Final = re.compile(r"[-+*/%^<>=!(\[]|\b(?:and|or|unless|atan2)\b", re.IGNORECASE)
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
@@ -46,13 +51,16 @@ _UNITLESS: Final = re.compile(
 )
 """A number instead of a duration. promql-parser reads it as seconds, and panics if it is large."""
 _NOT_READ: Final = re.compile(
-    r"invalid promql query|illegal regex .*|unknown function .*|bad number or duration syntax: [0-9]+_.*"
+    r"invalid promql query|illegal regex .*|unknown function .*"
+    r"|bad number or duration syntax: (?:0x[0-9a-f]*|[0-9]*\.?[0-9]*(?:e[-+]?[0-9]*)?)_.*"
     r"|unexpected character (?:inside brackets|after '.'): '[^$]'",
-    re.DOTALL,
+    re.DOTALL | re.IGNORECASE,
 )
 """The messages of promql-parser for expressions that may have the syntax of a newer Prometheus."""
+_EMPTY: Final = "no expression"
+"""Beginning of promql-parser's message for an expression without any, which no server answers."""
 _REMEDIES: Final = {
-    "no expression": "write one",
+    _EMPTY: "write one",
     "unexpected identifier": "write the value in quotes",
     "'$'": "write the value of Grafana's variable",
     "in call to": "correct the arguments",
@@ -88,6 +96,12 @@ class Expression:
     """All labels that its samples can have; None: unknown."""
     unknown: str | None = None
     """Why only Prometheus can check it, and the remedy; None: it is valid."""
+    refused: str | None = None
+    """The error, if promql-parser says what is wrong with it. It is then `unknown`, too: another server may know it."""
+
+
+class _RefusedError(ValueError):
+    """The expression is no PromQL that promql-parser knows."""
 
 
 def parse(text: str) -> Expression:
@@ -111,9 +125,12 @@ class Parser:
         if known is None:
             try:
                 known = self._parse(text)
-                self.has_unknown |= known.unknown is not None
+            except _RefusedError as error:
+                sent = f"{error}; it is sent as it is, because its server may know it"
+                known = Expression(text, unknown=sent, refused=str(error))
             except ValueError as error:
                 known = str(error)
+            self.has_unknown |= isinstance(known, Expression) and known.unknown is not None
             self._known[text] = known
         if isinstance(known, str):
             raise ValueError(known)
@@ -155,7 +172,12 @@ def _seconds(number: str) -> float:
 
 
 def _masked(text: str) -> str:
-    """Return the text with spaces for comments, and letters for quoted texts that are no words."""
+    """Return the text with spaces for comments, and the same letters for quoted texts that are no words.
+
+    A selector without a name needs a matcher that does not match the empty value. So there, a quoted text that matches
+    it as a regular expression becomes another one that does.
+    """
+    nameless = _NAMELESS.search(text) is not None
 
     def mask(found: re.Match[str]) -> str:
         if found["comment"]:
@@ -166,7 +188,10 @@ def _masked(text: str) -> str:
         if quote != "`" and (wrong := _WRONG_ESCAPE.match(inner)):
             escape, start = wrong["escape"], found.start() + 1 + wrong.start("escape")
             raise _wrong(text, start, f"unknown escape sequence {escape}", f"write \\{escape}, or use backquotes")
-        return found[0] if _WORD.fullmatch(inner) else f"{quote}{'x' * len(inner)}{quote}"
+        if _WORD.fullmatch(inner):
+            return found[0]
+        letter = "|" if nameless and matches_empty(inner if quote == "`" else _ESCAPED.sub(r"\1", inner)) else "x"
+        return f"{quote}{letter * len(inner)}{quote}"
 
     return _TEXT.sub(mask, text)
 
@@ -186,7 +211,10 @@ def _check_brackets(text: str, masked: str) -> None:
 
 
 def _refused(text: str, masked: str, said: str) -> Expression:
-    """Return an expression that promql-parser refuses with the message `said`. Raises ValueError for an error."""
+    """Return an expression that promql-parser fails to read, with the words `said`.
+
+    Raises ValueError if they say what is wrong.
+    """
     said = said if len(said) <= _SHOWN else f"{said[:_SHOWN]}…"
     name = re.search(r"'(.+?)'", said, re.DOTALL)
     near = near_function(name[1]) if name and said.startswith("unknown function") else None
@@ -201,11 +229,12 @@ def _refused(text: str, masked: str, said: str) -> Expression:
 
 def _wrong(text: str, start: int | None, said: str, remedy: str) -> ValueError:
     """Return the error. `start`: its place in `text`; None: unknown."""
+    kind = ValueError if said.startswith(_EMPTY) else _RefusedError
     where = ""
     if start is not None:
         line, character = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
         where = f" at line {line}, character {character}" if "\n" in text.strip() else f" at character {character}"
-    return ValueError(f"invalid PromQL{where}: {said}; {remedy}")
+    return kind(f"invalid PromQL{where}: {said}; {remedy}")
 
 
 def _expression(text: str, masked: str, root: Any, numbers: list[str]) -> Expression:

@@ -79,6 +79,14 @@ class Compression(StrEnum):
     OFF = "off"
 
 
+class Syntax(StrEnum):
+    """The language of a source's expressions."""
+
+    PROMQL = "promql"
+    METRICSQL = "metricsql"
+    """VictoriaMetrics' own, which has all of PromQL."""
+
+
 @dataclass(frozen=True, slots=True)
 class PrometheusSource(Part):
     """One Prometheus, or anything that speaks its HTTP API."""
@@ -106,6 +114,8 @@ class PrometheusSource(Part):
     """Whether Prometheus compresses answers with gzip. auto: yes, but not a server on this machine."""
     merge_queries: Flag = True
     """Whether similar queries are merged; false: each is sent as it is written. See `check --plan`."""
+    syntax: Syntax = Syntax.PROMQL
+    """metricsql: what the offline parser refuses is a warning of `check`, because VictoriaMetrics may know it."""
     external_url: ExternalUrl | None = None
     """The address for browsers, for the page's links to queries. Default: url."""
 
@@ -365,6 +375,8 @@ class Settings:
     """Warnings of `check` that `run` ignores."""
     unknown_expressions: tuple[UnknownExpression, ...] = ()
     """Warnings of `check` that `run` logs. One in a block that aliases repeat is here for each use."""
+    without_instance: tuple[Problem, ...] = ()
+    """Errors of `check` of which `run` only warns: queries whose samples belong to no instance."""
 
     def grant_of(self, name: str) -> Grant | None:
         """Return the grant of an autoscaler; None for one of the main file."""

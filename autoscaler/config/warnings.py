@@ -11,8 +11,8 @@ from autoscaler.config.controller import Controller
 from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.entries import Entries
 from autoscaler.config.find_values import find_values
+from autoscaler.config.judgement import expressions
 from autoscaler.config.problems import Problems
-from autoscaler.config.queries import DEFAULT_SOURCE, Reading
 from autoscaler.config.schedules import ScheduleEntry, entries_of
 from autoscaler.config.settings import NotifySettings, PrometheusSource, UnknownExpression
 from autoscaler.cron import joins_days_by_and
@@ -59,19 +59,6 @@ def absent_programs(document: YamlDocument, entries: Entries, connections: Conne
         for loc, program in find_values(section, Program, start):
             if problem := unusable(program):
                 hints.add(loc, f"{problem}; what needs it fails until then")
-    return tuple(sorted(hints))
-
-
-def aggregated(document: YamlDocument, entries: Entries) -> tuple[Problem, ...]:
-    """The queries whose samples belong to no instance. This is no error: other metrics may do without it."""
-    hints = Problems(document)
-    for index, body in entries.autoscalers.items():
-        for at, metric in enumerate(body.metrics):
-            for loc, query in metric.instance_queries():
-                if problem := query.names_no_instance(entries.queries):
-                    hints.add(
-                        ("autoscalers", index, "metrics", at, *loc, "expr" if query.ref is None else "ref"), problem
-                    )
     return tuple(sorted(hints))
 
 
@@ -159,11 +146,9 @@ def overlaps(document: YamlDocument, entries: Entries) -> tuple[Problem, ...]:
 def unknown_expressions(document: YamlDocument, entries: Entries) -> tuple[UnknownExpression, ...]:
     """The expressions that only their Prometheus can check."""
     found = []
-    for key, section in (("queries", entries.queries), ("autoscalers", entries.autoscalers)):
-        for loc, query in find_values(section, Reading, (key,)):
-            if query.expr is not None and query.expr.unknown is not None:
-                warnings = Problems(document)
-                warnings.add((*loc, "expr"), query.expr.unknown)
-                source = query.prometheus or DEFAULT_SOURCE
-                found += [UnknownExpression(problem, source, query.expr.text) for problem in warnings]
+    for loc, expression, source in expressions(entries):
+        if expression.unknown is not None:
+            warnings = Problems(document)
+            warnings.add(loc, expression.unknown)
+            found += [UnknownExpression(problem, source, expression.text) for problem in warnings]
     return tuple(found)

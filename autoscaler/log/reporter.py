@@ -14,7 +14,7 @@ from autoscaler.record import Cut
 from autoscaler.text import listed
 
 _NAMED_IN_STATUS: Final = 3
-_LOGGED_UNKNOWN: Final = 20
+_LOGGED_DOUBTFUL: Final = 20
 """`check` shows them all."""
 _ENDED: Final[Mapping[str, str]] = {Reason.PAUSE_ENDED: "pause_ended", Reason.OVERRIDE_ENDED: "override_ended"}
 """Reasons of events that are logged, as `paused`, `overridden` and `resumed` are -> the log's event."""
@@ -68,10 +68,10 @@ class Reporter:
         else:
             self._failed.discard(decision.name)
 
-    def expressions_unknown(self, problems: Sequence[Problem]) -> None:
-        """Log the first expressions of a configuration that only their Prometheus can check."""
-        for problem in problems[:_LOGGED_UNKNOWN]:
-            self._logger.warning("expression_not_checked", message=str(problem), expressions=len(problems))
+    def doubtful(self, event: str, problems: Sequence[Problem]) -> None:
+        """Log the first of a configuration's expressions that may never give a value."""
+        for problem in problems[:_LOGGED_DOUBTFUL]:
+            self._logger.warning(event, message=str(problem), expressions=len(problems))
 
     def refused(self, problems: Mapping[str, Sequence[Problem]]) -> None:
         """Log the first of what has become wrong in each team's folder; `check` shows all. `problems`: by team."""

@@ -123,6 +123,11 @@ def test_utilization_without_a_request_is_an_error(good: Path) -> None:
     assert run("check", good)[0] == 0
 
 
+AGGREGATED = (
+    "the query aggregates the instance label away; write sum by (instance) (…), or use a metric of type External"
+)
+
+
 def test_check_prints_warnings_and_errors_together(good: Path) -> None:
     """The operator can then correct both before the next run."""
     wrong = GOOD.replace("maxReplicas: 2", "maxReplicas: none").replace("name: w", "name: bad")
@@ -140,8 +145,12 @@ def test_check_prints_warnings_and_errors_together(good: Path) -> None:
     places = [line.removeprefix(f"{good}:").split(": ")[:3] for line in out.splitlines()]
     assert places == [
         ["5:18", "autoscalers[0].maxReplicas", "expected a whole number, found the text 'none'; write a whole number"],
+        [
+            "16:62",
+            "autoscalers[1].metrics[1].resource.query.expr",
+            AGGREGATED,
+        ],
         ["19:47", "queries.r.expr", "is missing; add it"],
-        ["16:62", "warning", "autoscalers[1].metrics[1].resource.query.expr"],
         ["19:21", "warning", "queries.q.expr"],
         ["20:58", "warning", "prometheus.default.bearerTokenFile"],
     ]

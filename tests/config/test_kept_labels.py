@@ -59,33 +59,33 @@ def test_an_expression_keeps_these_labels(expr: str, labels: str | None) -> None
         ("{expr: load}", None, None),
     ],
 )
-def test_a_query_without_the_instance_label_is_a_hint(
+def test_a_query_without_the_instance_label_is_found(
     load_text: Load, query: str, path: str | None, message: str | None
 ) -> None:
     """It is no error, because another metric of the autoscaler may work."""
-    hints = load_text(HEAD + SCALER.format(name="web", query=query)).hints
+    hints = load_text(HEAD + SCALER.format(name="web", query=query)).without_instance
     found = [(each.path, each.message) for each in hints]
     assert found == ([] if path is None else [(f"autoscalers[0].metrics[0].pods.query.{path}", message)])
 
 
-def test_a_request_without_the_instance_label_is_a_hint(load_text: Load) -> None:
+def test_a_request_without_the_instance_label_is_found(load_text: Load) -> None:
     """It is joined with the instances, too."""
     metric = "{type: Resource, resource: {name: cpu, query: {expr: load}, request: {query: {expr: sum(load)}}, target: "
     text = (
         SCALER.partition("[")[0].format(name="web") + "[" + metric + "{type: Utilization, averageUtilization: 60}}}]}\n"
     )
-    (hint,) = load_text(HEAD + text).hints
+    (hint,) = load_text(HEAD + text).without_instance
     assert hint.path == "autoscalers[0].metrics[0].resource.request.query.expr"
 
 
-def test_a_fallbacks_query_without_the_instance_label_is_a_hint(load_text: Load) -> None:
+def test_a_fallbacks_query_without_the_instance_label_is_found(load_text: Load) -> None:
     """Otherwise the operator notices it when the fallback is needed."""
     text = SCALER.format(name="web", query="{expr: load}, fallback: {query: {expr: sum(load)}}")
-    (hint,) = load_text(HEAD + text).hints
+    (hint,) = load_text(HEAD + text).without_instance
     assert hint.path == "autoscalers[0].metrics[0].pods.fallback.query.expr"
 
 
 def test_an_external_metric_may_aggregate(load_text: Load) -> None:
     query = "{expr: sum(load)}"
     text = SCALER.format(name="web", query=query).replace("Pods, pods:", "External, external:")
-    assert load_text(HEAD + text).hints == ()
+    assert load_text(HEAD + text).without_instance == ()

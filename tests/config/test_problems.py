@@ -18,7 +18,7 @@ def test_a_mistake_gives_one_problem_at_its_position(tmp_path: Path, text: str, 
     file = tmp_path / "autoscaler.yaml"
     file.write_text(before + after, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
-        load(file)
+        load(file, judge=True)
     (problem,) = caught.value.problems
     assert (problem.line, problem.column) == (before.count("\n") + 1, len(before) - before.rfind("\n")), problem
     assert problem.path == path, problem
@@ -29,7 +29,7 @@ def test_a_mistake_gives_one_problem_at_its_position(tmp_path: Path, text: str, 
 def test_the_files_of_the_table_are_valid_without_their_mistake(tmp_path: Path) -> None:
     for text in (body(), pods(), resource(), resource(", request: 500m"), metric(GOOD_METRIC), down("{}"), NONE):
         (tmp_path / "good.yaml").write_text(text)
-        load(tmp_path / "good.yaml")
+        load(tmp_path / "good.yaml", judge=True)
 
 
 def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file(tmp_path: Pa
         "  - {name: web, scaleTargetRef: {adapter: a, name: j/g}, maxReplica: 2, metrics: [{type: Pods}]}\n"
     )
     with pytest.raises(ConfigError) as caught:
-        load(file)
+        load(file, judge=True)
     assert [(problem.line, problem.path) for problem in caught.value.problems] == [
         (1, "controller.syncPeriod"),
         (2, "adapters.a.retries"),
@@ -72,7 +72,7 @@ def test_two_autoscalers_with_one_target_are_refused(tmp_path: Path) -> None:
     ]
     file.write_text("\n".join(lines))
     with pytest.raises(ConfigError) as caught:
-        load(file)
+        load(file, judge=True)
     (problem,) = caught.value.problems
     assert str(problem) == (
         f"{file}:4:50: autoscalers[1].scaleTargetRef.name: "
@@ -97,7 +97,7 @@ def test_a_wrong_target_names_its_key_once(tmp_path: Path, connection: str, name
     file = tmp_path / "autoscaler.yaml"
     file.write_text(body(scaleTargetRef=f"{{adapter: a, name: {name}}}").replace("{type: groups}", connection))
     with pytest.raises(ConfigError) as caught:
-        load(file)
+        load(file, judge=True)
     (problem,) = caught.value.problems
     assert str(problem).endswith(f": autoscalers[0].scaleTargetRef.{said}")
 
@@ -115,7 +115,7 @@ def test_defaults_of_nomad_count_as_written(tmp_path: Path, monkeypatch: pytest.
     ]
     file.write_text("adapters: {a: {type: nomad}}\nautoscalers:\n" + "\n".join(lines))
     with pytest.raises(ConfigError, match="is already scaled by the autoscaler on line 3"):
-        load(file)
+        load(file, judge=True)
 
 
 def test_a_mistake_in_an_aliased_block_is_reported_once(tmp_path: Path) -> None:
@@ -129,5 +129,5 @@ def test_a_mistake_in_an_aliased_block_is_reported_once(tmp_path: Path) -> None:
     ]
     file.write_text("adapters: {a: {type: groups}}\nautoscalers:\n" + "\n".join(lines))
     with pytest.raises(ConfigError) as caught:
-        load(file)
+        load(file, judge=True)
     assert [problem.path for problem in caught.value.problems] == ["autoscalers[0].behavior.scaleDown.policies"]

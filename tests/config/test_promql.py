@@ -162,17 +162,88 @@ def test_an_expression_that_may_be_newer_promql_is_a_warning(expr: str) -> None:
 
 
 @pytest.mark.parametrize(("expr", "told"), WRONG.items())
-def test_an_expression_that_no_prometheus_accepts_is_an_error_with_its_position(expr: str, told: str) -> None:
-    with pytest.raises(ValueError, match="; ") as caught:
-        parse(expr)
-    assert str(caught.value) == f"invalid PromQL{told}"
+def test_an_expression_that_no_prometheus_accepts_is_refused_with_its_position(expr: str, told: str) -> None:
+    """Another server may know it, such as `sum(rate(x))`, so `run` sends it as it is. An empty one is an error."""
+    if told.endswith("; write one"):
+        with pytest.raises(ValueError, match="no expression found") as caught:
+            parse(expr)
+        assert str(caught.value) == f"invalid PromQL{told}"
+        return
+    found = parse(expr)
+    assert found.refused == f"invalid PromQL{told}"
+    assert found.unknown == f"{found.refused}; it is sent as it is, because its server may know it"
+    assert (found.window, found.plain, found.scalar) == (timedelta(seconds=60), False, False)
 
 
 def test_a_long_expression_is_cut_in_a_message() -> None:
     """The parser quotes it, and it may have 65,536 characters."""
-    with pytest.raises(ValueError, match="not a valid duration string") as caught:
-        parse(f"x[{'1h30m' * 1000}]")
-    assert len(str(caught.value)) < 300
+    refused = parse(f"x[{'1h30m' * 1000}]").refused
+    assert refused is not None
+    assert "not a valid duration string" in refused
+    assert len(refused) < 300
+
+
+@pytest.mark.parametrize("expr", ["x[5m]", "(x[5m])", "x[1h:1m]", '"text"', "('text')"])
+def test_what_is_no_number_for_any_server_is_an_error(expr: str) -> None:
+    with pytest.raises(ValueError, match=r"the expression is a (range of samples|string)"):
+        parse(expr)
+
+
+NUMBERS: Final = [".123_456_789", "0x_53_AB_F3_82", "1_000.5", "0x1F_0", "1e1_0", "x > .5_5", "1_000 * 0X_1"]
+"""Prometheus 3 reads them. Source: prometheus.io/docs, "Float literals"."""
+
+
+@pytest.mark.parametrize("expr", NUMBERS)
+def test_a_number_with_underscores_is_a_warning(expr: str) -> None:
+    found = parse(expr)
+    assert found.refused is None
+    assert "the offline parser cannot read it" in str(found.unknown)
+
+
+EMPTY: Final = [
+    "",
+    ".*",
+    "a*",
+    "|a",
+    "(a|)",
+    "(?i).*",
+    "a?b*",
+    "(?P<n>a)?",
+    "(?:a|b*)",
+    "[[:alpha:]]*",
+    "[^]a]*",
+    "\\\\d*",
+    "a{0,3}",
+    "(b{0}){7}",
+    "\\\\pL*",
+    "^$",
+    "$",
+    "(((a?){999}){999}){999}",
+]
+"""Regular expressions that match the empty text, as in a PromQL text with double quotes."""
+FULL: Final = [".+", "a", "a|b", "(a|b)+", "[|*]", "\\\\*", "a{1,3}", "\\\\.", "(", "a**", "x?y"]
+"""Regular expressions that do not match it, or are left to Prometheus."""
+
+
+@pytest.mark.parametrize("regex", EMPTY)
+def test_a_selector_of_all_series_is_refused(regex: str) -> None:
+    """Prometheus refuses one in which each matcher matches the empty value; it may read each series of the server."""
+    wrong = [f'{{job=~"{regex}"}}', f'sum(x) / sum({{job=~"{regex}",a=""}})', f'x and {{a!="b", job=~"{regex}"}}']
+    for expr in [*wrong, f'max_over_time({{job=~"{regex}"}}[5m])']:
+        assert "must contain at least one non-empty matcher" in str(parse(expr).refused), expr
+    for expr in (
+        f'x{{job=~"{regex}"}}',
+        f'{{job=~"{regex}",a="b"}}',
+        f'{{job!~"{regex}"}}',
+        f'{{__name__="x",b=~"{regex}"}}',
+    ):
+        assert parse(expr).unknown is None, expr
+
+
+@pytest.mark.parametrize("regex", FULL)
+def test_a_selector_of_some_series_is_accepted(regex: str) -> None:
+    assert parse(f'{{job=~"{regex}"}}').unknown is None
+    assert "non-empty matcher" in str(parse(f'{{job!~"{regex}"}}').refused)
 
 
 @pytest.mark.parametrize("expr", WRONG_REGEXES)
@@ -222,7 +293,7 @@ def test_a_real_prometheus_agrees_about_errors(server: PrometheusServer) -> None
     def answer(expr: str) -> int:
         return requests.get(f"{server.url}/api/v1/query", params={"query": expr}, timeout=10).status_code
 
-    refused = [*WRONG, *NOT_READ, *WRONG_REGEXES]
+    refused = [*WRONG, *NOT_READ, *WRONG_REGEXES, *(f'{{job=~"{regex}"}}' for regex in EMPTY[:-1])]
     assert {expr: answer(expr) for expr in refused} == dict.fromkeys(refused, 400)
     assert {expr: answer(expr) for expr in FINE} == dict.fromkeys(FINE, 200)
 

@@ -34,13 +34,19 @@ def test_an_expression_that_only_the_server_can_check_affects_only_its_own_autos
     scalers = [
         autoscaler("taken", "vector(3) or sum by (anchored) (x)"),
         autoscaler("refused", "fresh_function(vector(3))"),
+        autoscaler("wrong", "sum(rate(x))"),
         autoscaler("web", "vector(2)"),
     ]
     done = run_once(write_config(folder, prometheus, scalers))
     assert done.returncode == 1
-    assert {line["autoscaler"]: line["written"] for line in decisions(done)} == {"taken": 3, "refused": None, "web": 2}
+    assert {line["autoscaler"]: line["written"] for line in decisions(done)} == {
+        "taken": 3,
+        "refused": None,
+        "wrong": None,
+        "web": 2,
+    }
     warned = [line for line in map(json.loads, done.stderr.splitlines()) if line["event"] == "expression_not_checked"]
-    assert [line["level"] for line in warned] == ["warning", "warning"]
+    assert [line["level"] for line in warned] == ["warning"] * 3
     assert "autoscalers[0].metrics[0].external.query.expr: the offline parser cannot read it" in warned[0]["message"]
 
 
@@ -64,7 +70,7 @@ def test_a_dry_run_with_a_proposal_exits_with_0(folder: Path, prometheus: str) -
 @pytest.mark.parametrize("arguments", [("--once",), ()], ids=["once", "daemon"])
 def test_an_invalid_configuration_exits_with_2(folder: Path, prometheus: str, arguments: tuple[str, ...]) -> None:
     """Every problem has its own line with its place, as `check` prints it."""
-    config = write_config(folder, prometheus, [autoscaler("web", "vector(3", maxReplicas=0)])
+    config = write_config(folder, prometheus, [autoscaler("web", "x[5m]", maxReplicas=0)])
     done = finished(command(config, *arguments), folder / "state")
     assert done.returncode == 2
     lines = done.stderr.splitlines()

@@ -1,0 +1,75 @@
+"""What is told of an answer that is an error: the server's words, and a hint."""
+
+import pytest
+
+from tests.observe.test_faults import answering
+
+
+@pytest.mark.parametrize(
+    ("status", "hint"),
+    [
+        (429, "it limits its clients: raise its limit, or lower concurrency"),
+        *(
+            (each, "it is starting or busy, or its proxy does not reach it: wait, or see their logs")
+            for each in (502, 503, 504)
+        ),
+        (500, "see the log of the server, and of a proxy before it"),
+        (206, "see the log of the server, and of a proxy before it"),
+        (401, "check its credentials"),
+        (404, "check its url"),
+    ],
+)
+def test_the_hint_fits_the_status(status: int, hint: str) -> None:
+    """The url of a server that starts is right, and an operator would look in vain."""
+    with answering(lambda request: request.reply(b"<html></html>", status, Content_Type="text/html")) as fake:
+        assert fake.refusal().endswith(f"; {hint} ({fake.url})")
+
+
+@pytest.mark.parametrize(("status", "shown"), [(503, True), (500, True), (429, True), (401, False), (403, False)])
+def test_the_words_of_an_error_in_plain_text_are_shown(status: int, shown: bool) -> None:
+    """Prometheus, Mimir and proxies write one line. That of a refusal may repeat secrets."""
+    with answering(
+        lambda request: request.reply(b"Service \x1b Unavailable\n", status, Content_Type="text/plain")
+    ) as fake:
+        assert (r"not with a result: Service \x1b Unavailable; " in fake.refusal()) is shown
+
+
+@pytest.mark.parametrize(("status", "shown"), [(500, True), (401, False), (403, False)])
+def test_the_words_of_an_error_without_its_type_are_shown(status: int, shown: bool) -> None:
+    """At HTTP 500 the reason was lost. That of a refusal may repeat secrets."""
+    for said in ({"status": "error", "error": "wörds"}, {"message": "wörds"}):
+        with answering(lambda request, said=said: request.reply(said, status)) as fake:  # type: ignore[misc]
+            assert ("wörds" in fake.refusal()) is shown
+
+
+def test_prometheus_text_of_a_503_is_shown() -> None:
+    """The HTTP API's error form: `errorType` and `error` with any status (timeout: 503)."""
+    said = {"status": "error", "errorType": "timeout", "error": "query timed out in expression evaluation"}
+    with answering(lambda request: request.reply(said, 503)) as fake:
+        assert fake.refusal() == (
+            "prometheus 'main' answered HTTP 503: timeout: query timed out in expression evaluation"
+        )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>login</html>",
+        b"[]",
+        b"null",
+        b'{"status": "success"}',
+        b'{"status": "success", "data": {"resultType": "vector", "result": [{"metric": {}}]}}',
+        b'{"status": "success", "data": {"resultType": "vector", "result": [{"metric": {}, "value": [0, "x"]}]}}',
+        b'{"status": "success", "data": {"resultType": "vector", "result": null}}',
+        b'{"status": "success", "data": {"resultType": "vector", "result": [{"metric": 7, "value": [0, "1"]}]}}',
+        b'{"status": "success", "data": {"resultType": "nonsense", "result": []}}',
+        b"[" * 100_000,
+        b"\xff\xfe",
+    ],
+)
+def test_any_other_response_is_an_error(body: bytes) -> None:
+    """A proxy's login page also has status 200."""
+    with answering(lambda request: request.reply(body)) as fake:
+        assert "not with a result" in (said := fake.refusal())
+        assert ("it has neither data nor an error" in said) is (body == b'{"status": "success"}')
