@@ -12,7 +12,6 @@ from autoscaler.model import (
     ConditionType,
     Conflict,
     Decision,
-    Direction,
     Event,
     EventType,
     Held,
@@ -74,9 +73,11 @@ def conclude(decision: Decision, outcome: Outcome | None) -> Decision:
 
 
 def _written(decision: Decision, change: ScaleChange, outcome: Written) -> Decision:
-    message = f"New size: {outcome.size}; reason: {change.reason}"
+    size = outcome.size
+    part = "" if size == change.size else f" instead of {change.size}"
+    message = f"New size: {size}{part}; reason: {change.reason}"
     event = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, message, change.direction)
-    return _rescaled(decision, change, outcome, f"the target's size was set to {outcome.size}", event)
+    return _rescaled(decision, change, outcome, f"the target's size was set to {size}{part}", event)
 
 
 def _proposed(decision: Decision, change: ScaleChange, outcome: Proposed, shadow: Shadow) -> Decision:
@@ -92,19 +93,25 @@ def _proposed(decision: Decision, change: ScaleChange, outcome: Proposed, shadow
 def _rescaled(
     decision: Decision, change: ScaleChange, outcome: Written | Proposed, message: str, event: Event
 ) -> Decision:
-    """Record a rescale of the target or of its shadow, with its scale event."""
+    """Record a rescale of the target or of its shadow, with its scale event.
+
+    A back end may write another size than the decided one, as when some victims cannot be terminated. The target then
+    has that size, so the scale event and ScaledToZero follow it.
+    """
+    size, planned = outcome.size, decision.scale_event
     conditions = Conditions(decision.conditions, decision.now)
     conditions.set(_ABLE, True, Reason.SUCCEEDED_RESCALE, message)
     if decision.scaled_to_zero is not None:
-        conditions.set_scaled_to_zero(zero=decision.scaled_to_zero)
-    own = () if decision.scale_event is None else (decision.scale_event,)
-    rise = change.direction is Direction.OUT
+        conditions.set_scaled_to_zero(zero=size == 0 and (decision.scaled_to_zero or change.size > 0))
+    moved = size - change.decided_from
+    own = () if planned is None or moved == 0 else (replace(planned, change=abs(moved)),)
+    rise = moved > 0
     return replace(
         decision,
         outcome=outcome,
         conditions=conditions.frozen(),
         events=(*decision.events, event),
-        status=replace(decision.status, desired=outcome.size),
+        status=replace(decision.status, desired=size),
         scale_ups=(*decision.scale_ups, *own) if rise else decision.scale_ups,
         scale_downs=decision.scale_downs if rise else (*decision.scale_downs, *own),
         scale_event=None,

@@ -102,8 +102,8 @@ class Life:
         """Run one cycle `after` seconds later.
 
         `fallbacks`: what the fallbacks' queries read. `target`: what the adapter reads, by default ready instances of
-        the target's size. `outcome`: of a write, if it does not succeed. `arrives`: whether the target has a written
-        size at once.
+        the target's size. `outcome`: of a write, if it does not succeed as decided. `arrives`: whether the target has a
+        written size at once.
         """
         self.now += timedelta(seconds=after)
         self.observed = Observation(target or state(self.size), readings, (), tuple(fallbacks))
@@ -113,7 +113,7 @@ class Life:
             size = made.change.size
             made = conclude(made, outcome or (Proposed(size) if made.dry_run else Written(size)))
             if isinstance(made.outcome, Written) and arrives:
-                self.resize(size)
+                self.resize(made.outcome.size)
         self.history = remember(self.autoscaler, self.history, made)
         return made
 

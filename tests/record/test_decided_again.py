@@ -174,9 +174,11 @@ class Fleet:
         assert made.change is not None
         if made.dry_run:
             return Proposed(made.change.size)
+        size, before = made.change.size, made.change.decided_from
         outcomes = list[Outcome](
             [
-                Written(made.change.size),
+                Written(size),
+                Written(self.random.randint(min(size, before), max(size, before))),
                 Unchanged(),
                 Conflict("somebody else set it to 9"),
                 Held(HoldReason("InstanceRefresh", "a refresh began")),
@@ -184,9 +186,11 @@ class Fleet:
                 TargetNotFound("it is gone"),
             ]
         )
-        outcome = self.random.choices(outcomes, [12, 1, 1, 1, 2, 1])[0]
-        if isinstance(outcome, Written) or (isinstance(outcome, TargetUnavailable) and self.random.random() < 0.5):
-            self.sizes[made.name] = made.change.size
+        outcome = self.random.choices(outcomes, [10, 2, 1, 1, 1, 2, 1])[0]
+        if isinstance(outcome, Written):
+            self.sizes[made.name] = outcome.size
+        elif isinstance(outcome, TargetUnavailable) and self.random.random() < 0.5:
+            self.sizes[made.name] = size
         return outcome
 
     def observe(self, one: Autoscaler) -> Observation:
@@ -278,11 +282,11 @@ def test_decisions_of_an_eventful_life_can_be_repeated(
         if tick % 4 == 0:
             fleet.cycle(LONG)
     archive = fleet.opener.archive()
-    assert sum(map(len, fleet.made.values())) > 200
+    assert sum(map(len, fleet.made.values())) > 150
     assert {each.idle for each in fleet.made["c"]} == {False, True}
     for name, made in fleet.made.items():
         check(archive, name, made)
-        for each in fleet.random.sample(made, 8):
+        for each in fleet.random.sample(made, min(8, len(made))):
             record = archive.record_at(name, each.now)
             assert record is not None
             last = [other for other in made if other.now <= each.now][-1]
