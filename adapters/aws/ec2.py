@@ -4,12 +4,12 @@ Sources: EC2 API Reference, DescribeInstances (a filter takes up to 200 values a
 for an instance that EC2 does not know yet) and DescribeInstanceTypes (up to 100 types).
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws.raw import Raw, unavailable_if_malformed
+from adapters.aws.raw import Raw, read_in_batches
 from autoscaler.target import Call, Milli, TargetError
 
 if TYPE_CHECKING:
@@ -59,45 +59,42 @@ class Ec2Instances:
     def learn(self, settled: Collection[str], changing: Collection[str], call: Call) -> Mapping[str, TargetError]:
         """Ask for unknown instances, and again for `changing` ones: an instance gets addresses while it starts.
 
-        Instances in neither set are forgotten. Return the error of each instance whose request failed.
+        Instances in neither set are forgotten. Return the error of each instance that could not be read.
         """
         wanted = {*settled, *changing}
         self._ec2 = {one: machine for one, machine in self._ec2.items() if one in wanted}
         unknown = sorted(wanted - self._ec2.keys() | set(changing))
-        return in_batches(unknown, _IDS_A_CALL, lambda ids: self._describe(ids, call))
+        found, failed = read_in_batches(
+            unknown,
+            _IDS_A_CALL,
+            lambda ids: self._describe(ids, call),
+            "InstanceId",
+            "describe_instances",
+            _machine,
+        )
+        self._ec2 |= found
+        return failed
 
     def learn_types(self, names: Iterable[str], call: Call) -> Mapping[str, TargetError]:
-        """Ask for unknown types. Return the error of each type whose request failed."""
+        """Ask for unknown types. Return the error of each type that could not be read."""
         unknown = sorted(set(names) - self._types.keys())
-        return in_batches(unknown, _TYPES_A_CALL, lambda types: self._describe_types(types, call))
+        found, failed = read_in_batches(
+            unknown,
+            _TYPES_A_CALL,
+            lambda types: self._api.pages(
+                "ec2", "describe_instance_types", "InstanceTypes", call, {"InstanceTypes": list(types)}
+            ),
+            "InstanceType",
+            "describe_instance_types",
+            lambda one: InstanceType(one["VCpuInfo"]["DefaultVCpus"], one["MemoryInfo"]["SizeInMiB"]),
+        )
+        self._types |= found
+        return failed
 
-    def _describe(self, ids: Sequence[str], call: Call) -> None:
-        asked = frozenset(ids)
+    def _describe(self, ids: Sequence[str], call: Call) -> Iterator[Raw]:
         chosen = {"Filters": [{"Name": "instance-id", "Values": list(ids)}], "MaxResults": 1000}
         for reservation in self._api.pages("ec2", "describe_instances", "Reservations", call, chosen):
-            with unavailable_if_malformed("describe_instances"):
-                for one in reservation.get("Instances", ()):
-                    if one["InstanceId"] in asked:
-                        self._ec2[one["InstanceId"]] = _machine(one)
-
-    def _describe_types(self, names: Sequence[str], call: Call) -> None:
-        chosen = {"InstanceTypes": list(names)}
-        for one in self._api.pages("ec2", "describe_instance_types", "InstanceTypes", call, chosen):
-            with unavailable_if_malformed("describe_instance_types"):
-                found = InstanceType(one["VCpuInfo"]["DefaultVCpus"], one["MemoryInfo"]["SizeInMiB"])
-                self._types[one["InstanceType"]] = found
-
-
-def in_batches(names: Sequence[str], size: int, ask: Callable[[Sequence[str]], None]) -> Mapping[str, TargetError]:
-    """Ask in batches. Return name -> error for the batches that fail; the other batches are asked for nonetheless."""
-    failed: dict[str, TargetError] = {}
-    for start in range(0, len(names), size):
-        batch = names[start : start + size]
-        try:
-            ask(batch)
-        except TargetError as error:
-            failed |= dict.fromkeys(batch, error)
-    return failed
+            yield from reservation.get("Instances", ())
 
 
 def _machine(one: Raw) -> Ec2Instance:

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from adapters.aws.ec2 import Ec2Instances
 from adapters.aws.optional import OptionalReads
-from adapters.aws.raw import Raw, unavailable_if_malformed
+from adapters.aws.raw import Raw, by_key, unavailable_if_malformed
 from adapters.aws.writes import Writes
 from adapters.aws_asg import groups, permission
 from adapters.aws_asg.breaker import Breaker
@@ -123,22 +123,14 @@ class AwsAsg:
         found: dict[str, Raw | TargetError] = {}
         for start in range(0, len(names), _NAMES_A_CALL):
             batch = names[start : start + _NAMES_A_CALL]
-            found |= {name: groups.not_found(name, self._api.region) for name in batch}
-            try:
-                for group in self._api.pages(
-                    "autoscaling",
-                    "describe_auto_scaling_groups",
-                    "AutoScalingGroups",
-                    call,
-                    # Without MaxRecords AWS accepts fifty names.
-                    {"AutoScalingGroupNames": batch, "MaxRecords": _NAMES_A_CALL},
-                ):
-                    with unavailable_if_malformed("describe_auto_scaling_groups"):
-                        if group["AutoScalingGroupName"] in found:
-                            found[group["AutoScalingGroupName"]] = groups.scalable(group)
-            except TargetError as error:
-                found |= dict.fromkeys(batch, error)
-        return {name: found[name] for name in names}
+            # Without MaxRecords AWS accepts fifty names.
+            wanted = {"AutoScalingGroupNames": batch, "MaxRecords": _NAMES_A_CALL}
+            answer = self._api.pages("autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups", call, wanted)
+            listed, problem = by_key("AutoScalingGroupName", answer, "describe_auto_scaling_groups")
+            for name in batch:
+                missing = problem or groups.not_found(name, self._api.region)
+                found[name] = groups.scalable(listed[name]) if name in listed else missing
+        return found
 
     def _learn(self, described: Iterable[Raw], call: Call) -> Mapping[str, TargetError]:
         """Ask EC2 for new instances and types. Return the error of each instance or type whose request failed."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapters.aws.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.settings import CircuitBreaker
-from autoscaler.target import Call, Clock, HoldReason, Moment
+from autoscaler.target import Call, Clock, HoldReason, Moment, TargetError
 
 if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
@@ -52,16 +52,25 @@ class Breaker:
         self._looks = 0
 
     def read_activities(self, complete: Collection[str], lacking: Collection[str], call: Call) -> None:
-        """Read the activities of some of the groups that lack instances. Raises TargetError."""
+        """Read the activities of some of the groups that lack instances.
+
+        Raises TargetError after all of them were asked about.
+        """
         observed = {*complete, *lacking}
         self._last_complete = {group: at for group, at in self._last_complete.items() if group in observed}
         self._last_complete |= dict.fromkeys(complete, self._clock.moment())
         self._open = {group: state for group, state in self._open.items() if group in lacking}
         self._asked = {group: at for group, at in self._asked.items() if group in lacking}
         self._looks += 1
+        failed: TargetError | None = None
         for group in sorted(lacking, key=lambda each: self._asked.get(each, 0))[:_GROUPS_A_CYCLE]:
             self._asked[group] = self._looks
-            self._judge(group, self._launches(group, call))
+            try:
+                self._judge(group, self._launches(group, call))
+            except TargetError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
 
     def hold(self, group: str) -> HoldReason | None:
         """Return why the group must not grow now, or None."""

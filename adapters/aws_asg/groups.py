@@ -5,9 +5,18 @@ from typing import Final
 
 from adapters.aws import templates
 from adapters.aws.ec2 import Ec2Instances
-from adapters.aws.raw import Raw
+from adapters.aws.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.lifecycle import COUNTING, LifecycleStage, stage_of
-from autoscaler.target import HoldReason, Instance, Limits, Phase, TargetNotFound, TargetNotScalable, TargetUnavailable
+from autoscaler.target import (
+    HoldReason,
+    Instance,
+    Limits,
+    Phase,
+    TargetError,
+    TargetNotFound,
+    TargetNotScalable,
+    TargetUnavailable,
+)
 
 UNITS: Final = "units"
 _PROTECTING: Final = (LifecycleStage.SERVING, LifecycleStage.RENEWING)
@@ -45,14 +54,18 @@ def not_found(name: str, region: str) -> TargetNotFound:
     )
 
 
-def scalable(group: Raw) -> Raw | TargetNotScalable:
-    """Return the group, or why it cannot be scaled. Raises KeyError when a required field is missing."""
-    for one in group["Instances"]:
-        _ = one["InstanceId"], one["LifecycleState"]
+def scalable(group: Raw) -> Raw | TargetError:
+    """Return the group, or why it cannot be scaled."""
+    name = group["AutoScalingGroupName"]
+    try:
+        with unavailable_if_malformed(f"group {name}"):
+            for one in group["Instances"]:
+                _ = one["InstanceId"], stage_of(one["LifecycleState"])
+            _ = by_types(group)
+    except TargetError as error:
+        return error
     if group.get("Status"):  # present only while the group is being deleted
-        return TargetNotScalable(
-            f"Auto Scaling group {group['AutoScalingGroupName']} cannot be scaled ({group['Status']}); name another"
-        )
+        return TargetNotScalable(f"Auto Scaling group {name} cannot be scaled ({group['Status']}); name another")
     return group
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from adapters.aws.lists import List, Lists
 from adapters.aws.raw import Raw, unavailable_if_malformed
-from autoscaler.target import Call, Clock
+from autoscaler.target import Call, Clock, TargetError
 
 if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
@@ -46,16 +46,22 @@ class OtherAutoscalers:
         return tuple([each.warning for each in self._found.get(group, ()) if each.process not in suspended])
 
     def read_next_pages(self, call: Call) -> None:
-        """Read the next pages of AWS's lists. Raises TargetError."""
+        """Read the next pages of AWS's lists. Raises TargetError, also for an entry that is left out."""
         entries = self._lists.read_next_pages(call)
         if entries is None:
             return
         found = defaultdict[str, list[_Other]](list)
-        with unavailable_if_malformed("describe_policies"):
-            for one in entries:
-                if (other := _other(one)) is not None:
-                    found[one["AutoScalingGroupName"]].append(other)
+        problem: TargetError | None = None
+        for one in entries:
+            try:
+                with unavailable_if_malformed("describe_policies"):
+                    if (other := _other(one)) is not None:
+                        found[one["AutoScalingGroupName"]].append(other)
+            except TargetError as error:
+                problem = error
         self._found = found
+        if problem is not None:
+            raise problem
 
 
 def _other(one: Raw) -> _Other | None:

@@ -7,9 +7,9 @@ Source: Auto Scaling API Reference, DescribeInstanceRefreshes and InstanceRefres
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws.raw import unavailable_if_malformed
+from adapters.aws.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.settings import OnInstanceRefresh
-from autoscaler.target import Call, Hold, HoldReason
+from autoscaler.target import Call, Hold, HoldReason, TargetError
 
 if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
@@ -41,25 +41,38 @@ class Refreshes:
         return Hold(scale_out=reason if self._settings is OnInstanceRefresh.HOLD else None, scale_in=reason)
 
     def read_again(self, observed: Collection[str], call: Call) -> None:
-        """Ask again about some of the groups that had a refresh. Raises TargetError."""
+        """Ask again about some of the groups that had a refresh.
+
+        Raises TargetError after all of them were asked about.
+        """
         known = self._known.copy()  # a slow write in another thread may add to it
         self._known = {group: reason for group, reason in known.items() if group in observed}
+        failed: TargetError | None = None
         for group in list(self._known)[:_GROUPS_A_CYCLE]:
-            self._ask(group, call)
+            try:
+                self._ask(group, call)
+            except TargetError as error:
+                self._known[group] = self._known.pop(group)  # in the next cycle the others are asked about first
+                failed = failed or error
+        if failed is not None:
+            raise failed
 
     def _ask(self, group: str, call: Call) -> None:
+        """Read the group's refreshes. Raises TargetError; what was known then stays known."""
         found = self._api.pages(
             "autoscaling", "describe_instance_refreshes", "InstanceRefreshes", call, {"AutoScalingGroupName": group}
         )
+        with unavailable_if_malformed("describe_instance_refreshes"):
+            reason = next((_reason(one) for one in found if one["Status"] in _UNDER_WAY), None)
         self._known.pop(group, None)
-        for one in found:
-            with unavailable_if_malformed("describe_instance_refreshes"):
-                if one["Status"] not in _UNDER_WAY:
-                    continue
-                done = f", {one['PercentageComplete']} % done" if "PercentageComplete" in one else ""
-                self._known[group] = HoldReason(
-                    "InstanceRefreshActive",
-                    f"instance refresh {one['InstanceRefreshId']} is under way ({one['Status']}{done}); "
-                    "scaling waits for its end (onInstanceRefresh)",
-                )
-                return
+        if reason is not None:
+            self._known[group] = reason
+
+
+def _reason(refresh: Raw) -> HoldReason:
+    done = f", {refresh['PercentageComplete']} % done" if "PercentageComplete" in refresh else ""
+    return HoldReason(
+        "InstanceRefreshActive",
+        f"instance refresh {refresh['InstanceRefreshId']} is under way ({refresh['Status']}{done}); "
+        "scaling waits for its end (onInstanceRefresh)",
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from adapters.aws.ec2 import Ec2Instances
 from adapters.aws.errors import InProgress, OutcomeUnknown, not_written
-from adapters.aws.raw import Raw, unavailable_if_malformed
+from adapters.aws.raw import Raw, by_key, unavailable_if_malformed
 from adapters.aws.writes import Writes
 from adapters.aws_asg import groups
 from adapters.aws_asg.breaker import Breaker
@@ -81,15 +81,13 @@ class Scaling:
         answer = self.api.pages(
             "autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups", call, {"AutoScalingGroupNames": [name]}
         )
-        for group in answer:
-            with unavailable_if_malformed(f"group {name}"):
-                if group["AutoScalingGroupName"] != name:
-                    continue
-                found = groups.scalable(group)
-            if isinstance(found, TargetError):
-                raise found
-            return found
-        raise groups.not_found(name, self.api.region)
+        listed, problem = by_key("AutoScalingGroupName", answer, "describe_auto_scaling_groups")
+        if name not in listed:
+            raise problem or groups.not_found(name, self.api.region)
+        found = groups.scalable(listed[name])
+        if isinstance(found, TargetError):
+            raise found
+        return found
 
     def _set(self, name: str, change: ScaleChange, current: int, call: Call) -> ScaleOutcome:
         wanted = {

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from adapters.aws.errors import OutcomeUnknown, not_written
 from adapters.aws.optional import OptionalReads
-from adapters.aws.raw import Raw, unavailable_if_malformed
+from adapters.aws.raw import Raw, by_key
 from adapters.aws.settings import AwsSettings
 from adapters.aws.writes import Writes
 from adapters.aws_ecs import services
@@ -130,20 +130,17 @@ class AwsEcs:
     def _describe_batch(self, cluster: str, own: Sequence[str], call: Call) -> dict[str, Raw | TargetError]:
         """Return the same for services of one cluster."""
         names = [f"{cluster}/{one}" for one in own]
-        found: dict[str, Raw | TargetError] = {name: services.not_found(name, self._api.region) for name in names}
         wanted = {"cluster": cluster, "services": own, "include": ["TAGS"]}
-        try:
-            answer = self._api.ask("ecs", "describe_services", call, wanted)
-            with unavailable_if_malformed("describe_services"):
-                for one in answer["services"]:
-                    name = f"{cluster}/{one['serviceName']}"
-                    if name in found:
-                        found[name] = services.scalable(name, one, self._api.region)
-        except TargetNotFound:
-            return found  # the cluster does not exist
-        except TargetError as error:
-            return dict.fromkeys(names, error)
-        return found
+        answer = self._api.pages("ecs", "describe_services", "services", call, wanted)
+        listed, problem = by_key("serviceName", answer, "describe_services")
+        if isinstance(problem, TargetNotFound):
+            problem = None  # the cluster does not exist
+        return {
+            name: services.scalable(name, listed[one], self._api.region)
+            if one in listed
+            else problem or services.not_found(name, self._api.region)
+            for one, name in zip(own, names, strict=True)
+        }
 
     def _read(self, name: str, service: Raw, tasks: Sequence[Instance] | TargetError) -> TargetState | TargetError:
         if isinstance(tasks, TargetError):

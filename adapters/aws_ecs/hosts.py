@@ -4,11 +4,11 @@ Sources: ECS API Reference, DescribeContainerInstances (100 a call) and NetworkB
 network modes.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws.ec2 import Ec2Instances, in_batches
-from adapters.aws.raw import unavailable_if_malformed
+from adapters.aws.ec2 import Ec2Instances
+from adapters.aws.raw import read_in_batches
 from autoscaler.target import Call, TargetError
 
 if TYPE_CHECKING:
@@ -26,9 +26,24 @@ class Hosts:
         self._addresses: dict[str, tuple[str, ...]] = {}
 
     def learn(self, cluster: str, arns: Collection[str], call: Call) -> Mapping[str, TargetError]:
-        """Ask for unknown ones. Return the error of each whose request failed."""
-        unknown = sorted(set(arns) - self._addresses.keys())
-        return in_batches(unknown, _HOSTS_A_CALL, lambda batch: self._describe(cluster, batch, call))
+        """Ask for unknown ones. Return the error of each that could not be read."""
+        ids, failed = read_in_batches(
+            sorted(set(arns) - self._addresses.keys()),
+            _HOSTS_A_CALL,
+            lambda batch: self._api.pages(
+                "ecs",
+                "describe_container_instances",
+                "containerInstances",
+                call,
+                {"cluster": cluster, "containerInstances": batch},
+            ),
+            "containerInstanceArn",
+            "describe_container_instances",
+            lambda one: str(one["ec2InstanceId"]),
+        )
+        unread = self._ec2.learn(set(ids.values()), (), call)
+        self._addresses |= {arn: self._ec2[one].private_addresses for arn, one in ids.items() if one not in unread}
+        return {**failed, **{arn: unread[one] for arn, one in ids.items() if one in unread}}
 
     def addresses(self, arn: str) -> tuple[str, ...]:
         """Return its private addresses; none: EC2 does not know it, as with an external instance."""
@@ -37,12 +52,3 @@ class Hosts:
     def forget(self, used: Collection[str]) -> None:
         """Forget those that are not among the `used` ones."""
         self._addresses = {arn: addresses for arn, addresses in self._addresses.items() if arn in used}
-
-    def _describe(self, cluster: str, arns: Sequence[str], call: Call) -> None:
-        wanted = {"cluster": cluster, "containerInstances": arns}
-        answer = self._api.ask("ecs", "describe_container_instances", call, wanted)
-        with unavailable_if_malformed("describe_container_instances"):
-            ids = {one["containerInstanceArn"]: one["ec2InstanceId"] for one in answer["containerInstances"]}
-        for error in self._ec2.learn(set(ids.values()), (), call).values():
-            raise error
-        self._addresses |= {arn: self._ec2[instance].private_addresses for arn, instance in ids.items()}

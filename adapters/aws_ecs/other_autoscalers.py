@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapters.aws.lists import List, Lists
 from adapters.aws.raw import unavailable_if_malformed
-from autoscaler.target import Call, Clock
+from autoscaler.target import Call, Clock, TargetError
 
 if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
@@ -37,13 +37,19 @@ class OtherAutoscalers:
         return (_WARNING,) if name in self._found else ()
 
     def read_next_pages(self, call: Call) -> None:
-        """Read the next pages. Raises TargetError."""
+        """Read the next pages. Raises TargetError, also for an entry that is left out."""
         entries = self._lists.read_next_pages(call)
         if entries is None:
             return
-        with unavailable_if_malformed(_REGISTERED.operation):
-            self._found = frozenset(
-                one["ResourceId"].removeprefix("service/")
-                for one in entries
-                if not all((one.get("SuspendedState") or {}).get(each) for each in _SUSPENDED)
-            )
+        found = set[str]()
+        problem: TargetError | None = None
+        for one in entries:
+            try:
+                with unavailable_if_malformed(_REGISTERED.operation):
+                    if not all((one.get("SuspendedState") or {}).get(each) for each in _SUSPENDED):
+                        found.add(one["ResourceId"].removeprefix("service/"))
+            except TargetError as error:
+                problem = error
+        self._found = frozenset(found)
+        if problem is not None:
+            raise problem

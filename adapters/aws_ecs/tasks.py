@@ -112,13 +112,21 @@ class Tasks:
         known = self._known[cluster]
         answer = self._api.ask("ecs", "describe_tasks", call, {"cluster": cluster, "tasks": arns})
         with unavailable_if_malformed("describe_tasks"):
-            tasks = {one["taskArn"]: one for one in answer["tasks"] if one.get("lastStatus") not in _GONE}
-            hosts = {host for one in tasks.values() if _service(one) in services and (host := _host(one))}
-        unread_hosts = self._hosts.learn(cluster, hosts, call)
+            described = [(_service(one), one) for one in answer["tasks"]]
+        tasks, hosts = dict[str, tuple[str, Raw]](), set[str]()
+        for service, one in described:
+            try:
+                with unavailable_if_malformed(f"a task of service {service}"):
+                    if one.get("lastStatus") not in _GONE:
+                        tasks[one["taskArn"]] = service, one
+                        hosts |= {_host(one)} if service in services else set()
+            except TargetError as error:
+                failed[service] = error
+        unread_hosts = self._hosts.learn(cluster, hosts - {""}, call)
         for arn in arns:
             known.pop(arn, None)
-        for arn, one in tasks.items():
-            if (service := _service(one)) in failed:
+        for arn, (service, one) in tasks.items():
+            if service in failed:
                 continue
             try:
                 with unavailable_if_malformed(f"task {arn}"):

@@ -72,10 +72,9 @@ class DockerSwarm:
 
     def _observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
         with self._engine.session(call) as engine:
-            listed = engine.services()
-            with unavailable_if_malformed("the list of services"):
-                by_name = {service["Spec"]["Name"]: service for service in listed}
-            found = {target: _scalable(by_name.get(target.name), target) for target in targets}
+            by_name, problem = _by_name(engine.services())
+            found = {target: by_name.get(target.name) or problem or _not_found(target) for target in targets}
+            found = {target: _scalable(service, target) for target, service in found.items()}
             services = [service for service in found.values() if not isinstance(service, TargetError)]
             tasks = _tasks(engine, services) if services else {}
             nodes = engine.nodes() if services else []
@@ -157,41 +156,78 @@ def _scale_once(engine: "EngineSession", target: TargetRef, change: ScaleChange,
     return Written(change.size)
 
 
-def _scalable(service: Raw | None, target: TargetRef) -> Raw | TargetError:
-    if service is None:
-        return TargetNotFound(f"service {target.name} does not exist; create it, or correct the name")
+def _by_name(listed: Iterable[Raw]) -> tuple[Mapping[str, Raw], TargetError | None]:
+    """Return the services by name, and why others may be missing: one of the list has no name; None: each has one."""
+    found: dict[str, Raw] = {}
+    problem: TargetError | None = None
+    for service in listed:
+        try:
+            with unavailable_if_malformed("the list of services"):
+                found[service["Spec"]["Name"]] = service
+        except TargetError as error:
+            problem = error
+    return found, problem
+
+
+def _not_found(target: TargetRef) -> TargetError:
+    return TargetNotFound(f"service {target.name} does not exist; create it, or correct the name")
+
+
+def _scalable(service: Raw | TargetError, target: TargetRef) -> Raw | TargetError:
+    if isinstance(service, TargetError):
+        return service
     try:
         with unavailable_if_malformed(f"service {target.name}"):
-            replicas(service)
+            _ = replicas(service), str(service["ID"])
     except TargetError as error:
         return error
     return service
 
 
-def _tasks(engine: "EngineSession", services: Sequence[Raw]) -> Mapping[str, list[Raw]]:
-    """Return service id -> tasks. Replaced tasks are requested only for services whose tasks change."""
+def _tasks(engine: "EngineSession", services: Sequence[Raw]) -> Mapping[str, list[Raw] | TargetError]:
+    """Return service id -> tasks, or the error of one of them. Replaced tasks are requested only of moving services."""
     tasks: defaultdict[str, list[Raw]] = defaultdict(list)
-    _group(engine.tasks([service["ID"] for service in services], STAYING), tasks)
-    with unavailable_if_malformed("the list of tasks"):
-        moving = [service["ID"] for service in services if not at_rest(service, tasks[service["ID"]])]
+    nameless = _group(engine.tasks([service["ID"] for service in services], STAYING), tasks)
+    moving, failed = list[str](), dict[str, TargetError]()
+    for service in services:
+        try:
+            with unavailable_if_malformed(f"a task of service {service['Spec']['Name']}"):
+                if not at_rest(service, tasks[service["ID"]]):
+                    moving.append(service["ID"])
+        except TargetError as error:
+            failed[service["ID"]] = error
     if moving:
-        _group(engine.tasks(moving, REPLACED), tasks)
-    return tasks
+        nameless = _group(engine.tasks(moving, REPLACED), tasks) or nameless
+    if nameless is not None:  # a service at rest has all of its tasks
+        failed |= dict.fromkeys(moving, nameless)
+    return {**tasks, **failed}
 
 
-def _group(found: Iterable[Raw], tasks: Mapping[str, list[Raw]]) -> None:
-    with unavailable_if_malformed("the list of tasks"):
-        for task in found:
-            tasks[task["ServiceID"]].append(task)
+def _group(found: Iterable[Raw], tasks: Mapping[str, list[Raw]]) -> TargetError | None:
+    """Add each task to those of its service. Return why some may be missing: one names no service; None: each does."""
+    problem: TargetError | None = None
+    for task in found:
+        try:
+            with unavailable_if_malformed("the list of tasks"):
+                tasks[task["ServiceID"]].append(task)
+        except TargetError as error:
+            problem = error
+    return problem
 
 
 def _state(
-    service: Raw | TargetError, tasks: Mapping[str, list[Raw]], nodes: Sequence[Raw], on_rollout: OnRollout
+    service: Raw | TargetError,
+    tasks: Mapping[str, list[Raw] | TargetError],
+    nodes: Sequence[Raw],
+    on_rollout: OnRollout,
 ) -> TargetState | TargetError:
     if isinstance(service, TargetError):
         return service
+    own = tasks[service["ID"]]
+    if isinstance(own, TargetError):
+        return own
     try:
         with unavailable_if_malformed(f"service {service['Spec']['Name']}"):
-            return read_target(service, tasks[service["ID"]], nodes, on_rollout)
+            return read_target(service, own, nodes, on_rollout)
     except TargetError as error:
         return error

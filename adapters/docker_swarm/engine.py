@@ -169,8 +169,10 @@ class EngineSession:
             raise TargetUnavailable(f"{error}; is there a Docker engine at the address?") from error
 
     def _objects(self, doing: str, answer: Any) -> list[Raw]:
-        if isinstance(answer, list) and all(isinstance(one, dict) for one in answer):
-            return answer
+        if isinstance(answer, list):
+            objects = [one for one in answer if isinstance(one, dict)]
+            if objects or not answer:
+                return objects
         raise TargetUnavailable(
             f"{self._endpoint}: {doing}: the answer is not a list of objects; is there a Docker engine at the address?"
         )

@@ -54,7 +54,7 @@ def read_target(
 ) -> TargetState:
     """Return the state of a replicated service. `tasks`: its own; `nodes`: all."""
     size, name = replicas(service), service["Spec"]["Name"]
-    relevant, by_id = _relevant(tasks), {node["ID"]: node for node in nodes}
+    relevant, by_id = _relevant(tasks), {node.get("ID"): node for node in nodes}
     instances = tuple(_instance(name, task, by_id.get(task.get("NodeID", ""))) for task in relevant)
     unplaced = [task for task in relevant if _is_unplaced(task)]
     held, endangered = rollout(service, on_rollout), rollout_warning(service, on_rollout)
@@ -151,8 +151,8 @@ def _unplaced_hold(unplaced: Sequence[Raw], size: int) -> HoldReason | None:
 
 def _warnings(service: Raw, size: int, nodes: Iterable[Raw]) -> tuple[str, ...]:
     """Return what prevents the placement of tasks, according to the nodes and the service."""
-    troubles = {node["ID"]: _trouble(node) for node in nodes}
-    closed = sorted(filter(None, troubles.values()))
+    troubles = [_trouble(node) for node in nodes if _is_described(node)]
+    closed = sorted(filter(None, troubles))
     open_nodes = len(troubles) - len(closed)
     warnings = [f"nodes that take no tasks: {', '.join(closed)}"] if closed else []
     most = (service["Spec"]["TaskTemplate"].get("Placement") or {}).get("MaxReplicas", 0)
@@ -161,6 +161,15 @@ def _warnings(service: Raw, size: int, nodes: Iterable[Raw]) -> tuple[str, ...]:
             f"max_replicas_per_node {most} on {open_nodes} nodes has room for {most * open_nodes} of {size}"
         )
     return tuple(warnings)
+
+
+def _is_described(node: Raw) -> bool:
+    """Return whether a node has what the API documents. Another one fails only the services with tasks on it."""
+    try:
+        _trouble(node)
+    except (AttributeError, KeyError, TypeError):
+        return False
+    return True
 
 
 def _trouble(node: Raw) -> str | None:

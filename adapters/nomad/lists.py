@@ -8,12 +8,14 @@ nomad/rpc.go, blockingRPC). So a request for one entry without a filter shows wh
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
 
 from adapters.nomad.client import NomadClient
 from adapters.nomad.entries import Entry
 from adapters.nomad.jobs import JobKey
-from autoscaler.target import Call
+from autoscaler.target import Call, TargetError, TargetUnavailable
 
 _NAMED_IN_FILTER: Final = 20
 """Up to this many jobs, a filter narrows the list to them; for more jobs, the filter costs Nomad more than it saves."""
@@ -21,14 +23,28 @@ _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0
 """Characters that need no quoting in a filter, which has no escapes."""
 _KEPT_SECONDS: Final = 300.0
 """A list is kept at most this long: the token's rights can change while no table changes."""
+UNDECODABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""Raised for an entry of a list that is not of the documented form."""
 _Entry = TypeVar("_Entry", bound=Entry)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[_Entry]):
+    """The entries of a list."""
+
+    of: Mapping[JobKey, Sequence[_Entry]]
+    """By job."""
+    odd: Mapping[JobKey, TargetError]
+    """Jobs with an entry that is not of the documented form."""
+    nameless: TargetError | None
+    """The error of an entry that does not even name its job; None: each names it."""
 
 
 @dataclass(slots=True)
 class _Known(Generic[_Entry]):
     """A list as last read."""
 
-    entries: Mapping[JobKey, Sequence[_Entry]]
+    entries: Listed[_Entry]
     index: str
     until: float
     first: bytes | None = None
@@ -53,16 +69,14 @@ class Listing(Generic[_Entry]):
         """
         self._client = client
         self._path = path
-        self._entry = entry
+        self._decode = msgspec.json.Decoder(entry).decode
         self._id_field = id_field
         self._only = only
         self._options = options or {}
         self._known: dict[frozenset[JobKey], _Known[_Entry]] = {}
 
-    def read(
-        self, keys: frozenset[JobKey], query: Mapping[str, str | None], call: Call
-    ) -> Mapping[JobKey, Sequence[_Entry]]:
-        """Return the entries of `keys`, by job; the same object while the list has not changed.
+    def read(self, keys: frozenset[JobKey], query: Mapping[str, str | None], call: Call) -> Listed[_Entry]:
+        """Return the entries of `keys`; the same object while the list has not changed.
 
         `query`: region and namespace. Raises NomadRefusal, TargetUnavailable or TargetForbidden.
         """
@@ -78,20 +92,36 @@ class Listing(Generic[_Entry]):
 
     def read_whole(
         self, keys: frozenset[JobKey], query: Mapping[str, str | None], call: Call
-    ) -> tuple[Mapping[JobKey, Sequence[_Entry]], str | None]:
+    ) -> tuple[Listed[_Entry], str | None]:
         """Return the current entries, and the lowest index that they have; None: the answer has no index."""
         conditions = " and ".join(f"({part})" for part in (self._only, _named(self._id_field, keys)) if part)
         found: dict[JobKey, list[_Entry]] = defaultdict(list)
+        odd: dict[JobKey, TargetError] = {}
+        nameless: TargetError | None = None
         index: str | None = None
         parameters = {**query, **self._options, "filter": conditions or None}
-        for number, page in enumerate(self._client.pages(self._path, parameters, list[self._entry], call)):  # type: ignore[name-defined]  # a class is a value here
+        for number, page in enumerate(self._client.pages(self._path, parameters, list[msgspec.Raw], call)):
             if not number:
                 index = page.table_index  # a later page may be newer
-            for entry in page.entries:
+            for raw in page.entries:
+                try:
+                    entry = self._decode(raw)
+                except UNDECODABLE as problem:
+                    error, owner = self._odd(problem), _owner(raw, self._id_field)
+                    if owner is None:
+                        nameless = error
+                    else:
+                        odd[owner] = error
+                    continue
                 key = JobKey(entry.namespace, entry.job)
                 if key in keys:
                     found[key].append(entry)
-        return dict(found), index
+        return Listed(dict(found), odd, nameless), index
+
+    def _odd(self, problem: Exception) -> TargetError:
+        return TargetUnavailable(
+            f"GET {self._path}: an entry is not of the form expected ({problem}); is this address an agent's?"
+        )
 
     def _unmoved(self, known: _Known[_Entry], query: Mapping[str, str | None], call: Call) -> bool:
         index, body = self._client.first_entry(self._path, {**query, **self._options}, call)
@@ -99,6 +129,16 @@ class Listing(Generic[_Entry]):
             return False
         known.first = body
         return True
+
+
+def _owner(raw: msgspec.Raw, id_field: str) -> JobKey | None:
+    """Return the job of an entry that is not of the documented form, if it names one."""
+    try:
+        entry = msgspec.json.decode(raw, type=dict[str, Any])
+    except UNDECODABLE:
+        return None
+    namespace, job = entry.get("Namespace"), entry.get(id_field)
+    return JobKey(namespace, job) if isinstance(namespace, str) and isinstance(job, str) else None
 
 
 def _named(field: str, keys: frozenset[JobKey]) -> str:

@@ -9,9 +9,12 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from adapters.nomad.client import NomadClient, NomadRefusal, unavailable_if_malformed
 from adapters.nomad.entries import PolicyEntry
 from adapters.nomad.jobs import JobKey, job_path
+from adapters.nomad.lists import UNDECODABLE
 from autoscaler.target import Call, Discovery, TargetError, TargetNotFound, TargetRef, TargetUnavailable
 
 _GONE: Final = ("job not found", "policy not found")
@@ -49,23 +52,35 @@ class Policies:
             except TargetError as error:
                 failures[namespace] = error
                 continue
-            for entry in entries:
-                target = TargetRef(self._connection, f"{entry.target['Job']}/{entry.target['Group']}", namespace)
-                policies[target] = self._policy(entry, target, call)
-            listed |= {entry.id for entry in entries}
+            for raw in entries:
+                try:
+                    entry = msgspec.json.decode(raw, type=PolicyEntry)
+                except UNDECODABLE as problem:
+                    if (target := self._target_of(_target(raw), namespace)) is not None:
+                        policies[target] = TargetUnavailable(
+                            f"its scaling policy is not of the form expected: {problem}"
+                        )
+                    continue
+                if (target := self._target_of(entry.target, namespace)) is not None:
+                    policies[target] = self._policy(entry, target, call)
+                    listed.add(entry.id)
             for target in known:
                 if target.namespace == namespace and target not in policies:
                     policies[target] = self._policy_in_job(target, call)
         self._known = {id_: one for id_, one in self._known.items() if id_ in listed or one.namespace in failures}
         return Discovery(policies, failures)
 
-    def _list(self, namespace: str, call: Call) -> list[PolicyEntry]:
-        """Return the namespace's policies of groups. Raises NomadRefusal and TargetError."""
+    def _list(self, namespace: str, call: Call) -> list[msgspec.Raw]:
+        """Return the namespace's policies. Raises NomadRefusal and TargetError."""
         query = {**self._query(namespace), "type": "horizontal"}
-        entries = self._client.get("/v1/scaling/policies", query, call, list[PolicyEntry])
-        return [
-            one for one in entries if one.target.keys() >= {"Job", "Group"} and one.target["Namespace"] == namespace
-        ]
+        return self._client.get("/v1/scaling/policies", query, call, list[msgspec.Raw])
+
+    def _target_of(self, target: Mapping[str, Any], namespace: str) -> TargetRef | None:
+        """Return the group of this namespace that a policy's target names; None: it names none."""
+        job, group = target.get("Job"), target.get("Group")
+        if target.get("Namespace") != namespace or not isinstance(job, str) or not isinstance(group, str):
+            return None
+        return TargetRef(self._connection, f"{job}/{group}", namespace)
 
     def _policy(self, entry: PolicyEntry, target: TargetRef, call: Call) -> Mapping[str, Any] | TargetError:
         """Return the policy of an entry, or why it is not known."""
@@ -100,6 +115,15 @@ class Policies:
 
     def _query(self, namespace: str | None) -> dict[str, str | None]:
         return {"region": self._region, "namespace": namespace}
+
+
+def _target(raw: msgspec.Raw) -> Mapping[str, Any]:
+    """Return the target of an entry that is not of the documented form; empty: it has none."""
+    try:
+        found = msgspec.json.decode(raw).get("Target")
+    except (*UNDECODABLE, AttributeError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _no_policy(target: TargetRef) -> TargetNotFound:

@@ -106,25 +106,32 @@ class Region:
     def _read(self, keys: frozenset[JobKey], call: Call) -> Mapping[JobKey, JobView | TargetError]:
         namespaces = {key.namespace for key in keys}
         query = self.query(namespaces.pop() if len(namespaces) == 1 else "*")
-        entries = self._job_list.read(keys, query, call)
+        jobs = self._job_list.read(keys, query, call)
         deployments = self._deployment_list.read(keys, query, call)
         allocations = self._allocation_list.read(keys, query, call)
-        self._refresh_details(keys, allocations, query, call)
+        failed = {**jobs.odd, **deployments.odd, **allocations.odd}
+        if allocations.nameless is not None:  # the job whose allocation it is may seem to have none
+            failed |= dict.fromkeys(keys - allocations.of.keys(), allocations.nameless)
+        if jobs.nameless is not None:
+            failed |= dict.fromkeys(keys - jobs.of.keys(), jobs.nameless)
+        failed |= self._refresh_details(keys - failed.keys(), allocations.of, query, call)
         views: dict[JobKey, JobView | TargetError] = {}
         for key in keys:
-            if key not in entries:
+            if key in failed:
+                views[key] = failed[key]
+            elif key not in jobs.of:
                 self._forget(key)
                 views[key] = not_found(key)
-                continue
-            (entry,) = entries[key]
-            try:
-                job = self._job(key, entry.job_modify_index, call)
-            except TargetError as error:
-                views[key] = error
-                continue
-            registration = self.registrations.of(key, job, self.query(key.namespace), call)
-            source = _Source(job, entry, deployments.get(key, ()), allocations.get(key, ()), registration)
-            views[key] = self._view(key, source)
+            else:
+                try:
+                    with unavailable_if_malformed(f'job "{key.id}"'):
+                        (entry,) = jobs.of[key]
+                        job = self._job(key, entry.job_modify_index, call)
+                        registration = self.registrations.of(key, job, self.query(key.namespace), call)
+                        listed = deployments.of.get(key, ()), allocations.of.get(key, ())
+                        views[key] = self._view(key, _Source(job, entry, *listed, registration))
+                except TargetError as error:
+                    views[key] = error
         return views
 
     def _forget(self, key: JobKey) -> None:
@@ -145,8 +152,8 @@ class Region:
         allocations: Mapping[JobKey, Sequence[AllocationEntry]],
         query: Mapping[str, str | None],
         call: Call,
-    ) -> None:
-        """Read the long form of changed allocations; forget those that are gone. Raises TargetError or NomadRefusal."""
+    ) -> Mapping[JobKey, TargetError]:
+        """Read the long form of changed allocations; forget those that are gone. Return the jobs of which one fails."""
         changed: dict[str, JobKey] = {}
         for key in keys:
             listed = allocations.get(key, ())
@@ -160,21 +167,46 @@ class Region:
                 else:
                     changed[entry.id] = key
         if len(changed) > _READ_ONE_BY_ONE:
-            everything, _ = self._long_list.read_whole(frozenset(changed.values()), query, call)
-            for key, entries in everything.items():
-                self._details[key] |= {entry.id: parse_details(entry) for entry in entries}
-        else:
-            self._read_details(changed, call)
+            return self._read_long_list(changed, query, call)
+        return self._read_details(changed, call)
 
-    def _read_details(self, changed: Mapping[str, JobKey], call: Call) -> None:
-        for allocation, key in changed.items():
+    def _read_long_list(
+        self, changed: Mapping[str, JobKey], query: Mapping[str, str | None], call: Call
+    ) -> Mapping[JobKey, TargetError]:
+        keys = frozenset(changed.values())
+        try:
+            listed, _ = self._long_list.read_whole(keys, query, call)
+        except NomadRefusal as refusal:
+            return dict.fromkeys(keys, refusal.as_target_error())
+        except TargetError as error:
+            return dict.fromkeys(keys, error)
+        failed = dict(listed.odd)
+        for key, entries in listed.of.items():
             try:
-                long = self._client.get(f"/v1/allocation/{allocation}", self.query(key.namespace), call, LongAllocation)
+                with unavailable_if_malformed(f'an allocation of job "{key.id}"'):
+                    self._details[key] |= {entry.id: parse_details(entry) for entry in entries}
+            except TargetError as error:
+                failed[key] = error
+        if listed.nameless is not None:
+            failed |= {key: listed.nameless for one, key in changed.items() if one not in self._details[key]}
+        return failed
+
+    def _read_details(self, changed: Mapping[str, JobKey], call: Call) -> Mapping[JobKey, TargetError]:
+        failed: dict[JobKey, TargetError] = {}
+        for allocation, key in changed.items():
+            if key in failed:
+                continue
+            path = f"/v1/allocation/{allocation}"
+            try:
+                with unavailable_if_malformed(f"allocation {allocation}"):
+                    long = self._client.get(path, self.query(key.namespace), call, LongAllocation)
+                    self._details[key][allocation] = parse_details(long)
             except NomadRefusal as refusal:
-                if refusal.status != 404:  # collected since it was listed
-                    raise
-            else:
-                self._details[key][allocation] = parse_details(long)
+                if refusal.status != 404:  # else it was collected since it was listed
+                    failed[key] = refusal.as_target_error()
+            except TargetError as error:
+                failed[key] = error
+        return failed
 
     def _view(self, key: JobKey, source: _Source) -> JobView:
         """Return the last view, or a new one when one of its objects changed."""

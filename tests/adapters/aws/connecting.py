@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import pytest
 
+from adapters.aws.api import AwsApi
 from autoscaler.errors import TargetError
 from autoscaler.model import Call, ScaleChange, ScaleOutcome, TargetRef, TargetState
 from autoscaler.moment import Moment
@@ -23,6 +24,8 @@ from tests.servers.ports import free_port
 
 KEYS = {"AWS_ACCESS_KEY_ID": "ours", "AWS_SECRET_ACCESS_KEY": "secret-of-ours"}
 _A = TypeVar("_A", bound=Any)
+Change: TypeAlias = Callable[[Any], Any]
+ChangeAnswer: TypeAlias = Callable[[str, Change], None]
 _DOCS = Path(__file__).parents[3] / "docs"
 
 
@@ -174,6 +177,21 @@ def server() -> Iterator[AwsServer]:
 def world(server: AwsServer) -> World:
     """The server's world."""
     return server.world
+
+
+@pytest.fixture
+def change(monkeypatch: pytest.MonkeyPatch) -> ChangeAnswer:
+    """Return a function that lets a test change each answer to an operation, as botocore has parsed it."""
+    genuine, changes = AwsApi.ask, dict[str, Change]()
+
+    def ask(api: AwsApi, service: str, operation: str, call: Call, parameters: Mapping[str, Any], **more: Any) -> Any:
+        answer = genuine(api, service, operation, call, parameters, **more)
+        if operation in changes:
+            changes[operation](answer)
+        return answer
+
+    monkeypatch.setattr(AwsApi, "ask", ask)
+    return changes.__setitem__
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 import pytest
 
 from adapters.aws_asg import AwsAsg
-from tests.adapters.aws.connecting import KEYS, Live, connections, own_environment, server, world
+from tests.adapters.aws.connecting import KEYS, Live, change, connections, own_environment, server, world
 from tests.servers.aws import AwsServer
 from tests.servers.aws.server import REGION
 from tests.servers.aws.world import World
 
-__all__ = ["KEYS", "own_environment", "server", "world"]
+__all__ = ["KEYS", "change", "own_environment", "server", "world"]
 
 LiveAdapter: TypeAlias = Live[AwsAsg]
 Connect = Callable[..., LiveAdapter]

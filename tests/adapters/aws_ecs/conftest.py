@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 import pytest
 
 from adapters.aws_ecs import AwsEcs
-from tests.adapters.aws.connecting import Live, connections, own_environment, server, world
+from tests.adapters.aws.connecting import Live, change, connections, own_environment, server, world
 from tests.servers.aws import AwsServer
 from tests.servers.aws.ecs_service import EcsService
 from tests.servers.aws.world import World
 
-__all__ = ["own_environment", "server", "world"]
+__all__ = ["change", "own_environment", "server", "world"]
 
 LiveAdapter: TypeAlias = Live[AwsEcs]
 Connect = Callable[..., LiveAdapter]

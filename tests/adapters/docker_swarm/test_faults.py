@@ -146,11 +146,20 @@ def test_a_reply_that_is_not_json_is_unavailable(front: Faults, swarm: DockerSwa
     assert "is not JSON" in str(failing_write(swarm))
 
 
-@pytest.mark.parametrize("answer", [{}, None, [1], "text", [{"Spec": {}}], [{"Spec": {"Name": ["web"]}}]])
+@pytest.mark.parametrize("answer", [{}, None, [1], "text"])
 def test_json_that_is_no_list_of_services_is_unavailable(front: Faults, swarm: DockerSwarm, answer: Any) -> None:
     """It is neither a missing target nor a crash: another server listens there."""
     front.faults.insert(0, says(r"/services\?", answer))
     assert type(failing(swarm)) is TargetUnavailable
+
+
+@pytest.mark.parametrize("answer", [[{"Spec": {}}], [{"Spec": {"Name": ["web"]}}]])
+def test_a_service_that_is_not_listed_beside_a_nameless_one_is_unavailable(
+    front: Faults, swarm: DockerSwarm, answer: Any
+) -> None:
+    """The nameless one may be it, so it is no missing target."""
+    front.faults.insert(0, says(r"/services\?", answer))
+    assert type(swarm.observe([ref("web")], call())[ref("web")]) is TargetUnavailable
 
 
 @pytest.mark.parametrize("answer", [{}, [], "1.41", {"ApiVersion": None}])
