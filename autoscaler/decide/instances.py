@@ -29,6 +29,8 @@ class Groups(NamedTuple):
     """Value in thousandths by instance name, for instances whose samples count."""
     ready: int
     """Units (sum of weights) of those instances."""
+    measured: int
+    """How many instances they are."""
     not_ready: list[Instance]
     missing: list[Instance]
     """Running instances without a sample."""
@@ -52,7 +54,7 @@ def group(
     `warm_up`: `warm_up_of` the target.
     """
     values: dict[str, int] = {}
-    ready = 0
+    ready = measured = 0
     not_ready: list[Instance] = []
     missing: list[Instance] = []
     warming: list[Instance] = []
@@ -71,11 +73,12 @@ def group(
             not_ready.append(instance)
         else:
             ready += instance.weight
+            measured += 1
             values[instance.name] = sample.value
     if len(values) != len(samples):  # HPA counts samples of pods that it does not know
         known = {instance.name for instance in instances}
         values |= {name: sample.value for name, sample in samples.items() if name not in known}
-    return Groups(values, ready, not_ready, missing, warming, ignored)
+    return Groups(values, ready, measured, not_ready, missing, warming, ignored)
 
 
 def warm_up_of(scaler: Autoscaler, state: TargetState) -> timedelta:

@@ -182,6 +182,7 @@ def _per_instance(
         proposal=proposal.replicas,
         detail=proposal.detail,
         ready=groups.ready,
+        measured=groups.measured if weights else None,
         not_ready=tuple([instance.name for instance in groups.not_ready]),
         missing=tuple([instance.name for instance in groups.missing]),
         warming=tuple([instance.name for instance in groups.warming]),

@@ -72,9 +72,9 @@ def unmeasured(outcomes: Sequence[MetricOutcome]) -> str | None:
     for outcome in outcomes:
         count = len(outcome.missing)
         if count:
-            of, have = outcome.ready + count, "has" if count == 1 else "have"
+            have = "has" if count == 1 else "have"
             names = listed(outcome.missing, _NAMED)
-            texts.append(f"{count} of {of} instances {have} no sample of {outcome.name}: {names}")
+            texts.append(f"{count} of {outcome.running} instances {have} no sample of {outcome.name}: {names}")
         if outcome.warming:
             warming = count_of(len(outcome.warming), "instance warms up", "instances warm up")
             texts.append(f"{warming}: {listed(outcome.warming, _NAMED)}")

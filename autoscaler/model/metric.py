@@ -34,6 +34,8 @@ class MetricOutcome(Struct, frozen=True, gc=False):
     """How the proposal came about: "ratio x 3 ready", "ratio within tolerance", "fallback: 10 replicas"."""
     ready: int = 0
     """Units whose samples counted."""
+    measured: int | None = None
+    """How many instances these units are; None: as many, because no instance weighs more than 1."""
     not_ready: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     warming: tuple[str, ...] = ()
@@ -60,12 +62,17 @@ class MetricOutcome(Struct, frozen=True, gc=False):
         return self.error is not None and self.proposal is not None
 
     @property
+    def running(self) -> int:
+        """How many instances run: those whose samples counted, and those without a usable one."""
+        return (self.ready if self.measured is None else self.measured) + len(self.missing)
+
+    @property
     def missing_ratio(self) -> float | None:
         """Share of the running instances without a usable sample; None: the metric failed, or is not read by instance.
 
-        Instances that are pending, start, warm up or leave are not among them. Those with a sample count in units.
+        Instances that are pending, start, warm up or leave are not among them.
         """
-        counted = self.ready + len(self.missing)
+        counted = self.running
         if self.error is not None or self.type in (MetricType.OBJECT, MetricType.EXTERNAL) or counted == 0:
             return None
         return len(self.missing) / counted

@@ -7,7 +7,7 @@ age from these, and `model.later` shifts its times to the wall clock of now.
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, Table, select
 
 from autoscaler.model import later
 from autoscaler.moment import STEP, Moment
@@ -39,6 +39,16 @@ def age_of(row: Any, moment: Moment) -> timedelta:
         if moment.database is not None and row.database is not None:
             micros = min(micros, to_micros(moment.database) - row.database)
     return timedelta(microseconds=max(0, micros))
+
+
+def are_older(table: Table, moment: Moment, age: timedelta) -> ColumnElement[bool]:
+    """Return the condition of the rows of a table with these columns whose `age_of` is at least `age`."""
+    row = table.c
+    here = (row.boot == moment.boot) & (row.elapsed <= micros_of(moment.elapsed - age))
+    elsewhere = (row.boot != moment.boot) & (row.at <= to_micros(moment.now - age))
+    if moment.database is not None:
+        elsewhere &= row.database.is_(None) | (row.database <= to_micros(moment.database - age))
+    return here | elsewhere
 
 
 def booted_by(row: Any, moment: Moment) -> datetime:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Table, bindparam, delete, func, select, text, union_all
 
-from autoscaler.model import LONGEST_PERIOD, Autoscaler
+from autoscaler.model import Autoscaler
 from autoscaler.record import schema
 from autoscaler.record.database import Database, Readers
 from autoscaler.record.entries import Key, Newest, key_of
@@ -131,7 +131,6 @@ def _too_old(at: int, kept: Retention) -> Sequence[tuple[Table, int]]:
     """Return each table with the time before which its rows are deleted."""
     rest_before = at - micros_of(kept.retention)
     return (
-        (schema.removal, at - micros_of(LONGEST_PERIOD)),  # no period is longer
         (schema.detail, at - micros_of(kept.detail)),
         (schema.series, rest_before),
         (schema.change, rest_before),

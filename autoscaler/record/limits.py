@@ -10,13 +10,14 @@ daemon dies in between. What was not written is given back with the outcome. A w
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from autoscaler.decide import apply_limits
 from autoscaler.decide.removals import Counted, count, settle
 from autoscaler.errors import StateError
 from autoscaler.model import (
     CONNECTION_LIMITS,
+    LONGEST_PERIOD,
     Autoscaler,
     ConnectionLimits,
     Decision,
@@ -28,7 +29,7 @@ from autoscaler.model import (
 )
 from autoscaler.moment import Moment
 from autoscaler.record import schema
-from autoscaler.record.ages import booted_by, kept_age, time_columns
+from autoscaler.record.ages import are_older, booted_by, kept_age, time_columns
 from autoscaler.record.entries import Entry, Key
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.locks import Lock, wait_for
@@ -98,6 +99,7 @@ class Limits:
             if made.change != again[made.name].change
         }
         if self.limits.removal_budget is not None:
+            _delete_old_removals(connection, self._name, moment)
             kept = [(entry, made) for entry, made in pairs if made.name not in late]
             self._intended = _intend_removals(connection, kept, standing, moment)
         return late
@@ -165,6 +167,13 @@ def _read_removals(connection: Connection, name: str, budget: RemovalBudget, mom
         if moment.now - at < budget.period:
             found.append(Removal(row.name, at, row.instances, row.seq))
     return tuple(sorted(found, key=lambda one: one.at))
+
+
+def _delete_old_removals(connection: Connection, name: str, moment: Moment) -> None:
+    """Delete the removals of the adapter connection `name` that no period can include."""
+    owner = schema.autoscaler
+    own = select(owner.c.id).where(owner.c.id == _TABLE.c.autoscaler_id, owner.c.connection == name).exists()
+    connection.execute(delete(_TABLE).where(are_older(_TABLE, moment, LONGEST_PERIOD), own))
 
 
 def _intend_removals(

@@ -223,6 +223,40 @@ def test_a_step_of_the_clock_makes_no_removal_older(sqlite_opener: Opener) -> No
     assert counted(ledger, 1800 + 60) == []
 
 
+def test_a_step_of_the_clock_by_a_day_frees_no_budget(opener: Opener) -> None:
+    """Housekeeping ran after the step, and later scale-ins of other autoscalers. Ages decide what is deleted."""
+    clock = FakeClock(START)
+    state = opener.state(clock=clock)
+    ledger = shard(state)
+    ledger.follow_clock(clock.moment())
+    cycle(ledger, falling(0, "s0"), Written(2))
+    clock.advance(15)
+    clock.step(86_400)
+    for _ in range(2):
+        state.tidy(clock.now())
+        ledger.follow_clock(clock.moment())
+        cycle(ledger, falling(86_415, "s1", 4), Written(4))
+    assert counted(ledger, 86_415) == [("s0", 86_400, 3), ("s1", 86_415, 1), ("s1", 86_415, 1)]
+    clock.advance(LONGEST_PERIOD.total_seconds())
+    ledger.follow_clock(clock.moment())
+    cycle(ledger, falling(86_415 + LONGEST_PERIOD.total_seconds(), "s2"), Written(2))
+    assert count_rows(ledger, "removal") == 1
+
+
+def test_a_step_back_of_the_clock_lets_old_removals_go(opener: Opener) -> None:
+    """They are old by the time since the machine was started."""
+    clock = FakeClock(START)
+    ledger = shard(opener.state(clock=clock))
+    ledger.follow_clock(clock.moment())
+    cycle(ledger, falling(0, "s0"), Written(2))
+    clock.advance(LONGEST_PERIOD.total_seconds() + 15)
+    clock.step(-LONGEST_PERIOD.total_seconds())
+    ledger.follow_clock(clock.moment())
+    cycle(ledger, falling(15, "s1"), Written(2))
+    assert counted(ledger, 15) == [("s1", 15, 3)]
+    assert count_rows(ledger, "removal") == 1
+
+
 def test_an_unfinished_scale_in_is_found_again_after_the_clock_was_set(sqlite_opener: Opener) -> None:
     """Its time is stored twice, and both are moved."""
     clock = FakeClock(START)
