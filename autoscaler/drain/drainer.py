@@ -55,8 +55,10 @@ class Drainer:
         """None: the adapter has no instances that wait."""
         if isinstance(adapter, Drains):
             self._tools = Tools(adapter, nodes, clock, logger, is_current, members, local, pauses)
-        self._jobs: Mapping[TargetRef, Mapping[str, Job]] = {}
-        """Replaced as a whole."""
+        self._jobs: dict[TargetRef, Mapping[str, Job]] = {}
+        """Changed by the shard's thread alone. The jobs of a target are replaced as a whole."""
+        self._free = most
+        """How many more drains may begin in this cycle."""
         self._closed = False
         self._keeper: Future[None] | None = None
 
@@ -66,6 +68,7 @@ class Drainer:
 
     def follow(self, scalers: Mapping[str, Autoscaler], observed: Observed, recorded: Sequence[Decision]) -> None:
         """Begin, continue and stop drains as these decisions say, which are committed. `scalers`: by name."""
+        self._free = self._most - sum([each.begun and not each.over.is_set() for each in self._all()])
         for made in recorded:
             if made.drains or made.target in self._jobs:
                 self._follow(scalers[made.name].drain, observed.observations[made.name].target, made)
@@ -93,32 +96,23 @@ class Drainer:
     def _follow(self, rule: DrainRule | None, state: object, made: Decision) -> None:
         under_way = {each.instance: each for each in made.drains if each.ended is None}
         jobs = {name: job for name, job in self._jobs.get(made.target, {}).items() if name in under_way}
+        followed = list[Job]()
+        if rule is not None and isinstance(state, TargetState) and state.awaiting_drain is not None:
+            now, waiting = self._clock.monotonic(), {each.instance: each for each in state.awaiting_drain}
+            for drain in sorted(under_way.values(), key=lambda each: each.began):
+                one = waiting.get(drain.instance)
+                if one is not None and self._tools is not None and not self._closed:
+                    until = now + (rule.timeout - (made.now - drain.began)).total_seconds()
+                    job = _job(self._tools, made.target, one, rule, until, jobs.get(one.instance))
+                    jobs[one.instance] = job
+                    followed.append(job)
         self._set(made.target, jobs)
-        if rule is None or not isinstance(state, TargetState) or state.awaiting_drain is None:
-            return
-        now, waiting = self._clock.monotonic(), {each.instance: each for each in state.awaiting_drain}
-        for drain in sorted(under_way.values(), key=lambda each: each.began):
-            one = waiting.get(drain.instance)
-            if one is not None:
-                until = now + (rule.timeout - (made.now - drain.began)).total_seconds()
-                self._go_on(made.target, one, rule, until)
-
-    def _go_on(self, target: TargetRef, one: AwaitingDrain, rule: DrainRule, until: float) -> None:
-        jobs = self._jobs.get(target, {})
-        job = jobs.get(one.instance)
-        if self._tools is None or self._closed:
-            return
-        if job is None or job.failed:
-            job = Job(self._tools, target, one, rule, until)
-            self._set(target, {**jobs, one.instance: job})
-        else:
-            job.follow(one, rule, until)
-        if not job.begun:
-            self._begin(job)
+        for job in followed:
+            if not job.begun:
+                self._begin(job)
 
     def _begin(self, job: Job) -> None:
-        busy = sum(each.begun and not each.over.is_set() for each in self._all())
-        if busy >= self._most:
+        if self._free <= 0:
             job.wait_for_turn(f"it waits, because {self._most} drains are under way")
             self._keep_waiting()
             return
@@ -128,6 +122,7 @@ class Drainer:
             job.wait_for_turn(f"it waits: {error}")
         else:
             job.begun = True
+            self._free -= 1
 
     def _keep_waiting(self) -> None:
         """Send heartbeats for drains that wait for their turn, in one thread for all, until none waits."""
@@ -143,12 +138,23 @@ class Drainer:
                 self._keeper = spawn("drains-waiting", keep)
 
     def _all(self) -> Sequence[Job]:
-        return [job for of_target in self._jobs.values() for job in of_target.values()]
+        # the list is a copy, because the shard's thread may change the targets meanwhile
+        return [job for of_target in list(self._jobs.values()) for job in of_target.values()]
 
     def _set(self, target: TargetRef, jobs: Mapping[str, Job]) -> None:
         """Set the jobs of a target, and stop those that are no longer among them."""
         before = self._jobs.get(target, {})
         for name in before.keys() - jobs.keys():
             before[name].stop()
-        others = {known: of_known for known, of_known in self._jobs.items() if known != target}
-        self._jobs = {**others, target: jobs} if jobs else others
+        if jobs:
+            self._jobs[target] = jobs
+        else:
+            self._jobs.pop(target, None)
+
+
+def _job(tools: Tools, target: TargetRef, one: AwaitingDrain, rule: DrainRule, until: float, known: Job | None) -> Job:
+    """Return the known job with what its next attempt uses; a new one if there is none, or if it has failed."""
+    if known is None or known.failed:
+        return Job(tools, target, one, rule, until)
+    known.follow(one, rule, until)
+    return known

@@ -1,0 +1,78 @@
+"""The work of a cycle grows as its drains do. A thousand instances may leave at once."""
+
+import pytest
+
+from autoscaler.decide.drains import with_drains
+from autoscaler.drain import Drainer
+from autoscaler.model import (
+    AwaitingDrain,
+    Decision,
+    Drain,
+    DrainAction,
+    DrainReport,
+    DrainRule,
+    History,
+    Observation,
+    Observed,
+    TargetRef,
+    TargetState,
+)
+from autoscaler.target.contract import RecordingLogger
+from tests.decide.build import NOW, first_decision, instances, scaler, state
+from tests.drain.backend import BackEnd
+from tests.operations import operations
+from tests.replaced import replace
+from tests.schedule.clock import FakeClock
+
+_RULE = DrainRule(command=("/bin/true",))
+_MANY = 64
+
+
+def _drained(targets: int, each: int, most: int) -> int:
+    """Return the operations of a shard's second cycle with so many targets and drains of each."""
+    drainer = Drainer(BackEnd(), {}, FakeClock(NOW), RecordingLogger(), most=most)
+    scalers = {str(n): replace(scaler(), name=str(n), target=TargetRef("fleet", str(n))) for n in range(targets)}
+    scalers = {name: replace(one, drain=_RULE) for name, one in scalers.items()}
+    waiting = tuple(AwaitingDrain(f"i-{n}") for n in range(each))
+    drains = tuple(Drain(one.instance, NOW, DrainAction.COMMAND) for one in waiting)
+    seen = replace(state(1), awaiting_drain=waiting)
+    observed = Observed(dict.fromkeys(scalers, Observation(seen, ())))
+    recorded = [
+        replace(first_decision(one, TargetState(1, 1, ())), name=name, target=one.target, drains=drains)
+        for name, one in scalers.items()
+    ]
+    first = operations(lambda: drainer.follow(scalers, observed, recorded))
+    second = operations(lambda: drainer.follow(scalers, observed, recorded))
+    gone = operations(lambda: drainer.keep([]))
+    drainer.close()
+    return first + second + gone
+
+
+@pytest.mark.parametrize("targets", [True, False])
+def test_the_work_of_drains_that_wait_for_their_turn_is_linear(targets: bool) -> None:
+    """Of one target with many, and of many targets with one each."""
+    few, many = [_drained(*((n, 1) if targets else (1, n)), most=0) for n in (_MANY, 4 * _MANY)]
+    assert many < 5 * few
+
+
+def _decided(count: int) -> int:
+    """Return the operations of a decision with so many drains: they begin, go on, and end."""
+    one = replace(scaler(), drain=_RULE)
+    awaiting = tuple(AwaitingDrain(f"i-{n}") for n in range(count))
+    seen = replace(state(count, instances(count)), awaiting_drain=awaiting)
+    reports = tuple(DrainReport(each.instance, detail="it waits") for each in awaiting)
+    made = first_decision(one, seen)
+
+    def life() -> Decision:
+        began = with_drains(one, Observation(seen, ()), History(), made)
+        history = History(drains=began.drains)
+        on = with_drains(one, Observation(seen, (), drains=reports), history, replace(made, drains=()))
+        gone = replace(seen, awaiting_drain=())
+        return with_drains(one, Observation(gone, ()), History(drains=on.drains), replace(made, drains=()))
+
+    return operations(life)
+
+
+def test_a_decision_with_many_drains_is_linear() -> None:
+    """It matches reports, waiting instances and remembered drains by name."""
+    assert _decided(4 * _MANY) < 5 * _decided(_MANY)
