@@ -33,6 +33,7 @@ from autoscaler.model import (
     Step,
 )
 from autoscaler.quantity import format_duration
+from autoscaler.text import count
 
 _LIMITED: Final = ConditionType.SCALING_LIMITED
 
@@ -125,10 +126,8 @@ def _within_budget(
                 _LimitedChange(made, SizeRequest(made.name, max(change.size, change.decided_from - free), change.size))
             )
     allowed = _allowed(changes, lambda _: left)
-    detail = (
-        f"{standing.connection}'s removalBudget is {budget.instances} instances in {format_duration(budget.period)}, "
-        f"of which {left} {'was' if left == 1 else 'were'} left"
-    )
+    limit = f"{count(budget.instances, 'instance')} in {format_duration(budget.period)}"
+    detail = f"{standing.connection}'s removalBudget is {limit}, of which {left} {'was' if left == 1 else 'were'} left"
     if recent:
         detail += f"; more from {(recent[0].at + budget.period).isoformat(timespec='seconds')}"
     used = sum([one.request.size - allowed[one.decision.name] for one in changes if not one.decision.dry_run])

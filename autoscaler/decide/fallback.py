@@ -31,6 +31,7 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.quantity import format_decimal
+from autoscaler.text import count
 
 
 def has_fallback(scaler: Autoscaler) -> bool:
@@ -131,7 +132,7 @@ def _proposed(
     """Return the failed outcome with its fallback's proposal, or without one if the fallback's query failed too."""
     fallback = tracked.fallback
     if fallback.replicas is not None:
-        wanted, detail = fallback.replicas, f"fallback: {fallback.replicas} replicas"
+        wanted, detail = fallback.replicas, f"fallback: {count(fallback.replicas, 'replica')}"
     else:
         reading = observed.fallbacks[tracked.position] if observed.fallbacks else None
         if reading is None:

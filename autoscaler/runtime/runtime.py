@@ -113,14 +113,14 @@ class Runtime:
 
     def status_line(self, settings: Settings) -> str:
         """Return how much of the configuration is served, for `systemctl status`."""
-        connections, number = f"{len(self.adapters)} connections", len(settings.autoscalers)
+        connections, number = counted(len(self.adapters), "connection"), len(settings.autoscalers)
         if self._membership is None:
-            return f"{number} autoscalers on {connections}"
+            return f"{counted(number, 'autoscaler')} on {connections}"
         if not self._membership.is_member:
             return "the lease is lost, nothing is scaled: the database does not answer"
         members = self._membership.members
         served = len(self.served(settings))
-        return f"{served} of {number} autoscalers on {connections}; {counted(members, 'daemon')}"
+        return f"{served} of {counted(number, 'autoscaler')} on {connections}; {counted(members, 'daemon')}"
 
     def follow(self, settings: Settings, also: Callable[[], None] = lambda: None) -> AutoscalerError | None:
         """Follow a configuration. Unchanged shards continue in the same epoch.

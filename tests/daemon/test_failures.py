@@ -27,7 +27,7 @@ def test_it_starts_during_an_outage_and_reports_it(folder: Path) -> None:
         assert (line["current"], line["desired"], line["written"]) == (1, None, None)
         assert line["metrics"][0]["value"] is None
         daemon.wait_until_told("READY=1")
-        daemon.wait_until_told("STATUS=1 autoscalers on 1 connections; failing: web")
+        daemon.wait_until_told("STATUS=1 autoscaler on 1 connection; failing: web")
         (folder / "prometheus").mkdir()
         with running_prometheus(folder / "prometheus", port=port):
             daemon.wait_for("decision", written=2)

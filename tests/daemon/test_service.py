@@ -41,7 +41,7 @@ def test_its_service_manager_gets_each_change_of_state(folder: Path, prometheus:
         daemon.wait_until_told("READY=1", count=2)
         assert daemon.stop() == 0
         assert daemon.heard("STOPPING=1") == 1
-        assert daemon.heard("STATUS=1 autoscalers on 1 connections") == 1
+        assert daemon.heard("STATUS=1 autoscaler on 1 connection") == 1
     turns = [message.partition("=")[0] for message in daemon.told if not message.startswith(("WATCHDOG", "STATUS"))]
     assert turns == ["READY", "RELOADING", "READY", "STOPPING"]
     (reloading,) = [message for message in daemon.told if message.startswith("RELOADING")]

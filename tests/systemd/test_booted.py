@@ -29,7 +29,7 @@ def test_it_starts_reloads_and_ends_in_its_sandbox(machine: Machine) -> None:
     assert started.returncode == 0, machine.journal()
     active, status = machine.show("ActiveState", "StatusText")
     assert active == "active"
-    assert status == "1 autoscalers on 1 connections; failing: web"
+    assert status == "1 autoscaler on 1 connection; failing: web"
     machine.checked("systemctl", "reload", "autoscaler")
     assert '"event": "reloaded"' in machine.journal()
     machine.run("systemctl", "stop", "autoscaler")
@@ -49,7 +49,7 @@ def test_a_reload_of_an_invalid_file_fails_with_the_reason(machine: Machine, wro
     assert problem in status
     assert "ExecReload=/usr/bin/autoscaler reload (code=exited, status=1/FAILURE)" in status
     assert machine.show("ActiveState", "NRestarts") == ["active", "0"]
-    assert "1 autoscalers on 1 connections" in machine.show("StatusText")[0]
+    assert "1 autoscaler on 1 connection" in machine.show("StatusText")[0]
     machine.configure(DRY)
     machine.checked("systemctl", "reload", "autoscaler")
 

@@ -28,7 +28,7 @@ from autoscaler.documents.summary import ConditionDocument, Summary
 from autoscaler.layout import NONE, UNKNOWN, Screen, Table, clock, or_unknown
 from autoscaler.model import MetricType, TargetType
 from autoscaler.quantity import format_age, format_duration
-from autoscaler.text import clean
+from autoscaler.text import clean, count
 
 _METRICS = "Metrics:"
 
@@ -139,7 +139,7 @@ def _kind(spec: MetricSpecDocument) -> str:
 
 def _fallback(fallback: FallbackDocument) -> str:
     begins = f"after {format_duration(fallback.failure_duration_seconds)} without a value"
-    asked = f"{fallback.replicas} replicas" if fallback.query is None else query_text(fallback.query)
+    asked = count(fallback.replicas or 0, "replica") if fallback.query is None else query_text(fallback.query)
     return f"{begins}: {asked}{'' if fallback.allow_scale_in else ', not below the current size'}"
 
 

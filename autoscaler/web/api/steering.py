@@ -12,6 +12,7 @@ from autoscaler.documents.summary import SteeredList
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, Event, MetricType, Override, Pause, Steering
 from autoscaler.record import SteeringEvent
+from autoscaler.text import count
 from autoscaler.web.api.answers import ErrorType, RequestError
 from autoscaler.web.api.parameters import (
     ManyBody,
@@ -58,9 +59,8 @@ class SteeringChanges:
         _check_bounds(self._configured(name), body)
         grant = self._sources.settings().grant_of(name)
         if grant is not None and max(body.minimum or 0, body.maximum or 0) > grant.max_replicas:
-            message = (
-                f"the autoscaler's grant allows at most {grant.max_replicas} replicas; give no more, or raise that"
-            )
+            most = count(grant.max_replicas, "replica")
+            message = f"the autoscaler's grant allows at most {most}; give no more, or raise that"
             raise RequestError(ErrorType.CONFLICT, message)
         override = Override(body.minimum, body.maximum, by, body.reason, now, body.end(now))
         event = _always(overridden(override))
