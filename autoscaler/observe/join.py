@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from heapq import nsmallest
+from ipaddress import IPv6Address
 from typing import Final, NamedTuple
 
 from autoscaler.config.kept_labels import instance_labels
@@ -10,7 +12,7 @@ from autoscaler.model import Instance
 from autoscaler.observe.result import Point
 from autoscaler.text import plain
 
-_WITH_PORT: Final = re.compile(r"(\[(?P<v6>.+)\]|(?P<host>[^:]+)):\d+")
+_ADDRESS: Final = re.compile(r"(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^:\[\]]+))(?::(?P<port>\d+))?")
 CONTAINER_LABELS: Final = ("task", "container")
 """Default labels that name a container or task of an instance."""
 _MOST_NAMED: Final = 20
@@ -41,8 +43,10 @@ def of_container(points: Iterable[Point], container: str, label: str | None) -> 
 
 
 def join(points: Iterable[Point], instances: Iterable[Instance], label: str | None) -> Joined:
-    """Match every point to its instance by identity: by the label's value, then by the value without its `:port`."""
+    """Match every point to its instance by identity: by the label's value, then by the address that this is."""
+    instances = list(instances)
     owners = _owners(instances)
+    by_address: Mapping[tuple[str, str | None], str] | None = None
     found: dict[str, list[Point]] = {}
     unmatched_labels: set[tuple[str, str]] = set()
     nameless: list[Point] = []
@@ -57,7 +61,9 @@ def join(points: Iterable[Point], instances: Iterable[Instance], label: str | No
             continue
         owner = owners.get(value)
         if owner is None:
-            owner = owners.get(without_port(value))
+            if by_address is None:  # most samples match exactly
+                by_address = _by_address(instances)
+            owner = _at(by_address, *address(value))
         if owner:
             mine = found.get(owner)
             if mine is None:
@@ -93,7 +99,35 @@ def first_label(labels: Mapping[str, str], names: Iterable[str]) -> tuple[str, s
     return "", ""
 
 
-def without_port(address: str) -> str:
-    """Return the host of `host:port` or `[v6]:port`, and any other text unchanged."""
-    found = _WITH_PORT.fullmatch(address)
-    return address if found is None else found["v6"] or found["host"]
+def address(text: str) -> tuple[str, str]:
+    """Return host and port of an address, or of a name; the port is empty where it has none.
+
+    The host has lower case, and an IPv6 address its shortest form without brackets and zone.
+    """
+    found = _ADDRESS.fullmatch(text)
+    host, port = (text, "") if found is None else (found["v6"] or found["host"], found["port"] or "")
+    if ":" in host:
+        with suppress(ValueError):
+            host = str(IPv6Address(host.partition("%")[0]))
+    return host.lower(), port
+
+
+def _by_address(instances: Iterable[Instance]) -> Mapping[tuple[str, str | None], str]:
+    """Return host and port of each identity -> instance name, empty for those of two instances.
+
+    With None for the port: the instances of a host whose identities name a port.
+    """
+    owners: dict[tuple[str, str | None], str] = {}
+    for instance in instances:
+        addresses = {address(identity) for identity in instance.identities}
+        for key in {*addresses, *((host, None) for host, port in addresses if port)}:
+            owners[key] = "" if key in owners else instance.name
+    return owners
+
+
+def _at(owners: Mapping[tuple[str, str | None], str], host: str, port: str) -> str | None:
+    """Return the instance at an address. Another port may be an exporter's of the host, or another instance's."""
+    for key in ((host, port), (host, "" if port else None)):
+        if (owner := owners.get(key)) is not None:
+            return owner
+    return None

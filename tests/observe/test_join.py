@@ -27,10 +27,38 @@ def test_an_exporters_port_does_not_hide_the_host() -> None:
     assert list(join([point(1, instance="10.0.0.2:9100")], [A, B], None).points) == ["b"]
 
 
-@pytest.mark.parametrize("address", ["[fd00::1]:9100", "fd00::1"])
-def test_ipv6_addresses_match_with_and_without_port(address: str) -> None:
-    """The last group of a bare IPv6 address is not a port."""
-    assert list(join([point(1, instance=address)], [instance("six", "fd00::1"), B], None).points) == ["six"]
+SIX = (
+    "2001:db8::13",
+    "[2001:db8::13]",
+    "2001:DB8:0::0013",
+    "[2001:DB8::13]",
+    "2001:db8::13%eth0",
+    "[2001:db8::13%25eth0]",
+)
+HOST = ("web-1.example", "Web-1.Example")
+
+
+@pytest.mark.parametrize("forms", [SIX, HOST, ("10.0.0.13",)])
+def test_an_address_matches_however_the_two_sides_write_it(forms: tuple[str, ...]) -> None:
+    """A back end and Prometheus' service discovery write brackets, ports, zones and cases in their own ways."""
+    other = instance("other", "2001:db8::14", "web-2.example", "10.0.0.14")
+    with_ports = [f"{form}:9100" for form in forms if form[0] == "[" or ":" not in form]
+    for known in forms:
+        for label in (*forms, *with_ports):
+            one = point(1, instance=label)
+            assert list(join([one], [instance("mine", known), other], None).points) == ["mine"], (known, label)
+
+
+def test_a_name_without_port_is_the_only_instance_of_its_host() -> None:
+    """Node metrics have no port, and a back end may know an instance by its own port alone."""
+    one, sample = instance("one", "[2001:db8::13]:80"), point(1, instance="2001:DB8::13")
+    assert list(join([sample], [one, B], None).points) == ["one"]
+    assert not join([sample], [one, instance("two", "[2001:db8::13]:81")], None).points
+
+
+def test_another_port_of_a_host_is_no_match_for_an_instance_with_a_port() -> None:
+    """The sample of a worker that stopped must not become that of the worker that is left on its host."""
+    assert not join([point(1, instance="h:2")], [instance("left", "h:1")], None).points
 
 
 def test_a_host_that_two_instances_share_is_ambiguous() -> None:

@@ -12,7 +12,7 @@ from autoscaler.config.kept_labels import INSTANCE_LABELS, instance_labels
 from autoscaler.errors import MetricError, TargetUnavailable
 from autoscaler.model import Autoscaler, Instance, MetricSpec, MetricType, Phase, TargetState
 from autoscaler.observe.answers import Answers
-from autoscaler.observe.join import first_label, of_container, without_port
+from autoscaler.observe.join import address, first_label, of_container
 from autoscaler.observe.result import Point
 
 
@@ -92,4 +92,4 @@ def _identities(point: Point, metric: MetricSpec | None) -> Sequence[str]:
     """The names that other metrics may use for it, as adapters list them: addresses with and without port."""
     names = INSTANCE_LABELS if metric is None else (*instance_labels(metric.query.instance_label), *INSTANCE_LABELS)
     values = [value for name in names if (value := point.labels.get(name))]
-    return [*values, *map(without_port, values)]
+    return [*values, *(address(value)[0] for value in values)]
