@@ -5,6 +5,7 @@ Requests reach this client by botocore's event `before-send`. botocore decompres
 bytes is enough.
 """
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from socket import socket
 from typing import Any, Final
@@ -26,6 +27,7 @@ from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 from autoscaler.target.http import Malformed, Unreachable, in_mib
 from autoscaler.target.http.answer import decoded
 from autoscaler.target.http.connection import Left, bounded
+from autoscaler.target.http.secrets import Secrets, of_headers, of_proxies
 
 LARGEST_ANSWER: Final = 32 * 2**20
 """Bytes. A page of a hundred groups with some hundred instances each has a quarter of them."""
@@ -36,6 +38,7 @@ _BYTES_A_BRACKET: Final = 40
 a hundred bytes or more, so empty elements would take thirty times the answer's size."""
 _MOST_EQUALS: Final = 2**19
 """AWS's answers have no attributes but a namespace; some texts and tags have an equals sign."""
+_CREDENTIALS: Final = ("Authorization", "X-Amz-Security-Token")
 _ENOUGH_SECONDS: Final = 60
 """The library's own time-out. Cycles are shorter, so it never applies."""
 
@@ -57,14 +60,29 @@ class HttpClient:
             proxies = get_environ_proxies(request.url)
             made = _Session(self._pools, verify=self._verify, proxies=proxies, timeout=_ENOUGH_SECONDS)
             session = self._sessions.setdefault(origin, made)  # if two threads each made one, both use the first
-        answer = session.send(request)
-        _check(answer)
+        headers = (request.headers[name] for name in _CREDENTIALS if name in request.headers)
+        secrets = Secrets((*of_headers(headers), *of_proxies(session.proxies)))
+        try:
+            answer = session.send(request)
+            _hide(secrets, answer)
+            _check(answer)
+        except HTTPClientError as error:
+            error.args = tuple([secrets.hidden(str(each)) for each in error.args])
+            raise
         return answer
 
     def close(self) -> None:
         """Close idle connections."""
         for session in self._sessions.values():
             session.close()
+
+
+def _hide(secrets: Secrets, answer: Any) -> None:
+    """Replace the secrets of the request in its AWSResponse, whose stubs lack a field."""
+    fine = answer.status_code < HTTPStatus.MULTIPLE_CHOICES
+    answer._content = secrets.hidden_in(answer.content, data=fine)  # noqa: SLF001 - botocore keeps what it has read there
+    for name, value in answer.headers.items():
+        answer.headers[name] = secrets.hidden(value)
 
 
 def _check(answer: AWSResponse) -> None:
@@ -100,6 +118,7 @@ def _is_xml(content: bytes) -> bool:
 class _Session(URLLib3Session):
     def __init__(self, pools: dict[str, Any], **options: Any) -> None:
         super().__init__(**options)
+        self.proxies: Final[Mapping[str, str]] = options["proxies"]
         self._pool_classes_by_scheme = pools
         self._manager.pool_classes_by_scheme = pools  # type: ignore[attr-defined] # the stubs know no fields
 

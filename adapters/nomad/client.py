@@ -31,9 +31,10 @@ from autoscaler.target.http import (
     on_this_machine,
 )
 from autoscaler.target.http.addresses import Addresses, cannot_serve
+from autoscaler.target.http.secrets import Secrets
 
 if TYPE_CHECKING:
-    from requests import Response
+    from requests import PreparedRequest, Response
 
     from autoscaler.target.http.session import Session
 
@@ -113,7 +114,7 @@ class NomadClient:
 
     def get(self, path: str, query: Mapping[str, str | None], call: Call, wanted: type[_T]) -> _T:
         """Return the decoded reply."""
-        return _decoded(self._exchange("GET", path, query, None, call), wanted)
+        return self._decoded(self._exchange("GET", path, query, None, call), wanted)
 
     def pages(
         self, path: str, query: Mapping[str, str | None], wanted: type[list[_T]], call: Call
@@ -129,7 +130,7 @@ class NomadClient:
                 raise TargetUnavailable(
                     f"GET {path}: the list has more than {in_mib(LARGEST_LIST)}; is this address an agent's?"
                 )
-            yield Page(_decoded(reply, wanted), reply.headers.get(_INDEX))
+            yield Page(self._decoded(reply, wanted), reply.headers.get(_INDEX))
             token = reply.headers.get("X-Nomad-NextToken")
             if not token:
                 return
@@ -145,7 +146,7 @@ class NomadClient:
 
     def post(self, path: str, query: Mapping[str, str | None], body: Mapping[str, Any], call: Call) -> Any:
         """Return the decoded reply, an object."""
-        return _decoded(self._exchange("POST", path, query, body, call), _OBJECT)
+        return self._decoded(self._exchange("POST", path, query, body, call), _OBJECT)
 
     def close(self) -> None:
         """Close the connection. The next request opens another."""
@@ -171,7 +172,7 @@ class NomadClient:
                 address + path,
                 params=query,
                 data=None if body is None else json.dumps(body),
-                headers=self._headers(),
+                auth=self._authorize,
                 timeout=remaining,
             )
         except HttpError as error:
@@ -182,7 +183,9 @@ class NomadClient:
         if reply.status_code // 100 != 2 or (
             reply.status_code != 200 and not write
         ):  # a proxy may shorten a 203 or 206
-            said = reply.headers.get("Location") or _beginning(reply)
+            from autoscaler.target.http.answer import beginning  # noqa: PLC0415 - keeps `check` fast
+
+            said = reply.headers.get("Location") or beginning(reply.content)
             refusal = NomadRefusal(f"{method} {address}{path}", reply.status_code, said)
             if cannot_serve(refusal.status) or refusal.no_leader:
                 raise self._addresses.failed(refusal.as_target_error(), write=write)
@@ -190,12 +193,25 @@ class NomadClient:
         self._addresses.answered()
         return reply
 
-    def _headers(self) -> dict[str, str]:
-        token = self._access.read_token()
-        return {"X-Nomad-Token": token} if token else {}
+    def _decoded(self, reply: "Response", wanted: type[_T]) -> _T:
+        from autoscaler.target.http.answer import beginning, decoded  # noqa: PLC0415 - keeps `check` fast
+
+        try:
+            return decoded(reply.content, wanted, LARGEST_ANSWER)
+        except Malformed as error:
+            secrets = Secrets() if self._session is None else self._session.known_secrets
+            kind, said = reply.headers.get("Content-Type", "no content type"), secrets.hidden_in(reply.content)
+            found = f"{secrets.hidden(str(error))}; it is {plain(kind, _SHOWN)}: {beginning(said)!r}"
+            problem = f"{reply.request.method} {reply.request.path_url}: {found}; is this address an agent's?"
+        raise TargetUnavailable(problem)  # outside the `except` block, whose exception holds the answer
+
+    def _authorize(self, request: "PreparedRequest") -> "PreparedRequest":
+        if token := self._access.read_token():
+            request.headers["X-Nomad-Token"] = token
+        return request
 
     def _open(self) -> "Session":
-        from autoscaler.target.http.session import Session  # noqa: PLC0415 - keeps `check` fast
+        from autoscaler.target.http.session import Session  # noqa: PLC0415 - as above
 
         at = self._access
         tls = Tls(at.ca_file, at.cert_file, at.key_file, at.server_name, at.verify)
@@ -230,21 +246,3 @@ def _unavailable(request: str, error: HttpError, *, write: bool) -> TargetError:
         case Late():
             return TargetUnavailable(f"{request}: no whole answer by the cycle's deadline{unknown}; is the agent up?")
     return TargetUnavailable(f"{request}: {error}{unknown}; is this address an agent's?")
-
-
-def _decoded(reply: "Response", wanted: type[_T]) -> _T:
-    from autoscaler.target.http.answer import decoded  # noqa: PLC0415 - as above
-
-    try:
-        return decoded(reply.content, wanted, LARGEST_ANSWER)
-    except Malformed as error:
-        found = f"{plain(reply.headers.get('Content-Type', 'no content type'), _SHOWN)}: {_beginning(reply)!r}"
-        request = f"{reply.request.method} {reply.request.path_url}"
-        problem = f"{request}: {error}; it is {found}; is this address an agent's?"
-    raise TargetUnavailable(problem)  # outside the `except` block, whose exception holds the answer
-
-
-def _beginning(reply: "Response") -> str:
-    from autoscaler.target.http.answer import beginning  # noqa: PLC0415 - as above
-
-    return beginning(reply.content)

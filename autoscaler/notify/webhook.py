@@ -18,6 +18,7 @@ from autoscaler.config.settings import Webhook
 from autoscaler.model import Notice
 from autoscaler.target.files import read_secret
 from autoscaler.target.http import HttpError
+from autoscaler.target.http.secrets import of_url
 from autoscaler.target.http.session import Session
 from autoscaler.times import rfc3339
 
@@ -58,7 +59,7 @@ def post(webhook: Webhook, event_id: str, at: datetime, notice: Notice, now: dat
         return Answer(Result.FAILED, str(error))
     body = cloud_event(event_id, at, notice)
     headers = {"Content-Type": "application/cloudevents+json; charset=UTF-8", **signature(key, event_id, now, body)}
-    with Session(largest=_LARGEST_ANSWER, environment=True) as session:
+    with Session(largest=_LARGEST_ANSWER, environment=True, secrets=of_url(webhook.url)) as session:
         try:
             status = session.post(webhook.url, data=body, headers=headers, timeout=TIMEOUT_SECONDS).status_code
         except HttpError as error:

@@ -32,8 +32,9 @@ from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult, parse_range
 from autoscaler.observe.result import QueryResult
 from autoscaler.observe.secret_files import tls_of
-from autoscaler.target.http import HttpError, Late, TooLarge, Unreachable, on_this_machine
+from autoscaler.target.http import HttpError, Late, Malformed, TooLarge, Unreachable, on_this_machine
 from autoscaler.target.http.answer import beginning
+from autoscaler.target.http.secrets import Secrets, of_headers
 from autoscaler.target.http.session import Session
 from autoscaler.text import plain
 
@@ -49,10 +50,15 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
 
     def __init__(self, source: PrometheusSource, credentials: Credentials, methods: Methods, clock: Clock) -> None:
         """`credentials`, `methods`: shared by the connections to this source."""
+        written = plain_headers(source.headers)
         session = Session(
-            tls_of(source.tls), largest=source.max_answer, environment=True, compressed=compressed(source)
+            tls_of(source.tls),
+            largest=source.max_answer,
+            environment=True,
+            compressed=compressed(source),
+            secrets=(*of_headers(written.values()), *source.params.values()),
         )
-        headers = {**plain_headers(source.headers), "Cache-Control": "no-cache"}
+        headers = {**written, "Cache-Control": "no-cache"}
         super().__init__(without_login(source.url), headers=headers, session=session)
         self._credentials = credentials
         self._methods = methods
@@ -139,7 +145,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
                 self.server_time = ServerTime(date, self._clock.monotonic())
             if status in REFUSED:  # a signature of another time is refused, and the Date says so
                 check_fresh(response.headers, asked, self._clock.now())
-            result = _read(response, parse, self._credentials.remedy)
+            result = _read(response, parse, self._credentials.remedy, self._session.known_secrets)
             check_fresh(response.headers, asked, self._clock.now())
         except (HttpError, MetricError) as error:
             return _failure(error), status
@@ -150,8 +156,12 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         largest = self._source.max_answer
         try:
             response = self._send("GET", path, seconds, params={**self._source.params, **form})
+            secrets = self._session.known_secrets
             return _read(
-                response, lambda body, status: parse_look_up(body, status, kind, largest), self._credentials.remedy
+                response,
+                lambda body, status: parse_look_up(body, status, kind, largest),
+                self._credentials.remedy,
+                secrets,
             )
         except (HttpError, MetricError) as error:
             return _failure(error)
@@ -196,7 +206,7 @@ def _failure(error: HttpError | MetricError) -> QueryFailure:
     return QueryFailure(f"cannot be asked: {text}")
 
 
-def _read(response: Response, parse: Callable[[bytes, int], _T], remedy: str) -> _T:
+def _read(response: Response, parse: Callable[[bytes, int], _T], remedy: str, secrets: Secrets) -> _T:
     """Return the result. Raises a MetricError that describes any other response. `remedy`: for one that refuses."""
     status, body = response.status_code, response.content
     said = f"answered HTTP {status}"
@@ -205,7 +215,7 @@ def _read(response: Response, parse: Callable[[bytes, int], _T], remedy: str) ->
     if response.is_redirect:
         raise MetricError(f"answered HTTP {status}, a redirect; put the address it leads to into its url")
     try:
-        return parse(body, status)
+        return _parsed(body, status, parse, secrets)
     except QueryError as error:
         text = str(error).replace(f"answered HTTP {status}", said, 1)
         if status in REFUSED:
@@ -213,7 +223,7 @@ def _read(response: Response, parse: Callable[[bytes, int], _T], remedy: str) ->
         raise QueryError(text, error.outcome) from None
     except NotAnAnswer as error:
         kind = plain(response.headers.get("Content-Type", "no content type"), _LONGEST_TYPE)
-        wrong = plain(str(error), 256) or _words(response)
+        wrong = plain(str(error), 256) or _words(response, secrets)
         if error_type := _AWS_ERROR.match(response.headers.get("x-amzn-ErrorType", "")):
             wrong = error_type[0]
         wrong = f": {wrong}" if wrong else ""
@@ -221,12 +231,12 @@ def _read(response: Response, parse: Callable[[bytes, int], _T], remedy: str) ->
         raise MetricError(f"{said} with {found}; {_hint(status, remedy)}") from None
 
 
-def _words(response: Response) -> str:
+def _words(response: Response, secrets: Secrets) -> str:
     """Return the words of a server or proxy whose error is a line of text, unless they may repeat secrets."""
     status, kind = response.status_code, response.headers.get("Content-Type", "")
     if status < HTTPStatus.BAD_REQUEST or status in REFUSED or not kind.startswith("text/plain"):
         return ""
-    return beginning(response.content)
+    return beginning(secrets.hidden_in(response.content))
 
 
 def _hint(status: int, remedy: str) -> str:
@@ -240,3 +250,21 @@ def _hint(status: int, remedy: str) -> str:
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or HTTPStatus.OK < status < HTTPStatus.MULTIPLE_CHOICES:
         return "see the log of the server, and of a proxy before it"
     return "check its url"
+
+
+def _parsed(body: bytes, status: int, parse: Callable[[bytes, int], _T], secrets: Secrets) -> _T:
+    """Return the result. An error is that of the answer, with the words of the answer without the secrets."""
+    try:
+        return parse(body, status)
+    except (MetricError, NotAnAnswer, Malformed) as error:
+        shown = secrets.hidden_in(body)
+        if shown == body:
+            raise
+        try:
+            parse(shown, status)
+        except (MetricError, NotAnAnswer, Malformed) as same:
+            if not isinstance(error, QueryError):
+                raise same from None
+            text = str(same) if isinstance(same, QueryError) else f"answered HTTP {status} with an error"
+            raise QueryError(text, error.outcome) from None
+        raise NotAnAnswer from None

@@ -65,7 +65,8 @@ def request_token(settings: OAuth2) -> tuple[Bearer, float]:
     login = HTTPBasicAuth(quote_plus(settings.client_id), quote_plus(secret))
     server = f"cannot be asked: oauth2.tokenUrl {settings.token_url}"
     try:
-        with Session(tls_of(settings.tls), largest=_LARGEST, environment=True) as session:
+        secrets = settings.endpoint_params.values()
+        with Session(tls_of(settings.tls), largest=_LARGEST, environment=True, secrets=secrets) as session:
             answer = session.request(
                 "POST",
                 settings.token_url,

@@ -18,6 +18,7 @@ from autoscaler.config.authentication import SigV4
 from autoscaler.errors import MetricError
 from autoscaler.target.http import USER_AGENT
 from autoscaler.target.http.errors import words
+from autoscaler.target.http.secrets import Secrets
 from autoscaler.text import plain
 
 _READ_AGAIN_SECONDS: Final = 300.0
@@ -57,6 +58,8 @@ class Keys:
         self._settings = settings
         self._renewing: RefreshableCredentials | None = None
         """Keys that botocore renews. Other keys are read again from their files or variables."""
+        self._secrets = Secrets()
+        """The keys with which a role is assumed, which AWS' answer may repeat."""
 
     def __call__(self) -> tuple[Signer, float]:
         """Return a signer, and the seconds until other keys are to be used. Raises MetricError."""
@@ -68,7 +71,7 @@ class Keys:
             return Signer(self._settings, self._assumed(role, keys)), _ROLE_SECONDS
         except Exception as error:  # noqa: BLE001 - botocore raises errors of any type for what it cannot read
             self._renewing = None
-            raise MetricError(f"cannot be asked: sigv4: {_described(error)}; {_remedy(error)}") from None
+            raise MetricError(f"cannot be asked: sigv4: {_described(error, self._secrets)}; {_remedy(error)}") from None
 
     def _own(self) -> ReadOnlyCredentials:
         found = self._renewing or self._session().get_credentials()
@@ -79,6 +82,7 @@ class Keys:
         return found.get_frozen_credentials()
 
     def _assumed(self, role: str, keys: ReadOnlyCredentials) -> ReadOnlyCredentials:
+        self._secrets = Secrets(filter(None, (keys.access_key, keys.secret_key, keys.token)))
         sts: Any = self._session().create_client(  # its stubs do not know the operations of one service
             "sts",
             region_name=self._settings.region,
@@ -101,14 +105,14 @@ class Keys:
         return botocore.session.Session(profile=self._settings.profile)
 
 
-def _described(error: Exception) -> str:
+def _described(error: Exception, secrets: Secrets) -> str:
     """Return the first line of an error of AWS or botocore, the system's message about a file, or another error's type.
 
     Further lines of a refused signature repeat the request with its session token. Other errors may repeat the keys.
     """
     match error:
         case BotoCoreError() | ClientError() | RuntimeError():  # keys that have ended are a RuntimeError
-            return plain(str(error).strip().partition("\n")[0].rstrip("."), _LONGEST)
+            return plain(secrets.hidden(str(error)).strip().partition("\n")[0].rstrip("."), _LONGEST)
         case OSError() if error.filename:
             return plain(f"{words(error)}: {error.filename}", _LONGEST)
     return f"the keys cannot be read ({type(error).__name__})"

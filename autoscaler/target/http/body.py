@@ -17,6 +17,9 @@ _MOST_MEMBERS: Final = 1000
 _ENCODINGS: Final = {"": False, "identity": False, "gzip": True, "x-gzip": True}
 """Content-Encoding -> whether it is gzip."""
 
+_LONGEST_ENCODING: Final = 40
+"""Characters of a Content-Encoding that is shown."""
+
 
 def read_body(raw: Any, largest: int, left: Callable[[], float]) -> bytes:
     """Return the decompressed body of a urllib3 response and release its connection.
@@ -40,7 +43,8 @@ def _read(raw: Any, body: io.BytesIO, largest: int, left: Callable[[], float]) -
     encoding = raw.headers.get("Content-Encoding", "").strip().lower()
     packed = _ENCODINGS.get(encoding)
     if packed is None:
-        raise Interrupted(f"its answer is encoded as {encoding[:40]!r}; only gzip can be unpacked")
+        shown = repr(encoding) if len(encoding) <= _LONGEST_ENCODING else "something else"  # a cut secret is not found
+        raise Interrupted(f"its answer is encoded as {shown}; only gzip can be unpacked")
     unpack = _Gzip() if packed else None
     received = 0
     while chunk := raw.read1(_CHUNK, decode_content=False):

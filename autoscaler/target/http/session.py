@@ -3,9 +3,9 @@
 import io
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http.cookiejar import DefaultCookiePolicy
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import requests
 import urllib3
@@ -15,18 +15,25 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from autoscaler.target.http.body import read_body
 from autoscaler.target.http.connection import Dial, Left, bounded
-from autoscaler.target.http.errors import Dropped, Unreachable, http_error
+from autoscaler.target.http.errors import Dropped, HttpError, Unreachable, http_error
 from autoscaler.target.http.limits import LARGEST_ANSWER, Tls
 from autoscaler.target.http.lookup import positive
+from autoscaler.target.http.secrets import Secrets, of_headers, of_proxies
 from autoscaler.version import USER_AGENT
 
 _READS: Final = ("GET", "HEAD")
+Authorize: TypeAlias = Callable[[requests.PreparedRequest], requests.PreparedRequest]
+"""Adds credentials to a complete request."""
 
 
 class Session(requests.Session):
     """Returns complete answers of one peer within `timeout`; raises HttpError otherwise.
 
     It keeps connections but no cookies, follows no redirect and reads no .netrc. Use it from one thread at a time.
+
+    What `auth` adds to a request is secret, as are the `secrets` and a proxy's password. They are replaced in errors
+    and in the headers of answers; those of the request's headers also in the bodies of answers with an error status,
+    and long ones in every body.
     """
 
     def __init__(
@@ -38,9 +45,12 @@ class Session(requests.Session):
         environment: bool = False,
         compressed: bool = True,
         connect_share: Callable[[], float] = lambda: 1.0,
+        secrets: Iterable[str] = (),
         **options: Any,
     ) -> None:
         """`largest`: decompressed bytes of an answer's body. `dial` connects instead of the URL's host and port.
+
+        `secrets`: values in URLs, forms and headers that no text may show.
 
         `compressed`: whether to request gzip; a gzip answer is decompressed in any case, within the same bounds.
         `connect_share`: returns the share of a request's time that connecting may take, above 0 and up to 1.
@@ -50,7 +60,6 @@ class Session(requests.Session):
         super().__init__(**options)
         tls = tls or Tls()
         self.trust_env = environment
-        self.auth = _unchanged  # otherwise requests reads ~/.netrc
         self.headers["User-Agent"] = USER_AGENT
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
         self.verify = str(tls.ca_file) if tls.verify and tls.ca_file else tls.verify
@@ -59,12 +68,17 @@ class Session(requests.Session):
         if not tls.verify:  # the setting is explicit: no warning for each request
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         self.transport: Final = Transport(
-            tls.server_name, largest, dial, compressed=compressed, connect_share=connect_share
+            tls.server_name, largest, dial, secrets, compressed=compressed, connect_share=connect_share
         )
         """The adapter of every request. A client library that mounts another one loses the deadline."""
         self.adapters.clear()
         self.mount("http://", self.transport)
         self.mount("https://", self.transport)
+
+    @property
+    def known_secrets(self) -> Secrets:
+        """The secrets of the last request, to be hidden where a text of its answer's data is shown."""
+        return self.transport.secrets
 
     def request(  # type: ignore[override] # requests itself only calls it like this
         self, method: str, url: str, *, timeout: float, read: bool | None = None, **options: Any
@@ -85,11 +99,28 @@ class Session(requests.Session):
 
     def _once(self, method: str, url: str, timeout: float, options: Mapping[str, Any]) -> requests.Response:
         handled = sys.exception()
+        self.transport.sent = ()
+        auth = self._noting(options.get("auth") or _unchanged)
         try:
             # pass `verify`: REQUESTS_CA_BUNDLE would override the session's own
-            return super().request(method, url, timeout=timeout, **{"verify": self.verify, **options})
+            return super().request(method, url, timeout=timeout, **{"verify": self.verify, **options, "auth": auth})
+        except HttpError as error:
+            raise type(error)(self.known_secrets.hidden(str(error))) from None
         except (OSError, ValueError, urllib3.exceptions.HTTPError) as error:  # requests' errors are OSErrors
-            raise http_error(error, timeout, handled) from None
+            failed = http_error(error, timeout, handled)
+            raise type(failed)(self.known_secrets.hidden(str(failed))) from None
+
+    def _noting(self, auth: Authorize) -> Authorize:
+        """Return `auth`, and note the headers that it adds to a request. Without any, requests would read ~/.netrc."""
+
+        def authorized(request: requests.PreparedRequest) -> requests.PreparedRequest:
+            before = dict(request.headers)
+            made = auth(request)
+            added = [value for name, value in made.headers.items() if before.get(name) != value]
+            self.transport.sent = tuple(of_headers(added))
+            return made
+
+        return authorized
 
     def get_redirect_target(self, resp: requests.Response) -> None:
         """Return no redirect: a redirect would send credentials to an address that is not configured."""
@@ -103,10 +134,14 @@ class Transport(HTTPAdapter):
         server_name: str | None,
         largest: int,
         dial: Dial | None,
+        secrets: Iterable[str],
         *,
         compressed: bool,
         connect_share: Callable[[], float],
     ) -> None:
+        self._always = tuple(secrets)
+        self.sent: tuple[str, ...] = ()
+        """The secrets in the headers of the next request, or of the last one."""
         self._end = 0.0
         self._connect_end = 0.0
         self._connect_share = connect_share
@@ -129,6 +164,11 @@ class Transport(HTTPAdapter):
         manager.pool_classes_by_scheme = self._pools
         return manager
 
+    @property
+    def secrets(self) -> Secrets:
+        """All secrets of that request."""
+        return Secrets((*self._always, *self.sent))
+
     def send(  # type: ignore[override] # only the session calls it, with a time-out of one number
         self, request: requests.PreparedRequest, *, timeout: float, **options: Any
     ) -> requests.Response:
@@ -137,11 +177,21 @@ class Transport(HTTPAdapter):
         self._end = now + timeout
         self._connect_end = now + timeout * self._connect_share()
         request.headers["Accept-Encoding"] = self._encoding  # `read_body` decodes both
+        self.sent += tuple(of_proxies(options.get("proxies") or {}))
         response = super().send(request, **{**options, "stream": True, "timeout": positive(timeout)})
         # Set the body directly: through `raw`, requests would copy it three times. Dropping `raw` drops its cookies.
-        response._content = read_body(response.raw, self._largest, self._left)  # noqa: SLF001 - no public method does it
+        body = read_body(response.raw, self._largest, self._left)
+        response._content = self._without_secrets(response, body)  # noqa: SLF001 - no public method does it
         response.raw = io.BytesIO()
         return response
+
+    def _without_secrets(self, response: requests.Response, body: bytes) -> bytes:
+        """Return the body as it may be shown, and replace the secrets in the status line and in the headers."""
+        secrets = self.secrets
+        response.reason = secrets.hidden(response.reason or "")
+        for name, value in response.headers.items():
+            response.headers[name] = secrets.hidden(value)
+        return Secrets(self.sent).hidden_in(body, data=response.ok)
 
     def _left(self) -> float:
         return self._end - time.monotonic()

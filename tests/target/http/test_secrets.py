@@ -1,0 +1,123 @@
+"""What a session sends as a secret is in no text of its answers."""
+
+import base64
+import html
+import json
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
+
+import pytest
+from requests import PreparedRequest
+
+from autoscaler.target.http import HttpError
+from autoscaler.target.http.secrets import HIDDEN, Secrets, of_headers, of_url
+from autoscaler.target.http.session import Session
+from tests.servers.scripted import Wire, scripted
+
+TOKEN = "eyJhbGciOiJub25lIn0.x-y"
+VALUES = ("battery/staple+=&<>\"'\\é🚚 x", TOKEN, "s3cr", "pa$$w0rd", "!!!!")
+
+
+def _twice(text: str) -> str:
+    return quote(quote(text, safe=""), safe="")
+
+
+ENCODINGS: tuple[Callable[[str], str], ...] = (
+    str,
+    quote,
+    quote_plus,
+    _twice,
+    json.dumps,
+    lambda text: json.dumps(json.dumps(text)),
+    lambda text: json.dumps(text, ensure_ascii=False).replace("/", "\\/").replace("&", "\\u0026"),
+    html.escape,
+    lambda text: html.escape(html.escape(text)),
+    repr,
+    lambda text: repr(text.encode()),
+    lambda text: text.encode().decode("latin-1"),
+    lambda text: quote(text, safe="").replace("%2F", "%2f"),
+)
+
+
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_secret_is_hidden_in_every_encoding(value: str, encoding: Callable[[str], str]) -> None:
+    """Servers quote URLs, and write what they quote into JSON, into HTML and into logs."""
+    shown = Secrets([value]).hidden(f"before {encoding(value)} after")
+    assert HIDDEN in shown
+    assert shown.replace(HIDDEN, "").translate(dict.fromkeys(map(ord, "\"'\\b"))).split() == ["efore", "after"]
+
+
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("before", ["", "a", "me", "me:", "user:"])
+def test_base64_of_a_longer_text_hides_its_part(value: str, before: str) -> None:
+    """A login in a header is base64 of the user and the password; a server may encode its whole request."""
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        encoded = encode(f"{before}{value}:after".encode()).decode()
+        for text in (encoded, quote(encoded, safe="")):
+            assert HIDDEN in Secrets([value]).hidden(text)
+
+
+def test_short_and_ordinary_values_are_left() -> None:
+    """`partial_response: "false"` and `deny_partial_response: "1"` are parameters, and every third text has a 1."""
+    text = "at 1:7 in false"
+    assert Secrets(["1", "false", "", "in"]).hidden(text) == text
+
+
+def test_the_secrets_of_a_header_are_its_parts_too() -> None:
+    """Servers repeat the token without its scheme, and the password of a login without the user."""
+    login = "Basic " + base64.b64encode(b"me:correct%2Fhorse").decode()
+    text = Secrets(of_headers(["Bearer my-token", login.encode()])).hidden("my-token me correct/horse correct%2fhorse")
+    assert text == f"{HIDDEN} me {HIDDEN} {HIDDEN}"
+
+
+def test_the_secrets_of_a_url_are_its_path_and_its_parameters() -> None:
+    """Receivers of notices have their token there."""
+    text = Secrets(of_url("https://hooks.example/services/T000/B000?key=abcdef")).hidden("/T000/B000 of abcdef")
+    assert text == f"/{HIDDEN}/{HIDDEN} of {HIDDEN}"
+
+
+def test_hostile_texts_take_no_time() -> None:
+    """The answer has up to 64 MB, and the server knows the secret."""
+    Secrets(["a\\\\\\\\b!!!!&&&&x"]).hidden("a" + "\\" * 100_000 + "b" + "!&" * 100_000 + "x")
+
+
+def ask(status: str, body: bytes, secret: str, kind: str = "text/plain") -> tuple[bytes, str, str]:
+    """Return body, content type and reason of an answer to a request that sends a secret."""
+
+    def say(wire: Wire) -> None:
+        wire.read()
+        wire.answer(body, status, f"Content-Type: {kind}\r\n".encode())
+
+    def authorize(request: PreparedRequest) -> PreparedRequest:
+        request.headers["X-Token"] = secret
+        return request
+
+    with scripted(say) as server, Session() as session:
+        answer = session.request("GET", server.url, timeout=10, auth=authorize)
+        return answer.content, answer.headers["Content-Type"], answer.reason
+
+
+def test_an_error_has_its_secret_nowhere() -> None:
+    """An adapter may show its body, its type and its reason."""
+    said = ask(f"500 no {TOKEN}", f"<p>{TOKEN}".encode(), TOKEN, f"text/{TOKEN}")
+    assert said == (f"<p>{HIDDEN}".encode(), f"text/{HIDDEN}", f"no {HIDDEN}")
+
+
+def test_data_keeps_a_short_password() -> None:
+    """Where the password is `prometheus`, the label `job="prometheus"` must stay; no honest label is a long token."""
+    assert ask("200 OK", b'{"job": "prometheus"}', "prometheus")[0] == b'{"job": "prometheus"}'
+    assert ask("200 OK", f'{{"job": "{TOKEN}"}}'.encode(), TOKEN)[0] == f'{{"job": "{HIDDEN}"}}'.encode()
+
+
+def test_an_error_of_the_library_hides_what_it_quotes() -> None:
+    """It quotes the header that it does not understand."""
+
+    def say(wire: Wire) -> None:
+        wire.read()
+        wire.answer(b"{}", headers=b"Content-Encoding: my-parameter\r\n")
+
+    with scripted(say) as server, Session(secrets=["my-parameter"]) as session:
+        with pytest.raises(HttpError) as caught:
+            session.request("GET", server.url, timeout=10)
+        assert str(caught.value) == f"its answer is encoded as '{HIDDEN}'; only gzip can be unpacked"
