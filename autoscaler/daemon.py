@@ -242,6 +242,7 @@ class Daemon:
                 state_folder=str(self._state_dir.absolute()),
             ),
             discovered=self._discoveries.document,
+            malformed=self._metrics.request_malformed,
         )
         listen = self._options.listen or self._settings.web.listen_address
         control = self._settings.web.control_socket or default_socket(os.environ, self._state_dir)

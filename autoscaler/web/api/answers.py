@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from autoscaler.documents.base import Document
@@ -95,6 +96,8 @@ def refusal_of(error: Exception, path: str, logger: Logger) -> RequestError:
             return RequestError(ErrorType.NOT_FOUND, str(error))
         case StateError():
             return RequestError(ErrorType.UNAVAILABLE, str(error))
+        case ClientDisconnect():  # which is not told; Connection counts what is malformed
+            return RequestError(ErrorType.BAD_DATA, "the request has no end; send all of it")
     logger.error("request_failed", path=path[:200], error=named(error))
     return RequestError(
         ErrorType.INTERNAL, "the request failed because of a bug; see the daemon's log, and please report it"
