@@ -17,6 +17,8 @@ from autoscaler.config.fields import AdapterName, Count, CountOrZero, LabelKey, 
 from autoscaler.config.part import Part
 from autoscaler.text import listed
 
+_LEAST_NEW_NAMES: Final = 100
+"""In an hour, for autoscalers that share a few queries."""
 _SHOWN: Final = 5
 """Names in a message."""
 
@@ -62,6 +64,11 @@ class Grant(Part):
     """How many different queries a cycle may send for all its autoscalers."""
     operators: tuple[Text, ...] = ()
     """Users who may pause and override these autoscalers over TCP, and no others; see `web.operators`."""
+
+    @property
+    def new_names(self) -> int:
+        """How many names it may bring in an hour that it did not have before."""
+        return max(self.max_queries, _LEAST_NEW_NAMES)
 
     def refusals(self, scaler: model.Autoscaler, target: model.TargetRef) -> Iterator[tuple[Loc, str]]:
         """Yield what the grant does not give: its place in the autoscaler, and the message.

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from autoscaler.config.grants import queries_of
+from autoscaler.config.new_names import Admit, admit_all
 from autoscaler.config.outside import MOST_VALUES, TOO_MANY, Granted
 from autoscaler.config.settings import Settings
 from autoscaler.errors import Problem
@@ -26,10 +27,10 @@ class OutsideSet(NamedTuple):
     granted: Sequence[Granted]
 
 
-def join(settings: Settings, sets: Sequence[OutsideSet]) -> Settings:
+def join(settings: Settings, sets: Sequence[OutsideSet], admit: Admit = admit_all) -> Settings:
     """Return the settings with the autoscalers of these sets, and with why others are not served.
 
-    `settings`: the main file's, or those that an earlier call returned.
+    `settings`: the main file's, or those that an earlier call returned. `admit`: limits new names.
     """
     names: dict[str, str] = {scaler.name: str(settings.path) for scaler in settings.autoscalers}
     targets: dict[TargetRef, str] = {_canonical(scaler, settings): scaler.name for scaler in settings.autoscalers}
@@ -54,6 +55,11 @@ def join(settings: Settings, sets: Sequence[OutsideSet]) -> Settings:
                 message = f"its queries go beyond the grant's maxQueries {grant.max_queries}; remove or share some"
             elif values[name] + one.values > MOST_VALUES:
                 message = TOO_MANY
+            elif not admit(name, grant.new_names, scaler.name):
+                message = (
+                    f"the grant has brought {grant.new_names} new names within an hour, and may bring no more (its "
+                    "maxQueries, at least 100); this one is served when an hour has passed for another; keep names"
+                )
             else:
                 names[scaler.name], targets[one.target], owners[scaler.name] = file, scaler.name, name
                 used |= one.queries

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from autoscaler.config.join import OutsideSet, join, merged
+from autoscaler.config.new_names import Admit, admit_all
 from autoscaler.config.outside import Effort, Granted, read_outside
 from autoscaler.config.settings import Settings
 from autoscaler.config.team_files import Look, Mark, Seen, look, read_team_file
@@ -97,7 +98,12 @@ def problems_of(teams: Teams, seen: Look) -> Mapping[str, Problem]:
 
 
 def follow(
-    main: Settings, before: Teams, seen: Look, only: Collection[Path] | None = None, parse: Parse = parse
+    main: Settings,
+    before: Teams,
+    seen: Look,
+    only: Collection[Path] | None = None,
+    parse: Parse = parse,
+    admit: Admit = admit_all,
 ) -> Settings:
     """Return the settings with what was seen. `only`: the changed files to read; the others wait."""
     files: dict[Path, TeamFile] = {}
@@ -130,7 +136,7 @@ def follow(
             text = texts[path].text
             digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
             files[path] = TeamFile(files[path].team, files[path].mark, text, digest, result)
-    return _joined(main, Teams(main, files, problems_of(Teams(main, files), seen)))
+    return _joined(main, Teams(main, files, problems_of(Teams(main, files), seen)), admit)
 
 
 def _expected(
@@ -176,9 +182,9 @@ def _is_same(before: Settings, after: Settings, team: str) -> bool:
     )
 
 
-def _joined(main: Settings, teams: Teams) -> Settings:
+def _joined(main: Settings, teams: Teams, admit: Admit) -> Settings:
     sets = [OutsideSet(each.team, str(path), each.granted) for path, each in teams.files.items()]
-    joined = join(main, sets)
+    joined = join(main, sets, admit)
     of_files: dict[str, tuple[Problem, ...]] = {}
     for each in teams.files.values():
         of_files[each.team] = (*of_files.get(each.team, ()), *each.problems)

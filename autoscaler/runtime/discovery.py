@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from autoscaler.clock import Clock
 from autoscaler.config.join import OutsideSet, join
+from autoscaler.config.new_names import FIRST_SECONDS, Admit, NewNames
 from autoscaler.config.settings import AdapterSection, Settings
 from autoscaler.convert.discovered import Converted, NotConverted, convert_policy, granted_namespaces
 from autoscaler.documents.discovered import DiscoveredList, DiscoveredPolicy, DiscoveringConnection
@@ -67,6 +68,8 @@ class _Connection:
     found: Found
     followed: Mapping[TargetRef, tuple[Policy, Converted | NotConverted]]
     """The results that the daemon follows."""
+    since: float
+    """When the daemon began to discover there, on the monotonic clock."""
     adapter: Adapter | None = None
     looking: Future[Found] | None = None
     begun: float = 0.0
@@ -102,6 +105,9 @@ class Discoveries:
         self._connections: dict[str, _Connection] = {}
         self._refused: Mapping[str, str] = {}
         self._put_off = 0.0
+        self._new_names = NewNames()
+        self._owners: Mapping[str, str] = {}
+        """The autoscalers under grants that are followed."""
 
     def prepare(self, files: Settings) -> Prepared:
         """Return the settings of the files with the autoscalers that were found. The files' have precedence.
@@ -116,10 +122,19 @@ class Discoveries:
                 kept = KnownPolicies() if one is None or not one.is_of(section) else one.found.known
                 found[name] = (Found(main) if one is None else one.found).under(main, kept)
         sets = {one.file: one for each in found.values() for one in each.sets()}
-        joined = join(files, [sets[name] for name in sorted(sets)])
+        joined = join(files, [sets[name] for name in sorted(sets)], self._admit(found))
         problems = [problem for each in joined.refused.values() for problem in each if problem.file in sets]
         refused = {problem.file: problem.message for problem in problems}
         return Prepared(found, replace(joined, refused=files.refused), refused)
+
+    def _admit(self, found: Mapping[str, Found]) -> Admit:
+        """Return what limits new names: not in a connection's first hour, in which all of its policies are found."""
+        now, known = self._clock.monotonic(), {*self._owners}
+        for name, each in found.items():
+            one = self._connections.get(name)
+            if one is None or now - one.since < FIRST_SECONDS:
+                known.update(granted.scaler.name for some in each.sets() for granted in some.granted)
+        return self._new_names.admitting(known, now)
 
     def follow(self, prepared: Prepared) -> None:
         """Discover on the connections of a configuration, with what was prepared for it."""
@@ -127,7 +142,7 @@ class Discoveries:
         for name, found in prepared.found.items():
             one, section = self._connections.get(name), prepared.settings.adapters[name]
             if one is None or not one.is_of(section):
-                now[name] = _Connection(section, found, found.results)
+                now[name] = _Connection(section, found, found.results, self._clock.monotonic())
             else:
                 if found.settings is not one.found.settings:
                     one.due = 0.0
@@ -135,6 +150,7 @@ class Discoveries:
                 now[name] = one
         gone = set(self._connections.values()) - set(now.values())
         self._connections, self._refused = now, prepared.refused
+        self._owners = prepared.settings.owners
         self._builder.close(one.adapter for one in gone if one.adapter is not None)
 
     def document(self) -> DiscoveredList:
@@ -174,7 +190,8 @@ class Discoveries:
                 one.due = now + PERIOD_SECONDS
                 with suppress(NoThread):  # it is tried again
                     one.looking, one.begun = spawn(f"discover-{name}", partial(self._look, name, one, one.found)), now
-        return now >= self._put_off and any(one.found.results != one.followed for one in self._connections.values())
+        other = any(one.found.results != one.followed for one in self._connections.values())
+        return now >= self._put_off and (other or bool(self._new_names.due(now)))
 
     def put_off(self) -> None:
         """Let `turn` return False for a while: what was found could not be followed."""

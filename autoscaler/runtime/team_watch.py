@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from autoscaler.clock import Clock
 from autoscaler.config.large_file import parse_teams
+from autoscaler.config.new_names import NewNames
 from autoscaler.config.settings import Settings
 from autoscaler.config.team_files import Mark, look
 from autoscaler.config.teams import Teams, changed_files, follow, problems_of
@@ -48,6 +49,7 @@ class TeamWatch:
         """What differed at the last look."""
         self._free_at: dict[str, float] = {}
         """When a team's next change may be loaded, on the monotonic clock."""
+        self._new_names = NewNames()
         self._watched: tuple[Path, ...] = ()
         self._notices: Iterator[object] = iter(())
         self._failing = False
@@ -85,10 +87,11 @@ class TeamWatch:
         self._changed = changed
         names = {
             name for name in broken.union(path.parent.name for path in ready) if self._free_at.get(name, now) <= now
-        }
+        }.union(self._new_names.due(now))
         if names:
             ready = {path for path in ready if path.parent.name in names}
-            after = follow(teams.main, teams, seen, ready, parse_teams)
+            admit = self._new_names.admitting(settings.owners, now)
+            after = follow(teams.main, teams, seen, ready, parse_teams, admit)
             took = self._clock.monotonic() - now
             for name in names:
                 self._free_at[name] = now + took + max(_LEAST_SECONDS, _SHARE * took)

@@ -86,3 +86,32 @@ def test_no_adapter_is_built_anew_for_a_team_s_change(followed: Followed) -> Non
     after = wanted_shards(followed.settings)
     assert [len(each.scalers) for each in (*before.values(), *after.values())] == [1, 2]
     assert [each.adapter for each in before.values()] == [each.adapter for each in after.values()]
+
+
+def test_a_team_that_renames_without_end_is_held_back_and_its_neighbour_is_not(followed: Followed) -> None:
+    """Fifty names a second would fill the state; what was there stays served, and the rest comes as the hour passes."""
+    followed.folders.write("shop", "web.yaml", scaler("shop-web"))
+    followed.turn(2)
+    for number in range(130):
+        followed.clock.advance(2)
+        followed.folders.write("shop", "web.yaml", scaler(f"shop-web{number}"))
+        followed.turn(2)
+    (problem,) = followed.settings.refused["shop"]
+    assert "the grant has brought 100 new names within an hour" in problem.message
+    assert names(followed.settings) == ["pay-api"]
+    followed.folders.write("shop", "web.yaml", scaler("shop-web5"))
+    followed.folders.write("pay", "api.yaml", scaler("pay-new"))
+    followed.clock.advance(2)
+    assert followed.turn(2) == ["pay-new", "shop-web5"]
+    followed.folders.write("shop", "web.yaml", scaler("shop-later"))
+    followed.clock.advance(2)
+    assert followed.turn(2) == ["pay-new"]
+    followed.clock.advance(3600)
+    assert followed.turn(2) == ["pay-new", "shop-later"]
+    assert followed.settings.refused == {}
+
+
+def test_a_folder_with_many_names_is_taken_in_by_a_start(followed: Followed) -> None:
+    """Only names that a running daemon did not have count."""
+    followed.folders.write("shop", "web.yaml", *(scaler(f"shop-web{number}") for number in range(5)))
+    assert len(load(followed.folders.path).autoscalers) == 6
