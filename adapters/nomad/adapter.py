@@ -48,6 +48,8 @@ _NEEDS_PROMOTION: Final = "Deployment is running but requires manual promotion"
 """Nomad's description of such a deployment (structs/deployment.go)."""
 _DEFAULT_REGION: Final = "global"
 """Region of an agent whose configuration names none."""
+_MOST_ANNOUNCED: Final = 10_000
+"""Targets whose last recorded event is remembered."""
 _MESSAGE_LENGTH: Final = 1000
 """Nomad stores messages unshortened; a decision's reason fits in this length."""
 
@@ -185,6 +187,8 @@ class Nomad:
             self._addresses.run(lambda: self._post(self._place(target), message, {"Error": failed}, call), call)
         except NomadRefusal as refusal:
             raise refusal.as_target_error() from None
+        if len(self._announced) >= _MOST_ANNOUNCED:  # most of these targets are not asked for any more
+            self._announced.clear()
         self._announced[target] = key
 
     def failing_addresses(self, call: Call) -> Mapping[str, str]:

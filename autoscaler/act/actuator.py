@@ -15,6 +15,8 @@ from autoscaler.target.answers import WrongAnswer, checked_error, checked_outcom
 
 _PATIENT_CYCLES: Final = 4
 """After this many cycles without time, a scale-in has a scale-out's priority, so that it is not delayed forever."""
+_MOST_WAITING: Final = 10_000
+"""Writes whose waiting is remembered."""
 
 
 class Write(NamedTuple):
@@ -38,6 +40,8 @@ class Turns:
     def note(self, decision: Decision, outcome: Outcome | None) -> None:
         """Record a decision's outcome in this cycle; None if there was nothing to write."""
         if isinstance(outcome, TargetDeferred):
+            if len(self._waited) >= _MOST_WAITING:  # most of these have left the configuration meanwhile
+                self._waited.clear()
             self._waited[decision.name] = self._waited.get(decision.name, 0) + 1
         else:
             self._waited.pop(decision.name, None)

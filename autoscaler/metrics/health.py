@@ -135,13 +135,15 @@ class Health:
         started: datetime,
         *,
         lease_lost: bool = False,
+        state_failure: str | None = None,
         alone: Sequence[AskedAlone] = (),
         discovered: DiscoveredList = _NONE_DISCOVERED,
         state_folder: str = "",
     ) -> DaemonStatus:
         """Return the health of the configuration's servers and of the shards.
 
-        `lease_lost`: the daemon scales nothing. `alone`: the queries excluded from merging.
+        `lease_lost`: the daemon scales nothing. `state_failure`: why the state failed at its last check. `alone`: the
+        queries excluded from merging.
         `discovered`: the policies that were discovered.
         """
         sources = tuple([self._source(name, settings, alone) for name in sorted(settings.prometheus)])
@@ -155,7 +157,7 @@ class Health:
         )
         reload, grants, warnings = self._reload, grants_of(settings), self._warnings()
         levels = [Level.WARNING for _ in warnings] + [Level.NORMAL if reload.successful else Level.WARNING]
-        levels += [Level.ERROR] if lease_lost else []
+        levels += [Level.ERROR] if lease_lost or state_failure else []
         undiscovered = [each for each in discovered.connections if each.failing]
         levels += [Level.WARNING for _ in undiscovered]
         levels += [Level.WARNING for each in grants if each.refused]
@@ -170,6 +172,7 @@ class Health:
             level=max(levels, key=_SEVERITY.index),
             problems=(
                 *([_LEASE_LOST] if lease_lost else []),
+                *([f"the state failed, so nothing is scaled: {state_failure}"] if state_failure else []),
                 *_problems(reload, sources, connections, grants),
                 *map(_undiscovered, undiscovered),
                 *_warned(warnings),

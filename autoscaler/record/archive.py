@@ -1,8 +1,8 @@
 """Reads what was decided, when and why, for the command line, the page and the metrics."""
 
-from collections.abc import Collection, Container, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, MutableMapping, Sequence
 from datetime import datetime
-from heapq import merge
+from heapq import merge, nlargest
 from pathlib import Path
 from typing import Final, Self
 
@@ -13,9 +13,8 @@ from autoscaler.model import Decision, Steering
 from autoscaler.record import schema, versions
 from autoscaler.record.binary import readable
 from autoscaler.record.database import Readers, locate, place
-from autoscaler.record.entries import Key, Newest, newest_decisions, newest_numbers
+from autoscaler.record.entries import Key, Newest, newest_cycles, newest_decisions
 from autoscaler.record.events import EventPage, event_page
-from autoscaler.record.leases import Leases
 from autoscaler.record.members import Ownership, read_ownership, read_served
 from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, recorded
@@ -27,6 +26,8 @@ from autoscaler.record.values import Cut, EventRow, Record, StateSize
 
 _EARLIEST: Final = -(2**62)
 _LATEST: Final = 2**62
+_MOST_LEFT: Final = 1_000
+"""Autoscalers listed that no configuration has any more: those that were decided last."""
 
 
 class Archive:
@@ -36,19 +37,22 @@ class Archive:
         self,
         readers: Readers,
         published: MutableMapping[Key, Newest] | None = None,
-        leases: Leases | None = None,
+        configured: Callable[[], Container[Key]] = tuple,
     ) -> None:
         """`published`: each autoscaler's newest decision that this process committed; None if it has no shards.
 
-        `leases`: set on PostgreSQL, where other daemons commit, too.
+        `configured`: returns the autoscalers that this process is to serve.
         """
         self._readers = readers
         self._published = published
-        self._leases = leases
-        self._complete = False
-        """Whether `published` also holds the decisions of earlier processes."""
+        self._configured = configured
+        self._alone: frozenset[Key] | None = None
+        """On SQLite, the keys of `published` when the state had no others. While all stay, no list reads the state."""
         self._of_others: Mapping[Key, Newest] = {}
-        """The newest decisions of other daemons, as last read. Replaced as a whole."""
+        """The newest decisions of other daemons and earlier processes, as last read. Replaced as a whole.
+
+        It has autoscalers of a configuration alone: a team may rename its own without end.
+        """
 
     @classmethod
     def open_archive(cls, url: str | None, state_dir: Path) -> "Archive":
@@ -73,21 +77,11 @@ class Archive:
         self.close()
 
     def latest(self) -> Mapping[str, Decision]:
-        """Return the newest decision of every autoscaler in the state, including those no longer configured.
+        """Return the newest decision of every autoscaler in the state, with the last of those no longer configured.
 
         An autoscaler with a damaged record is left out; `record_at` raises the reason.
         """
-        found: Mapping[Key, Newest]
-        if self._published is None:
-            found = self._read_newest({})
-        elif self._leases is None:
-            found = self._published
-            if not self._complete:
-                for key, newest in self._read_newest(frozenset(found)).items():
-                    self._published.setdefault(key, newest)
-                self._complete = True
-        else:
-            found = self._newest_of_all(self._published)
+        found = self._read_newest(None) if self._published is None else self._newest_of_all(self._published)
         in_order = sorted(found.values(), key=lambda each: each.decision.now)
         return {newest.decision.name: newest.decision for newest in in_order}
 
@@ -212,20 +206,28 @@ class Archive:
 
     def _newest_of_all(self, published: MutableMapping[Key, Newest]) -> Mapping[Key, Newest]:
         """Return the newest decision of every daemon. A known decision is read again only if the state has a newer."""
+        if self._alone is not None and self._alone <= published.keys():
+            return dict(published)
         with self._readers.begin() as connection:
-            numbers = newest_numbers(connection)
-        others = {key: newest for key, newest in self._of_others.items() if numbers.get(key) == newest.number}
+            cycles = newest_cycles(connection)
+            sqlite = connection.dialect.name == "sqlite"  # else other daemons commit, too
         for key, newest in list(published.items()):
-            if newest.number < numbers.get(key, 0):  # another daemon holds its shard now
+            if key in cycles and newest.number < cycles[key].number:  # another daemon holds its shard now
                 published.pop(key, None)
-        others |= self._read_newest({**others, **published})
-        self._of_others = others
-        return {**others, **published}
+        mine, configured = dict(published), self._configured()
+        others = {key: cycle for key, cycle in cycles.items() if key not in mine}
+        self._alone = frozenset(mine) if sqlite and not others else None
+        served = {key for key, cycle in others.items() if cycle.followed or key in configured}
+        left = nlargest(_MOST_LEFT, others.keys() - served, key=lambda key: others[key].at)
+        kept = {key: one for key, one in self._of_others.items() if key in served and one.number == others[key].number}
+        read = self._read_newest((served - kept.keys()).union(left))
+        self._of_others = kept | {key: one for key, one in read.items() if key in served}
+        return {**kept, **read, **mine}
 
-    def _read_newest(self, known: Container[Key]) -> Mapping[Key, Newest]:
-        """Return the newest decision of each autoscaler and target that is not in `known`. Skips damaged ones."""
+    def _read_newest(self, only: Collection[Key] | None) -> Mapping[Key, Newest]:
+        """Return the newest decision of each of these autoscalers and targets; None: of all. Skips damaged ones."""
         with self._readers.begin() as connection:
-            return newest_decisions(connection, without=known)
+            return newest_decisions(connection, only)
 
 
 def _cuts(connection: Connection) -> Sequence[Cut]:

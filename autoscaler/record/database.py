@@ -7,12 +7,10 @@ commit. NORMAL would also survive kill -9, but could lose the last commits in a 
 
 import fcntl
 import os
-import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TextIO
 from uuid import uuid4
@@ -28,14 +26,10 @@ _FORMS: Final = "expected sqlite:////a/file.db or postgresql://user@host/databas
 _BUSY_SECONDS: Final = 5.0
 """How long a write waits for SQLite's lock if another process holds it."""
 _TURN_SECONDS: Final = 10.0
-_POSTGRESQL_LIMITS: Final = {"connect_timeout": 5, "tcp_user_timeout": 10_000}
-"""Seconds to connect, and milliseconds until an unresponsive server counts as gone."""
-_LOCK_SECONDS: Final = 5
-"""How long a transaction waits for locked rows. PostgreSQL's default has no limit."""
-_OPTION: Final = re.compile(r"(?:-c *|--)([A-Za-z_][\w.-]*)=")
-"""A setting's name among the options of an address (https://www.postgresql.org/docs/current/app-postgres.html)."""
 _IDLE: Final = timedelta(seconds=30)
 """Default time that a PostgreSQL transaction may be idle, because it may hold row locks."""
+ANSWER: Final = timedelta(seconds=60)
+"""Default time of a statement of PostgreSQL: more than one of a cycle or of the housekeeping should need."""
 _MARK: Final = "autoscaler.session"
 """A session variable of this program."""
 _LOG_LIMIT_BYTES: Final = 64 * 2**20
@@ -101,30 +95,20 @@ def connect(
     read_only: bool = False,
     idle: timedelta = _IDLE,
     sessions: str | None = None,
+    answer: timedelta | None = None,
 ) -> Engine:
     """Return a pool of connections, which connects at first use. Raises StateError.
 
-    `idle`: how long a PostgreSQL transaction may be idle. `sessions`: the sessions' application_name; None: as in the
-    address.
+    On PostgreSQL, `idle` is how long a transaction may be idle, `sessions` the sessions' application_name (None: as in
+    the address), and `answer` how long a statement may take (None: ANSWER).
     """
     try:
         if url.get_backend_name() != "sqlite":
-            limits: dict[str, Any] = {name: seen for name, seen in _POSTGRESQL_LIMITS.items() if name not in url.query}
-            if options := _options(url):
-                limits["options"] = options
-            if sessions is not None:
-                limits["application_name"] = sessions
-            # all statements of a reader see one state, as on SQLite: otherwise rows can move into a block in between
-            level = "REPEATABLE READ" if read_only else "READ COMMITTED"
-            engine = create_engine(
-                url,
-                pool_pre_ping=True,
-                connect_args=limits,
-                isolation_level=level,
-                pool_use_lifo=True,  # reuses one session, because tokens count by session (`member_rows`)
+            from autoscaler.record import postgresql  # noqa: PLC0415 - its driver is an extra
+
+            return postgresql.connect(
+                url, place(url), read_only=read_only, idle=idle, sessions=sessions, answer=answer or ANSWER
             )
-            event.listen(engine, "connect", partial(_limit_session, url, idle))
-            return engine
         if not read_only:
             make_private(Path(str(url.database)))
         engine = create_engine(_sqlite_uri(url, read_only=read_only), connect_args={"timeout": _BUSY_SECONDS})
@@ -150,31 +134,6 @@ def connect(
     return engine
 
 
-def _limit_session(url: URL, idle: timedelta, connection: Any, _record: Any) -> None:
-    """Set the limits of a new PostgreSQL session by SQL, except those that the address sets. Raises StateError.
-
-    A pooler can silently drop the options of a connection (PgBouncer's ignore_startup_parameters). So this program's
-    limits are not sent as options, and the options of the address are checked.
-    """
-    milliseconds = max(1, idle // timedelta(milliseconds=1))
-    ours = {"lock_timeout": f"{_LOCK_SECONDS}s", "idle_in_transaction_session_timeout": str(milliseconds)}
-    asked = {name.replace("-", "_").lower() for name in _OPTION.findall(_options(url))}
-    here = "SELECT lower(name) FROM pg_settings WHERE lower(name) = ANY(%s) AND source = 'client'"
-    if asked and (dropped := asked - {name for (name,) in connection.execute(here, ([*asked],)).fetchall()}):
-        connection.close()
-        raise StateError(
-            f"{place(url)}: {', '.join(sorted(dropped))} of the address' options did not reach PostgreSQL because a "
-            "pooler drops them; set them with ALTER ROLE … SET, and remove them from state.url"
-        )
-    for name in ours.keys() - asked:
-        connection.execute("SELECT set_config(%s, %s, false)", (name, ours[name]))
-    connection.commit()
-
-
-def _options(url: URL) -> str:
-    return " ".join(url.normalized_query.get("options", ()))
-
-
 def _sqlite_uri(url: URL, *, read_only: bool) -> URL:
     path = Path(str(url.database))
     if not read_only:
@@ -195,7 +154,13 @@ class Database:
     """Writes to the state. Any number of threads can use it; on SQLite they write one after another."""
 
     def __init__(
-        self, url: URL, *, idle: timedelta = _IDLE, sessions: str | None = None, turn_seconds: float = _TURN_SECONDS
+        self,
+        url: URL,
+        *,
+        idle: timedelta = _IDLE,
+        sessions: str | None = None,
+        answer: timedelta | None = None,
+        turn_seconds: float = _TURN_SECONDS,
     ) -> None:
         """Arguments as of `connect`; connects at first use. Raises StateError.
 
@@ -203,7 +168,9 @@ class Database:
         """
         self.url: Final = url
         self.sqlite: Final = url.get_backend_name() == "sqlite"
-        self._engine = connect(url, idle=idle, sessions=sessions)
+        self.guard: Callable[[], None] = lambda: None
+        """Raises StateError if nothing may be committed. Called before and after each transaction of SQLite."""
+        self._engine = connect(url, idle=idle, sessions=sessions, answer=answer)
         self._turn, self._turn_seconds = FairLock(), turn_seconds
 
     @contextmanager
@@ -218,8 +185,10 @@ class Database:
                 f"{place(self.url)}: another write has taken more than {self._turn_seconds:.0f} s; check its disk"
             )
         try:
+            self.guard()
             with state_errors(self.url), self._engine.begin() as connection:
                 yield connection
+            self.guard()
         finally:
             self._turn.release()
 
@@ -251,14 +220,16 @@ class Readers:
     Any number of threads can use it at once.
     """
 
-    def __init__(self, url: URL) -> None:
-        """Connects at first use. Raises StateError."""
+    def __init__(self, url: URL, *, answer: timedelta | None = None, guard: Callable[[], None] = lambda: None) -> None:
+        """Arguments as of `connect`; connects at first use. `guard`: as of `Database`. Raises StateError."""
         self.url: Final = url
-        self._engine = connect(url, read_only=True)
+        self._guard = guard
+        self._engine = connect(url, read_only=True, answer=answer)
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
         """Begin a transaction. Raises StateError."""
+        self._guard()
         with state_errors(self.url), self._engine.begin() as connection:
             yield connection
 
@@ -268,9 +239,11 @@ class Readers:
 
 
 @contextmanager
-def opened(url: URL, *, named: URL | None = None, read_only: bool = False) -> Iterator[Connection]:
+def opened(
+    url: URL, *, named: URL | None = None, read_only: bool = False, answer: timedelta | None = None
+) -> Iterator[Connection]:
     """Open one connection. `named`: the state's address in messages, if not `url`. Raises StateError."""
-    engine = connect(url, read_only=read_only)
+    engine = connect(url, read_only=read_only, answer=answer)
     try:
         with state_errors(named or url), engine.connect() as connection:
             yield connection
@@ -329,6 +302,7 @@ class FileLock:
 
     def __init__(self, url: URL) -> None:
         path = Path(f"{url.database}.lock")
+        self.path: Final = path
         try:
             make_private_folder(path.parent)
             self._file: TextIO = os.fdopen(open_private(path), "a+", encoding="ascii")
@@ -357,6 +331,11 @@ class FileLock:
             raise StateError(
                 f"{place(url)}: {path} cannot be written: {error.strerror}; free some space on its disk"
             ) from None
+
+    def identity(self) -> tuple[int, int]:
+        """Return device and inode of the file that is locked, whatever is at its path now."""
+        found = os.fstat(self._file.fileno())
+        return found.st_dev, found.st_ino
 
     def release(self) -> None:
         """Release the lock."""

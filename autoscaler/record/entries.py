@@ -1,7 +1,7 @@
 """One autoscaler's memory, in this process and in the state: one row holds all that its next decision needs."""
 
 import hashlib
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -248,16 +248,20 @@ class Newest(NamedTuple):
     decision: Decision
 
 
-def newest_decisions(connection: Connection, without: Container[Key] = ()) -> Mapping[Key, Newest]:
-    """Return the newest decision by autoscaler and target, except of `without`. Skips damaged ones."""
+def newest_decisions(connection: Connection, only: Collection[Key] | None = None) -> Mapping[Key, Newest]:
+    """Return the newest decision by autoscaler and target, of `only` these; None: of all. Skips damaged ones."""
+    if only is not None and not only:
+        return {}
     owner, memory = schema.autoscaler, schema.memory
     query = select(owner.c.name, owner.c.target, memory.c.number, memory.c.at, memory.c.body)
+    if only is not None and (names := schema.few({name for name, _ in only})) is not None:
+        query = query.where(owner.c.name.in_(names))
     found = dict[Key, Newest]()
     for row in connection.execute(query.join(memory, memory.c.autoscaler_id == owner.c.id)):
         key = row.name, row.target
         try:
             with readable(row.name):
-                newest = None if key in without else newest_of(row)
+                newest = newest_of(row) if only is None or key in only else None
         except StateError:
             continue
         if newest is not None:
@@ -281,11 +285,23 @@ def _latest(kept: _Remembered, row: Any) -> Decision | None:
     return decision_from(kept.decision, row.at - kept.age, row.name, target_from(row.target))
 
 
-def newest_numbers(connection: Connection) -> Mapping[Key, int]:
-    """Return the number of the newest recorded cycle by autoscaler and target."""
-    owner, memory = schema.autoscaler, schema.memory
-    query = select(owner.c.name, owner.c.target, memory.c.number).join(memory, memory.c.autoscaler_id == owner.c.id)
-    return {(row.name, row.target): row.number for row in connection.execute(query)}
+class Cycle(NamedTuple):
+    """An autoscaler's newest recorded cycle."""
+
+    number: int
+    at: int
+    """Microseconds since 1970."""
+    followed: bool
+    """Whether a daemon's configuration has the autoscaler; always False on SQLite."""
+
+
+def newest_cycles(connection: Connection) -> Mapping[Key, Cycle]:
+    """Return the newest recorded cycle by autoscaler and target."""
+    owner, memory, asked = schema.autoscaler, schema.memory, schema.follows.c
+    followed = select(asked.name).where(asked.name == owner.c.name, asked.target == owner.c.target).exists()
+    query = select(owner.c.name, owner.c.target, memory.c.number, memory.c.at, followed.label("followed"))
+    rows = connection.execute(query.join(memory, memory.c.autoscaler_id == owner.c.id))
+    return {(row.name, row.target): Cycle(row.number, row.at, bool(row.followed)) for row in rows}
 
 
 class Loaded(NamedTuple):

@@ -47,11 +47,11 @@ class Housekeeper:
     """
 
     def __init__(self, database: Database, readers: Readers, retention: Retention, latest: dict[Key, Newest]) -> None:
-        """`latest`: the decisions that readers are shown; those of deleted autoscalers are removed."""
+        """`latest`: the decisions that readers are shown; those of autoscalers that are not configured are removed."""
         self.retention = retention
-        self.scalers: Collection[Autoscaler] = ()
-        """The configured autoscalers."""
-        self._keyed: tuple[Collection[Autoscaler], Mapping[Key, Autoscaler]] = ((), {})
+        self.scalers: Collection[Autoscaler] | None = None
+        """The configured autoscalers; None: they are not known yet."""
+        self._keyed: tuple[Collection[Autoscaler] | None, Mapping[Key, Autoscaler]] = (None, {})
         self._database = database
         self._readers = readers
         self._latest = latest
@@ -68,7 +68,7 @@ class Housekeeper:
         """
         scalers, (keyed, known) = self.scalers, self._keyed
         if keyed is not scalers:
-            known = {key_of(scaler.name, scaler.target): scaler for scaler in scalers}
+            known = {key_of(scaler.name, scaler.target): scaler for scaler in scalers or ()}
             self._keyed = (scalers, known)
         return known
 
@@ -77,6 +77,9 @@ class Housekeeper:
         at, kept = to_micros(now), self.retention
         if at < self._due <= at + _EVERY_MICROS:
             return
+        configured = self._latest if self.scalers is None else self.configured
+        for key in [key for key in list(self._latest) if key not in configured]:
+            self._latest.pop(key, None)
         self._pack(at)
         more = max([self._delete_oldest(table, before) for table, before in _too_old(at, kept)]) >= _ROWS_AT_ONCE
         more |= self._forget(at - micros_of(kept.retention)) == _ROWS_AT_ONCE
@@ -108,10 +111,7 @@ class Housekeeper:
 
     def _forget(self, before: int) -> int:
         with self._step() as connection:
-            gone = () if connection is None else _forget(connection, before, self.configured)
-        for key in gone:
-            self._latest.pop(key, None)
-        return len(gone)
+            return 0 if connection is None else _forget(connection, before, self.configured)
 
     def _delete_unused(self) -> None:
         for delete_some in (delete_unused_texts, _delete_unused_specs):
@@ -147,8 +147,8 @@ def _delete_oldest(connection: Connection, table: Table, before: int) -> int:
     return connection.execute(delete(table).where(at < before if last is None else at <= last)).rowcount
 
 
-def _forget(connection: Connection, before: int, configured: Collection[Key]) -> Sequence[Key]:
-    """Delete some autoscalers without a decision since this time that no daemon's configuration has."""
+def _forget(connection: Connection, before: int, configured: Collection[Key]) -> int:
+    """Delete some autoscalers without a decision since this time that no configuration has. Returns how many."""
     owner, memory, asked = schema.autoscaler, schema.memory, schema.follows.c
     latest = func.coalesce(memory.c.at, owner.c.first_at)
     query = (
@@ -160,7 +160,7 @@ def _forget(connection: Connection, before: int, configured: Collection[Key]) ->
     )
     gone = [row for row in connection.execute(query) if (row.name, row.target) not in configured][:_ROWS_AT_ONCE]
     delete_all_of(connection, gone)
-    return [(row.name, row.target) for row in gone]
+    return len(gone)
 
 
 def delete_all_of(connection: Connection, gone: Sequence[Any]) -> None:

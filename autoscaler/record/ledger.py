@@ -122,7 +122,7 @@ class Ledger:
         limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008 - it is frozen
         targets: Mapping[str, TargetRef] = MappingProxyType({}),
     ) -> None:
-        """Set the shard's autoscalers. The memory of others is dropped here and stays in the state.
+        """Set the shard's autoscalers. What this process keeps of others is dropped and stays in the state.
 
         `limits`: those of the whole connection. `targets`: the targets to claim, autoscaler's name -> its target with
         the defaults of the connection written out.
@@ -133,6 +133,8 @@ class Ledger:
         self._limits.limits = limits
         self._limits.scalers = {key_of(scaler.name, scaler.target): scaler for scaler in scalers}
         before, self._followed = self._followed, frozenset(self._limits.scalers)
+        for key in (before or frozenset()) - self._followed:
+            self._context.latest.pop(key, None)
         self._read_anew(self._followed - (before or frozenset()))
 
     def follow_clock(self, moment: Moment) -> None:

@@ -28,7 +28,7 @@ class LedgerContext:
     ended: list[tuple[ShardName, int]]
     """Shards and epochs whose claims are still in the state, although they are over. Only appended to by ledgers."""
     latest: dict[Key, Newest]
-    """The newest committed decision of each autoscaler, for readers."""
+    """The newest committed decision of each autoscaler of the configuration, for readers."""
     outbox: Outbox
 
 

@@ -15,7 +15,8 @@ _LAST_HOUR: Final = 3_600_000_000
 """Age that is never deleted, in microseconds."""
 _EVENT_BYTES: Final = 100
 """Approximate size of an event without its text, or of a text without its words, including indexes."""
-TEXTS_USED: Final = select(schema.event.c.text_id)
+_IS_USED: Final = select(schema.event.c.text_id).where(schema.event.c.text_id == schema.event_text.c.id).exists()
+"""Whether an event has a text. It looks into the index; PostgreSQL compares every event with every text for NOT IN."""
 
 DETAIL: Final = "detail"
 SERIES: Final = "series"
@@ -140,14 +141,14 @@ def _cut_events(connection: Connection, before: int, excess: int, now: int) -> t
 def delete_unused_texts(connection: Connection) -> None:
     """Delete the texts that no event uses.
 
-    A first statement locks them, and a second one checks again. Writers of events lock the texts, too
-    (`recording.write_events`), so the second statement sees events committed meanwhile.
+    A first statement locks some that are unused, and a second one checks these again. Writers of events lock the texts,
+    too (`recording.write_events`), so the second statement sees events committed meanwhile.
     """
     texts = schema.event_text
-    unused = select(texts.c.id).where(texts.c.id.not_in(TEXTS_USED)).order_by(texts.c.id).limit(_EVENTS_AT_ONCE)
+    unused = select(texts.c.id).where(~_IS_USED).order_by(texts.c.id).limit(_EVENTS_AT_ONCE)
     ids = connection.execute(unused.with_for_update(skip_locked=True)).scalars().all()
     if ids:
-        connection.execute(delete(texts).where(texts.c.id.in_(ids), texts.c.id.not_in(TEXTS_USED)))
+        connection.execute(delete(texts).where(texts.c.id.in_(ids), ~_IS_USED))
 
 
 def _events(connection: Connection) -> _Events:

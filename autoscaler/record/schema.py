@@ -35,7 +35,7 @@ from sqlalchemy.sql.functions import FunctionElement
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
 
-VERSION: Final = 8
+VERSION: Final = 9
 """Version of the tables. A state of another version is refused (`versions`)."""
 
 metadata = MetaData()
@@ -219,6 +219,7 @@ event = Table(
     Column("dry_run", Boolean, nullable=False),
     Column("text_id", BigInteger, nullable=False),
     Index("event_at", "at"),
+    Index("event_text_id", "text_id"),
     sqlite_with_rowid=False,
 )
 

@@ -13,7 +13,7 @@ from autoscaler.model import Autoscaler, ShardName, Steering
 from autoscaler.record import database as databases
 from autoscaler.record import schema, versions
 from autoscaler.record.archive import Archive
-from autoscaler.record.database import Database, FileLock, Readers
+from autoscaler.record.database import ANSWER, Database, FileLock, Readers
 from autoscaler.record.entries import Key, Newest
 from autoscaler.record.housekeeping import Housekeeper, Retention
 from autoscaler.record.leases import LeaseOptions, Leases
@@ -23,6 +23,7 @@ from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.member_rows import new_process, sessions_of
 from autoscaler.record.outbox import Outbox
 from autoscaler.record.shards import next_epoch, release
+from autoscaler.record.state_files import StateFiles
 from autoscaler.record.steering import SteeringCache, SteeringChange, SteeringEvent, change_steering
 
 
@@ -38,7 +39,7 @@ class State:
     ) -> None:
         """Called by `open`."""
         latest = dict[Key, Newest]()
-        readers = Readers(database.url)
+        readers = Readers(database.url, guard=database.guard)
         closing.callback(readers.close)
         self._database = database
         self._closing = closing
@@ -48,7 +49,7 @@ class State:
         self._context = LedgerContext(
             database, readers, SteeringCache(), housekeeper, {}, leases, [], latest, self.outbox
         )
-        self.archive: Final = Archive(readers, latest, leases)
+        self.archive: Final = Archive(readers, latest, lambda: housekeeper.configured)
         """For readers."""
         self.leases: Final = leases
         """The shards that this daemon holds; None on SQLite, where one daemon has all."""
@@ -72,12 +73,16 @@ class State:
         with ExitStack() as closing:
             if where.get_backend_name() != "sqlite":
                 return cls._open_shared(where, retention, clock or SystemClock(), leases or LeaseOptions(), closing)
-            closing.callback(FileLock(where).release)
+            lock = FileLock(where)
+            closing.callback(lock.release)
             database = Database(where)
             closing.callback(database.close)
             with database.writing() as connection:
                 _prepare(connection, where)
                 connection.execute(delete(schema.serves))  # the daemon that made these claims has ended
+            files = StateFiles(where, lock)
+            closing.callback(files.close)
+            database.guard = files.require_same
             return cls(database, retention, None, closing.pop_all())
 
     @classmethod
@@ -92,7 +97,9 @@ class State:
             wait_for(connection, Lock.OPENING)
             _prepare(connection, where)
         # what the leases read counts by session, so no shard uses theirs
-        own = Database(where, idle=options.duration, sessions=sessions_of(process))
+        own = Database(
+            where, idle=options.duration, sessions=sessions_of(process), answer=min(options.duration, ANSWER)
+        )
         closing.callback(own.close)
         leases = Leases(own, clock, options, process)
         return cls(database, retention, leases, closing.pop_all())

@@ -41,6 +41,8 @@ class Upkeep:
         self._answered = answered
         self._clock = clock
         self._logger = logger
+        self.failure: str | None = None
+        """Why the state failed at the last check; None: it answered. From any thread."""
         self._due = 0.0
         """On the monotonic clock."""
         self._checking: Future[Sequence[Cut]] | None = None
@@ -100,8 +102,10 @@ class Upkeep:
         except StateError as failure:
             self._failed(str(failure))
         else:
+            self.failure = None
             self._answered(True)
 
     def _failed(self, error: str) -> None:
+        self.failure = error
         self._answered(False)
         self._logger.error("state_failed", error=error)

@@ -1,0 +1,65 @@
+"""What an autoscaler that left the configuration leaves in memory: nothing. Its rows stay for `state.retention`.
+
+A team that renames its autoscalers fifty times a second filled a gigabyte in hours.
+"""
+
+from datetime import timedelta
+
+import pytest
+
+from autoscaler.record import Retention
+from autoscaler.record import archive as archives
+from tests.record.conftest import Opener
+from tests.record.samples import at, decision, keep, scaler
+
+
+def test_a_name_that_left_is_kept_in_the_state_alone(opener: Opener) -> None:
+    """Readers still list it and its history."""
+    state = opener.state()
+    ledger = state.ledger("fleet")
+    for number in range(30):
+        mine = scaler(f"web{number}")
+        state.follow(Retention(), [mine])
+        ledger.follow([mine])
+        keep(ledger, decision(15.0 * number, mine.name), scalers=[mine])
+        assert {name for name, _ in state._context.latest} == {mine.name}
+    assert state.archive.latest().keys() == {f"web{number}" for number in range(30)}
+    assert {name for name, _ in state._context.latest} == {"web29"}
+    assert {name for name, _ in state.archive._of_others} == set()
+    assert state.archive.knows("web3")
+
+
+def test_names_of_a_shard_that_is_gone_leave_with_the_next_housekeeping(opener: Opener) -> None:
+    """No ledger follows a connection that was removed."""
+    state = opener.state()
+    keep(state.ledger("fleet"), decision(0))
+    state.follow(Retention(), [scaler("other")])
+    state.tidy(at(60))
+    assert state._context.latest == {}
+    assert state.archive.latest().keys() == {"web"}
+
+
+def test_the_decisions_of_an_earlier_process_are_shown_until_the_first_cycle(opener: Opener) -> None:
+    keep(opener.ledger(), decision(0))
+    opener.close()
+    state = opener.state()
+    state.follow(Retention(), [scaler()])
+    assert state.archive.latest().keys() == {"web"}
+    assert {name for name, _ in state.archive._of_others} == {"web"}
+    keep(state.ledger("fleet"), decision(15))
+    assert state.archive.latest()["web"] == decision(15)
+    assert state.archive._of_others == {}
+
+
+def test_a_list_has_the_names_that_left_last(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise each page would read what every name of the last thirty days has left."""
+    monkeypatch.setattr(archives, "_MOST_LEFT", 3)
+    state = opener.state(Retention(timedelta(days=2), timedelta(days=30)))
+    ledger = state.ledger("fleet")
+    for number in range(8):
+        mine = scaler(f"web{number}")
+        state.follow(Retention(), [mine])
+        ledger.follow([mine])
+        keep(ledger, decision(15.0 * number, mine.name), scalers=[mine])
+    assert state.archive.latest().keys() == {"web7", "web6", "web5", "web4"}
+    assert state.archive.knows("web0")

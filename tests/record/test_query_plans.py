@@ -1,0 +1,137 @@
+"""No statement of the housekeeping compares every row with every other row: what a million events take follows from it.
+
+Plans are looked at instead of times. PostgreSQL gives up hashing `NOT IN` at some 250,000 rows; with the little memory
+that this test allows, at a few thousand.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event, text
+
+from autoscaler.record import Retention, schema
+from autoscaler.record.forgetting import forget
+from tests.record.conftest import Opener
+from tests.record.samples import at
+
+pytestmark = pytest.mark.slow
+SCALERS, EVENTS = 5_000, 60_000
+MOST = EVENTS * 60.0
+"""More than any linear plan costs, and less than a comparison of every text with every event."""
+FILL = (
+    (
+        "INSERT INTO autoscaler (id, name, target, connection, first_at) "
+        "SELECT n, 'name' || n, '[\"fleet\",\"name' || n || '\"]', 'fleet', 0 FROM generate_series(1, :scalers) n"
+    ),
+    (
+        "INSERT INTO memory (autoscaler_id, seq, number, at, boot, elapsed, body) "
+        "SELECT n, 1, 1, 0, '', 0, '' FROM generate_series(1, :scalers) n"
+    ),
+    (
+        "INSERT INTO sighting (target, at, boot, elapsed, body) "
+        "SELECT '[\"fleet\",\"name' || n || '\"]', 0, '', 0, '' FROM generate_series(1, :scalers) n"
+    ),
+    (
+        "INSERT INTO spec (autoscaler_id, number, minimum, maximum, body) "
+        "SELECT n, m, 1, 2, '' FROM generate_series(1, :scalers) n, generate_series(1, 3) m"
+    ),
+    (
+        "INSERT INTO change (autoscaler_id, number, at, spec, size, body) "
+        "SELECT n, 3, 2 * :old, 1, 0, '' FROM generate_series(1, :scalers) n"
+    ),
+    (
+        "INSERT INTO detail (autoscaler_id, first, since, until, size, body) "
+        "SELECT n, 3, 2 * :old, 2 * :old, 0, '' FROM generate_series(1, :scalers) n"
+    ),
+    (
+        "INSERT INTO event_text (id, type, reason, message) "
+        "SELECT n, 'Normal', 'Rescaled', 'to ' || n FROM generate_series(1, 2 * :events) n"
+    ),
+    (
+        "INSERT INTO event (autoscaler_id, number, position, at, dry_run, text_id) "
+        "SELECT n, 1, 0, CASE WHEN n < 100 THEN 0 ELSE 2 * :old END, false, n FROM generate_series(1, :events) n"
+    ),
+    "ANALYZE",
+)
+
+
+@contextmanager
+def sent(*engines: Engine) -> Iterator[list[tuple[str, Any]]]:
+    """Collect the statements that are sent, with their parameters."""
+    found: list[tuple[str, Any]] = []
+
+    def collect(_c: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, many: bool) -> None:
+        found.append((statement, parameters[0] if many else parameters))
+
+    for engine in engines:
+        event.listen(engine, "before_cursor_execute", collect)
+    yield found
+    for engine in engines:
+        event.remove(engine, "before_cursor_execute", collect)
+
+
+def costs(engine: Engine, statements: Sequence[tuple[str, Any]]) -> dict[str, float]:
+    """Return PostgreSQL's estimate for each statement, in its unit: about a page read in order."""
+    found = {}
+    with engine.begin() as connection:
+        connection.exec_driver_sql("SET LOCAL work_mem = '64kB'")
+        for statement, parameters in statements:
+            if statement.split(maxsplit=1)[0] in ("SELECT", "DELETE", "UPDATE"):
+                plan = connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", parameters).scalar_one()
+                plan = json.loads(plan) if isinstance(plan, str) else plan
+                found[statement] = plan[0]["Plan"]["Total Cost"]
+    return found
+
+
+@pytest.fixture
+def filled(postgresql_opener: Opener) -> Opener:
+    """Return a state with many autoscalers, events and texts, half of which no event uses."""
+    state = postgresql_opener.state()
+    with state._database.writing() as connection:
+        for statement in FILL:
+            given = {"scalers": SCALERS, "events": EVENTS, "old": 10**14}
+            wanted = {key: value for key, value in given.items() if f":{key}" in statement}
+            connection.execute(text(statement), wanted)
+    return postgresql_opener
+
+
+def test_no_step_of_the_housekeeping_compares_all_rows_with_all_rows(filled: Opener) -> None:
+    """A million events took 198 s after each start and every six hours, with rows locked that commits need."""
+    kept = Retention(timedelta(days=2), timedelta(days=30), max_bytes=1)
+    state = filled.state(kept)
+    database, readers = state._database._engine, state._context.readers._engine
+    with sent(database, readers) as statements:
+        state.tidy(at(3600 * 24 * 365 * 40))
+    assert any("event_text" in statement for statement, _ in statements)
+    slow = {statement: cost for statement, cost in costs(database, statements).items() if cost > MOST}
+    assert slow == {}
+    with state._database.writing() as connection:
+        tables = [schema.event, schema.event_text]
+        left = [connection.execute(text(f"SELECT count(*) FROM {table.name}")).scalar_one() for table in tables]
+    assert left[0] <= left[1] <= 2 * EVENTS
+
+
+def test_forget_compares_no_table_with_another(filled: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds the lock of the housekeeping meanwhile."""
+    from autoscaler.record import forgetting
+    from autoscaler.record.database import Database
+
+    found: list[tuple[str, Any]] = []
+    engines: list[Engine] = []
+
+    class Watched(Database):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            engines.append(self._engine)
+            event.listen(self._engine, "before_cursor_execute", lambda *seen: found.append((seen[2], seen[3])))
+
+    monkeypatch.setattr(forgetting, "Database", Watched)
+    forget(filled.url, filled.folder, "name7")
+    database = filled.state()._database._engine
+    one = [(statement, each[0] if isinstance(each, list) else each) for statement, each in found]
+    assert {statement: cost for statement, cost in costs(database, one).items() if cost > MOST} == {}
+    filled.close()
