@@ -23,11 +23,10 @@ from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
 from autoscaler.notify import Notifier
-from autoscaler.record import make_folder, state_folder
 from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep
 from autoscaler.runtime.building import Builder
 from autoscaler.runtime.discovery import Discoveries, Prepared
-from autoscaler.runtime.options import open_state, read, read_web, retention_of, unfollowable
+from autoscaler.runtime.options import make_state_folder, open_state, read, read_web, retention_of, unfollowable
 from autoscaler.runtime.requests import Moved, NewFiles, Reload
 from autoscaler.runtime.team_watch import TeamWatch
 from autoscaler.threads import Stop, Stopping, within
@@ -72,7 +71,7 @@ class Daemon:
         """Every metric of this process."""
         self._files = self._settings = settings = self._stop.run_interruptibly(partial(read, options))
         self._web_config = self._stop.run_interruptibly(partial(read_web, options, settings))
-        self._state_dir = state_dir = make_folder(state_folder(os.environ))
+        self._state_dir = state_dir = make_state_folder(options, settings)
         self._state = self._stop.run_interruptibly(partial(open_state, settings, state_dir, clock))
         self._clock = clock
         self._started = clock.now()
@@ -237,6 +236,7 @@ class Daemon:
                 VERSION,
                 self._started,
                 lease_lost=self._is_lease_lost(),
+                state_failure=self._upkeep.failure,
                 alone=self._runtime.asked_alone(),
                 discovered=self._discoveries.document(),
                 state_folder=str(self._state_dir.absolute()),

@@ -14,16 +14,18 @@ from autoscaler.cli.tables.contents import sentence
 def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file; it must not exist.")],
     *,
+    empty: Annotated[bool, typer.Option("--empty", help="Also write a state without autoscalers.")] = False,
     config_file: StateConfigFile = None,
 ) -> None:
     """Write the daemon's whole present state into one new file. The daemon may run.
 
     The file is an SQLite database, also if the state is on PostgreSQL. `autoscaler restore` accepts it for a state on
-    either.
+    either. A state without autoscalers is refused, because it is probably not the one that is meant.
     """
     with exit_on_error():
-        from autoscaler.record.backup import back_up  # noqa: PLC0415 - slow
+        from autoscaler.record.backup import back_up, place_of  # noqa: PLC0415 - slow
 
         url, folder, _ = state_place(config_file)
-        contents = back_up(url, folder, file)
-    typer.echo(f"{file}: {sentence(contents)}")
+        contents = back_up(url, folder, file, empty=empty)
+        place = place_of(url, folder)
+    typer.echo(f"{file}: {sentence(contents)}, of {place}")

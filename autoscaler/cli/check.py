@@ -126,7 +126,8 @@ def _examine(settings: Settings, *, write_test: bool) -> bool:
     from autoscaler.clock import SystemClock  # noqa: PLC0415 - likewise
     from autoscaler.log import Level, configure  # noqa: PLC0415 - likewise
 
-    blocks = examine(settings, SystemClock(), configure(Level.WARNING), write_test=write_test)
+    with exit_on_error():
+        blocks = examine(settings, SystemClock(), configure(Level.WARNING), write_test=write_test)
     for block in blocks:
         typer.echo(_title(block))
         width = max((len(line.label) for line in block.lines), default=0)

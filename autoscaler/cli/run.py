@@ -59,7 +59,7 @@ def run(
     logger = configure(log_level, log_format, stderr)
     route_uncaught(logger)
     try:
-        options = RunOptions(config_file, dry_run, listen, web_config)
+        options = RunOptions(config_file, dry_run, listen, web_config, once)
         daemon = Daemon(options, SystemClock(), logger, lambda: stderr.dropped)
         fine, ended = daemon.once() if once else (True, daemon.run())
     except Stopping:  # before any cycle

@@ -323,18 +323,21 @@ class DocumentSource:
 def state_place(config: Path | None) -> "tuple[str | None, Path, Settings | None]":
     """Return `state.url`, the state folder that is used without it, and the configuration.
 
-    The configuration is None if no file is named and the default one does not exist. Raises ConfigError.
+    The configuration is None if no file is named and the default one does not exist. Raises ConfigError, and
+    StateError as `daemons_folder`.
     """
-    settings = _settings(config)
-    return None if settings is None else settings.state.url, daemons_folder(), settings
-
-
-def daemons_folder(service: Path = _SERVICE_FOLDER) -> Path:
-    """Return the state folder of this machine's daemon: this user's if it exists, else the service's."""
     from autoscaler.record.folder import state_folder  # noqa: PLC0415 - see TYPE_CHECKING above
 
-    folder = state_folder(os.environ)
-    return service if "STATE_DIRECTORY" not in os.environ and not folder.exists() and service.exists() else folder
+    settings = _settings(config)
+    url = None if settings is None else settings.state.url
+    return url, state_folder(os.environ) if url is not None else daemons_folder(), settings
+
+
+def daemons_folder(service: Path | None = None) -> Path:
+    """Return the state folder of this machine's daemon. Raises StateError if there are two."""
+    from autoscaler.record import folder  # noqa: PLC0415 - see TYPE_CHECKING above
+
+    return folder.daemons_folder(os.environ, service or _SERVICE_FOLDER)
 
 
 def running_config(config: Path | None, candidate: Path) -> Path:

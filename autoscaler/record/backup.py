@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Collection, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +32,8 @@ _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 """Errors of link(2) on file systems without hard links: memory sticks and many network shares."""
 _RESTORED: Final = tuple(table for table in schema.KEPT if table is not schema.schema_version)
 """Tables whose rows a restore on PostgreSQL replaces."""
+_TABLE: Final = timedelta(minutes=15)
+"""How long a statement on a whole table of PostgreSQL may take."""
 _ROWS: Final = 100
 """Rows copied at a time. A row can have some hundred kilobytes."""
 
@@ -49,11 +51,11 @@ class Contents:
     """The file of the replaced state; None if nothing was replaced, or on PostgreSQL, where it is deleted."""
 
 
-def back_up(url: str | None, state_dir: Path, file: Path) -> Contents:
+def back_up(url: str | None, state_dir: Path, file: Path, *, empty: bool = True) -> Contents:
     """Write the state of one moment into a new file. A running daemon is not disturbed.
 
     On SQLite uses the online backup, on PostgreSQL one transaction that reads every table.
-    Raises StateError; then there is no new file.
+    Raises StateError, unless `empty` also for a state without autoscalers; then there is no new file.
     """
     where, target = databases.locate(url, state_dir), _file_url(file)
     partial = file.with_name(file.name + _PARTIAL)
@@ -72,6 +74,11 @@ def back_up(url: str | None, state_dir: Path, file: Path) -> Contents:
                 _write(copy, where, schema.KEPT)
                 _number_after_rows(copy)
         contents = _verified(partial, named=target)
+        if not contents.autoscalers and not empty:
+            raise StateError(
+                f"{databases.place(where)} has no autoscaler; name the right state with --config.file or "
+                "$STATE_DIRECTORY, or write this one with --empty"
+            )
         sync(partial)
         _put_in_place(partial, file)
         sync(file.parent)
@@ -169,7 +176,7 @@ def _end_log(where: URL) -> None:
 def _restore_tables(where: URL, source: URL, *, replacing: bool) -> Contents:
     contents = _contents_of(source)
     with ExitStack() as leaving:
-        database = Database(where)
+        database = Database(where, answer=_TABLE)
         leaving.callback(database.close)
         with database.writing() as connection:
             wait_for(connection, Lock.OPENING)
@@ -221,7 +228,7 @@ def _write(target: Connection, source: URL, tables: Collection[Table]) -> None:
 
 def _rows(url: URL, tables: Collection[Table]) -> Generator[tuple[Table, list[dict[str, Any]]]]:
     """Yield every row as of one moment, in parts. Raises StateError."""
-    with opened(url, read_only=True) as connection:
+    with opened(url, read_only=True, answer=_TABLE) as connection:
         for table in tables:
             found = connection.execute(select(table).execution_options(stream_results=True, yield_per=_ROWS))
             for part in found.mappings().partitions():

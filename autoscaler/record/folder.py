@@ -15,6 +15,36 @@ def state_folder(environment: Mapping[str, str]) -> Path:
     return Path(environment.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "autoscaler"
 
 
+def daemons_folder(environment: Mapping[str, str], service: Path) -> Path:
+    """Return the state folder that a command is about: $STATE_DIRECTORY, else the service's or this user's.
+
+    A shell does not have the service's $STATE_DIRECTORY. Of the two defaults the one that holds a state is returned;
+    if neither does, the one that exists, else this user's. Raises StateError if that leaves both.
+    """
+    own = state_folder(environment)
+    if environment.get("STATE_DIRECTORY"):
+        return own
+    exist = [folder for folder in (service, own) if _may_hold(folder)]
+    hold = [folder for folder in exist if _may_hold(folder / "state.db")] or exist
+    if len(hold) > 1 and os.path.realpath(service) != os.path.realpath(own):
+        raise StateError(
+            f"two state folders exist: {service}, the service's, and {own}, of a daemon that this user ran; name one "
+            f"as in STATE_DIRECTORY={service}, or name the state in the configuration (state.url)"
+        )
+    return hold[0] if hold else own
+
+
+def _may_hold(path: Path) -> bool:
+    """Return whether the path exists, or may exist where this user may not look."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def make_folder(folder: Path) -> Path:
     """Create the folder and its parents if absent, accessible to this user only. Raises StateError."""
     try:

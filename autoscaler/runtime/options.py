@@ -1,5 +1,6 @@
 """The options of `autoscaler run`, and the configuration that they name."""
 
+import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from autoscaler.config import load_for_daemon
 from autoscaler.config.settings import Settings
 from autoscaler.config.teams import Teams
 from autoscaler.errors import ConfigError
-from autoscaler.record import LeaseOptions, Retention, State
+from autoscaler.record import LeaseOptions, Retention, State, make_folder, state_folder
 from autoscaler.runtime.wanted import refuse_other_hosts
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class RunOptions:
     """HOST:PORT of the HTTP server; None: as in the file."""
     web_config: Path | None = None
     """File with the HTTP server's TLS and users; None: neither."""
+    once: bool = False
+    """True: a single cycle, without an HTTP server."""
 
 
 def read(options: RunOptions, before: Teams | None = None) -> Settings:
@@ -52,6 +55,18 @@ def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
     config = None if options.web_config is None else load_web_config(options.web_config)
     check_operators(config, settings)
     return config
+
+
+def make_state_folder(options: RunOptions, settings: Settings) -> Path:
+    """Return the state folder, which is created if absent. Raises StateError.
+
+    Raises ListenError if the HTTP server cannot listen; then no folder is left behind.
+    """
+    if not options.once:
+        from autoscaler.web import require_free  # noqa: PLC0415 - a single cycle needs no server
+
+        require_free(options.listen or settings.web.listen_address)
+    return make_folder(state_folder(os.environ))
 
 
 def retention_of(settings: Settings) -> Retention:

@@ -215,6 +215,11 @@ def _settings(app: ASGIApp) -> uvicorn.Config:
     return settings
 
 
+def require_free(address: str) -> None:
+    """Raise ListenError if nothing can listen there now."""
+    _listen(address).close()
+
+
 def _listen(address: str) -> socket.socket:
     match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([A-Za-z0-9._-]*)):([0-9]{1,5})", address)
     if match is None or int(match[3]) > 65535:

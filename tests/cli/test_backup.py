@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from autoscaler.record import Retention, State
 from tests.cli.scene import UNREACHABLE, Scene, ServedScene
 
 
@@ -18,7 +19,20 @@ def test_a_backup_says_what_it_holds(online: ServedScene, tmp_path: Path) -> Non
     assert (said.code, said.err) == (0, "")
     size = (tmp_path / "a.db").stat().st_size
     assert said.out.startswith(f"{tmp_path}/a.db: 3 autoscalers, the last decision of 20")
-    assert said.out.endswith(f"Z, {size:,} bytes\n")
+    assert said.out.endswith(f"Z, {size:,} bytes, of state {online.folder}/state.db\n")
+
+
+def test_a_state_without_autoscalers_is_backed_up_only_on_request(offline: Scene, tmp_path: Path) -> None:
+    """A nightly backup of a state that nobody uses ended with exit status 0."""
+    State.open(None, tmp_path / "empty", Retention()).close()
+    there = {"STATE_DIRECTORY": str(tmp_path / "empty")}
+    said = offline.run("backup", str(tmp_path / "a.db"), **there)
+    assert (said.code, said.out) == (1, "")
+    assert f"state {tmp_path}/empty/state.db has no autoscaler; name the right state" in said.err
+    assert not (tmp_path / "a.db").exists()
+    said = offline.run("backup", "--empty", str(tmp_path / "a.db"), **there)
+    assert said.code == 0
+    assert said.out.startswith(f"{tmp_path}/a.db: 0 autoscalers, no decision")
 
 
 def test_a_restored_state_shows_the_same_autoscalers(offline: Scene, tmp_path: Path) -> None:

@@ -167,25 +167,3 @@ def test_a_user_without_permission_is_told_which_group_to_join(tmp_path: Path, m
     folder.chmod(mode)
     assert stat.S_IMODE(folder.stat().st_mode) == mode
     assert ("sudo adduser " in server._permission(folder / "control.sock")) is told
-
-
-@pytest.mark.parametrize(
-    ("variable", "folders", "expected"),
-    [
-        (None, ("service",), "service"),
-        (None, ("service", "home/autoscaler"), "home/autoscaler"),
-        (None, (), "home/autoscaler"),
-        ("given", ("service",), "given"),
-    ],
-)
-def test_the_services_state_is_used_unless_the_shell_has_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str | None, folders: Sequence[str], expected: str
-) -> None:
-    """A shell lacks the service's $STATE_DIRECTORY, and its commands must find the service's state nevertheless."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("STATE_DIRECTORY", raising=False)
-    if variable is not None:
-        monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / variable))
-    for folder in folders:
-        (tmp_path / folder).mkdir(parents=True)
-    assert source.daemons_folder(tmp_path / "service") == tmp_path / expected

@@ -1,6 +1,7 @@
 """`--once`, and the exit codes of `run`."""
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -116,3 +117,20 @@ def test_the_project_runs_as_a_module(tmp_path: Path) -> None:
     assert done.returncode == 0
     for option in ("--config.file", "--dry-run", "--once", "--log.level", "--log.format"):
         assert option in done.stdout
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:{port}", "192.0.2.1:9797", "127.0.0.1", "127.0.0.1:70000"])
+def test_an_unusable_listen_address_leaves_no_state_folder_behind(
+    tmp_path: Path, prometheus: str, address: str
+) -> None:
+    """Later commands of that user would find the folder before the service's."""
+    config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(2)")])
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        given = f"--web.listen-address={address.format(port=taken.getsockname()[1])}"
+        ended = finished(
+            [sys.executable, "-m", "autoscaler", "run", f"--config.file={config}", given], tmp_path / "new"
+        )
+    assert ended.returncode == 1
+    assert address.format(port="")[:9] in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "new").exists()
