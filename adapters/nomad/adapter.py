@@ -177,7 +177,7 @@ class Nomad:
         if isinstance(outcome, TargetError):
             key, message = type(outcome).__name__, f"cannot scale to {decision.desired}: {outcome}"
         elif isinstance(outcome, Proposed) and self._record_dry_run:
-            key = message = f"dry run: would scale from {decision.decided_from} to {outcome.size}"
+            key = message = f"dry run: would scale from {decision.current} to {outcome.size}"
         else:
             return
         if self._announced.get(target) == key:

@@ -24,7 +24,6 @@ COMMANDS: Final = {
     "schedule": "Show when schedules will change the bounds.",
     "replay": "Try a configuration over the past.",
     "diff": "Show the keys that differ in two configurations.",
-    "shadow": "Compare a target with the sizes of its dry run.",
     "status": "Show the daemon, its shards, and the daemons that share the state.",
     "pause": "Stop writing sizes, in one direction or both.",
     "resume": "End a pause and an override.",
@@ -42,6 +41,7 @@ _ELSEWHERE: Final = {"replay": "whatif.commands", "test": "scenarios"}
 """Command -> its package, for those that are not in `autoscaler.cli`."""
 _INSTEAD: Final = {
     "tune": "try other values with `autoscaler replay --candidate FILE`",
+    "shadow": "see what its decisions would have come to with `autoscaler replay NAME`",
     "export": "write the whole state into a file with `autoscaler backup FILE`",
 }
 """Command that no longer exists -> what to do instead."""

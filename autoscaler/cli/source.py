@@ -29,7 +29,6 @@ if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and with
     from autoscaler.documents.explanation import Explanation
     from autoscaler.documents.history import HistoryDocument
     from autoscaler.documents.hosts import StatusDocument
-    from autoscaler.documents.shadow import ShadowDocument
     from autoscaler.documents.state_documents import StateDocuments
 
 _Document = TypeVar("_Document", bound="Document")
@@ -213,18 +212,6 @@ class DocumentSource:
                 points=points,
             ),
             lambda documents, _: documents.history(name, since, until, points),
-        )
-
-    def shadow(self, name: str, since: datetime, until: datetime) -> "ShadowDocument":
-        """Compare a dry run's target with its shadow. Raises UnknownName, NotFound."""
-        from autoscaler.documents.shadow import ShadowDocument  # noqa: PLC0415 - likewise
-
-        return self._read_named(
-            name,
-            lambda server: server.get(
-                ShadowDocument, "autoscalers", name, "shadow", since=rfc3339(since), until=rfc3339(until)
-            ),
-            lambda documents, _: documents.shadow(name, since, until),
         )
 
     def events(self, name: str | None, since: datetime, *, merged: bool = True) -> "EventList":

@@ -5,11 +5,10 @@ from typing import Final
 
 from autoscaler import model
 from autoscaler.config.brakes import Brakes
-from autoscaler.config.fields import Count, Flag, Ratio, Section, SyncPeriod
+from autoscaler.config.fields import Flag, Ratio, Section, SyncPeriod
 from autoscaler.target import Duration
 
 _DEFAULTS: Final = model.ControllerOptions()
-_START_UP_SECONDS: Final = round(_DEFAULTS.start_up.total_seconds())
 
 
 class Controller(Section):
@@ -27,10 +26,6 @@ class Controller(Section):
     """How long after its start an instance that turned unready counts as never ready."""
     dry_run: Flag = False
     """true: decide and log, write nothing."""
-    shadow: Flag = _DEFAULTS.shadow
-    """Whether a dry run continues from its own decisions; false: it always sees the size of the target."""
-    start_up_seconds: Count = _START_UP_SECONDS
-    """The time from an instance's start to its readiness in a dry run, until the target's instances show it."""
     brakes: Brakes = Brakes()
     """The default brakes of every autoscaler."""
 
@@ -41,6 +36,4 @@ class Controller(Section):
             self.downscale_stabilization,
             self.cpu_initialization_period,
             self.initial_readiness_delay,
-            shadow=self.shadow,
-            start_up=timedelta(seconds=self.start_up_seconds),
         )

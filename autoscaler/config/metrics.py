@@ -222,24 +222,12 @@ class TotalMetric(Section):
     target: TotalTarget
     fallback: TotalFallback | None = None
     """The replacement for a metric without a value. Default: none."""
-    kind: Literal["backlog"] | None = None
-    """backlog: waiting work, which a dry run's shadow processes at its own rate. Default: a load."""
-    service_rate: PositiveQuantity | None = None
-    """For a backlog: the items that one instance processes in a second. Default: learnt from the metric."""
     activation: QuantityOrZero | None = None
     """The metric is active above it (the sum of the samples), which an idle target waits for. Default: 0."""
 
-    @field_validator("service_rate")
-    @classmethod
-    def _of_backlog(cls, rate: int | None, info: ValidationInfo) -> int | None:
-        if rate is not None and info.data.get("kind") is None and "kind" in info.data:
-            raise ValueError("is used with kind: backlog only; add the kind, or remove serviceRate")
-        return rate
-
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
         """Return the frozen metric."""
-        mine = None if self.kind is None else model.MetricKind(self.kind)
-        return replace(_spec(self, kind, shared), kind=mine, service_rate=self.service_rate, activation=self.activation)
+        return replace(_spec(self, kind, shared), activation=self.activation)
 
 
 class ExternalMetric(TotalMetric):

@@ -88,7 +88,7 @@ def brake(scaler: Autoscaler, state: TargetState | None, history: History, now: 
         shortfall = _shortfall(rules.unfulfilled, before, state, now)
     if rules.loss is not None:
         loss_memory = _loss_memory(rules.loss, before, state, now)
-    if rules.outside_change is not None:
+    if rules.outside_change is not None and not scaler.dry_run:  # a dry run sets no size, so every size is another's
         size_memory = _size_memory(rules.outside_change, before, state, history.unfinished, now)
         if reset and size_memory.outside is not None:
             size_memory = size_memory._replace(outside=replace(size_memory.outside, reset=True))

@@ -17,7 +17,7 @@ All of them mean that nothing is wrong, and logging each change would fill the l
 and `explain` show them.
 """
 _compared_fields: Final[Callable[[Decision], tuple[object, ...]]] = attrgetter(
-    "current", "shadow", "desired", "minimum", "maximum", "dry_run", "target", "steering", "schedules"
+    "current", "desired", "minimum", "maximum", "dry_run", "target", "steering", "schedules"
 )
 
 
@@ -32,7 +32,7 @@ def changed(before: Decision | None, after: Decision) -> bool:
 def differs(before: Decision, after: Decision) -> bool:
     """Return whether two decisions differ in something that an operator wants to know.
 
-    These are: the current or desired size, a dry run's shadow, the status or reason of a condition, which metrics fail,
+    These are: the current or desired size, the status or reason of a condition, which metrics fail,
     which metrics lack samples for most instances, which brakes are on, the bounds in force, open schedules, pauses and
     overrides, the dry run, and the target. Metric values, messages, and changes between the reasons above are left out.
     """

@@ -6,7 +6,6 @@ from autoscaler.decide.brakes import with_own_write
 from autoscaler.decide.conditions import Conditions
 from autoscaler.decide.deployments import with_own_size
 from autoscaler.decide.remember import may_arrive
-from autoscaler.decide.shadow import resized
 from autoscaler.errors import TargetError
 from autoscaler.model import (
     ConditionType,
@@ -20,7 +19,6 @@ from autoscaler.model import (
     Proposed,
     Reason,
     ScaleChange,
-    Shadow,
     Step,
     Unchanged,
     Written,
@@ -44,8 +42,6 @@ def conclude(decision: Decision, outcome: Outcome | None) -> Decision:
         decision = replace(decision, brake_memory=brakes, deployments=deployments)
     if isinstance(outcome, Written):
         return _written(decision, change, outcome)
-    if isinstance(outcome, Proposed) and decision.shadow_memory is not None:
-        return _proposed(decision, change, outcome, decision.shadow_memory)
     decision = replace(decision, outcome=outcome, scale_event=None)  # a rescale that did not happen is not remembered
     match outcome:
         case Proposed(size):
@@ -73,34 +69,17 @@ def conclude(decision: Decision, outcome: Outcome | None) -> Decision:
 
 
 def _written(decision: Decision, change: ScaleChange, outcome: Written) -> Decision:
-    size = outcome.size
-    part = "" if size == change.size else f" instead of {change.size}"
-    message = f"New size: {size}{part}; reason: {change.reason}"
-    event = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, message, change.direction)
-    return _rescaled(decision, change, outcome, f"the target's size was set to {size}{part}", event)
-
-
-def _proposed(decision: Decision, change: ScaleChange, outcome: Proposed, shadow: Shadow) -> Decision:
-    """Give a dry run's shadow the size that the decision would have written."""
-    size = outcome.size
-    message = f"New size: {size}; reason: {change.reason}"
-    event = Event(EventType.NORMAL, Reason.PROPOSED_RESCALE, message, change.direction)
-    step = Step(Reason.DRY_RUN, change.decided_from, size, "the shadow's size; a dry run writes nothing")
-    made = _rescaled(decision, change, outcome, f"the shadow's size is {size} now; a dry run writes nothing", event)
-    return replace(made, trace=(*made.trace, step), shadow_memory=resized(shadow, size, decision.now))
-
-
-def _rescaled(
-    decision: Decision, change: ScaleChange, outcome: Written | Proposed, message: str, event: Event
-) -> Decision:
-    """Record a rescale of the target or of its shadow, with its scale event.
+    """Record a rescale of the target, with its scale event.
 
     A back end may write another size than the decided one, as when some victims cannot be terminated. The target then
     has that size, so the scale event and ScaledToZero follow it.
     """
     size, planned = outcome.size, decision.scale_event
+    part = "" if size == change.size else f" instead of {change.size}"
+    message = f"New size: {size}{part}; reason: {change.reason}"
+    event = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, message, change.direction)
     conditions = Conditions(decision.conditions, decision.now)
-    conditions.set(_ABLE, True, Reason.SUCCEEDED_RESCALE, message)
+    conditions.set(_ABLE, True, Reason.SUCCEEDED_RESCALE, f"the target's size was set to {size}{part}")
     if decision.scaled_to_zero is not None:
         conditions.set_scaled_to_zero(zero=size == 0 and (decision.scaled_to_zero or change.size > 0))
     moved = size - change.decided_from

@@ -151,10 +151,8 @@ def _within_total(
         change = _to_write(made, standing)
         if change is not None and change.direction is Direction.OUT:
             counted = sizes[made.name]
-            own = counted if made.shadow is None else made.shadow
-            base = min(change.size, max(own, made.minimum or 0))
-            # a shadow replaces its target in the total only for itself
-            proposed[made.name] = max(0, base - counted) if made.shadow is None else base - counted
+            base = min(change.size, max(counted, made.minimum or 0))
+            proposed[made.name] = max(0, base - counted)
             changes.append(_LimitedChange(made, SizeRequest(made.name, base, change.size)))
     allowed = _allowed(changes, lambda some: limit - total - sum([proposed[one.decision.name] for one in some]))
     detail = f"{standing.connection}'s maxTotal is {limit}, of which {total} are in use"

@@ -1,10 +1,7 @@
 """`decide`: HPA's reconcile as one pure function, stage by stage."""
 
-import dataclasses
 from datetime import datetime
 from typing import Final
-
-from msgspec.structs import replace
 
 from autoscaler.decide.brakes import Braking, brake, holds
 from autoscaler.decide.conditions import MESSAGES, Conditions
@@ -17,7 +14,6 @@ from autoscaler.decide.proposals import FAILURE_REASONS, can_wake, name_of, reas
 from autoscaler.decide.remember import arrived, with_events
 from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
 from autoscaler.decide.schedules import open_entries
-from autoscaler.decide.shadow import observe_shadow, without_shadow
 from autoscaler.decide.stabilization import down_window, stabilize, stabilize_down, up_window
 from autoscaler.decide.steering import ended, paused_hold
 from autoscaler.decide.warnings import new_warnings
@@ -54,48 +50,17 @@ def decide(scaler: Autoscaler, observed: Observation, history: History, now: dat
 
     Source: the HorizontalPodAutoscaler controller of Kubernetes 1.36. tests/conformance compares the two.
     """
-    if scaler.dry_run or history.shadow is not None:
-        if scaler.dry_run and scaler.options.shadow:
-            return _decide_in_shadow(scaler, observed, history, now)
-        history = without_shadow(history)
     return with_drains(scaler, observed, history, _decide(scaler, observed, history, now))
 
 
-def _decide_in_shadow(scaler: Autoscaler, observed: Observation, history: History, now: datetime) -> Decision:
-    """Return the decision that would follow if all previous decisions had been written.
-
-    Brakes watch the target itself, where instances fail or do not start. An unfinished write also belongs to the
-    target. Outside changes of the target's size do not affect the shadow.
-    """
-    state = observed.target
-    if isinstance(state, TargetError):
-        made = _decide(scaler, observed, history, now)
-        size = None if history.shadow is None else history.shadow.size
-        return replace(made, shadow=size, shadow_memory=history.shadow)
-    if scaler.brakes.outside_change is not None:
-        scaler = dataclasses.replace(scaler, brakes=dataclasses.replace(scaler.brakes, outside_change=None))
-    shadow_observation = observe_shadow(scaler, observed, state, history, now)
-    made = _decide(scaler, shadow_observation.observation, replace(history, unfinished=None), now, state)
-    return replace(
-        made,
-        current=state.replicas,
-        ready=state.ready,
-        status=replace(made.status, current=state.replicas),
-        shadow=shadow_observation.shadow.size,
-        shadow_memory=shadow_observation.shadow,
-    )
-
-
-def _decide(
-    scaler: Autoscaler, observed: Observation, history: History, now: datetime, real_target: TargetState | None = None
-) -> Decision:
-    """Return the decision. `real_target` is the target itself if `observed` describes its shadow."""
+def _decide(scaler: Autoscaler, observed: Observation, history: History, now: datetime) -> Decision:
+    """Return the decision without the drains."""
     draft = _Draft(scaler, history, now)
     draft.follow_failures(observed)
     state = observed.target
     if isinstance(state, TargetError):
         return draft.unreadable(state)
-    draft.begin(state, real_target)
+    draft.begin(state)
     bounds = draft.bound(observed, state)
     current = state.replicas
     if bounds.minimum > bounds.maximum:
@@ -163,21 +128,15 @@ class _Draft:
         else:
             self.conditions.forget(_FALLBACK)  # the last metric with a fallback left the configuration
 
-    def begin(self, state: TargetState, real_target: TargetState | None) -> None:
-        """Record that the target was read, add its first recommendation, and settle an unfinished write.
-
-        `real_target` is the target itself if `state` describes its shadow.
-        """
-        size = f"the target's size is {state.replicas}"
-        if real_target is not None:
-            size = f"the target's size is {real_target.replicas}, its shadow's {state.replicas}"
-        self.conditions.set(_ABLE, True, Reason.SUCCEEDED_GET_SCALE, size)
+    def begin(self, state: TargetState) -> None:
+        """Record that the target was read, add its first recommendation, and settle an unfinished write."""
+        self.conditions.set(_ABLE, True, Reason.SUCCEEDED_GET_SCALE, f"the target's size is {state.replicas}")
         self.warnings, self.events = state.warnings, new_warnings(self.history, state)
         self.ready = state.ready
         history, now = self.history, self.now
-        recovers = self.scaler.recover_size and real_target is None
-        self.recovery = follow_deployments(self.scaler, real_target or state, history, now, recovers=recovers)
-        self.braking = brake(self.scaler, real_target or state, history, now, reset=self.recovery.resets)
+        recovers = self.scaler.recover_size and not self.scaler.dry_run  # a dry run writes nothing back
+        self.recovery = follow_deployments(self.scaler, state, history, now, recovers=recovers)
+        self.braking = brake(self.scaler, state, history, now, reset=self.recovery.resets)
         if not history.recommendations:
             self.recommendations.append(Recommendation(state.replicas, now))
         latest = history.unfinished

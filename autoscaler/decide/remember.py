@@ -9,7 +9,6 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from autoscaler.decide.shadow import without_shadow
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     LONGEST_PERIOD,
@@ -31,7 +30,6 @@ from autoscaler.model import (
 def remember(scaler: Autoscaler, history: History, decision: Decision) -> History:
     """Return what the next cycle remembers after a concluded decision."""
     behavior = scaler.behavior or Behavior()
-    history = _of_next(history, decision)
     return History(
         recommendations=with_recommendations(
             history.recommendations, decision.recommendations, scaler.options.downscale_stabilization
@@ -45,7 +43,6 @@ def remember(scaler: Autoscaler, history: History, decision: Decision) -> Histor
         at=decision.now,
         failing=decision.failing,
         brakes=decision.brake_memory,
-        shadow=decision.shadow_memory,
         deployments=decision.deployments,
         drains=decision.drains,
         warnings=history.warnings if decision.current is None else decision.warnings,
@@ -60,18 +57,12 @@ def announced(scaler: Autoscaler, history: History, decision: Decision) -> Histo
     """
     behavior = scaler.behavior or Behavior()
     if decision.scale_ups or decision.scale_downs:
-        known = _of_next(history, decision)
         history = replace(
             history,
-            scale_ups=with_events(known.scale_ups, decision.scale_ups, behavior.scale_up),
-            scale_downs=with_events(known.scale_downs, decision.scale_downs, behavior.scale_down),
+            scale_ups=with_events(history.scale_ups, decision.scale_ups, behavior.scale_up),
+            scale_downs=with_events(history.scale_downs, decision.scale_downs, behavior.scale_down),
         )
     return replace(history, unfinished=_with_own(history, decision))
-
-
-def _of_next(history: History, decision: Decision) -> History:
-    """Return the history that the next cycle starts with. After the end of a shadow, its own entries are removed."""
-    return without_shadow(history) if decision.shadow_memory is None else history
 
 
 def arrived(unfinished: Intent | None, size: int) -> Intent | None:

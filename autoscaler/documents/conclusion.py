@@ -18,22 +18,17 @@ _BOUNDED: Final = (Reason.TOO_MANY_REPLICAS, Reason.TOO_FEW_REPLICAS)
 def conclusion(record: "Record") -> str:
     """Return the line, such as `stays at 4: a higher recommendation, 6, 3m ago`. Never empty."""
     decision = record.decision
-    size, desired = decision.decided_from, decision.desired
+    size, desired = decision.current, decision.desired
     if decision.current is None:
         return f"the size could not be read: {decision.error}"
     if decision.written is not None:
         return f"was set from {size} to {decision.written}: {_cause(decision)}"
     stays = f"stays at {size}"
-    if decision.shadow is not None:
-        stays = f"the target's size is {decision.current}; its shadow {stays}"
     if desired is None:
         return f"{stays}: {decision.error}"
     if desired == size:
         return f"{stays}: {_why_it_stays(record)}"
     if isinstance(decision.outcome, Proposed):
-        if decision.current != size:
-            moved = f"the target's size is {decision.current}; its shadow went from {size} to {desired}"
-            return f"{moved}: {_cause(decision)}"
         return f"would go from {size} to {desired}, but a dry run writes nothing: {_cause(decision)}"
     return f"{stays}, although {desired} is wanted: {_obstacle(decision)}"
 

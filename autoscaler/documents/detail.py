@@ -24,7 +24,7 @@ class Detail(Document):
     spec: SpecDocument
     """Its configuration; the last one, if it was removed from the file."""
     warnings: tuple[str, ...]
-    """The target's warnings, then the reasons to doubt a dry run's shadow."""
+    """The target's own."""
     reset_by: str | None = None
     """What sets the size at the next deployment, and the remedy; null: nothing is known to."""
     conclusion: str | None = None
@@ -52,7 +52,7 @@ def detail(
     return Detail(
         summary=summary,
         spec=spec(scaler, sources),
-        warnings=() if record is None else record.decision.doubts,
+        warnings=() if record is None else record.decision.warnings,
         reset_by=None if record is None else _reset_by(record),
         conclusion=None if record is None else conclusion(record),
         instances=None if record is None else instances(record),

@@ -22,7 +22,7 @@ class EventDocument(Document):
     last: datetime
     dry_run: bool
     direction: Direction | None = None
-    """The direction of a change of size, also of a failed one and of a shadow's; null: another kind of event."""
+    """The direction of a change of size, also of a failed one; null: another kind of event."""
 
 
 class EventList(Document):

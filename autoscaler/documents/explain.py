@@ -33,7 +33,6 @@ from autoscaler.documents.summary import conditions
 from autoscaler.documents.verdict import direction as direction_of
 from autoscaler.documents.verdict import winner
 from autoscaler.foresee import outlook
-from autoscaler.foresee.shadow import in_place_of_target
 from autoscaler.foresee.thresholds import Thresholds, thresholds
 from autoscaler.model import (
     CONNECTION_LIMITS,
@@ -69,7 +68,7 @@ def explanation(
     `sources`: the configuration's, for links to queries. `last`: the last values of the metrics that failed.
     """
     decision, scaler, observed, before = record.decision, record.scaler, record.observation, record.history
-    case = _case(in_place_of_target(record))
+    case = _case(record)
     document = Explanation.of(
         decision,
         reference=str(decision.target),
@@ -88,14 +87,14 @@ def explanation(
         ways=() if case is None else tuple([_with_text(way, decision) for way in case.ways()]),
         detailed=case is not None,
         instances=instances(record),
-        warnings=decision.doubts,
+        warnings=decision.warnings,
         lines=(),
     )
     return document.model_copy(update={"lines": sentences(document)})
 
 
 def _with_text(way: Way, decision: Decision) -> Way:
-    return way.model_copy(update={"text": way_text(way, moves=decision.shadow is not None or not decision.dry_run)})
+    return way.model_copy(update={"text": way_text(way, moves=not decision.dry_run)})
 
 
 def _case(record: Record) -> "_Case | None":

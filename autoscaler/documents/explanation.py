@@ -132,8 +132,6 @@ class Explanation(Document):
     dry_run: bool
     current: int | None
     """The target's size."""
-    shadow: int | None = None
-    """The size of a dry run's shadow, from which it was decided; null: there is none."""
     desired: int | None
     written: int | None
     outcome: str | None

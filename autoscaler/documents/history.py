@@ -36,8 +36,6 @@ class Point(Document):
     maximum: int
     dry_run: bool
     metrics: tuple[PointMetric, ...]
-    shadow: int | None = None
-    """The size of a dry run's shadow; null: there was none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def thinned(rows: "Sequence[SeriesRow]", most: int) -> "Sequence[SeriesRow]":
 
 
 def _sizes(row: "SeriesRow") -> tuple[int | None, ...]:
-    return row.current, row.shadow, row.desired
+    return row.current, row.desired
 
 
 def _point(row: "SeriesRow") -> Point:

@@ -14,7 +14,6 @@ from autoscaler.model import (
     Autoscaler,
     DrainRule,
     Fallback,
-    MetricKind,
     MetricSpec,
     MetricType,
     PolicyType,
@@ -61,9 +60,6 @@ class OptionsDocument(Document):
     downscale_stabilization_seconds: Seconds
     cpu_initialization_period_seconds: Seconds
     initial_readiness_delay_seconds: Seconds
-    shadow: bool = True
-    """Whether a dry run continues from its own decisions."""
-    start_up_seconds: Seconds = timedelta(seconds=60)
 
 
 class QueryDocument(Document):
@@ -100,9 +96,6 @@ class MetricSpecDocument(Document):
     described_object: str | None
     fallback: FallbackDocument | None = None
     """null: without a value the metric proposes no size."""
-    kind: MetricKind | None = None
-    service_rate: str | None = None
-    """For a backlog: the items that one instance processes in a second; null: it is learnt."""
     activation: str | None = None
     """The metric is active above it; null: activity does not matter."""
 
@@ -140,7 +133,6 @@ def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = Mapping
             downscale_stabilization_seconds=options.downscale_stabilization,
             cpu_initialization_period_seconds=options.cpu_initialization_period,
             initial_readiness_delay_seconds=options.initial_readiness_delay,
-            start_up_seconds=options.start_up,
         ),
         brakes=configured(scaler.brakes),
         drain=None if scaler.drain is None else _drain(scaler.drain),
@@ -185,7 +177,6 @@ def _metric(metric: MetricSpec, sources: "Mapping[str, PrometheusSource]") -> Me
         if request is None
         else format_quantity(request),
         fallback=None if metric.fallback is None else _fallback(metric.fallback, sources),
-        service_rate=None if metric.service_rate is None else format_quantity(metric.service_rate),
         activation=None if metric.activation is None else format_quantity(metric.activation),
     )
 

@@ -43,8 +43,6 @@ def _size(explanation: Explanation) -> str:
     mark = " (dry run)" if explanation.dry_run else ""
     if explanation.current is None:
         return f"The target could not be read: {explanation.error}.{mark}"
-    if explanation.shadow is not None:
-        return f"The target's size is {explanation.current}; {_shadow(explanation, explanation.shadow)}.{mark}"
     if explanation.desired is None and (without := _without_value(explanation)):
         return f"The size is {explanation.current} and stays, as {without}.{mark}"
     if explanation.desired is None:
@@ -54,19 +52,6 @@ def _size(explanation: Explanation) -> str:
     if explanation.written is not None:
         return f"The size was {explanation.current} and was set to {explanation.written}.{mark}"
     return f"The size is {explanation.current}; {explanation.desired} is wanted but was not written.{mark}"
-
-
-def _shadow(explanation: Explanation, size: int) -> str:
-    """Return what happened to the shadow's size."""
-    if explanation.desired is None and (without := _without_value(explanation)):
-        return f"its shadow's is {size} and stays, as {without}"
-    if explanation.desired is None:
-        return f"its shadow's is {size}; no other could be decided: {explanation.error}"
-    if explanation.desired == size:
-        return f"its shadow's is {size} and stays"
-    if explanation.outcome is not None:
-        return f"its shadow's was {size} and is {explanation.desired} now"
-    return f"its shadow's is {size}; {explanation.desired} is wanted and was not taken"
 
 
 def _without_value(explanation: Explanation) -> str:
@@ -161,7 +146,8 @@ def _policies(explanation: Explanation) -> Iterator[str]:
 
 def _ahead(explanation: Explanation) -> Iterator[str]:
     if explanation.if_unchanged is not None:
-        yield f"If nothing changes, it goes to {_move(explanation.if_unchanged)}."
+        goes = "a dry run would go" if explanation.dry_run else "it goes"
+        yield f"If nothing changes, {goes} to {_move(explanation.if_unchanged)}."
 
 
 def way_text(way: Way, *, moves: bool) -> str:

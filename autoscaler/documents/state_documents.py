@@ -13,10 +13,8 @@ from autoscaler.documents.history import HistoryDocument, history_document
 from autoscaler.documents.holders import Holders
 from autoscaler.documents.hosts import HostList, host_list
 from autoscaler.documents.last_value import last_values
-from autoscaler.documents.shadow import ShadowDocument, shadow_document
 from autoscaler.documents.summary import AutoscalerList, Summary, summaries
 from autoscaler.errors import AutoscalerError
-from autoscaler.foresee.shadow_comparison import comparison
 from autoscaler.labels import Selector
 from autoscaler.model import Autoscaler
 from autoscaler.record import Archive
@@ -112,23 +110,6 @@ class StateDocuments:
         rows = self._archive.series(name, since, until)
         events = [row for row in self._archive.events(name, since) if row.first <= until]
         return history_document(name, since, until, rows, events, most)
-
-    def shadow(self, name: str, since: datetime, until: datetime) -> ShadowDocument:
-        """Compare a dry run's target with its shadow, within `state.detail`. Raises UnknownAutoscaler, NoDecision."""
-        found = comparison(self._archive.records(name, since, until))
-        if found is None:
-            self.require(name)
-            last = self._archive.record_at(name, until)
-            if last is not None and not last.decision.dry_run:
-                raise NoDecision(
-                    f"autoscaler {name!r} is not a dry run and has no shadow; use `autoscaler replay {name}`, which "
-                    "shows the results of its decisions"
-                )
-            raise NoDecision(
-                f"autoscaler {name!r} was not a dry run with a shadow from {since.isoformat(timespec='seconds')} to "
-                f"{until.isoformat(timespec='seconds')}, or that is older than state.detail; use another time"
-            )
-        return shadow_document(name, found)
 
     def events(
         self,

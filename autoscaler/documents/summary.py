@@ -67,7 +67,7 @@ class Summary(Document):
     ready: int | None = None
     """How many of these run and are ready; null: that is not known."""
     desired: int | None
-    """The size that was decided; in a dry run, of its shadow."""
+    """The size that was decided."""
     minimum: int | None
     """The bounds in force, of the configuration, its schedules, an operator and the target."""
     maximum: int | None
@@ -93,16 +93,11 @@ class Summary(Document):
     `unheld`."""
     unheld: bool = False
     """Whether several daemons share the state and none serves it."""
-    shadow: int | None = None
-    """The size of a dry run's shadow, from which `desired` was decided; null: there is none."""
-    saturated: bool = False
-    """Whether a dry run's target is too small for its load, so that the metrics may show too little of it."""
     unmeasured: str | None = None
     """The running instances without a usable sample: "4 of 5 instances have no sample of inflight: web-2, …", and those
     that warm up; null: each has a sample of every metric that counts."""
     problem: str | None = None
-    """The target's first warning, such as "worker web-3 ended with exit code 1, …"; else a reason to doubt a dry run's
-    shadow."""
+    """The target's first warning, such as "worker web-3 ended with exit code 1, …"."""
 
     @property
     def why(self) -> str:
@@ -209,10 +204,8 @@ def _summary(
         brakes=() if decision is None else tuple(map(ActiveBrakeDocument.of, decision.brakes)),
         held_by=None if held is None else held.by,
         unheld=unheld,
-        shadow=None if decision is None else decision.shadow,
-        saturated=decision is not None and decision.shadow_memory is not None and decision.shadow_memory.saturated,
         unmeasured=None if decision is None else unmeasured(decision.metrics),
-        problem=None if decision is None else next(iter(decision.doubts), None),
+        problem=None if decision is None else next(iter(decision.warnings), None),
     )
 
 

@@ -62,7 +62,7 @@ def verdict(decision: Decision | None, steering: Steering) -> Verdict:
     if decision is None:
         return Verdict()
     found = state(decision, steering)
-    towards = direction(decision.decided_from, decision.desired) if decision.current is not None else None
+    towards = direction(decision.current, decision.desired) if decision.current is not None else None
     return Verdict(found, _level(found, decision), headline(decision), towards, _limited_by(decision))
 
 
@@ -151,15 +151,15 @@ def _level(state: AutoscalerState, decision: Decision) -> Level:
     """Return how much attention the state of `decision` deserves.
 
     `limited` is a warning only if a metric asks for more than the maximum, or than the connection has room for. In
-    any state these are warnings: a warning of the target, such as workers that cannot start; a doubtful shadow; a
-    brake that is on; a metric without a sample of most instances.
+    any state these are warnings: a warning of the target, such as workers that cannot start; a brake that is on; a
+    metric without a sample of most instances.
     """
     found = _LEVELS.get(state, Level.NORMAL)
     if found is Level.ERROR:
         return found
     capped = state is AutoscalerState.LIMITED and wants_more_than_allowed(decision)
     unmeasured = any(metric.mostly_missing for metric in decision.metrics)
-    return Level.WARNING if capped or decision.doubts or decision.brakes or unmeasured else found
+    return Level.WARNING if capped or decision.warnings or decision.brakes or unmeasured else found
 
 
 _LIMITS = frozenset(

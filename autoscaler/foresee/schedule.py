@@ -4,12 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from autoscaler.decide.scaling_rules import bounds_of
 from autoscaler.decide.schedules import counted
-from autoscaler.decide.shadow import start_up_time
 from autoscaler.errors import TargetError
-from autoscaler.model import Autoscaler, Limits, Observation, ScheduleEntry
+from autoscaler.model import Autoscaler, Limits, Observation, ScheduleEntry, TargetState
+
+_LONGEST_START_UP: Final = timedelta(minutes=15)
+"""An instance that took longer to become ready was unready in between, and its time is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,17 @@ def scheduled_changes(scaler: Autoscaler, begin: datetime, end: datetime) -> Ite
 def _entries(scaler: Autoscaler, numbers: Iterable[int]) -> Sequence[ScheduleEntry]:
     """Return the entries with these places, in the configuration's order."""
     return [scaler.schedules[number] for number in sorted(numbers)]
+
+
+def start_up_time(state: TargetState) -> timedelta | None:
+    """Return how long the target's ready instances took to become ready: the median; None if none shows it."""
+    times = [
+        each.ready_transition - each.started_at
+        for each in state.instances
+        if each.ready and not each.deleting and each.ready_transition is not None and each.started_at is not None
+    ]
+    shown = sorted([took for took in times if timedelta(0) < took <= _LONGEST_START_UP])
+    return shown[len(shown) // 2] if shown else None
 
 
 def suggested_lead_time(scaler: Autoscaler, observed: Observation | None) -> timedelta | None:

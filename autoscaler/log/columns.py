@@ -40,10 +40,10 @@ class Columns:
         return _GAP.join((paint(DIM, time), paint(_LEVELS.get(level, BOLD), event), _GAP.join(words)))
 
     def _decision(self, time: str, level: str, entry: Mapping[str, Any]) -> str:
-        current, desired, shadow = entry["current"], entry["desired"], entry.get("shadow")
-        towards = None if current is None else direction(current if shadow is None else shadow, desired)
+        current, desired = entry["current"], entry["desired"]
+        towards = None if current is None else direction(current, desired)
         mark, colour = _mark(level, towards, entry["written"])
-        size = f"{mark} {_size(current, shadow, desired)}"
+        size = f"{mark} {_size(current, desired)}"
         metrics = ", ".join(map(_metric, entry["metrics"]))
         message = ("(dry run) " if entry["dry_run"] else "") + (entry["message"] or "")
         if "repeated" in entry:
@@ -67,13 +67,11 @@ def _mark(level: str, towards: Direction | None, written: int | None) -> tuple[s
     return ("▲", GREEN) if out else ("▼", CYAN)
 
 
-def _size(current: int | None, shadow: int | None, desired: int | None) -> str:
-    """Return `10 → 12`; in a dry run the target's size and its shadow's, `10 (12 → 14)`."""
+def _size(current: int | None, desired: int | None) -> str:
+    """Return `10 → 12`."""
     if current is None:
         return "?"
-    size = current if shadow is None else shadow
-    text = str(size) if desired is None or desired == size else f"{size} → {desired}"
-    return text if shadow is None else f"{current} ({text})"
+    return str(current) if desired is None or desired == current else f"{current} → {desired}"
 
 
 def _metric(metric: Mapping[str, Any] | str) -> str:

@@ -13,7 +13,7 @@ EVENT = "decision"
 def keys(decision: Decision) -> dict[str, Any]:
     """Return the line's keys after `timestamp`, `level` and `event`, in order.
 
-    `schedules` only while some are open, `shadow` only if there is one.
+    `schedules` only while some are open.
 
     A metric has `missing`, the number of running instances without a usable sample, and `warming`, the number of those
     that warm up, unless it is 0.
@@ -43,7 +43,6 @@ def keys(decision: Decision) -> dict[str, Any]:
         },
         "dry_run": decision.dry_run,
         **({"schedules": [each.name for each in decision.schedules]} if decision.schedules else {}),
-        **({} if decision.shadow is None else {"shadow": decision.shadow}),
     }
 
 

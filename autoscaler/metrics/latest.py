@@ -165,11 +165,6 @@ class _LatestFamilies:
         self._desired = _gauge(
             "desired_replicas", "The decided size; no series while none can be decided.", "autoscaler"
         )
-        self._shadow = _gauge("shadow_replicas", "The size of a dry run's shadow before the decision.", "autoscaler")
-        self._saturated = _gauge(
-            "shadow_saturated", "1 while a dry run's target is too small for its load, so that demand may hide.",
-            "autoscaler",
-        )  # fmt: skip
         self._minimum = _gauge("min_replicas", "The lower bound in force.", "autoscaler")
         self._maximum = _gauge("max_replicas", "The upper bound in force.", "autoscaler")
         self._condition = _gauge(
@@ -197,7 +192,7 @@ class _LatestFamilies:
     def families(self) -> Sequence[Metric]:
         """Return all families."""
         return (
-            self._current, self._desired, self._shadow, self._saturated, self._minimum, self._maximum,
+            self._current, self._desired, self._minimum, self._maximum,
             self._condition, self._value, self._target, self._failed, self._missing,
             self._fallback,
             self._unmatched, self._paused,
@@ -207,13 +202,11 @@ class _LatestFamilies:
         """Add the series of one autoscaler. Equal labels are shared, because there are many series."""
         labels = {"autoscaler": made.name}
         for family, size in (
-            (self._current, made.current), (self._desired, made.desired), (self._shadow, made.shadow),
+            (self._current, made.current), (self._desired, made.desired),
             (self._minimum, made.minimum), (self._maximum, made.maximum),
         ):  # fmt: skip
             if size is not None:
                 family.add_sample(family.name, labels, size)
-        if made.shadow_memory is not None:
-            self._saturated.add_sample(self._saturated.name, labels, made.shadow_memory.saturated)
         for condition in made.conditions:
             self._condition.add_metric((made.name, condition.type, condition.reason), condition.status)
         for metric, names in zip(made.metrics, _labels(made), strict=True):

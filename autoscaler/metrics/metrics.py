@@ -216,10 +216,7 @@ class _Counts(NamedTuple):
 def _counts(made: Decision) -> _Counts:
     return _Counts(
         (action_of(made.written, made.current), error_of(made)),
-        [
-            (action_of(metric.proposal, made.decided_from), error_of_metric(metric), metric.type)
-            for metric in made.metrics
-        ],
+        [(action_of(metric.proposal, made.current), error_of_metric(metric), metric.type) for metric in made.metrics],
         None if made.outcome is None else outcome_of(made.outcome),
     )
 

@@ -38,7 +38,6 @@ from autoscaler.model.notice import Notice, NoticeType
 from autoscaler.model.observation import Failure, InstanceReading, Observation, Observed, Reading, Sample, ValueReading
 from autoscaler.model.reason import CONNECTION_LIMITS, Reason
 from autoscaler.model.schedule import CivilTime, OpenEntry, ScheduleEntry
-from autoscaler.model.shadow import Backlog, Shadow, Starting
 from autoscaler.model.shard import ShardName, shard_of
 from autoscaler.model.sharing import WITHOUT_LIMITS, ConnectionLimits, Removal, RemovalBudget, Standing
 from autoscaler.model.sighting import Sighting, Sightings
@@ -51,7 +50,6 @@ from autoscaler.model.spec import (
     Behavior,
     ControllerOptions,
     Fallback,
-    MetricKind,
     MetricSpec,
     MetricTarget,
     MetricType,
@@ -97,7 +95,6 @@ __all__ = [
     "ActiveBrake",
     "Autoscaler",
     "AwaitingDrain",
-    "Backlog",
     "Behavior",
     "Brake",
     "BrakeMemory",
@@ -135,7 +132,6 @@ __all__ = [
     "Limits",
     "LossBrake",
     "MetricFailure",
-    "MetricKind",
     "MetricOutcome",
     "MetricSpec",
     "MetricTarget",
@@ -169,14 +165,12 @@ __all__ = [
     "ScalingRules",
     "ScheduleEntry",
     "SelectPolicy",
-    "Shadow",
     "ShardName",
     "Shortfall",
     "Sighting",
     "Sightings",
     "SizeReset",
     "Standing",
-    "Starting",
     "Status",
     "Steering",
     "Step",

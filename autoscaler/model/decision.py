@@ -15,7 +15,6 @@ from autoscaler.model.history import Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import MetricFailure, MetricOutcome
 from autoscaler.model.reason import Reason
 from autoscaler.model.schedule import OpenEntry
-from autoscaler.model.shadow import Shadow
 from autoscaler.model.steering import Direction, Steering
 from autoscaler.model.target import Conflict, Held, ScaleChange, TargetRef, Unchanged, Written
 
@@ -69,7 +68,7 @@ class Decision(Struct, frozen=True):
     current: int | None
     """The target's size; None: it could not be read."""
     desired: int | None
-    """The size wanted, in a dry run of its shadow; None: nothing could be decided."""
+    """The size wanted; None: nothing could be decided."""
     change: ScaleChange | None
     """What is to be written; None: nothing."""
     conditions: tuple[Condition, ...]
@@ -106,10 +105,6 @@ class Decision(Struct, frozen=True):
     """Those that are on, in the order in which they give the reason for a hold."""
     brake_memory: BrakeMemory | None = None
     """To remember; None: there are no brakes."""
-    shadow: int | None = None
-    """The size that the shadow had, from which `desired` was decided; None: there is none, or it has not begun."""
-    shadow_memory: Shadow | None = None
-    """To remember; None: there is no shadow."""
     schedules: tuple[OpenEntry, ...] = ()
     """The entries of schedules that were open and counted."""
     deployments: DeploymentMemory | None = None
@@ -118,19 +113,9 @@ class Decision(Struct, frozen=True):
     """To remember: of the instances that wait to be let go, and of those just gone."""
 
     @property
-    def doubts(self) -> tuple[str, ...]:
-        """What the operator should know: the target's own warnings, then what makes its shadow doubtful."""
-        return self.warnings if self.shadow_memory is None else (*self.warnings, *self.shadow_memory.doubts)
-
-    @property
     def idle(self) -> bool:
         """Whether the target was idle, or would have been but for a hold."""
         return any(step.reason == Reason.IDLE for step in self.trace)
-
-    @property
-    def decided_from(self) -> int | None:
-        """The size that `desired` is set against: the shadow's where there is one, else the target's."""
-        return self.current if self.shadow is None else self.shadow
 
     @property
     def drain_ages(self) -> tuple[timedelta, ...]:

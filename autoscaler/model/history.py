@@ -9,7 +9,6 @@ from autoscaler.model.condition import Condition
 from autoscaler.model.deployment import DeploymentMemory
 from autoscaler.model.drain import Drain
 from autoscaler.model.metric import MetricFailure, MetricOutcome
-from autoscaler.model.shadow import Shadow
 from autoscaler.model.steering import Steering
 
 
@@ -71,8 +70,6 @@ class History(Struct, frozen=True, gc=False):
     """The metrics with a fallback that had no value in it."""
     brakes: BrakeMemory | None = None
     """None: there were no brakes."""
-    shadow: Shadow | None = None
-    """Of a dry run that has one; conditions and scale events are then the shadow's."""
     deployments: DeploymentMemory | None = None
     """None: no deployment has set the size."""
     drains: tuple[Drain, ...] = ()

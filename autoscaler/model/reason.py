@@ -95,8 +95,6 @@ class Reason(StrEnum):
     METRIC_FALLBACK_ENDED = "MetricFallbackEnded"
     SUCCESSFUL_RESCALE = "SuccessfulRescale"
     FAILED_RESCALE = "FailedRescale"
-    PROPOSED_RESCALE = "ProposedRescale"
-    """Ours: a dry run's shadow has taken another size."""
     FAILED_COMPUTE_METRICS_REPLICAS = "FailedComputeMetricsReplicas"
 
     # ours

@@ -87,13 +87,6 @@ class Fallback:
     """Whether the proposal may be below the current size."""
 
 
-class MetricKind(StrEnum):
-    """What a metric's value is, where a dry run's shadow must know."""
-
-    BACKLOG = "backlog"
-    """Work that waits: it grows by what arrives and shrinks by what the instances work off."""
-
-
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
     """One metric of an autoscaler."""
@@ -112,10 +105,6 @@ class MetricSpec:
     """Object only, `kind/name`; only shown."""
     fallback: Fallback | None = None
     """None: without a value the metric proposes nothing."""
-    kind: MetricKind | None = None
-    """Object and External only. None: the load does not depend on the size."""
-    service_rate: Milli | None = None
-    """Of a backlog: what a ready unit of size works off in a second. None: it is learnt."""
     activation: Milli | None = None
     """The metric is active above it. None: activity does not depend on it."""
 
@@ -199,10 +188,6 @@ class ControllerOptions:
     initial_readiness_delay: timedelta = timedelta(seconds=30)
     scale_to_zero: bool = True
     """HPA's feature gate HPAScaleToZero; always on outside conformance tests."""
-    shadow: bool = True
-    """Whether a dry run follows its own decisions with a size of its own."""
-    start_up: timedelta = timedelta(seconds=60)
-    """From an instance's start to its readiness, for a shadow that has not learnt it from instances."""
 
 
 class VictimOrder(StrEnum):

@@ -372,7 +372,6 @@ def _entry(row: Any, moment: Moment) -> Entry:
             at=latest.now,
             failing=latest.failing,
             brakes=latest.brake_memory,
-            shadow=latest.shadow_memory,
             deployments=latest.deployments,
             drains=latest.drains,
             warnings=latest.warnings,

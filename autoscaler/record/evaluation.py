@@ -38,7 +38,6 @@ from autoscaler.model import (
     Sample,
     ScaleChange,
     ScaleEvent,
-    Shadow,
     Status,
     Steering,
     Step,
@@ -108,7 +107,6 @@ class RareChanges(msgspec.Struct, array_like=True):
     failing: tuple[MetricFailure, ...]
     brakes: tuple[ActiveBrake, ...]
     brake_memory: BrakeMemory | None
-    shadow: int | None
     schedules: tuple[OpenEntry, ...] = ()
     deployments: DeploymentMemory | None = None
     drains: tuple[Drain, ...] = ()
@@ -137,7 +135,6 @@ class _FrequentChanges(msgspec.Struct, array_like=True):
     error: str | None
     outcome: tuple[str, int | str | tuple[str, str] | None] | None
     """Its class, and its size, text, or a hold's reason and message."""
-    shadow_memory: Shadow | None
 
 
 INSTANCES: Final = "i"
@@ -207,7 +204,6 @@ def decision_columns(decision: Decision) -> Columns:
         decision.scaled_to_zero,
         decision.error,
         None if decision.outcome is None else _outcome(decision.outcome),
-        decision.shadow_memory,
     )
     return RARE_CHANGES.dump(rare), _METRICS.dump(decision.metrics), _FREQUENT_CHANGES.dump(frequent)
 
@@ -255,7 +251,6 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
         scaled_to_zero=frequent.scaled_to_zero,
         error=frequent.error,
         outcome=None if frequent.outcome is None else _outcome_from(*frequent.outcome),
-        shadow_memory=frequent.shadow_memory,
         **msgspec.structs.asdict(rare),
     )
 

@@ -31,8 +31,6 @@ class SeriesRow(NamedTuple):
     """Name, and the target's type and value."""
     values: tuple[int | None, ...]
     """The value of each metric; None if it failed."""
-    shadow: int | None = None
-    """Size of the dry run's shadow; None if there is none."""
 
     @property
     def time(self) -> datetime:
@@ -87,7 +85,6 @@ def series_row(columns: Columns, at: int, bounds: tuple[int, int]) -> SeriesRow:
         rare.dry_run,
         tuple([(each.name, each.target.type, each.target.value) for each in metrics]),
         tuple([each.shown for each in metrics]),
-        rare.shadow,
     )
 
 
@@ -106,8 +103,6 @@ class _Block(msgspec.Struct, array_like=True):
     desired: list[int | None]
     values: list[int | None]
     """Within a frame, all values of the first metric, then of the second. Each is the difference to the one before."""
-    shadows: list[int | None] = []
-    """Empty if no point has a shadow."""
 
 
 _BLOCK: Final = Binary[_Block](_Block)
@@ -130,7 +125,6 @@ def pack_points(points: Sequence[SeriesRow]) -> bytes:
                 [point.current for point in points],
                 [point.desired for point in points],
                 values,
-                [point.shadow for point in points] if any(point.shadow is not None for point in points) else [],
             )
         )
     )
@@ -157,7 +151,6 @@ def unpack_points(data: bytes) -> list[SeriesRow]:
                     dry_run,
                     metrics,
                     tuple([column[each] for column in columns]),
-                    block.shadows[number] if block.shadows else None,
                 )
             )
     return points

@@ -19,7 +19,6 @@ from autoscaler.model import (
     Hold,
     Instance,
     InstanceReading,
-    MetricKind,
     MetricSpec,
     Query,
     Steering,
@@ -118,8 +117,7 @@ class _Writer:
         """Which key of the test answers a metric. The values of a load would be others with another size."""
         if [each.name for each in self._scaler.metrics].count(spec.name) > 1:  # the other keys go by its name
             return "queries"
-        is_fixed = spec.kind is MetricKind.BACKLOG or spec.target.type is TargetType.VALUE
-        return "values" if is_fixed else "load"
+        return "values" if spec.target.type is TargetType.VALUE else "load"
 
     def _series(self, place: int, indent: str, *, is_load: bool) -> Sequence[str]:
         """The values of one metric in promtool's notation; a cycle that is not known has the value before it."""

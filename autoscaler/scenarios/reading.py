@@ -13,7 +13,7 @@ from autoscaler.config.file_of_model import read_model
 from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
 from autoscaler.errors import ConfigError
-from autoscaler.model import Autoscaler, MetricKind, MetricSpec
+from autoscaler.model import Autoscaler, MetricSpec
 from autoscaler.observe.plan import Question, question
 from autoscaler.quantity import format_duration
 from autoscaler.scenarios.answers import Answer
@@ -185,8 +185,6 @@ class _Check:
     def _signal(self, subject: Subject, spec: MetricSpec, loc: Loc) -> tuple[Signal | None, bool]:
         """What a metric's own values or load say, and whether it is a load."""
         load = subject.load.get(spec.name)
-        if load is not None and spec.kind is MetricKind.BACKLOG:
-            self._add((*loc, "load", spec.name), "a backlog is no load that instances share; write `values`")
         if load is not None and spec.name in subject.values:
             self._add((*loc, "load", spec.name), "the metric has `values`, too; remove one of them")
         return (subject.values.get(spec.name), False) if load is None else (load, True)

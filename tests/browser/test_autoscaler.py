@@ -37,17 +37,11 @@ def test_size_and_every_metric_have_a_chart(site: Site, opened: Open) -> None:
         assert colours(chart(page, title)) > 5, f"nothing is drawn in {title}"
 
 
-def test_a_dry_run_shows_its_shadow_beside_the_target(site: Site, opened: Open) -> None:
-    """Head, chart, explanation and table show both sizes."""
+def test_a_dry_run_shows_the_size_that_it_would_write(site: Site, opened: Open) -> None:
     page = opened(site, "/autoscalers/thumbnails")
 
-    expect(page.locator("#head")).to_contain_text("shadow 5")
-    expect(page.locator("#state")).to_contain_text("The target's size is 3; its shadow stays at 5")
-    expect(page.locator("#head")).to_contain_text("more may be asked for than shows")
-    expect(chart(page, "Size, and the shadow's")).to_be_visible()
-    expect(page.locator("#decision")).to_contain_text("was the shadow's size, the target's 3")
-    page.locator("#table summary").click()
-    expect(page.locator("#points").get_by_role("columnheader", name="Shadow")).to_be_visible()
+    expect(page.locator("#state")).to_contain_text("would go from 3 to")
+    expect(page.locator("#decision")).to_contain_text("is wanted; a dry run writes nothing")
 
 
 def test_a_click_in_a_chart_explains_the_decision_of_that_time(site: Site, opened: Open) -> None:

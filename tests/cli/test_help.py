@@ -66,7 +66,12 @@ def test_a_mistyped_command_is_refused_with_the_nearest(typed: str, near: str) -
 
 
 @pytest.mark.parametrize(
-    ("removed", "instead"), [("tune", "`autoscaler replay --candidate FILE`"), ("export", "`autoscaler backup FILE`")]
+    ("removed", "instead"),
+    [
+        ("tune", "`autoscaler replay --candidate FILE`"),
+        ("export", "`autoscaler backup FILE`"),
+        ("shadow", "`autoscaler replay NAME`"),
+    ],
 )
 def test_a_removed_command_is_unknown_and_names_what_to_do_instead(removed: str, instead: str) -> None:
     code, text = said(removed)

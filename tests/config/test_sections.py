@@ -1,13 +1,9 @@
-"""Sections of a configuration that may be omitted, and the keys of shadows and of shared states."""
+"""Sections of a configuration that may be omitted, and the keys of shared states."""
 
 from datetime import timedelta
 
-import pytest
-
-from autoscaler import model
 from autoscaler.config import HaSettings, PrometheusSource, Tls
 from tests.config.conftest import Load
-from tests.config.test_load import HEAD, scaler
 from tests.replaced import replace
 
 
@@ -24,23 +20,6 @@ def test_a_section_without_a_value_has_its_defaults(load_text: Load) -> None:
 def test_a_listen_address_needs_no_host(load_text: Load) -> None:
     """The flag `--web.listen-address` and Prometheus accept it without one."""
     assert load_text("autoscalers: []\nweb: {listenAddress: ':9797'}\n").web.listen_address == ":9797"
-
-
-def test_a_dry_run_has_a_shadow_by_default(load_text: Load) -> None:
-    only = scaler(load_text, head="controller: {shadow: false, startUpSeconds: 90}\n" + HEAD)
-    assert (only.options.shadow, only.options.start_up) == (False, timedelta(seconds=90))
-    only = scaler(load_text)
-    assert (only.options.shadow, only.options.start_up) == (True, timedelta(seconds=60))
-
-
-@pytest.mark.parametrize(("kind", "key"), [("External", "external"), ("Object", "object")])
-def test_a_total_may_be_a_backlog(load_text: Load, kind: str, key: str) -> None:
-    body = "metric: {name: q}, query: {expr: q}, target: {type: AverageValue, averageValue: 5}"
-    for more, rate in ((", kind: backlog, serviceRate: 500m", 500), (", kind: backlog", None)):
-        (metric,) = scaler(load_text, metric=f"{{type: {kind}, {key}: {{{body}{more}}}}}").metrics
-        assert (metric.kind, metric.service_rate) == (model.MetricKind.BACKLOG, rate)
-    (metric,) = scaler(load_text, metric=f"{{type: {kind}, {key}: {{{body}}}}}").metrics
-    assert (metric.kind, metric.service_rate) == (None, None)
 
 
 def test_the_host_of_a_pool_is_not_passed_to_the_adapter(load_text: Load) -> None:

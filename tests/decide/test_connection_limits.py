@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -265,24 +264,15 @@ def test_a_dry_run_uses_nothing_and_is_limited_like_a_live_one() -> None:
     assert sizes(fleet.cycle({"dry": 37, "live": 34}, {"dry": Proposed(30)}, after=60)) == {"dry": 21, "live": 23}
 
 
-@pytest.mark.parametrize(("target", "wanted"), [(10, 30), (28, 30), (2, 30), (35, 30)])
-def test_a_shadow_replaces_its_target_in_the_total(target: int, wanted: int) -> None:
-    """Another client may have resized its target; the shadow is at 25, the live one at 10."""
+def test_a_dry_run_counts_its_real_size_in_the_total() -> None:
+    """Its decisions are not written, so it decides from that size again, and has the same room again."""
     fleet = Fleet(limits(total=40), {"dry": 10, "live": 10})
     fleet.scalers["dry"] = replace(fleet.scalers["dry"], dry_run=True)
-    fleet.cycle({"dry": 25, "live": 10}, {"dry": Proposed(25)})
-    fleet.sizes["dry"] = target
-    made = fleet.cycle({"dry": 35, "live": 10}, {"dry": Proposed(wanted)}, after=60)
-    assert sizes(made) == {"dry": wanted, "live": None}
-    assert (made["dry"].current, made["dry"].shadow, made["dry"].status.current) == (target, 25, target)
-
-
-def test_the_budget_limits_a_shadow_from_its_own_size() -> None:
-    fleet = Fleet(limits(6), {"dry": 10, "live": 10})
-    fleet.scalers["dry"] = replace(fleet.scalers["dry"], dry_run=True)
-    fleet.cycle({"dry": 25}, {"dry": Proposed(25)})
-    assert sizes(fleet.cycle({"dry": 5}, {"dry": Proposed(19)}, after=60)) == {"dry": 19}
-    assert fleet.counted == {}
+    for after in (0, 60):
+        made = fleet.cycle({"dry": 25, "live": 10}, {"dry": Proposed(25)}, after=after)
+        assert sizes(made) == {"dry": 25, "live": None}
+        assert made["dry"].current == 10
+        assert fleet.limited_decisions.total == 20
 
 
 def test_shards_use_what_is_left_in_order_of_arrival() -> None:

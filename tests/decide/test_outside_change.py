@@ -191,15 +191,8 @@ def test_the_hold_ends_while_the_target_cannot_be_read() -> None:
     assert Reason.BRAKE_ENDED in event_reasons(made)
 
 
-def test_a_dry_run_without_a_shadow_sees_every_change_as_outside() -> None:
-    one = life()
-    without = replace(one.autoscaler.options, shadow=False)
-    one.autoscaler = replace(one.autoscaler, dry_run=True, options=without)
-    one.size = 14
-    assert active(one.cycle(14)) == [Brake.OUTSIDE_CHANGE]
-
-
-def test_a_shadow_has_no_outside_changes() -> None:
+def test_a_dry_run_has_no_outside_changes() -> None:
+    """It sets no size, so every size is another's."""
     one = life()
     one.autoscaler = replace(one.autoscaler, dry_run=True)
     one.size = 14

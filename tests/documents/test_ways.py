@@ -7,7 +7,6 @@ from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation, Way
 from autoscaler.model import (
     Behavior,
-    ControllerOptions,
     Direction,
     Failure,
     History,
@@ -162,7 +161,7 @@ def test_a_hold_of_the_target_is_shown() -> None:
 
 def test_a_dry_run_says_that_it_writes_nothing() -> None:
     """A time of the next change would be wrong."""
-    dry = replace(scaler(QUEUE_15), dry_run=True, options=ControllerOptions(shadow=False))
+    dry = replace(scaler(QUEUE_15), dry_run=True)
     observed, history = Observation(state(3), (value(300_000),)), History()
     made = conclude(decide(dry, observed, history, NOW), Proposed(6))
     first, *_ = ways(explanation(Record(dry, made, observed, history)))[0].splitlines()

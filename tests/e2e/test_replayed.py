@@ -177,9 +177,10 @@ def test_events_are_found_in_the_past(life: Life) -> None:
     assert {1, 3, 4, 6} <= set(was.size)
 
 
-def test_the_dry_run_is_replayed_with_its_shadow(life: Life) -> None:
+def test_the_dry_run_decides_from_the_real_size(life: Life) -> None:
+    """Its decisions are not written, so it wants the same again while the load stays."""
     with Archive.open_archive(None, life.folder / "state") as archive:
-        shadows = [each.decision.shadow for each in archive.records("try")]
-        sizes = {each.decision.current for each in archive.records("try")}
-    assert sizes - {None} == {1}  # None: not read in time
-    assert max(shadow for shadow in shadows if shadow is not None) == 6
+        made = [each.decision for each in archive.records("try")]
+    assert {each.current for each in made} - {None} == {1}  # None: not read in time
+    assert max(each.desired or 0 for each in made) > 1
+    assert all(each.written is None and not each.scale_ups for each in made)

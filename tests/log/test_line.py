@@ -32,13 +32,6 @@ def test_keys_are_in_the_documented_order() -> None:
     assert str(parsed["timestamp"]).endswith("Z")
 
 
-def test_a_dry_run_has_the_size_of_its_shadow() -> None:
-    """`current` is the target's size, and `desired` the shadow's decision."""
-    parsed = written_line(decision(dry_run=True, current=2, shadow=4, desired=6))
-    assert list(parsed)[-2:] == ["dry_run", "shadow"]
-    assert (parsed["current"], parsed["shadow"], parsed["desired"]) == (2, 4, 6)
-
-
 def test_metrics_and_conditions_have_kubectls_notation() -> None:
     parsed = written_line(decision())
     assert parsed["target"] == "fleet/web-asg"

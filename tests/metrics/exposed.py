@@ -34,7 +34,6 @@ from autoscaler.model import (
     Override,
     Pause,
     RemovalBudget,
-    Shadow,
     ShardName,
     Steering,
     TargetRef,
@@ -51,7 +50,6 @@ from tests.schedule.clock import FakeClock
 
 FLEET: Final = ShardName("fleet")
 HEAVY: Final = AskedAlone(Question("default", "load"), Why.HEAVY, "did not answer within 5 s", ("web",))
-SHADOW: Final = Shadow(4, NOW, timedelta(seconds=60))
 LIMITS: Final = ConnectionLimits(RemovalBudget(5, timedelta(seconds=60)), 40)
 
 
@@ -162,7 +160,7 @@ def happen(shown: Shown) -> None:
     shown.ended(
         rescale("web", outcome=Written(5), minimum=2, maximum=5, conditions=(limited,)),
         decision("api", error="no answer", metrics=(measured, replace(cpu(None), proposal=4)), minimum=1, maximum=9),
-        decision("batch", minimum=0, maximum=3, steering=steering, shadow=4, shadow_memory=SHADOW),
+        decision("batch", minimum=0, maximum=3, steering=steering),
         broken={"gone": KeyError("a bug")},
         removals_left=3,
         total=12,

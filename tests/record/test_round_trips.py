@@ -172,7 +172,6 @@ def test_a_point_of_a_chart_equals_its_decision(made: Decision) -> None:
         9 if made.maximum is None else made.maximum,
     )
     assert (point.current, point.desired, point.dry_run) == (made.current, made.desired, made.dry_run)
-    assert point.shadow == made.shadow
     assert point.metrics == tuple((each.name, each.target.type, each.target.value) for each in made.metrics)
     assert point.values == tuple(each.current for each in made.metrics)
 

@@ -122,19 +122,12 @@ def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
             yield "    query:", query_text(spec.query)
             if isinstance(spec.request, QueryDocument):
                 yield "    request:", query_text(spec.request)
-            if spec.kind is not None:
-                yield "    kind:", _kind(spec)
             if spec.activation is not None:
                 yield "    activation:", f"above {notation.plain(spec.activation)}"
             if spec.fallback is not None:
                 yield "    fallback:", _fallback(spec.fallback)
         if several and metric.error:
             yield "    error:", metric.error
-
-
-def _kind(spec: MetricSpecDocument) -> str:
-    rate = "learnt" if spec.service_rate is None else f"{notation.plain(spec.service_rate)} per second"
-    return f"{spec.kind}, service rate of an instance: {rate}"
 
 
 def _fallback(fallback: FallbackDocument) -> str:
@@ -170,8 +163,7 @@ def _sizes(detail: Detail) -> Iterator[tuple[str, str]]:
     yield "Max replicas:", _bound(high, summary.maximum)
     if spec is not None and spec.cooldown_seconds is not None:
         yield "Idle replicas:", f"0, {format_duration(spec.cooldown_seconds)} after the last activity"
-    shadow = "" if summary.shadow is None else f" / {summary.shadow} shadow"
-    yield "Replicas:", f"{or_unknown(summary.current)} current{shadow} / {or_unknown(summary.desired)} desired"
+    yield "Replicas:", f"{or_unknown(summary.current)} current / {or_unknown(summary.desired)} desired"
     if summary.ready is not None:
         yield "Ready:", f"{summary.ready} of {or_unknown(summary.current)}"
 

@@ -9,15 +9,13 @@ from autoscaler.text import clean
 
 def rows(history: HistoryDocument, screen: Screen) -> list[str]:
     """Return a row for each decision."""
-    shadow = any(point.shadow is not None for point in history.points)
     read = metric_columns(history.points)
-    table = Table(("TIME", "CURRENT", *(["SHADOW"] if shadow else []), "DESIRED", "MIN", "MAX", "METRICS"), screen)
+    table = Table(("TIME", "CURRENT", "DESIRED", "MIN", "MAX", "METRICS"), screen)
     return table.lines(
         [
             (
                 point.at.astimezone().isoformat(timespec="milliseconds"),
                 or_unknown(point.current),
-                *([or_unknown(point.shadow)] if shadow else []),
                 or_unknown(point.desired),
                 str(point.minimum),
                 str(point.maximum),

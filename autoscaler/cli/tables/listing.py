@@ -36,7 +36,7 @@ class Row:
     @classmethod
     def of(cls, summary: Summary) -> "Row":
         """Return the row of one autoscaler."""
-        size, wanted = _size(summary), or_unknown(summary.desired)
+        size, wanted = or_unknown(summary.current), or_unknown(summary.desired)
         low, high = or_unknown(summary.minimum), or_unknown(summary.maximum)
         name, reference = clean(summary.name), clean(summary.reference) or UNKNOWN
         metrics = ", ".join(metric.text for metric in summary.metrics) or NONE
@@ -84,8 +84,3 @@ def state_words(summary: Summary) -> str:
 def _ready(summary: Summary) -> str:
     """Return ready instances and the requested size, `2/3`, as kubectl writes them for a Deployment."""
     return UNKNOWN if summary.ready is None else f"{summary.ready}/{or_unknown(summary.current)}"
-
-
-def _size(summary: Summary) -> str:
-    """Return the target's size, and that of a dry run's shadow."""
-    return or_unknown(summary.current) + ("" if summary.shadow is None else f" (shadow {summary.shadow})")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cached_property
 from typing import Any, Final
 
@@ -15,7 +14,6 @@ from autoscaler.documents.events import EventList
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import HistoryDocument
 from autoscaler.documents.hosts import HostList
-from autoscaler.documents.shadow import ShadowDocument
 from autoscaler.documents.status import DaemonStatus
 from autoscaler.documents.steering import SteeringDocument
 from autoscaler.documents.summary import AutoscalerList, SteeredList
@@ -34,13 +32,11 @@ from autoscaler.web.api.parameters import (
     PauseManyBody,
     ResumeBody,
     ResumeManyBody,
-    ShadowParameters,
 )
 from autoscaler.web.api.steering import SteeringChanges
 from autoscaler.web.sources import Sources
 
 PREFIX: Final = "/api/v1"
-_DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +123,6 @@ class Api:
                 HistoryDocument,
                 self._history,
                 HistoryParameters,
-            ),
-            Endpoint(
-                "GET",
-                f"{one}/shadow",
-                "compareShadow",
-                "A dry run's target beside its shadow.",
-                ShadowDocument,
-                self._shadow,
-                ShadowParameters,
             ),
             Endpoint(
                 "POST",
@@ -228,12 +215,6 @@ class Api:
         until = query.until or self._sources.clock.now()
         since = query.since or until - DEFAULT_HISTORY
         return self._sources.documents().history(request.name, since, until, query.points)
-
-    def _shadow(self, request: EndpointRequest) -> Document:
-        query: ShadowParameters = request.query
-        until = query.until or self._sources.clock.now()
-        since = query.since or until - _DAY
-        return self._sources.documents().shadow(request.name, since, until)
 
     def _events(self, request: EndpointRequest) -> Document:
         query: EventParameters = request.query

@@ -115,15 +115,6 @@ class HistoryParameters(Parameters):
     """Points in the answer at most."""
 
 
-class ShadowParameters(Parameters):
-    """The range of the comparison, within `state.detail`."""
-
-    since: Time | None = None
-    """Default: a day before `until`."""
-    until: Time | None = None
-    """Default: now."""
-
-
 class EventParameters(Parameters):
     """Parameters of the events."""
 

@@ -40,7 +40,7 @@ def test_a_dead_worker_is_not_replaced(build: Build) -> None:
 
 
 def test_a_dry_run_watches_beside_the_daemon_that_keeps_the_pools(build: Build) -> None:
-    """`check --live` and a shadow configuration see the live daemon's state."""
+    """`check --live` and a second configuration see the live daemon's state."""
     live = build()
     live.settle(1)
     watcher = build(dry_run=True)

@@ -42,12 +42,11 @@ function metricsOf(points) {
 function drawings() {
   const points = known.points;
   const times = points.map((point) => unix(point.at));
-  const shadowed = points.some((point) => point.shadow != null);
   const size = {
-    key: shadowed ? "size and shadow" : "size",
-    title: shadowed ? "Size, and the shadow's" : "Size",
-    data: [times, ...["maximum", "minimum", "desired", "current", ...(shadowed ? ["shadow"] : [])].map((key) => points.map((point) => point[key]))],
-    series: [line("max", "--quiet", [2, 4]), line("min", "--quiet", [2, 4]), line("wanted", "--wanted", [6, 4]), line("size", "--accent", null, 2.5), ...(shadowed ? [line("shadow", "--violet", null, 2)] : [])],
+    key: "size",
+    title: "Size",
+    data: [times, ...["maximum", "minimum", "desired", "current"].map((key) => points.map((point) => point[key]))],
+    series: [line("max", "--quiet", [2, 4]), line("min", "--quiet", [2, 4]), line("wanted", "--wanted", [6, 4]), line("size", "--accent", null, 2.5)],
     bands: [{series: [1, 2], fill: () => colour("--band")}],
     stepped: true,
   };

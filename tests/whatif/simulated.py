@@ -1,4 +1,4 @@
-"""A target under load, and its autoscaler on a virtual clock: live, or as a dry run."""
+"""A target under load on a virtual clock, and a candidate that replays its cycles at its own size."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -11,46 +11,37 @@ from autoscaler.model import (
     Instance,
     InstanceReading,
     MetricType,
+    Observation,
     Phase,
     Reading,
     Sample,
-    Shadow,
     TargetState,
     TargetType,
     ValueReading,
 )
-from tests.decide.build import LONG_AGO, NOW, Life
-from tests.replaced import replace
+from autoscaler.whatif.past.past import Cycle
+from autoscaler.whatif.replay.fleet import Fleet
+from autoscaler.whatif.replay.replay import Candidate, Replay
+from tests.decide.build import LONG_AGO, NOW
 
 START_UP = timedelta(seconds=40)
 WINDOW = timedelta(seconds=10)
 
 
-class SimulatedTarget(Life):
-    """Instances share the load evenly once they are ready, START_UP after their start."""
+class SimulatedTarget:
+    """Instances share the load evenly once they are ready, START_UP after their start. The size stays."""
 
-    def __init__(self, autoscaler: Autoscaler, size: int, *, dry: bool = True) -> None:
-        options = replace(autoscaler.options, start_up=START_UP)
-        super().__init__(replace(autoscaler, dry_run=dry, options=options), size)
+    def __init__(self, autoscaler: Autoscaler, size: int) -> None:
+        self.autoscaler, self.size, self.now = autoscaler, size, NOW
+        self.replay = Replay(Candidate("candidate", autoscaler), START_UP)
         self.started = {f"i-{number}": LONG_AGO - NOW for number in range(1, size + 1)}
-        """Start of each instance, relative to NOW, in order of start."""
-        self.named = size
+        """Start of each instance, relative to NOW."""
 
     @property
-    def shadow(self) -> Shadow:
-        """The shadow of a dry run that has started."""
-        assert self.history.shadow is not None
-        return self.history.shadow
-
-    def resize(self, size: int) -> None:
-        """Change the target's size. Instances that are not ready leave first, then the oldest."""
-        while len(self.started) > size:
-            starting = [name for name in self.started if not self.is_ready(name)]
-            del self.started[starting[-1] if starting else next(iter(self.started))]
-        while len(self.started) < size:
-            self.named += 1
-            self.started[f"i-{self.named}"] = self.now - NOW
-        super().resize(size)
+    def fleet(self) -> Fleet:
+        """The candidate's instances."""
+        assert self.replay._fleet is not None
+        return self.replay._fleet
 
     def is_ready(self, name: str) -> bool:
         """Return whether an instance carries load."""
@@ -89,7 +80,13 @@ class SimulatedTarget(Life):
         after: float = 15,
         unreadable: TargetError | None = None,
     ) -> Decision:
-        """Run one cycle, `after` seconds after the last. `load`: in thousandths, or the readings by position."""
+        """Replay one cycle, `after` seconds after the last. `load`: in thousandths, or the readings by position."""
         self.now += timedelta(seconds=after)
-        readings = self.readings(load) if isinstance(load, int) else load.values()
-        return self.step(*readings, target=unreadable or self.state())
+        readings = self.readings(load) if isinstance(load, int) else tuple(load.values())
+        return self.see(Observation(unreadable or self.state(), readings))
+
+    def see(self, observed: Observation) -> Decision:
+        """Replay a cycle with this observation."""
+        found = self.replay.step(Cycle(self.now, observed, self.autoscaler))
+        assert found is not None
+        return found.decision
