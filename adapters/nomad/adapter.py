@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from adapters.nomad.client import NomadClient, NomadRefusal, unavailable_if_malformed
 from adapters.nomad.drains import NodeDrains
-from adapters.nomad.jobs import Group, Job, JobKey, job_path
+from adapters.nomad.jobs import Group, Job, JobKey, job_and_group, job_path
 from adapters.nomad.policies import Policies
 from adapters.nomad.region import JobView, Region
 from adapters.nomad.settings import NomadSettings, namespace_of, region_of, resolve
@@ -243,7 +243,7 @@ class Nomad:
         self._client.close()
 
     def _place(self, target: TargetRef) -> _Place:
-        job, _, group = target.name.rpartition("/")
+        job, group = job_and_group(target)
         namespace = target.namespace or self._connection.namespace
         region = target.region or self._connection.region
         return _Place(region, JobKey(namespace, job), group, not self._discovers)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from autoscaler.target import Limits
+from autoscaler.target import Limits, TargetRef
 
 _NOT_SCALABLE: Final = {
     "system": "a system job runs once on every node",
@@ -88,6 +88,15 @@ def _obstacle(raw: Mapping[str, Any]) -> str | None:
     if raw.get("ParameterizedJob"):
         return "it is parameterized: each dispatch is a job of its own with the count that is written in it"
     return None
+
+
+def job_and_group(target: TargetRef) -> tuple[str, str]:
+    """Return the job's id and the group's name. A target in a file has one text, which is split at its last slash."""
+    if target.parts:
+        job, group = target.parts
+    else:
+        job, _, group = target.name.rpartition("/")
+    return job, group
 
 
 def job_path(key: JobKey, verb: str = "") -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from adapters.nomad.client import NomadClient, NomadRefusal, unavailable_if_malformed
 from adapters.nomad.entries import PolicyEntry
-from adapters.nomad.jobs import JobKey, job_path
+from adapters.nomad.jobs import JobKey, job_and_group, job_path
 from adapters.nomad.lists import UNDECODABLE
 from autoscaler.target import Call, Discovery, TargetError, TargetNotFound, TargetRef, TargetUnavailable
 
@@ -64,8 +64,9 @@ class Policies:
                 if (target := self._target_of(entry.target, namespace)) is not None:
                     policies[target] = self._policy(entry, target, call)
                     listed.add(entry.id)
+            answered = {target.parts for target in policies if target.namespace == namespace}
             for target in known:
-                if target.namespace == namespace and target not in policies:
+                if target.namespace == namespace and job_and_group(target) not in answered:
                     policies[target] = self._policy_in_job(target, call)
         self._known = {id_: one for id_, one in self._known.items() if id_ in listed or one.namespace in failures}
         return Discovery(policies, failures)
@@ -80,7 +81,7 @@ class Policies:
         job, group = target.get("Job"), target.get("Group")
         if target.get("Namespace") != namespace or not isinstance(job, str) or not isinstance(group, str):
             return None
-        return TargetRef(self._connection, f"{job}/{group}", namespace)
+        return TargetRef(self._connection, f"{job}/{group}", namespace, parts=(job, group))
 
     def _policy(self, entry: PolicyEntry, target: TargetRef, call: Call) -> Mapping[str, Any] | TargetError:
         """Return the policy of an entry, or why it is not known."""
@@ -100,7 +101,7 @@ class Policies:
 
     def _policy_in_job(self, target: TargetRef, call: Call) -> Mapping[str, Any] | TargetError:
         """Return the policy of a target that is not listed, as its job has it; TargetNotFound: there is none."""
-        job, _, group = target.name.rpartition("/")
+        job, group = job_and_group(target)
         try:
             with _reading():
                 path = job_path(JobKey(target.namespace or "", job))

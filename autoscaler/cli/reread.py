@@ -9,16 +9,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import ValidationError
-
+from autoscaler.config.connections import Connections
 from autoscaler.config.document import YamlDocument
-from autoscaler.config.entries import Entries
+from autoscaler.config.entries import read_entries
 from autoscaler.config.fields import Scope
 from autoscaler.config.judgement import add_refused
 from autoscaler.config.problems import Problems
 from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE
-from autoscaler.config.sections import File
+from autoscaler.config.rules import check_autoscalers, check_bounds
 from autoscaler.convert.blocks import AutoscalerBlock, section_lines, section_value
 from autoscaler.errors import AutoscalerError, ConfigError
 from autoscaler.text import plain
@@ -56,13 +55,11 @@ def _refuse_what_does_not_load(document: YamlDocument, blocks: Sequence[Autoscal
         "schedules": {},
         "adapters": dict.fromkeys(block.adapter for block in blocks),
     }
-    problems = Problems(document)
-    try:
-        file = File.model_validate(_with_queries(document.value), context=scope, by_alias=True, by_name=False)
-    except ValidationError as error:
-        problems.add_validation(error, File)
-    else:
-        add_refused(problems, Entries({}, {}, dict(enumerate(file.autoscalers)), {}))
+    problems, value = Problems(document), _with_queries(document.value)
+    entries = read_entries(value, scope, problems)
+    check_autoscalers(value["autoscalers"], Connections(dict(scope["adapters"]), {}, {}), document, problems)
+    check_bounds(entries, problems)
+    add_refused(problems, entries)
     if any(problems):
         raise ConfigError(list(problems))
 

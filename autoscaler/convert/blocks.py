@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import yaml
@@ -55,19 +55,29 @@ class AutoscalerBlock:
     labels: Mapping[str, str] = field(default_factory=dict)
     namespace: str | None = None
     """The target's; None: the connection's."""
+    region: str | None = None
+    """As `namespace`."""
     schedules: Sequence[Mapping[str, Any]] = ()
     sync_period: str | None = None
     dry_run: bool = False
     idle_replicas: int | None = None
     cooldown: str | None = None
+    reserves: bool = True
+    """Whether the target's instances are known to have reservations of their own."""
+
+    def lacks_request(self, metric: MetricBlock) -> bool:
+        """Return whether a metric of the autoscaler needs a capacity that only its operator knows."""
+        is_share = metric.target.get("type") == "Utilization"
+        return is_share and metric.query.request is None and not self.reserves
 
     def head(self) -> dict[str, Any]:
         """Return the values before `metrics`."""
-        namespace = {} if self.namespace is None else {"namespace": self.namespace}
+        places = {"namespace": self.namespace, "region": self.region}
+        given = {key: place for key, place in places.items() if place is not None}
         return {
             "name": self.name,
             **({"labels": dict(self.labels)} if self.labels else {}),
-            "scaleTargetRef": {"adapter": self.adapter, "name": self.target, **namespace},
+            "scaleTargetRef": {"adapter": self.adapter, "name": self.target, **given},
             "minReplicas": self.minimum,
             **({} if self.idle_replicas is None else {"idleReplicas": self.idle_replicas}),
             "maxReplicas": self.maximum,
@@ -129,7 +139,7 @@ def _block(block: AutoscalerBlock) -> Iterator[str]:
         yield f"{'    ' if number else '  - '}{key}: {flow(value)}"
     yield _beside("    metrics:", "the metric that asks for most decides")
     for metric in block.metrics:
-        yield from _metric(metric)
+        yield from _metric(metric, lacks_request=block.lacks_request(metric))
     if block.behavior is None:
         yield _beside("    # behavior:", "left out: HPA's defaults. To scale in more slowly:")
         yield "    #   scaleDown: {policies: [{type: Percent, value: 10, periodSeconds: 60}]}"
@@ -139,7 +149,7 @@ def _block(block: AutoscalerBlock) -> Iterator[str]:
         yield from (f"      {line}" for line in text.splitlines())
 
 
-def _metric(metric: MetricBlock) -> Iterator[str]:
+def _metric(metric: MetricBlock, *, lacks_request: bool) -> Iterator[str]:
     yield f"      - type: {metric.type}"
     yield f"        {BODIES[metric.type]}:"
     for key, value in metric.body.items():
@@ -152,6 +162,8 @@ def _metric(metric: MetricBlock) -> Iterator[str]:
         yield f"            prometheus: {flow(metric.query.source)}"
     if _has_request(metric):
         yield _beside(f"          request: {flow(metric.query.request)}", "an instance's capacity")
+    elif lacks_request:
+        yield _beside("          # request:", "capacity of one instance: write it")
     elif metric.target.get("type") == "Utilization":
         yield _beside("          # request: 1", "left out: the instance's own reservation")
     yield f"          target: {flow(dict(metric.target))}"
@@ -200,14 +212,22 @@ def flow(value: Any) -> str:
 
 
 def name_of(target: str) -> str:
-    """Return a DNS name for a target's name: `shop/web_1` becomes `shop-web-1`."""
-    return re.sub(r"[^a-z0-9.]+", "-", target.lower()).strip("-.")[:253] or "autoscaler"
+    """Return a DNS name for a target's name: `shop/web_1` becomes `shop-web-1`, `Shop.-web_` becomes `shop.web`."""
+    labels = [re.sub(r"[^a-z0-9]+", "-", part).strip("-") for part in target.lower().split(".")]
+    return ".".join(filter(None, labels))[:253].strip("-.") or "autoscaler"
 
 
 def usual_query(resource: str, adapter_type: str | None, target: str) -> UsualQuery | None:
     """Return the usual query for `cpu` or `memory` on this adapter type (None: unknown); None for other resources."""
     makers = {"aws-asg": _aws_asg, "aws-ecs": _aws_ecs, "docker-swarm": _docker_swarm, "nomad": _nomad}
     return makers.get(adapter_type or "", _process)(target).get(resource)
+
+
+def known_query(resource: str, adapter_type: str | None, target: str) -> UsualQuery | None:
+    """Return the usual query without a capacity that is a guess."""
+    usual = usual_query(resource, adapter_type, target)
+    is_guess = usual is not None and not isinstance(usual.request, Mapping)
+    return replace(usual, request=None) if usual is not None and is_guess else usual
 
 
 def _aws_asg(group: str) -> Mapping[str, UsualQuery]:
@@ -246,9 +266,14 @@ def _docker_swarm(service: str) -> Mapping[str, UsualQuery]:
 
 
 def _nomad(target: str) -> Mapping[str, UsualQuery]:
-    """Return queries for Nomad itself, scraped with `honor_labels: true`. A target without a slash is a job's name."""
+    """Return queries for a target. One without a slash is a job's name."""
     job, slash, group = target.rpartition("/")
-    chosen = f"{{job={quoted(job)},task_group={quoted(group)}}}" if slash else f"{{job={quoted(target)}}}"
+    return nomad_queries(job, group) if slash else nomad_queries(target, None)
+
+
+def nomad_queries(job: str, group: str | None) -> Mapping[str, UsualQuery]:
+    """Return queries for Nomad itself, scraped with `honor_labels: true`. None: for all groups of the job."""
+    chosen = f"{{job={quoted(job)}}}" if group is None else f"{{job={quoted(job)},task_group={quoted(group)}}}"
     return {
         "cpu": UsualQuery(f"sum by (alloc_id) (nomad_client_allocs_cpu_total_ticks{chosen})"),
         "memory": UsualQuery(f"sum by (alloc_id) (nomad_client_allocs_memory_rss{chosen})"),

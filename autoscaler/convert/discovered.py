@@ -21,6 +21,14 @@ class NotConverted(AutoscalerError):
     """A policy becomes no autoscaler; the message says why, in one line."""
 
 
+class Ambiguous(NotConverted):
+    """Two targets have one name, which is all that a state, a file or a command has of a target."""
+
+    def __init__(self, target: TargetRef) -> None:
+        parts = ", ".join(repr(each) for each in target.parts)
+        super().__init__(f"{target.name} is also the name of another target; rename a part of this one ({parts})")
+
+
 @dataclass(frozen=True, slots=True)
 class Converted:
     """An autoscaler that was made of a policy."""
@@ -50,7 +58,8 @@ def convert_policy(target: TargetRef, policy: Mapping[str, Any], settings: Setti
     imported = read.imported[0]
     if imported.left_out:
         raise NotConverted("; ".join(imported.left_out))
-    block = _under(grant, replace(imported.block, namespace=target.namespace, target=target.name, sync_period=None))
+    mine = replace(imported.block, namespace=target.namespace, target=target.name, region=None, sync_period=None)
+    block = _under(grant, mine, imported.parts or (target.name,))
     discover = settings.adapters[target.adapter].discover
     dry_run = block.dry_run or discover is None or not discover.live
     (value,) = section_value([replace(block, dry_run=dry_run)])["autoscalers"]
@@ -59,6 +68,9 @@ def convert_policy(target: TargetRef, policy: Mapping[str, Any], settings: Setti
     except ConfigError as error:
         problems = [f"{each.path.removeprefix('autoscalers[0].')}: {each.message}" for each in error.problems]
         raise NotConverted("; ".join(problems)) from None
+    granted = replace(
+        granted, scaler=replace(granted.scaler, target=replace(granted.scaler.target, parts=target.parts))
+    )
     capped = [granted.capped] if granted.capped else []
     return Converted(grant_name, granted, [*imported.todo, *imported.differences, *capped, _NO_PERIOD])
 
@@ -72,11 +84,14 @@ def _grant_of(target: TargetRef, grants: Mapping[str, Grant]) -> str:
     raise NotConverted(f"no grant includes it; add the target to one of those with the namespace {target.namespace}")
 
 
-def _under(grant: Grant, block: "AutoscalerBlock") -> "AutoscalerBlock":
-    """Return the block with a name that begins as the grant says, and with the grant's source."""
+def _under(grant: Grant, block: "AutoscalerBlock", parts: Sequence[str]) -> "AutoscalerBlock":
+    """Return the block with a name that begins as the grant says, and with the grant's source.
+
+    `parts`: those of the target's name, of each of which a label of the name is made.
+    """
     from autoscaler.convert.blocks import name_of  # noqa: PLC0415 - as above
 
-    name = name_of(f"{block.namespace}.{block.target.replace('/', '.')}")
+    name = ".".join(name_of(part.replace("/", ".")) for part in (block.namespace or "", *parts))
     if not name.startswith(grant.name_prefix):
         name = grant.name_prefix + name
     source = next(iter(grant.sources), None)

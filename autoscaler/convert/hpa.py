@@ -5,9 +5,10 @@ api/validation/path (IsValidPathSegmentName).
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from autoscaler.config.behavior import Behavior
@@ -31,6 +32,36 @@ def _check_name(name: str) -> str:
 _Name: TypeAlias = Annotated[Text, AfterValidator(_check_name)]
 _Count: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
 _Positive: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
+_READ: Final[Mapping[str, Mapping[str, str]]] = {
+    "Resource": {"averageUtilization": "Utilization", "averageValue": "AverageValue"},
+    "ContainerResource": {"averageUtilization": "Utilization", "averageValue": "AverageValue"},
+    "Pods": {"averageValue": "AverageValue"},
+    "External": {"averageValue": "AverageValue", "value": "Value"},
+}
+"""Type of a metric -> the values of its target that the HPA reads, exactly one of which is given -> their types.
+
+Source: pkg/controller/podautoscaler/horizontal.go and pkg/apis/autoscaling/validation. The type that the target itself
+has counts for an Object metric alone.
+"""
+
+
+def read_target(kind: str, target: Any) -> Any:
+    """Return a target as the HPA reads it: with the one value that counts, and its type. A wrong one is returned as is.
+
+    `kind`: the type of the metric.
+    """
+    types = ("Utilization", "Value", "AverageValue")
+    if not isinstance(target, dict) or target.get("type") not in types:
+        return target
+    values = {key for read in _READ.values() for key in read}
+    read = _READ.get(kind) or {key: word for key, word in _READ["External"].items() if word == target["type"]}
+    given = [key for key in read if target.get(key) is not None]
+    if len(given) != 1:
+        return target
+    others = {key: value for key, value in target.items() if key not in values}
+    return {**others, "type": read[given[0]], given[0]: target[given[0]]}
+
+
 _SeriesValue: TypeAlias = Annotated[str, Field(max_length=1024)]
 """A label's value in a metric's selector. Kubernetes' API accepts any value, because a series has the label."""
 
@@ -79,7 +110,7 @@ class Resource(_HpaModel):
     """A resource of each pod."""
 
     name: LabelKey
-    target: ResourceTarget
+    target: Annotated[ResourceTarget, BeforeValidator(partial(read_target, "Resource"))]
 
 
 class ContainerResource(Resource):
@@ -92,7 +123,7 @@ class Pods(_HpaModel):
     """A metric of each pod."""
 
     metric: Identifier
-    target: PodsTarget
+    target: Annotated[PodsTarget, BeforeValidator(partial(read_target, "Pods"))]
 
 
 class Total(_HpaModel):
@@ -106,6 +137,7 @@ class Object(Total):
     """A metric of another object."""
 
     described_object: DescribedObject
+    target: Annotated[TotalTarget, BeforeValidator(partial(read_target, "Object"))]
 
 
 class Fallback(_HpaModel):
@@ -119,6 +151,7 @@ class External(Total):
     """A metric of something outside the cluster."""
 
     fallback: Fallback | None = None
+    target: Annotated[TotalTarget, BeforeValidator(partial(read_target, "External"))]
 
 
 class HpaMetric(_HpaModel):
@@ -146,6 +179,10 @@ class HpaMetric(_HpaModel):
     def _has_body(self) -> Self:
         if getattr(self, Metric.bodies[self.type]) is None:
             raise ValueError(f"{self.key} is missing; a metric of type {self.type} needs it")
+        others = [key for key in Metric.bodies.values() if getattr(self, key) not in (None, self.body)]
+        if others:
+            other = to_camel(others[0].removesuffix("_"))
+            raise ValueError(f"{other} does not belong to a metric of type {self.type}; remove it")
         return self
 
 
@@ -164,6 +201,7 @@ class Metadata(BaseModel):
     namespace: DnsName = "default"
     labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
     annotations: Any = None
+    owner_references: Any = Field(default=None, alias="ownerReferences")
 
 
 class Spec(_HpaModel):

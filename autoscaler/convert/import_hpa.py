@@ -1,18 +1,19 @@
 """Converts a HorizontalPodAutoscaler to an autoscaler of the configuration."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
 from autoscaler.convert import hpa as fields
-from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
-from autoscaler.convert.hpa import SPECS, HpaMetric, Metadata, SpecV1
-from autoscaler.convert.imported import Destination, Imported, read_model
+from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, known_query
+from autoscaler.convert.hpa import SPECS, HpaMetric, Metadata, SpecV1, read_target
+from autoscaler.convert.imported import Destination, Imported, read_model, without_nulls
 from autoscaler.convert.series import series
 
 _DEFAULT_CPU_PERCENT: Final = 80
 """Kubernetes' default."""
+_LONGEST_NAME: Final = 64
 _ANNOTATIONS: Final = ("autoscaling.alpha.kubernetes.io/metrics", "autoscaling.alpha.kubernetes.io/behavior")
 """What autoscaling/v1 has no field for. Source: pkg/apis/autoscaling/v1/conversion.go."""
 
@@ -21,6 +22,7 @@ def read_hpa(
     value: Mapping[str, Any], loc: Loc, place: str, problems: Problems, destination: Destination
 ) -> Sequence[Imported]:
     """Return the autoscaler; none: its problems were added to `problems`."""
+    value = without_nulls(value)
     version = value.get("apiVersion")
     model = SPECS.get(version) if isinstance(version, str) else None
     if model is None:
@@ -30,6 +32,10 @@ def read_hpa(
     given = value.get("spec")
     given = given if isinstance(given, dict) else {}
     metadata = read_model(Metadata, value.get("metadata"), (*loc, "metadata"), problems)
+    if metadata is not None and (owner := _scaled_object(metadata)) is not None:
+        message = f"KEDA has made it for the ScaledObject {owner}; import the ScaledObject instead"
+        problems.add((*loc, "metadata", "ownerReferences"), message)
+        return ()
     spec = read_model(model, given, (*loc, "spec"), problems)
     if metadata is None or spec is None:
         return ()
@@ -39,6 +45,10 @@ def read_hpa(
         wanted = given.get("metrics") or [_cpu_metric(None)]
     if not wanted:
         return ()
+    if spec.min_replicas == 0 and not any(each["type"] in ("Object", "External") for each in wanted):
+        message = "0 needs an Object or External metric, as in Kubernetes; add one, or write 1"
+        problems.add((*loc, "spec", "minReplicas"), message)
+        return ()
     name = spec.scale_target_ref.name
     block = AutoscalerBlock(
         metadata.name,
@@ -46,11 +56,32 @@ def read_hpa(
         destination.target(name),
         1 if spec.min_replicas is None else spec.min_replicas,
         spec.max_replicas,
-        [_metric(each, destination.type, name) for each in wanted],
+        [_metric(each, destination.type, name, spec.max_replicas) for each in wanted],
         given.get("behavior") or None,
         metadata.labels,
+        reserves=destination.reserves,
     )
-    return [Imported(place, metadata.namespace, block, [*guesses(block, name), *_queries_to_write(block)])]
+    todo = [*guesses(block, name), *_ignored(wanted), *_queries_to_write(block)]
+    return [Imported(place, metadata.namespace, block, todo)]
+
+
+def _scaled_object(metadata: Metadata) -> str | None:
+    """Return the name of the ScaledObject that owns the HPA; None: there is none."""
+    owners = metadata.owner_references if isinstance(metadata.owner_references, list) else []
+    names = [each.get("name") for each in owners if isinstance(each, dict) and each.get("kind") == "ScaledObject"]
+    return str(names[0])[:_LONGEST_NAME] if names else None
+
+
+def _ignored(metrics: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what of the targets the HPA does not read."""
+    for index, each in enumerate(metrics):
+        metric = HpaMetric.model_validate(each, by_alias=True, by_name=False)
+        target = each[metric.key]["target"]
+        read = read_target(metric.type, target)
+        for key in target:
+            if target[key] != read.get(key):
+                what = f"metrics[{index}], {metric.type}: target.{key} {str(target[key])[:_LONGEST_NAME]}"
+                yield f"{what} is left out, because the HPA does not read it"
 
 
 def guesses(block: AutoscalerBlock, name: str) -> Sequence[str]:
@@ -87,10 +118,10 @@ def _cpu_metric(percent: int | None) -> Mapping[str, Any]:
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
 
-def _metric(given: Mapping[str, Any], kind: str | None, name: str) -> MetricBlock:
+def _metric(given: Mapping[str, Any], kind: str | None, name: str, maximum: int) -> MetricBlock:
     """Return a metric of a valid manifest, with its target as it is written."""
     metric = HpaMetric.model_validate(given, by_alias=True, by_name=False)
-    target = {key: value for key, value in given[metric.key]["target"].items() if value is not None}
+    target = read_target(metric.type, given[metric.key]["target"])
     body = metric.body
     match body:
         case fields.ContainerResource():
@@ -99,7 +130,7 @@ def _metric(given: Mapping[str, Any], kind: str | None, name: str) -> MetricBloc
                 metric.type, {"name": body.name, "container": body.container}, target, UsualQuery(""), hint
             )
         case fields.Resource():
-            known = usual_query(body.name, kind, name)
+            known = known_query(body.name, kind, name)
             hint = "one sample for each instance" + ("; check it" if known else "")
             return MetricBlock(metric.type, {"name": body.name}, target, known or UsualQuery(""), hint)
         case fields.Pods():
@@ -114,6 +145,8 @@ def _metric(given: Mapping[str, Any], kind: str | None, name: str) -> MetricBloc
             hint = f"its samples are summed; perhaps {series(body.metric)}"
             other = body.fallback
             fallback = None if other is None else other.model_dump(by_alias=True, exclude_none=True)
+            if fallback is not None:
+                fallback["replicas"] = min(fallback["replicas"], maximum)
             return MetricBlock(metric.type, _name(body.metric), target, UsualQuery(""), hint, fallback)
     raise AssertionError("each type of metric has a body")
 

@@ -1,7 +1,8 @@
 """What `import` makes of an autoscaler of another system."""
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -9,9 +10,13 @@ from pydantic import BaseModel, ValidationError
 from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
 from autoscaler.convert.blocks import AutoscalerBlock
+from autoscaler.convert.sources import Source
+from autoscaler.target import load, without_requests
 
 NO_ADAPTER: Final = "CHANGE-ME"
 _NOMAD: Final = "nomad"
+_TEXTS: Final = ("annotations", "labels", "matchLabels")
+"""Fields of Kubernetes' objects that are mappings of texts."""
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
 
 
@@ -28,6 +33,11 @@ class Destination:
         """Return the target's name. Kubernetes has no task groups; that the group has its job's name is a guess."""
         return f"{name}/{name}" if self.type == _NOMAD else name
 
+    @property
+    def reserves(self) -> bool:
+        """Return whether its instances are known to have reservations of their own."""
+        return self.type is not None and not without_requests(load(self.type))
+
 
 @dataclass(frozen=True, slots=True)
 class Imported:
@@ -43,6 +53,45 @@ class Imported:
     """Where it scales differently than the original."""
     left_out: Sequence[str] = ()
     """What of the original it does not have: it scales differently, and discovery refuses it."""
+    parts: tuple[str, ...] = ()
+    """The parts of the target's name, where the original tells them apart: a job and its group."""
+    sources: Sequence[Source | None] = ()
+    """Of each metric, the source that it is read from; None: the default one. Empty: all are."""
+
+    def renamed(self, name: str) -> "Imported":
+        """Return the same with another name, also in the commands that it advises."""
+        old = re.compile(rf"\b(autoscaler (?:pause|override)) {re.escape(self.block.name)}(?![-.\w])")
+        texts = [
+            [old.sub(rf"\1 {name}", text) for text in each] for each in (self.todo, self.differences, self.left_out)
+        ]
+        todo, differences, left_out = texts
+        block = replace(self.block, name=name)
+        return replace(self, block=block, todo=todo, differences=differences, left_out=left_out)
+
+
+def plain_cron(text: str) -> str:
+    """Return a cron expression without `?`, which is `*` in KEDA and in the Nomad Autoscaler."""
+    return " ".join(text.replace("?", "*").split())
+
+
+def without_nulls(value: Any) -> Any:
+    """Return an object of Kubernetes without the fields that are null: its API server takes null for omitted.
+
+    In a mapping of texts null is an empty text, as Go's decoder makes it.
+    """
+    if isinstance(value, list):
+        return [without_nulls(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _texts(each) if key in _TEXTS and isinstance(each, dict) else without_nulls(each)
+        for key, each in value.items()
+        if each is not None
+    }
+
+
+def _texts(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: "" if each is None else each for key, each in value.items()}
 
 
 def read_model(model: type[_ModelT], value: Any, loc: Loc, problems: Problems) -> _ModelT | None:

@@ -16,7 +16,7 @@ from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
 from autoscaler.convert.import_hpa import read_hpa
 from autoscaler.convert.imported import Destination, Imported
-from autoscaler.convert.nomad_policy import read_job, read_policy
+from autoscaler.convert.nomad_policy import policies_of, read_job, read_policy
 from autoscaler.convert.scaled_object import read_scaled_object
 from autoscaler.errors import ConfigError, Problem
 
@@ -49,6 +49,10 @@ _SEPARATOR: Final = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|$)", re.MULTILINE)
 _NOTHING: Final = re.compile(r"(?:(?:[ \t]*(?:#[^\n]*)?|%[^\n]*)\r?\n)*+(?:[ \t]*(?:#[^\n]*)?|%[^\n]*)")
 """Empty lines, comments and directives, such as `%YAML 1.2`."""
 _TEMPLATE: Final = "{{"
+_HCL: Final = re.compile(r'(?:job|variables?|locals|scaling|policy)\b[ \t]*(?:"[^"\n]*"[ \t]*)?\{')
+"""The first block of a job or a policy of Nomad."""
+_COMMENTS: Final = re.compile(r"(?:\s|#[^\n]*|//[^\n]*|/\*.*?\*/)*+", re.DOTALL)
+"""White space and comments before it."""
 
 
 def read_manifest(path: Path, destination: Destination) -> Manifest:
@@ -58,9 +62,20 @@ def read_manifest(path: Path, destination: Destination) -> Manifest:
     except ConfigError as error:
         return Manifest(problems=[*error.problems])
     manifest = Manifest()
+    if _is_hcl(path, text):
+        message = "HCL is not read; use `nomad job run -output JOB.hcl | autoscaler import -`"
+        return Manifest(problems=[Problem(str(path), 1, 1, "", message)])
     for part, line in _documents(text):
         _read_document(part, line, str(path), manifest, destination)
     return manifest
+
+
+def _is_hcl(path: Path, text: str) -> bool:
+    """Return whether a file is a job or a policy in HCL, which YAML may read as one long text."""
+    begin = _COMMENTS.match(text).end()  # type: ignore[union-attr]  # it matches any text
+    return _HCL.match(text, begin) is not None or (
+        path.suffix in (".hcl", ".nomad") and text[begin : begin + 1] not in ("{", "[")
+    )
 
 
 def read_object(value: Mapping[str, Any], name: str, destination: Destination) -> Manifest:
@@ -117,6 +132,8 @@ def _objects(value: Any, loc: Loc = ()) -> Iterator[tuple[Any, Loc]]:
         known = {} if kind == "List" else {"apiVersion": value.get("apiVersion"), "kind": _LISTS[kind]}
         for index, item in enumerate(items):
             yield from _objects(known | item if isinstance(item, dict) else item, (*loc, "items", index))
+    elif isinstance(value, dict) and kind is None and ("Job" in value or "TaskGroups" in value):
+        yield from policies_of(value, loc)
     elif value is not None:
         yield value, loc
 
@@ -150,7 +167,14 @@ def _read_object(
     manifest.imported += read_it(value, loc, place, problems, destination)
     if len(list(problems)) == before:
         return
-    metadata = value.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else value.get("ID")
-    shown = f"{kind} {name[:64]}" if isinstance(name, str) else f"a {kind}"
+    shown = f"{kind} {name[:64]}" if (name := _name(value)) else f"a {kind}"
     manifest.refused.append(f"{place}: {shown} is not imported; correct the problems above")
+
+
+def _name(value: Mapping[str, Any]) -> str:
+    """Return the name of an object: of a policy its target's, with a job and its group; empty: it has none."""
+    target, metadata = value.get("Target"), value.get("metadata")
+    if isinstance(target, dict):
+        return "/".join(target[key] for key in ("Job", "Group", "Task") if isinstance(target.get(key), str))
+    name = metadata.get("name") if isinstance(metadata, dict) else value.get("ID")
+    return name if isinstance(name, str) else ""

@@ -9,121 +9,32 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Annotated, Any, Final, TypeAlias
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from typing import Any, Final
 
 from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
-from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, usual_query
-from autoscaler.convert.imported import Destination, Imported, read_model
+from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, nomad_queries
+from autoscaler.convert.imported import Destination, Imported, plain_cron, read_model
+from autoscaler.convert.nomad_fields import LONGEST_NAME, Check, Policy, PolicyBody, Schedule
 from autoscaler.convert.series import plain_number
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import format_duration, format_quantity, parse_exact, parse_quantity
 
-_INTERVAL: Final = timedelta(seconds=10)
-_COOLDOWN: Final = timedelta(minutes=5)
 _LONGEST_WINDOW: Final = timedelta(hours=1)
 _LONGEST_PERIOD: Final = timedelta(minutes=30)
 _THRESHOLD: Final = "0.01"
-_LONGEST_NAME: Final = 64
-_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+"""What Go reads as true."""
 _USAGE: Final = re.compile(r"(?:taskgroup_)?avg_(?:cpu|memory)-allocated(?:/.*)?")
 """Queries of the source nomad-apm for percentages of what the group's tasks have reserved."""
-
-
-def _block(value: Any) -> Any:
-    """Return the content of a block: the API has a list of one mapping, a file may have the mapping."""
-    if isinstance(value, list):
-        return value[0] if len(value) == 1 else value or {}
-    return value
-
-
-def _blocks(value: Any) -> Any:
-    """Return label -> content of repeated blocks."""
-    if not isinstance(value, list):
-        return value
-    found: dict[str, Any] = {}
-    for each in value:
-        if not isinstance(each, dict):
-            return value
-        found |= each
-    return found
-
-
-def _as_text(value: Any) -> Any:
-    return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int | float) else value
-
-
-def _duration(value: Any) -> Any:
-    """Parse a duration as Go writes it: `1m30s`, `1.5h`."""
-    if not isinstance(value, str):
-        return value
-    parts = re.fullmatch(r"(?:\d+(?:\.\d*)?(?:h|ms|m|s|us|µs|ns))+", value)
-    if parts is None or len(value) > _LONGEST_NAME:
-        raise ValueError(f"{value[:_LONGEST_NAME]!r} is not a duration; write it as in 1m30s")
-    found = re.findall(r"(\d+(?:\.\d*)?)(h|ms|m|s|us|µs|ns)", value)
-    try:
-        return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in found))
-    except OverflowError:
-        raise ValueError(f"{value[:_LONGEST_NAME]!r} is too long a duration") from None
-
-
-_Text: TypeAlias = Annotated[str, BeforeValidator(_as_text)]
-_Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_duration)]
-_Count: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
-_Options: TypeAlias = Annotated[Mapping[str, _Text], BeforeValidator(_block)]
-
-
-class _NomadModel(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class Schedule(_NomadModel):
-    """When a policy or a check has an effect, in UTC."""
-
-    start: str
-    end: str | None = None
-    duration: _Duration | None = None
-
-
-_Schedule: TypeAlias = Annotated[Schedule, BeforeValidator(_block)]
-
-
-class Check(_NomadModel):
-    """One proposal of a policy."""
-
-    source: str = "nomad-apm"
-    query: str = ""
-    query_window: str = "1m"
-    query_window_offset: str = ""
-    group: str = ""
-    on_error: str = ""
-    schedule: _Schedule | None = None
-    strategy: Annotated[Mapping[str, _Options], BeforeValidator(_blocks)]
-
-
-class PolicyBody(_NomadModel):
-    """What the Nomad Autoscaler reads."""
-
-    evaluation_interval: _Duration = _INTERVAL
-    cooldown: _Duration = _COOLDOWN
-    cooldown_on_scale_up: _Duration | None = None
-    on_check_error: str = ""
-    schedule: _Schedule | None = None
-    target: Annotated[Mapping[str, _Options], BeforeValidator(_blocks)] = Field(default_factory=dict)
-    check: Annotated[Mapping[str, Annotated[Check, BeforeValidator(_block)]], BeforeValidator(_blocks)]
-
-
-class Policy(_NomadModel):
-    """A scaling policy, or the `scaling` block of a group."""
-
-    Type: str = "horizontal"
-    Enabled: bool = True
-    Min: _Count = 0
-    Max: Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
-    Target: Mapping[str, str] = Field(default_factory=dict)
-    Policy: PolicyBody
+_TARGET_OPTIONS: Final = frozenset({"dry-run", "Namespace", "Job", "Group"})
+_STRATEGY_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
+    "target-value": frozenset({"target", "threshold", "max_scale_up", "max_scale_down"}),
+    "pass-through": frozenset({"max_scale_up", "max_scale_down"}),
+    "fixed-value": frozenset({"value"}),
+}
+"""Strategy -> the options of it that are imported."""
+_STEPS: Final = ("max_scale_up", "max_scale_down")
 
 
 @dataclass(slots=True)
@@ -133,115 +44,189 @@ class _Found:
     metrics: list[MetricBlock] = field(default_factory=list)
     schedules: list[Mapping[str, Any]] = field(default_factory=list)
     tolerances: list[float] = field(default_factory=list)
-    most: dict[str, int] = field(default_factory=dict)
-    """Key of a strategy -> the largest step that it allows."""
+    steps: list[Mapping[str, int]] = field(default_factory=list)
+    """For each metric: key of its strategy -> the largest step that it allows."""
     todo: list[str] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
 
-def read_job(
-    value: Mapping[str, Any], loc: Loc, place: str, problems: Problems, destination: Destination
-) -> Sequence[Imported]:
-    """Return an autoscaler for each group of a job that has a policy; its problems are added to `problems`."""
-    if "Job" in value:
-        value, loc = value["Job"], (*loc, "Job")
-    groups = value.get("TaskGroups") if isinstance(value, dict) else None
+def policies_of(job: Mapping[str, Any], loc: Loc) -> Iterator[tuple[Any, Loc]]:
+    """Yield the policies in a job, each as Nomad's API has it, and its place. A job without groups is yielded as is."""
+    given = job
+    if "Job" in job:
+        given, loc = job["Job"], (*loc, "Job")
+    groups = given.get("TaskGroups") if isinstance(given, dict) else None
     if not isinstance(groups, list):
-        problems.add(loc, "has no TaskGroups; write the job with: nomad job run -output FILE")
-        return ()
-    found: list[Imported] = []
+        yield job, loc
+        return
     for index, group in enumerate(groups):
-        scaling = group.get("Scaling") if isinstance(group, dict) else None
-        if isinstance(scaling, dict):
-            names = {"Namespace": value.get("Namespace"), "Job": value.get("ID"), "Group": group.get("Name")}
-            target = {key: name for key, name in names.items() if isinstance(name, str)}
-            at = (*loc, "TaskGroups", index, "Scaling")
-            found += read_policy(scaling | {"Target": target}, at, place, problems, destination)
-    return found
+        if not isinstance(group, dict):
+            continue
+        at = (*loc, "TaskGroups", index)
+        names = {"Namespace": given.get("Namespace"), "Job": given.get("ID"), "Group": group.get("Name")}
+        region = {"Region": given["Region"]} if isinstance(given.get("Region"), str) else {}
+        scaling = group.get("Scaling")
+        if isinstance(scaling, dict) and scaling.get("Policy"):
+            count = group.get("Count")
+            least = scaling.get("Min")
+            if least is None:  # Source: Nomad's api/scaling.go, ScalingPolicy.Canonicalize
+                least = count if type(count) is int else 1
+            yield {**scaling, "Min": least, "Target": names | region}, (*at, "Scaling")
+        tasks = group.get("Tasks")
+        for number, task in enumerate(tasks if isinstance(tasks, list) else ()):
+            sizing = task.get("ScalingPolicies") if isinstance(task, dict) else None
+            for place, policy in enumerate(sizing if isinstance(sizing, list) else ()):
+                if isinstance(policy, dict):
+                    target = names | {"Task": task.get("Name")}
+                    yield {"Policy": {}, **policy, "Target": target}, (*at, "Tasks", number, "ScalingPolicies", place)
+
+
+def read_job(
+    value: Mapping[str, Any],  # noqa: ARG001 - as the other readers
+    loc: Loc,
+    place: str,  # noqa: ARG001
+    problems: Problems,
+    destination: Destination,  # noqa: ARG001
+) -> Sequence[Imported]:
+    """Add the problem of a job without groups. The policies of another one are read one by one (`policies_of`)."""
+    problems.add(loc, "has no TaskGroups; write the job with: nomad job run -output FILE")
+    return ()
 
 
 def read_policy(
     value: Mapping[str, Any], loc: Loc, place: str, problems: Problems, destination: Destination
 ) -> Sequence[Imported]:
     """Return the autoscaler; none: its problems were added to `problems`."""
+    given = value.get("Target")
+    is_of_task = isinstance(given, dict) and given.get("Task") is not None
+    kind = value.get("Type") or "horizontal"
+    if kind != "horizontal" or is_of_task:
+        problems.add(loc, _scales_no_group(f"a policy of type {str(kind)[:LONGEST_NAME]}"))
+        return ()
     policy = read_model(Policy, value, loc, problems)
     if policy is None:
         return ()
-    body, job, group = policy.Policy, policy.Target.get("Job", ""), policy.Target.get("Group", "")
-    kinds = [name for name in body.target if name not in ("nomad", "nomad-target")]
-    if policy.Type not in ("", "horizontal") or kinds or not job or not group:
-        what = f"target {kinds[0][:_LONGEST_NAME]}" if kinds else f"a policy of type {policy.Type[:_LONGEST_NAME]}"
-        problems.add(loc, f"{what} does not scale a group of a job; write an autoscaler for it by hand")
-        return ()
-    found, target = _Found(), f"{job}/{group}"
-    for name, check in body.check.items():
-        try:
-            _convert(f"check {name[:_LONGEST_NAME]}", check, target, found)
-        except ValueError as error:
-            problems.add((*loc, "Policy", "check"), f"{name[:_LONGEST_NAME]}: {error}")
-            return ()
-    if not found.metrics:
-        if not found.schedules:
-            why = f": {'; '.join(found.left_out)}" if found.left_out else ""
-            problems.add((*loc, "Policy", "check"), f"has no check that can be converted{why}")
-            return ()
-        hint = "a constant: the schedule alone sets the size"
-        found.metrics.append(_external("none", "vector(0)", 1000, "AverageValue", hint))
-    namespace = policy.Target.get("Namespace", "default")
+    body = policy.Policy
     options = next(iter(body.target.values()), {})
+    if kinds := [name for name in body.target if name not in ("nomad", "nomad-target")]:
+        problems.add(loc, _scales_no_group(f"target {kinds[0][:LONGEST_NAME]}"))
+        return ()
+    job, group = (options.get(key) or policy.Target.get(key, "") for key in ("Job", "Group"))
+    if not job or not group:
+        problems.add((*loc, "Target"), "names no group of a job; add Job and Group")
+        return ()
+    target = f"{job}/{group}"
+    if target.split() != [target]:
+        problems.add((*loc, "Target"), f"{target[:LONGEST_NAME]!r} has white space, which no target's name may have")
+        return ()
+    parts = (job, group)
+    found = _converted(policy, parts, loc, problems)
+    if found is None:
+        return ()
+    namespace = options.get("Namespace") or policy.Target.get("Namespace") or "default"
     block = AutoscalerBlock(
         name_of(job if job == group else target),
         destination.adapter,
         target,
-        policy.Min,
+        _minimum(value, policy, found),
         policy.Max,
         found.metrics,
         _behavior(policy, found),
-        namespace=None if namespace == "default" else namespace,
+        namespace=namespace,
+        region=None if policy.Target.get("Region", "global") == "global" else policy.Target["Region"],
         schedules=found.schedules,
         sync_period=format_duration(max(body.evaluation_interval, timedelta(seconds=1))),
-        dry_run=options.get("dry-run") == "true",
+        dry_run=options.get("dry-run") in _TRUE,
     )
     if not policy.Enabled:
         found.left_out.append(f"the policy is not enabled: autoscaler pause {block.name}, or remove it")
+    found.left_out += _unread_of_policy(body, options)
+    found.differences += _of_policy(policy, found)
+    return [Imported(place, namespace, block, found.todo, found.differences, found.left_out, parts)]
+
+
+def _scales_no_group(what: str) -> str:
+    return f"{what} does not scale a group of a job; write an autoscaler for it by hand"
+
+
+def _converted(policy: Policy, parts: tuple[str, str], loc: Loc, problems: Problems) -> _Found | None:
+    """Return what the checks become; None: their problems were added to `problems`."""
+    found, at = _Found(), (*loc, "Policy", "check")
+    for name, check in policy.Policy.check.items():
+        try:
+            _convert(f"check {name[:LONGEST_NAME]}", check, parts, policy.Max, found)
+        except ValueError as error:
+            problems.add(at, f"{name[:LONGEST_NAME]}: {error}")
+            return None
+    if not found.metrics and not found.schedules:
+        why = f": {'; '.join(found.left_out)}" if found.left_out else ""
+        problems.add(at, f"has no check that can be converted{why}")
+        return None
+    if not found.metrics:
+        hint = "a constant: the schedule alone sets the size"
+        found.metrics.append(_external("none", "vector(0)", 1000, "AverageValue", hint))
+    return found
+
+
+def _minimum(value: Mapping[str, Any], policy: Policy, found: _Found) -> int:
+    if value.get("Min") is None:
+        found.todo.append(f"min is left out; minReplicas is {policy.Min}, write the group's count")
+    if policy.Min or any(metric.type == "External" for metric in found.metrics):
+        return policy.Min
+    found.differences.append("minReplicas is 1 instead of 0: no check can ask for instances at 0")
+    return 1
+
+
+def _unread_of_policy(body: PolicyBody, options: Mapping[str, str]) -> Iterator[str]:
+    """Yield what of a policy, apart from its checks, has no counterpart."""
+    for key in sorted(body.model_extra or ()):
+        yield f"{key[:LONGEST_NAME]} is left out"
+    for key in sorted(set(options) - _TARGET_OPTIONS):
+        yield f"{key[:LONGEST_NAME]} of its target is left out"
     if body.schedule is not None:
-        found.left_out.append("the policy's schedule is left out; the autoscaler decides at all times")
-    return [Imported(place, namespace, block, found.todo, [*_of_policy(policy, found)], found.left_out)]
+        yield "the policy's schedule is left out; the autoscaler decides at all times"
 
 
-def _convert(what: str, check: Check, target: str, found: _Found) -> None:
+def _convert(what: str, check: Check, parts: tuple[str, str], maximum: int, found: _Found) -> None:
     """Add what a check becomes. Raises ValueError for one that the Nomad Autoscaler would refuse."""
     if len(check.strategy) != 1:
         raise ValueError("a check has one strategy")
     ((strategy, options),) = check.strategy.items()
+    found.left_out += [f"{what}: {text}" for text in _unread(strategy, options, check)]
     if strategy == "fixed-value":
-        _fix(what.removeprefix("check "), _number(options, "value"), check.schedule, found)
+        _fix(what.removeprefix("check "), min(_number(options, "value"), 1000 * maximum), check.schedule, found)
     elif left_out := _left_out(strategy, options, check):
         found.left_out.append(f"{what}: it is left out: {left_out}")
     else:
         if check.schedule is not None:
             found.left_out.append(f"{what}: its schedule is left out; the check counts at all times")
-        for key in ("max_scale_up", "max_scale_down"):
-            if options.get(key):
-                found.most[key] = max(found.most.get(key, 0), _number(options, key) // 1000)
+        found.steps.append(
+            {key: step for key in _STEPS if options.get(key) and (step := _number(options, key) // 1000)}
+        )
         found.tolerances.append(0.0 if strategy == "pass-through" else _ratio(options.get("threshold") or _THRESHOLD))
         if check.source == "nomad-apm":
-            found.metrics.append(_usage(check.query, _number(options, "target"), target))
+            found.metrics.append(_usage(check.query, _number(options, "target"), parts))
             found.todo.append(f"{what}: check its query")
         else:
-            found.metrics.append(_queried(what.removeprefix("check "), strategy, options, check.query))
+            found.metrics.append(_queried(what.removeprefix("check "), strategy, options, check.query.strip()))
             found.todo.append(f"{what}: it fails there if the query returns several series; here they are summed")
             if check.query_window_offset not in ("", "0s"):
-                offset = check.query_window_offset[:_LONGEST_NAME]
+                offset = check.query_window_offset[:LONGEST_NAME]
                 found.left_out.append(f"{what}: query_window_offset is left out; write `offset {offset}` in the query")
 
 
 def _fix(name: str, value: int, schedule: Schedule | None, found: _Found) -> None:
-    if schedule is None:
+    if schedule is not None and value < 1000:
+        found.left_out.append(f"check {name}: it is left out: a minimum of 0 has no effect")
+    elif schedule is None:
         found.metrics.append(_external(name, f"vector({plain_number(value)})", 1000, "AverageValue", "a constant"))
+        found.steps.append({})
     else:
-        end = {"duration": format_duration(schedule.duration)} if schedule.duration else {"until": schedule.end}
-        open_ = {"cron": schedule.start, **end, "timezone": "UTC", "minReplicas": value // 1000}
+        end: dict[str, Any] = {"until": plain_cron(schedule.end or "")}
+        if schedule.duration:
+            end = {"duration": format_duration(schedule.duration)}
+        open_ = {"cron": plain_cron(schedule.start), **end, "timezone": "UTC", "minReplicas": value // 1000}
         found.schedules.append(open_)
 
 
@@ -249,19 +234,31 @@ def _queried(name: str, strategy: str, options: Mapping[str, str], query: str) -
     """Return the metric for a query, of which the Nomad Autoscaler uses the latest value of `query_window`."""
     if strategy == "target-value":
         return _external(name, query, _number(options, "target"), "Value", "the latest value")
-    return _external(name, f"floor({query})", 1000, "AverageValue", "the size, cut to a whole number")
+    ended = f"{query}\n" if "#" in query else query  # a comment would hide the parenthesis
+    return _external(name, f"floor({ended})", 1000, "AverageValue", "the size, cut to a whole number")
+
+
+def _unread(strategy: str, options: Mapping[str, str], check: Check) -> Iterator[str]:
+    """Yield what of a check has no counterpart."""
+    known = _STRATEGY_OPTIONS.get(strategy)
+    for key in sorted(set(options) - known) if known is not None else ():
+        yield f"{key[:LONGEST_NAME]} of its strategy is left out"
+    for key in sorted(check.model_extra or ()):
+        yield f"{key[:LONGEST_NAME]} is left out"
 
 
 def _left_out(strategy: str, options: Mapping[str, str], check: Check) -> str:
-    """Return why a check cannot be converted; empty: it can."""
+    """Return why a check cannot be converted; empty: it can. Raises ValueError as `_convert`."""
     if strategy not in ("target-value", "pass-through"):
-        return f"strategy {strategy[:_LONGEST_NAME]} has no counterpart; write a target for its query"
+        return f"strategy {strategy[:LONGEST_NAME]} has no counterpart; write a target for its query"
     if check.source == "nomad-apm":
         if strategy == "target-value" and _USAGE.fullmatch(check.query):
             return ""
         return "a query of nomad-apm; write PromQL for the metrics of Nomad's agents"
     if check.source != "prometheus":
-        return f"source {check.source[:_LONGEST_NAME]}; export its value to Prometheus"
+        return f"source {check.source[:LONGEST_NAME]}; export its value to Prometheus"
+    if not check.query.strip():
+        raise ValueError("its query is empty; write one")
     if strategy == "target-value" and _number(options, "target") == 0:
         return "its target is 0"
     return ""
@@ -274,7 +271,7 @@ def _number(options: Mapping[str, str], key: str) -> int:
     except QuantityError:
         milli = -1
     if milli < 0:
-        raise ValueError(f"{key} is {options.get(key, '')[:_LONGEST_NAME]!r}; write a number of at least 0")
+        raise ValueError(f"{key} is {options.get(key, '')[:LONGEST_NAME]!r}; write a number of at least 0")
     return milli
 
 
@@ -284,7 +281,7 @@ def _ratio(text: str) -> float:
     except (QuantityError, OverflowError):
         found = -1.0
     if found < 0:
-        raise ValueError(f"threshold is {text[:_LONGEST_NAME]!r}; write a number of at least 0")
+        raise ValueError(f"threshold is {text[:LONGEST_NAME]!r}; write a number of at least 0")
     return found
 
 
@@ -293,12 +290,13 @@ def _external(name: str, expr: str, goal: int, kind: str, hint: str) -> MetricBl
     return MetricBlock("External", {"metric": {"name": name}}, target, UsualQuery(expr), hint)
 
 
-def _usage(query: str, goal: int, target: str) -> MetricBlock:
+def _usage(query: str, goal: int, parts: tuple[str, str]) -> MetricBlock:
     """Return the metric for a percentage of what the tasks have reserved."""
     resource = "memory" if "_memory" in query else "cpu"
     goal_of = {"type": "Utilization", "averageUtilization": goal // 1000}
-    usual = usual_query(resource, "nomad", target) or UsualQuery("")
-    return MetricBlock("Resource", {"name": resource}, goal_of, usual, "one sample for each allocation")
+    return MetricBlock(
+        "Resource", {"name": resource}, goal_of, nomad_queries(*parts)[resource], "one sample for each allocation"
+    )
 
 
 def _behavior(policy: Policy, found: _Found) -> Mapping[str, Any]:
@@ -310,10 +308,16 @@ def _behavior(policy: Policy, found: _Found) -> Mapping[str, Any]:
         return {
             "stabilizationWindowSeconds": int(min(window, _LONGEST_WINDOW).total_seconds()),
             "tolerance": tolerance,
-            "policies": [{"type": "Pods", "value": found.most.get(key) or policy.Max, "periodSeconds": period}],
+            "policies": [{"type": "Pods", "value": _step(key, found) or policy.Max, "periodSeconds": period}],
         }
 
     return {"scaleUp": rules("max_scale_up", timedelta(0)), "scaleDown": rules("max_scale_down", body.cooldown)}
+
+
+def _step(key: str, found: _Found) -> int:
+    """Return the step that all metrics together may take; 0: there is no limit, as one of them has none."""
+    steps = [each.get(key, 0) for each in found.steps]
+    return max(steps) if steps and all(steps) else 0
 
 
 def _of_policy(policy: Policy, found: _Found) -> Iterator[str]:
@@ -323,12 +327,19 @@ def _of_policy(policy: Policy, found: _Found) -> Iterator[str]:
         yield (
             f"cooldown: the Nomad Autoscaler does nothing for {format_duration(up)} after scaling out and for "
             f"{format_duration(body.cooldown)} after scaling in; here scale-outs do not wait, and scale-ins follow the "
-            "highest recommendation of a window that is as long"
+            f"highest recommendation of {format_duration(min(body.cooldown, _LONGEST_WINDOW))}"
         )
+    for key in _STEPS:
+        steps = {each.get(key, 0) for each in found.steps}
+        if len(steps) > 1:
+            is_of_all = f"the largest of the checks' ({max(steps)}) counts for all"
+            yield f"{key}: {is_of_all if 0 not in steps else 'it is left out, because not every check has it'}"
     if len(set(found.tolerances)) > 1:
         yield f"threshold: the smallest of the checks' ({min(found.tolerances):g}) counts for all"
+    if body.on_check_error or any(check.on_error for check in body.check.values()):
+        yield "on_check_error, on_error: while a metric fails, another one may scale out here, and nothing scales in"
     if len(body.check) > 1:
         yield "a check that fails or has no data ends the Nomad Autoscaler's evaluation; here another one may scale out"
     for group, number in Counter(check.group for check in body.check.values() if check.group).items():
         if number > 1:
-            yield f"group {group[:_LONGEST_NAME]}: a check of it that asks for no change keeps the size here"
+            yield f"group {group[:LONGEST_NAME]}: a check of it that asks for no change keeps the size here"

@@ -24,6 +24,11 @@ class TargetRef:
     """The back end's own name: a group, a service, `job/group` for Nomad, a pool."""
     namespace: str | None = None
     region: str | None = None
+    parts: tuple[str, ...] = field(default=(), kw_only=True)
+    """The parts of the name, where the back end told them apart, as a discovered job and its group.
+
+    Empty: the adapter splits the name.
+    """
 
     def __str__(self) -> str:
         return f"{self.adapter}/{self.name}"

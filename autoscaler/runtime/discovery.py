@@ -1,5 +1,6 @@
 """Discovers the scaling policies that back ends have, and converts them to autoscalers."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -11,7 +12,7 @@ from autoscaler.clock import Clock
 from autoscaler.config.join import OutsideSet, join
 from autoscaler.config.new_names import FIRST_SECONDS, Admit, NewNames
 from autoscaler.config.settings import AdapterSection, Settings
-from autoscaler.convert.discovered import Converted, NotConverted, convert_policy, granted_namespaces
+from autoscaler.convert.discovered import Ambiguous, Converted, NotConverted, convert_policy, granted_namespaces
 from autoscaler.documents.discovered import DiscoveredList, DiscoveredPolicy, DiscoveringConnection
 from autoscaler.errors import AutoscalerError, TargetError, TargetUnavailable, bug
 from autoscaler.logger import Logger
@@ -46,10 +47,11 @@ class Found:
         """Return what these policies become. What was converted for the same settings is not converted again."""
         before = self.results if settings is self.settings else {}
         results: dict[TargetRef, tuple[Policy, Converted | NotConverted]] = {}
+        often = Counter(map(_name, known.policies))
         for target, policy in known.policies.items():
-            last = before.get(target)
-            if last is None or last[0] is not policy:
-                last = policy, _converted(target, policy, settings)
+            last, is_ambiguous = before.get(target), often[_name(target)] > 1
+            if last is None or last[0] is not policy or isinstance(last[1], Ambiguous) is not is_ambiguous:
+                last = policy, Ambiguous(target) if is_ambiguous else _converted(target, policy, settings)
             results[target] = last
         return Found(settings, known, results)
 

@@ -152,10 +152,7 @@ def checked_discovery(answer: object, connection: str, namespaces: Collection[st
             _refuse("a failure", error, "a TargetError for one of the namespaces asked for")
         failures[namespace] = checked_error(error)
     for target, policy in answer.policies.items():
-        if type(target) is not TargetRef or target != TargetRef(connection, target.name, target.namespace):
-            _refuse("a target", target, f"a TargetRef of the connection {connection} without a region")
-        if target.namespace not in namespaces or type(target.name) is not str:
-            _refuse("a target's name", target.name, "a text, and one of the namespaces asked for")
+        _check_discovered(target, connection, namespaces)
         if not isinstance(policy, dict | TargetError):
             _refuse("a policy", policy, "a mapping or a TargetError")
         if plain(target.name) == target.name:
@@ -164,6 +161,15 @@ def checked_discovery(answer: object, connection: str, namespaces: Collection[st
             what = f"`{plain(target.name, _SHOWN)}` is left out; give it a printable name of at most 1 KiB"
             failures.setdefault(target.namespace or "", TargetNotScalable(what))
     return Discovery(policies, failures)
+
+
+def _check_discovered(target: object, connection: str, namespaces: Collection[str]) -> None:
+    if type(target) is not TargetRef or (target.adapter, target.region) != (connection, None):
+        _refuse("a target", target, f"a TargetRef of the connection {connection} without a region")
+    if type(target.parts) is not tuple or any(type(each) is not str for each in target.parts):
+        _refuse("a target's parts", target.parts, "a tuple of texts")
+    if target.namespace not in namespaces or type(target.name) is not str:
+        _refuse("a target's name", target.name, "a text, and one of the namespaces asked for")
 
 
 def checked_error(error: TargetError) -> TargetError:

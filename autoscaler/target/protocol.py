@@ -329,5 +329,6 @@ class Discovers(Protocol):
         """Return the policies in these namespaces, and what has become of the `known` targets.
 
         A known target whose policy is not listed is looked at by itself: only TargetNotFound means that it has none
-        any more. The method only reads. It is called on an adapter that does nothing else.
+        any more. A target's `parts` say which of two targets it is whose names are equal. The method only reads. It is
+        called on an adapter that does nothing else.
         """

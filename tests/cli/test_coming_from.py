@@ -22,10 +22,11 @@ def test_a_row_that_is_carried_over(section: str, row: str, file: Path) -> None:
 
 @pytest.mark.parametrize(("section", "row"), [(name, row) for name, of in SECTIONS.items() for row in of.SAID])
 def test_a_row_that_is_said(section: str, row: str, file: Path) -> None:
-    given, text, expected = SECTIONS[section].SAID[row]
+    """The exit code is 0: a difference is no failure."""
+    given, text = SECTIONS[section].SAID[row]
     _, err, code = SECTIONS[section].imported(file, given)
     assert text in err
-    assert code == expected, err
+    assert code == 0, err
 
 
 @pytest.mark.parametrize("section", SECTIONS)

@@ -123,6 +123,7 @@ def test_metrics_that_need_a_query_are_listed_with_their_positions(file: Path) -
         f"{web}[2], Pods inflight: {per_instance}; perhaps sum by (instance) (inflight)",
         f"{web}[3], Object rps: needs a query: exactly one sample; perhaps sum(rps)",
         f"{web}[4], External queue: needs a query: its samples are summed; perhaps {selector}",
+        f"{web}[0], Resource cpu: write request, the capacity of one instance",
     ]
 
 

@@ -103,9 +103,21 @@ def test_of_two_autoscalers_with_one_name_the_first_is_written(file: Path) -> No
         "kind: List\nitems: [" + "1, " * 100_000 + "]",
         "kind: List\nitems:\n" + "- {kind: Service}\n" * 20_000,
         "x" * (16 * 2**20 + 1),
+        "/*" * 1_000_000,
+        "#\n" * 1_000_000 + "//" * 1_000_000,
         "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)),
     ],
-    ids=["separators", "comments", "documents", "numbers", "services", "too large", "laughs"],
+    ids=[
+        "separators",
+        "comments",
+        "documents",
+        "numbers",
+        "services",
+        "too large",
+        "open comments",
+        "HCL's comments",
+        "laughs",
+    ],
 )
 def test_a_file_designed_to_be_slow_takes_seconds(file: Path, text: str) -> None:
     file.write_text(text)

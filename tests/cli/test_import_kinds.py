@@ -79,6 +79,7 @@ def test_yaml_directives_and_document_ends_are_accepted(file: Path, text: str) -
     ("source", "target", "told"),
     [
         ("pods", {"type": "Value", "value": 3}, "'Value' is not allowed here; write 'AverageValue'"),
+        ("object", {"type": "Utilization", "value": 4}, "'Utilization' is not allowed here"),
         ("pods", {"type": "Average", "averageValue": 3}, "'Average' is not allowed here"),
         ("resource", {"type": "Utilization", "averageUtilization": 6, "averageValue": 1}, "does not belong to a"),
         ("resource", {"type": "Utilization"}, "averageUtilization: is missing"),
@@ -87,8 +88,8 @@ def test_yaml_directives_and_document_ends_are_accepted(file: Path, text: str) -
         ("pods", {"type": "Value", "averageValue": 3, "avarage": 1}, "unknown key"),
     ],
 )
-def test_a_target_whose_type_and_value_differ_is_refused(file: Path, source: str, target: Any, told: str) -> None:
-    """Kubernetes accepts it, and ignores either the type or the value."""
+def test_a_target_that_kubernetes_refuses_is_refused(file: Path, source: str, target: Any, told: str) -> None:
+    """So is one that its HPA cannot read."""
     file.write_text(yaml.safe_dump(hpa(metric(source, target))))
     code, out, err = convert(file)
     assert (code, out) == (1, "")
@@ -219,7 +220,7 @@ def test_many_invalid_manifests_take_seconds(file: Path) -> None:
     """`import` finds those that `check` refuses by bisection."""
     refused = V1.replace("maxReplicas: 5", "minReplicas: 3, maxReplicas: 2")
     texts = [refused if number % 50 == 0 else V1 for number in range(400)]
-    file.write_text("---\n".join(text.replace("name: api}", f"name: api-{n}}}", 1) for n, text in enumerate(texts)))
+    file.write_text("---\n".join(text.replace("name: api}", f"name: api-{n}}}") for n, text in enumerate(texts)))
     code, out, err = convert(file)
     assert code == 1
     assert len(yaml.safe_load(out)["autoscalers"]) == 392

@@ -72,6 +72,36 @@ def test_a_name_begins_with_the_grants_prefix(tmp_path: Path) -> None:
     assert scaler.name == "team-a-shop.cache.app"
 
 
+@pytest.mark.parametrize(
+    ("job", "group", "name"),
+    [
+        ("cache", "_edge", "shop.cache.edge"),
+        ("Checkout-", "app", "shop.checkout.app"),
+        ("-", "___", "shop.autoscaler.autoscaler"),
+        ("a..b.", ".c", "shop.a.b.c"),
+        ("team/web", "app", "shop.team.web.app"),
+        ("cache", "api/v1", "shop.cache.api.v1"),
+        ("cache", "<b>ä", "shop.cache.b"),
+    ],
+)
+def test_each_part_of_a_name_becomes_a_label(tmp_path: Path, job: str, group: str, name: str) -> None:
+    """Nomad takes almost any name. Joined first, they once gave labels that end with a dash."""
+    target = TargetRef("nomad", f"{job}/{group}", "shop", parts=(job, group))
+    value = {**policy(), "Target": {"Namespace": "shop", "Job": job, "Group": group}}
+    scaler = convert_policy(target, value, settings(tmp_path, targets=["*"])).granted.scaler
+    assert scaler.name == name
+    assert scaler.target == target
+
+
+def test_a_group_with_a_slash_keeps_its_job(tmp_path: Path) -> None:
+    """Its target was split at the last slash, and the queries selected a group `v1`."""
+    target = TargetRef("nomad", "cache/api/v1", "shop", parts=("cache", "api/v1"))
+    value = policy(check(source="nomad-apm", query="avg_cpu-allocated"), Target={"Job": "cache", "Group": "api/v1"})
+    scaler = convert_policy(target, value, settings(tmp_path)).granted.scaler
+    assert scaler.target.parts == ("cache", "api/v1")
+    assert 'job="cache",task_group="api/v1"' in scaler.metrics[0].query.expr
+
+
 def test_its_differences_are_said(tmp_path: Path) -> None:
     """They do not keep it from scaling: the import names the same."""
     said = found(policy(body={"cooldown": "1m30s"}), settings(tmp_path)).differences
@@ -90,8 +120,7 @@ def test_a_maximum_above_the_grants_is_a_difference(tmp_path: Path) -> None:
 
 def test_a_refusal_names_the_key_of_the_autoscaler(tmp_path: Path) -> None:
     """A policy has no file, so no place in one is named."""
-    odd = TargetRef("nomad", "cache/<b>a", "shop")
-    assert refusal(policy(), settings(tmp_path), odd).startswith("name: ")
+    assert refusal(policy(Min=9, Max=4), settings(tmp_path)).startswith("maxReplicas: ")
 
 
 REFUSED: Final = {

@@ -29,7 +29,7 @@ def policies(*targets: TargetRef) -> Mapping[TargetRef, Policy]:
     """Return a policy for each of these targets."""
     found = {}
     for target in targets:
-        job, _, group = target.name.rpartition("/")
+        job, group = target.parts or target.name.rsplit("/", 1)
         found[target] = policy(Target={"Namespace": target.namespace, "Job": job, "Group": group})
     return found
 
@@ -166,6 +166,22 @@ def test_a_name_that_is_not_printable_costs_its_own_target_alone(bench: Bench) -
     assert bench.look() == ["shop.cache.app"]
     (connection,) = bench.discoveries.document().connections
     assert connection.failures == ("shop: `c\\x1b[2Jache/app` is left out; give it a printable name of at most 1 KiB",)
+
+
+def test_two_targets_of_one_name_are_both_refused(bench: Bench) -> None:
+    """Which of the two a pause, a row of the state or a file means would be a guess. A neighbour goes on."""
+    clash = [
+        TargetRef("nomad", "cache/a/b", "shop", parts=("cache", "a/b")),
+        TargetRef("nomad", "cache/a/b", "shop", parts=("cache/a", "b")),
+    ]
+    bench.back.answer = lambda: Discovery(policies(APP, *clash), {})
+    assert bench.look() == ["shop.cache.app"]
+    refused = sorted(each.refused or "" for each in bench.discoveries.document().policies)
+    said = "cache/a/b is also the name of another target; rename a part of this one "
+    assert refused == ["", f"{said}('cache', 'a/b')", f"{said}('cache/a', 'b')"]
+    assert not bench.discoveries.turn()  # the same answer is no change
+    bench.back.answer = lambda: Discovery({clash[0]: TargetNotFound("gone"), **policies(APP, clash[1])}, {})
+    assert bench.later() == ["shop.cache.a.b", "shop.cache.app"]
 
 
 def test_a_target_that_is_gone_is_let_go(bench: Bench) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,10 +38,10 @@ class LiveAdapter:
         clock = SystemClock()
         return Call(clock.now(), clock.monotonic() + seconds)
 
-    def ref(self, name: str, **where: str) -> TargetRef:
+    def ref(self, name: str, **where: Any) -> TargetRef:
         return TargetRef("test", name, **where)
 
-    def look(self, name: str, **where: str) -> TargetState | TargetError:
+    def look(self, name: str, **where: Any) -> TargetState | TargetError:
         target = self.ref(name, **where)
         return self.adapter.observe([target], self.call())[target]
 

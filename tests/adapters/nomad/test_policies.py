@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
+from urllib.parse import quote
 
 import pytest
 
 from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable
-from autoscaler.model import TargetRef
+from autoscaler.model import ScaleChange, TargetRef, TargetState, Written
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
 from tests.servers.faults import Fault, Faults
 from tests.servers.nomad import NomadServer, service
@@ -45,6 +46,29 @@ def test_the_policy_of_a_group_is_found(direct: LiveAdapter, nomad: NomadServer)
     assert target_value(policy) == 10
     assert (policy["Min"], policy["Max"], policy["Enabled"]) == (0, 9, True)
     assert policy["Target"] == {"Namespace": "default", "Job": "found", "Group": "work"}
+
+
+def test_a_group_with_a_slash_is_scaled(direct: LiveAdapter, nomad: NomadServer) -> None:
+    """Job and group stay apart from the policy to the request, also in a job whose id has a slash."""
+    for job, group in (("api", "v1/web"), ("api/v1", "web")):
+        raw = with_policy(job)
+        raw["TaskGroups"][0]["Name"] = group
+        nomad.register(raw)
+    found = direct.adapter.discover(["default"], [], direct.call()).policies
+    targets = {target.parts: target for target in found if target.name == "api/v1/web"}
+    assert targets.keys() == {("api", "v1/web"), ("api/v1", "web")}
+    states = direct.adapter.observe([*targets.values()], direct.call())
+    for number, (parts, target) in enumerate(targets.items(), 1):
+        state = states[target]
+        assert isinstance(state, TargetState), state
+        change = ScaleChange(f"test-{number}", number, state.replicas, state.revision, "test")
+        assert direct.adapter.scale(target, change, direct.call()) == Written(number)
+        counts = nomad.ask("GET", f"/v1/job/{quote(parts[0], safe='')}")["TaskGroups"]
+        assert [(each["Name"], each["Count"]) for each in counts] == [(parts[1], number)]
+    nomad.purge("api")
+    known = direct.adapter.discover(["default"], [*targets.values()], direct.call()).policies
+    assert isinstance(known[targets["api", "v1/web"]], TargetNotFound)
+    assert target_value(known[targets["api/v1", "web"]]) == 10
 
 
 def test_only_new_and_changed_policies_are_read(nomad: NomadServer, proxied: LiveAdapter, proxy: Faults) -> None:
@@ -109,7 +133,7 @@ def test_the_404_of_a_proxy_is_not_a_missing_job(nomad: NomadServer, proxied: Li
     assert "page not found" in str(error)
 
 
-@pytest.mark.parametrize("answer", ['[{"ID": 1}]', "{}", "<html>"])
+@pytest.mark.parametrize("answer", ["[1, ", "{}", "<html>"])
 def test_a_list_that_is_not_understood_is_a_failure(proxied: LiveAdapter, proxy: Faults, answer: str) -> None:
     """Then nothing is known of its namespace, and its targets are not answered for."""
     proxy.faults.append(Fault("/v1/scaling/policies", 200, answer))

@@ -1,0 +1,215 @@
+"""Converts the triggers of a ScaledObject to metrics and schedules.
+
+Source: keda.sh/docs, the scalers prometheus, cron, cpu and memory; for what KEDA does with failures and with several
+series, KEDA's pkg/fallback and pkg/scalers.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from autoscaler.convert.blocks import MetricBlock, UsualQuery, known_query
+from autoscaler.convert.imported import Destination, plain_cron
+from autoscaler.convert.keda_fields import LONGEST_NAME, Spec, Trigger
+from autoscaler.convert.sources import Source
+from autoscaler.errors import QuantityError
+from autoscaler.quantity import format_quantity, parse_exact
+
+_HPA_PERIOD_SECONDS: Final = 15
+"""How often the HPA that KEDA makes asks for its metrics."""
+FALLBACKS: Final = ("static", "currentReplicasIfHigher")
+"""What `fallback.behavior` may be to be imported."""
+FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+"""What Go reads as false."""
+_OF_QUERY: Final = frozenset({"query", "threshold", "activationThreshold", "ignoreNullValues", "metricName"})
+"""Keys of a prometheus trigger that say nothing of its source."""
+_KEYS: Final[Mapping[str, frozenset[str]]] = {
+    "cron": frozenset({"timezone", "start", "end", "desiredReplicas"}),
+    "cpu": frozenset({"type", "value", "containerName"}),
+    "memory": frozenset({"type", "value", "containerName"}),
+}
+"""Type of a trigger -> the keys of its metadata that are imported."""
+_OF_SOURCE: Final = {
+    "authModes": "basicAuth, bearerTokenFile, oauth2, sigv4 or tls",
+    "customHeaders": "headers",
+    "queryParameters": "params",
+    "namespace": "params: {namespace: …}",
+    "unsafeSsl": "tls: {insecureSkipVerify: true}",
+    "timeout": "timeout",
+}
+"""A key of a prometheus trigger -> that of its source in `prometheus`."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What a ScaledObject becomes, as it is read."""
+
+    metrics: list[MetricBlock] = field(default_factory=list)
+    sources: list[Source | None] = field(default_factory=list)
+    """Of each metric; None: the default one."""
+    schedules: list[Mapping[str, Any]] = field(default_factory=list)
+    todo: list[str] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
+
+
+def convert_trigger(
+    index: int, trigger: Trigger, spec: Spec, namespace: str, target: str, destination: Destination, found: Found
+) -> None:
+    """Add what a trigger becomes. Raises ValueError for one that KEDA would refuse."""
+    what = f"triggers[{index}], {trigger.type[:LONGEST_NAME]}"
+    found.differences += [f"{what}: {text}" for text in _unread(trigger)]
+    match trigger.type:
+        case "prometheus":
+            found.metrics.append(_prometheus(index, trigger, spec))
+            found.sources.append(_source(trigger, namespace))
+            found.todo += [f"{what}: {text}" for text in _to_check(trigger)]
+            found.differences += [f"{what}: {text}" for text in _without_data(trigger)]
+        case "cpu" | "memory":
+            metric = _resource(trigger, known_query(trigger.type, destination.type, target))
+            found.metrics.append(metric)
+            found.sources.append(None)
+            found.todo.append(f"{what}: {'check its query' if metric.query.expr else f'needs a query: {metric.hint}'}")
+        case "cron":
+            found.schedules.append(_schedule(trigger, spec))
+            found.differences.append(
+                f"{what}: it is a schedule. Its minimum is reached at once; in KEDA desiredReplicas is a metric, "
+                "and behavior applies"
+            )
+        case _:
+            found.differences.append(
+                f"{what}: it is left out. Export its value to Prometheus, and write an External metric for it"
+            )
+
+
+def _required(trigger: Trigger, key: str) -> str:
+    text = trigger.metadata.get(key, "")
+    if not text.strip():
+        raise ValueError(f"metadata.{key} is missing; a trigger of type {trigger.type} needs it")
+    return text
+
+
+def _number(trigger: Trigger, key: str) -> int:
+    """Return a number in thousandths, truncated as KEDA does."""
+    text = _required(trigger, key)
+    try:
+        milli = math.floor(parse_exact(text) * 1000)
+    except QuantityError:
+        milli = -1
+    if milli < 0:
+        raise ValueError(f"metadata.{key} is {text[:LONGEST_NAME]!r}; write a number of at least 0")
+    return milli
+
+
+def _named(name: str) -> dict[str, Any]:
+    return {"metric": {"name": name}}
+
+
+def _unread(trigger: Trigger) -> Iterator[str]:
+    """Yield the keys of a trigger that are not imported."""
+    known = _KEYS.get(trigger.type, frozenset(trigger.metadata))
+    if trigger.type == "prometheus":
+        known = _OF_QUERY | {"serverAddress", *_OF_SOURCE}
+    for key in sorted(set(trigger.metadata) - known):
+        yield f"metadata.{key[:LONGEST_NAME]} is left out"
+
+
+def _source(trigger: Trigger, namespace: str) -> Source:
+    """Return the source of a prometheus trigger. A TriggerAuthentication belongs to a namespace."""
+    options = {}
+    for key, text in trigger.metadata.items():
+        if text and key not in _OF_QUERY and key != "serverAddress" and (key != "unsafeSsl" or text not in FALSE):
+            options[key] = ",".join(sorted(part.strip() for part in text.split(",")))
+    reference = trigger.authentication_ref
+    if isinstance(reference, dict):
+        everywhere = reference.get("kind") == "ClusterTriggerAuthentication"
+        options["authenticationRef"] = f"{reference.get('name')} in {'all' if everywhere else namespace}"
+    return Source(_required(trigger, "serverAddress").strip().rstrip("/"), tuple(sorted(options.items())))
+
+
+def _prometheus(index: int, trigger: Trigger, spec: Spec) -> MetricBlock:
+    if trigger.metric_type == "Utilization":
+        raise ValueError("metricType Utilization is for cpu and memory; write AverageValue or Value")
+    expr, kind = _required(trigger, "query").strip(), trigger.metric_type or "AverageValue"
+    threshold = _number(trigger, "threshold")
+    if threshold == 0:
+        raise ValueError("metadata.threshold is 0; write a number above 0")
+    activation = None
+    if spec.can_idle and trigger.metadata.get("activationThreshold"):
+        activation = format_quantity(_number(trigger, "activationThreshold"))
+    return MetricBlock(
+        "External",
+        _named((trigger.name or trigger.metadata.get("metricName") or f"s{index}-prometheus")[:253]),
+        {"type": kind, kind[:1].lower() + kind[1:]: format_quantity(threshold)},
+        UsualQuery(expr),
+        "the samples are summed",
+        _fallback(spec),
+        activation,
+    )
+
+
+def _fallback(spec: Spec) -> Mapping[str, Any] | None:
+    """Return the fallback of a metric.
+
+    KEDA counts failures of its own polls and of the HPA's requests, and falls back after more than the threshold.
+    """
+    given = spec.fallback
+    if given is None or given.behavior not in FALLBACKS or given.replicas == 0:
+        return None
+    a_second = 1 / max(spec.polling_interval, 1) + 1 / _HPA_PERIOD_SECONDS
+    after = max(1, round((given.failure_threshold + 1) / a_second))
+    static = {"allowScaleIn": True} if given.behavior == "static" else {}
+    return {"failureDurationSeconds": after, "replicas": min(given.replicas, spec.max_replica_count), **static}
+
+
+def _to_check(trigger: Trigger) -> Iterator[str]:
+    yield "KEDA fails if the query returns several series; here they are summed"
+    for key, here in _OF_SOURCE.items():
+        if trigger.metadata.get(key):
+            yield f"{key} belongs to the source: {here}"
+    if trigger.authentication_ref is not None:
+        yield "authenticationRef belongs to the source: basicAuth, bearerTokenFile, oauth2, sigv4 or tls"
+
+
+def _without_data(trigger: Trigger) -> Iterator[str]:
+    if trigger.metadata.get("ignoreNullValues") not in FALSE:
+        yield (
+            "KEDA takes an answer without data, NaN and Inf for 0; here they are errors, and nothing scales in. "
+            'Where no data means 0, write: QUERY or 0 * max(up{job="JOB"} == 1)'
+        )
+
+
+def _resource(trigger: Trigger, usual: UsualQuery | None) -> MetricBlock:
+    kind = trigger.metric_type or trigger.metadata.get("type") or "Utilization"
+    value = _required(trigger, "value")
+    if kind == "Utilization":
+        goal: Mapping[str, Any] = {"type": kind, "averageUtilization": _number(trigger, "value") // 1000}
+    elif kind == "AverageValue":
+        goal = {"type": kind, "averageValue": value}
+    else:
+        raise ValueError(
+            f"metricType {kind[:LONGEST_NAME]} is not for {trigger.type}; write Utilization or AverageValue"
+        )
+    if container := trigger.metadata.get("containerName"):
+        body = {"name": trigger.type, "container": container}
+        hint = f"one sample for each instance, with {container} as its label task or container"
+        return MetricBlock("ContainerResource", body, goal, UsualQuery(""), hint)
+    return MetricBlock(
+        "Resource", {"name": trigger.type}, goal, usual or UsualQuery(""), "one sample for each instance"
+    )
+
+
+def _schedule(trigger: Trigger, spec: Spec) -> Mapping[str, Any]:
+    start, end = plain_cron(_required(trigger, "start")), plain_cron(_required(trigger, "end"))
+    if start == end:
+        raise ValueError(f"metadata.end is metadata.start, {start[:LONGEST_NAME]!r}, which KEDA refuses; correct one")
+    wanted = _number(trigger, "desiredReplicas")
+    if wanted == 0 or wanted % 1000:
+        text = trigger.metadata["desiredReplicas"][:LONGEST_NAME]
+        raise ValueError(f"metadata.desiredReplicas is {text!r}, which KEDA refuses; write a whole number above 0")
+    return {
+        "cron": start,
+        "until": end,
+        "timezone": _required(trigger, "timezone").strip(),
+        "minReplicas": min(wanted // 1000, spec.max_replica_count),
+    }

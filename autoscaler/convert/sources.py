@@ -1,0 +1,58 @@
+"""The sources of Prometheus that imported queries are sent to, and their names in `prometheus`."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from autoscaler.config.queries import DEFAULT_SOURCE
+
+if TYPE_CHECKING:
+    from autoscaler.convert.imported import Imported
+
+_LONGEST_NAME: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A server, and how it is asked: what one tenant sees is not what another one sees."""
+
+    address: str
+    options: tuple[tuple[str, str], ...] = ()
+    """Headers, parameters, credentials and whatever else an answer depends on: key and value."""
+
+
+def with_sources(imported: Sequence["Imported"]) -> Sequence["Imported"]:
+    """Return each with the names of its queries' sources, and with what its operator writes for them.
+
+    The source of most queries is the default one. Two servers, tenants or credentials never have one name.
+    """
+    names = _names(source for each in imported for source in each.sources if source is not None)
+    return [_named(each, names) for each in imported]
+
+
+def _names(sources: Iterable[Source]) -> Mapping[Source, str]:
+    ordered = [source for source, _ in Counter(sources).most_common()]
+    return {
+        source: DEFAULT_SOURCE if number == 1 else f"prometheus-{number}" for number, source in enumerate(ordered, 1)
+    }
+
+
+def _named(imported: "Imported", names: Mapping[Source, str]) -> "Imported":
+    metrics, said = [], dict[str, None]()
+    sources = imported.sources or [None] * len(imported.block.metrics)
+    for metric, source in zip(imported.block.metrics, sources, strict=True):
+        if source is None:
+            metrics.append(metric)
+            continue
+        name = names[source]
+        used = None if name == DEFAULT_SOURCE else name
+        metrics.append(replace(metric, query=replace(metric.query, source=used)))
+        said[f"it reads {_shown(source)}: name that source {name} in `prometheus`"] = None
+    return replace(imported, block=replace(imported.block, metrics=metrics), todo=[*imported.todo, *said])
+
+
+def _shown(source: Source) -> str:
+    """Return the source without values, which may be secrets."""
+    keys = [key[:_LONGEST_NAME] for key, _ in source.options]
+    return source.address + (f" with its {', '.join(keys)}" if keys else "")
