@@ -1,0 +1,20 @@
+"""A target's warnings outlast the daemon."""
+
+from pathlib import Path
+
+from autoscaler.model import Reason
+from tests.decide.build import QUEUE_15, scaler, state, value
+from tests.documents.lives import Recorded, open_state
+from tests.replaced import replace
+
+
+def test_a_restart_repeats_no_event(tmp_path: Path) -> None:
+    """A warning that lasts is one event, also if the daemon restarts each hour."""
+    warns = replace(state(3), warnings=("the readiness probe GET /ready gets HTTP 404, not 2xx",))
+    events = []
+    for _ in range(2):
+        with open_state(tmp_path) as opened:
+            life = Recorded(opened.ledger("fleet"), scaler(QUEUE_15))
+            made = [life.step(value(45_000), target=warns) for _ in range(2)]
+            events.append([each.reason for one in made for each in one.events])
+    assert events == [[Reason.TARGET_WARNING], []]
