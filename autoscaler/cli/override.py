@@ -6,7 +6,7 @@ import typer
 
 from autoscaler.cli.options import HttpConfigFile, Name, ServerUrl, SocketConfigFile
 from autoscaler.cli.source import Where
-from autoscaler.cli.steering import Chosen, For, Reason, change, lasting
+from autoscaler.cli.steering import Chosen, For, Reason, change
 
 _INT32 = 2**31 - 1
 
@@ -37,5 +37,5 @@ def override(
         raise typer.BadParameter(
             f"--min {minimum} is above --max {maximum}; lower --min, or raise --max", param_hint="--min, --max"
         )
-    body: dict[str, Any] = {"minimum": minimum, "maximum": maximum, "reason": reason, **lasting(span)}
-    change(Where(server, http_config_file, config_file), Chosen(name, None), "override", body)
+    body: dict[str, Any] = {"minimum": minimum, "maximum": maximum, "reason": reason}
+    change(Where(server, http_config_file, config_file), Chosen(name, None), "override", body, span)

@@ -6,7 +6,7 @@ import typer
 
 from autoscaler.cli.options import Every, HttpConfigFile, OneName, SelectorText, ServerUrl, SocketConfigFile
 from autoscaler.cli.source import Where
-from autoscaler.cli.steering import Chosen, For, Reason, change, lasting
+from autoscaler.cli.steering import Chosen, For, Reason, change
 from autoscaler.model import Direction
 
 
@@ -32,5 +32,5 @@ def pause(
     The pause is kept in the state, survives restarts, and replaces an earlier one. With --all or -l one request pauses
     all of them, or none. Autoscalers that are configured later are not paused.
     """
-    body = {"direction": direction.value, "reason": reason, **lasting(span)}
-    change(Where(server, http_config_file, config_file), Chosen.of(name, every, labels), "pause", body)
+    body = {"direction": direction.value, "reason": reason}
+    change(Where(server, http_config_file, config_file), Chosen.of(name, every, labels), "pause", body, span)

@@ -131,6 +131,7 @@ class YamlDocument:
         self._known[id(node)] = None
         self._refuse_tag(node)
         if isinstance(node, ScalarNode):
+            self._refuse_nul(node)
             known = _Known(_scalar(node), 1, 1)
         elif isinstance(node, SequenceNode):
             items = [self._convert(item) for item in node.value]
@@ -169,8 +170,13 @@ class YamlDocument:
         elif not isinstance(_scalar(key), str):
             self._add(key, f"the key {key.value[:64]!r} is not text; write it in quotes")
         else:
+            self._refuse_nul(key)
             return str(key.value)
         return None
+
+    def _refuse_nul(self, node: ScalarNode) -> None:
+        if "\0" in node.value:
+            self._add(node, "the text holds a NUL character, which no path, URL, name or query can have; remove it")
 
     def _refuse_tag(self, node: Node) -> None:
         tag: str | None = node.tag  # None: the composer's default

@@ -7,6 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self, TypeVar
+from urllib.parse import unquote
 
 from pydantic import (
     AfterValidator,
@@ -148,7 +149,10 @@ def _check_state_url(url: str, info: ValidationInfo) -> str:
     if not url.startswith("sqlite"):
         return url
     scheme, _, path = url.partition(":///")
-    if path.startswith(("?", ":memory:", "file:")) or not path:
+    file = unquote(path.partition("?")[0])
+    if "\0" in file:
+        raise ValueError("the URL holds a NUL character, written as %00; remove it")
+    if path.startswith((":memory:", "file:")) or not Path(file).name or file.endswith("/"):
         raise ValueError(
             "the URL names no file, and the daemon needs its state after a restart; "
             'write "sqlite:////PATH/state.db", or remove it'

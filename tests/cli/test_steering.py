@@ -11,7 +11,7 @@ from tests.web.unix import THIS_USER
 def test_a_pause_records_the_user_and_the_reason(online: ServedScene) -> None:
     said = online.run("pause", "web", "--direction", "in", "--for", "2h", "--reason", "deploy")
     assert (said.code, said.err) == (0, "")
-    assert said.out.startswith("web: scaling in is paused for ")
+    assert said.out == "web: scaling in is paused for 2h\n"
     pause = steering(online).pause
     assert (pause.direction, pause.reason) == (Direction.IN, "deploy")
     assert (pause.until - pause.since).total_seconds() == 7200
@@ -34,9 +34,15 @@ def test_by_default_both_directions_pause_until_resumed(online: ServedScene) -> 
 def test_override_sets_one_bound_and_keeps_the_other(online: ServedScene) -> None:
     said = online.run("override", "web", "--min", "4", "--for", "90m", "--reason", "sale")
     assert said.code == 0
-    assert said.out.startswith("web: min 4 in force for ")
+    assert said.out == "web: min 4 in force for 90m\n", "as the user wrote it"
     override = steering(online).override
     assert (override.minimum, override.maximum, override.reason) == (4, None, "sale")
+
+
+def test_a_pause_of_all_says_the_duration_as_it_was_written(online: ServedScene) -> None:
+    """`60m`, or `59m59s`, looks like another request."""
+    assert online.run("pause", "--all", "--for", "1h").out.endswith("autoscalers: scaling is paused for 1h\n")
+    online.run("resume", "--all")
 
 
 def test_resume_can_end_only_the_pause_or_the_override(online: ServedScene) -> None:
@@ -59,6 +65,11 @@ def test_a_minimum_above_the_maximum_is_refused_without_a_daemon(offline: Scene)
         ("override", "web", "--min", "-1"),
         ("override", "web", "--max", "0"),
         ("pause", "web", "--for", "soon"),
+        *(
+            (*words, "--for", span)
+            for words in (("pause", "web"), ("pause", "--all"), ("override", "web", "--min", "1"))
+            for span in ("0", "0s", "", "-1h")
+        ),
         ("pause", "web", "--direction", "up"),
         ("pause",),
         ("pause", "web", "--all"),

@@ -137,6 +137,8 @@ MISTAKES = {
     "a state elsewhere": (NONE + "state: {url: §mysql://u:geheim@h/d}\n", "state.url", "this is not a valid state URL"),
     "a state in memory": (NONE + "state: {url: §'sqlite:///:memory:'}\n", "state.url", 'names no file, and the daemon needs its state after a restart; write "sqlite:////PATH/state.db"'),
     "a state without file": (NONE + "state: {url: §'sqlite://'}\n", "state.url", "names no file"),
+    "a state whose file is the root": (NONE + "state: {url: §'sqlite:////'}\n", "state.url", "names no file"),
+    "a state whose file has a NUL": (NONE + "state: {url: §'sqlite:////var/a%00b.db'}\n", "state.url", "a NUL character, written as %00; remove it"),
     "a state whose file is a host": (NONE + "state: {url: §'sqlite://var/state.db'}\n", "state.url", "names no file"),
     "a state with a URL of SQLite": (NONE + "state: {url: §'sqlite:///file:a?mode=memory'}\n", "state.url", "names no file"),
     "an operator that is a number": (NONE + "web: {operators: [§1]}\n", "web.operators[0]", "expected a text"),

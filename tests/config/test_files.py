@@ -208,3 +208,23 @@ def test_a_secret_with_an_impossible_file_name_is_a_warning(load_text: Load) -> 
     name = "x" * 300
     settings = load_text(f"autoscalers: []\nprometheus: {{p: {{url: 'http://h', bearerTokenFile: {name}}}}}\n")
     assert [each.path for each in settings.warnings] == ["prometheus.p.bearerTokenFile"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'state: {url: "sqlite:////var/lib/§a\\0b.db"}',
+        'prometheus: {default: {url: "http://§a\\0b"}}',
+        'prometheus: {default: {url: "http://a", bearerTokenFile: "§a\\u0000b"}}',
+        'autoscalers: [{name: "§a\\x00b"}]',
+        '{"§a\\0b": 1}',
+    ],
+)
+def test_a_nul_character_is_a_problem_at_its_text(tmp_path: Path, text: str) -> None:
+    """No path, URL or name of the system has one, and SQLite's ended the start with a traceback."""
+    file = tmp_path / "autoscaler.yaml"
+    file.write_text(text.replace("§", ""))
+    with pytest.raises(ConfigError) as caught:
+        load(file)
+    found = [each for each in caught.value.problems if "the text holds a NUL character" in each.message]
+    assert [each.column for each in found] == [text.rindex('"', 0, text.index("§")) + 1]
