@@ -163,7 +163,7 @@ def live(service: Service, tmp_path_factory: pytest.TempPathFactory) -> str:
             metric("range", "rate(web_requests_total[1s])"),
             metric("filtered", "web_requests_in_flight > 1000"),
             metric("mismatch", mismatch),
-            metric("aggregated", "sum(web_requests_in_flight)"),
+            metric("aggregated", 'label_replace(sum(web_requests_in_flight), "x", "y", "", "")'),
             metric("misspelt-sum", "sum(web_requests_inflight)", "External"),
             metric("range-sum", "sum(rate(web_requests_total[1s]))", "External"),
             metric("filtered-sum", "web_requests_total < 0", "External"),
@@ -196,7 +196,7 @@ def live(service: Service, tmp_path_factory: pytest.TempPathFactory) -> str:
         ("unlike", f"{NO_SAMPLE}no series nothing_like_it; of the targets that may have it 2 of 2 are up"),
         ("range", TOO_SHORT),
         ("filtered", FILTERED),
-        ("aggregated", f"{AGGREGATED}, as {{}}{REMEDY}"),
+        ("aggregated", f'{AGGREGATED}, as {{x="y"}}{REMEDY}'),
         ("misspelt-sum", MISSPELT),
         ("range-sum", TOO_SHORT),
         ("filtered-sum", FILTERED + ZERO),
@@ -239,10 +239,17 @@ def test_a_command_that_does_not_exist_is_named(live: str) -> None:
     assert "pool 'other' could not start a worker: /opt/web/srever does not exist; correct the command\n" in live
 
 
-def test_an_aggregated_query_is_warned_of_without_a_server(live: str) -> None:
-    """The text of the query suffices, so `check` without --live has the line, too."""
-    place = "autoscalers[0].metrics[6].pods.query.expr"
-    assert any(line.endswith(f": warning: {place}: {AGGREGATED}{REMEDY}") for line in live.splitlines())
+def test_an_aggregated_query_is_an_error_without_a_server(service: Service, tmp_path: Path) -> None:
+    """The text of the query suffices."""
+    values = {"python": sys.executable, "folder": tmp_path, "ports": free_ports(4)}
+    document = yaml.safe_load(GOOD.format(prometheus=service.prometheus.url, **values))
+    document["autoscalers"][0]["metrics"] = [metric("aggregated", "sum(web_requests_in_flight)")]
+    config = tmp_path / "autoscaler.yaml"
+    config.write_text(yaml.safe_dump(document))
+    code, out = check(service, config)
+    assert code == 1
+    said = f": autoscalers[0].metrics[0].pods.query.expr: {AGGREGATED}{REMEDY}"
+    assert any(line.endswith(said) for line in out.splitlines())
 
 
 MISTAKES: Final = {
