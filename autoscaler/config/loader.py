@@ -24,6 +24,7 @@ from autoscaler.config.warnings import (
     absent_programs,
     beyond_total,
     doubtful_days,
+    idle_schedules,
     never_on,
     overlaps,
     unknown_expressions,
@@ -122,6 +123,7 @@ def _settings(path: Path, document: YamlDocument, digest: str, *, judge: bool) -
         *without_effect(document, entries),
         *doubtful_days(document, entries),
         *overlaps(document, entries),
+        *idle_schedules(document, entries),
     )
     without_instance = problems if judge else Problems(document)
     add_without_instance(without_instance, entries)

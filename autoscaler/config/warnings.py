@@ -3,8 +3,11 @@
 import os
 from collections import Counter
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from itertools import permutations
+from typing import Final
 
+from autoscaler import model
 from autoscaler.config.brakes import Brakes
 from autoscaler.config.connections import Connections
 from autoscaler.config.controller import Controller
@@ -20,6 +23,8 @@ from autoscaler.errors import Problem
 from autoscaler.target import ExistingFile, Program, SharedFile
 from autoscaler.target.files import unreadable_for_others, unwritable
 from autoscaler.target.programs import unusable
+
+_EVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def absent_files(
@@ -141,6 +146,41 @@ def overlaps(document: YamlDocument, entries: Entries) -> tuple[Problem, ...]:
                 )
                 hints.add(("autoscalers", number, "schedules", index), message)
     return tuple(sorted(hints))
+
+
+def idle_schedules(document: YamlDocument, entries: Entries) -> tuple[Problem, ...]:
+    """The entries of schedules that are never open, are always open, or set no bound that counts."""
+    hints = Problems(document)
+    for number, body in entries.autoscalers.items():
+        own = list(entries_of(body.schedules, entries.schedules))
+        for index, entry in own:
+            message = _why_idle(entry) or _why_without_effect(
+                entry, body.min_replicas, body.max_replicas, len(own) == 1
+            )
+            if message:
+                hints.add(("autoscalers", number, "schedules", index), f"{entry.name} {message}")
+    return tuple(sorted(hints))
+
+
+def _why_idle(entry: model.ScheduleEntry) -> str:
+    if entry.cron is None:
+        window = next(entry.openings(_EVER, _EVER), None)
+        return "" if window else "is never open, because a change of the clock leaves out all of it; correct its times"
+    if entry.until is not None and entry.until.split() == entry.cron.split():
+        return "is always open, because `until` equals `cron`; correct one of them"
+    return ""
+
+
+def _why_without_effect(entry: model.ScheduleEntry, minimum: int, maximum: int, alone: bool) -> str:
+    """Return why an entry changes nothing. `alone`: no other schedule can make a bound count that is the file's own."""
+    low, high = entry.min_replicas, entry.max_replicas
+    if low is not None and low < minimum and not entry.replace and high in (None, maximum):
+        return (
+            f"has no effect: minReplicas {low} is below the autoscaler's {minimum}; add `replace: true`, or remove it"
+        )
+    if alone and low in (None, minimum) and high in (None, maximum):
+        return "has no effect: its bounds are the autoscaler's own; correct them, or remove it"
+    return ""
 
 
 def unknown_expressions(document: YamlDocument, entries: Entries) -> tuple[UnknownExpression, ...]:

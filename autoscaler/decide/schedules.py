@@ -1,6 +1,6 @@
 """The entries of schedules that are open, and what counts of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from autoscaler.model import Autoscaler, CivilTime, OpenEntry, ScheduleEntry
@@ -14,8 +14,12 @@ def open_entries(scaler: Autoscaler, civil: CivilTime, now: datetime) -> tuple[O
     """
     if not scaler.schedules:
         return ()
-    at = now + civil.ahead
-    return counted(scaler, [each for each in scaler.schedules if is_open(each, at)], raising=civil.doubted)
+    return counted(scaler, open_at(scaler, now + civil.ahead), raising=civil.doubted)
+
+
+def open_at(scaler: Autoscaler, at: datetime) -> Sequence[ScheduleEntry]:
+    """Return the entries that are open at a civil time, in the configuration's order."""
+    return [each for each in scaler.schedules if is_open(each, at)]
 
 
 def counted(scaler: Autoscaler, entries: Iterable[ScheduleEntry], *, raising: bool = False) -> tuple[OpenEntry, ...]:

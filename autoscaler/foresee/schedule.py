@@ -1,13 +1,12 @@
 """What schedules change, and when, before it happens."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from autoscaler.decide.scaling_rules import bounds_of
-from autoscaler.decide.schedules import counted
+from autoscaler.decide.schedules import counted, open_at
 from autoscaler.errors import TargetError
 from autoscaler.model import Autoscaler, Limits, Observation, ScheduleEntry, TargetState
 
@@ -38,26 +37,22 @@ class ScheduledChange:
 
 
 def scheduled_changes(scaler: Autoscaler, begin: datetime, end: datetime) -> Iterator[ScheduledChange]:
-    """Yield each change after `begin` and before `end`, in order."""
-    opening, closing = defaultdict[datetime, list[int]](list), defaultdict[datetime, list[int]](list)
-    for number, entry in enumerate(scaler.schedules):
-        for window in entry.windows(begin, end):
-            opening[max(window.begin, begin)].append(number)
-            closing[window.end].append(number)
-    present = set(opening.pop(begin, ()))
-    before = scheduled_bounds(scaler, _entries(scaler, present))
-    for at in sorted(each for each in {*opening, *closing} if each < end):
-        present = present.difference(closing[at]).union(opening[at])
-        after = scheduled_bounds(scaler, _entries(scaler, present))
+    """Yield each change after `begin` and before `end`, in order: what the daemon finds open when a window changes."""
+    windows = (window for entry in scaler.schedules for window in entry.windows(begin, end))
+    present = open_at(scaler, begin)
+    before = scheduled_bounds(scaler, present)
+    for at in sorted({at for window in windows for at in window if begin < at < end}):
+        following = open_at(scaler, at)
+        after = scheduled_bounds(scaler, following)
         if before != after:
-            opened, closed = _entries(scaler, opening[at]), _entries(scaler, closing[at])
+            opened, closed = _beyond(following, present), _beyond(present, following)
             yield ScheduledChange(at, before, after, opened, closed)
-        before = after
+        present, before = following, after
 
 
-def _entries(scaler: Autoscaler, numbers: Iterable[int]) -> Sequence[ScheduleEntry]:
-    """Return the entries with these places, in the configuration's order."""
-    return [scaler.schedules[number] for number in sorted(numbers)]
+def _beyond(some: Sequence[ScheduleEntry], others: Sequence[ScheduleEntry]) -> Sequence[ScheduleEntry]:
+    """Return the entries that are not among the others. Two entries of an autoscaler differ in their names."""
+    return [each for each in some if each not in others]
 
 
 def start_up_time(state: TargetState) -> timedelta | None:

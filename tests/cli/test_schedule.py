@@ -79,3 +79,11 @@ def test_a_wrong_argument_is_refused(config: Path, words: list[str], code: int, 
     done, out = run(config, *words)
     assert done == code
     assert said in " ".join(out.split())
+
+
+def test_a_window_inside_a_gap_of_the_clock_changes_nothing(config: Path) -> None:
+    """The daemon never opens it. It was shown as a change that never comes back."""
+    sale = '{start: "2026-03-29T02:10", end: "2026-03-29T02:50", timezone: Europe/Berlin, minReplicas: 15}'
+    config.write_text(text(sale))
+    code, out = run(config, "--from", "2026-03-28T00:00Z", "--until", "3d")
+    assert (code, out) == (0, "no schedule changes a bound in this time; --until looks further ahead\n")

@@ -202,3 +202,35 @@ def test_entries_that_are_always_open_are_compared_in_seconds() -> None:
     (hint,) = hints(", ".join(always))
     assert "are open together, as on 2024-01-01" in hint
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ('{cron: "0 8 * * *", until: "0  8 * * *", timezone: UTC, minReplicas: 9}', "is always open"),
+        ("{start: 2026-03-29T02:10, end: 2026-03-29T02:50, timezone: Europe/Berlin, minReplicas: 9}", "is never open"),
+        ('{cron: "0 8 * * *", duration: 1h, timezone: UTC, minReplicas: 0}', "add `replace: true`"),
+        ('{cron: "0 8 * * *", duration: 1h, timezone: UTC, minReplicas: 1, maxReplicas: 20}', "add `replace: true`"),
+        ('{cron: "0 8 * * *", duration: 1h, timezone: UTC, minReplicas: 2}', "its bounds are the autoscaler's own"),
+        ('{cron: "0 8 * * *", duration: 1h, timezone: UTC, maxReplicas: 20}', "its bounds are the autoscaler's own"),
+    ],
+)
+def test_check_lists_schedules_that_are_always_or_never_open_or_change_nothing(entry: str, said: str) -> None:
+    """Each is a slip of its author, whose target keeps its bounds."""
+    (hint,) = hints(entry)
+    assert hint.startswith("autoscaler.yaml:7:17: autoscalers[0].schedules[0]: schedules[0] ")
+    assert said in hint
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '{cron: "0 8 * * *", until: "0 9 * * *", timezone: UTC, minReplicas: 9}',
+        '{cron: "0 8 * * *", duration: 1h, timezone: UTC, minReplicas: 1, replace: true}',
+        '{cron: "0 8 * * *", duration: 1h, timezone: UTC, minReplicas: 1, maxReplicas: 10}',
+        '{cron: "0 8 * * *", duration: 1h, timezone: UTC, maxReplicas: 21}',
+    ],
+)
+def test_a_schedule_that_changes_a_bound_is_no_warning(entry: str) -> None:
+    """Higher, lower with `replace`, or a maximum."""
+    assert hints(entry) == []

@@ -1,5 +1,6 @@
 """Hard dates: when the entries of schedules are open."""
 
+import dataclasses
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -208,3 +209,15 @@ def test_times_are_in_order_whatever_the_clock_does(expression: str, zone: str) 
 def test_an_expression_that_never_matches_or_is_none_is_refused(expression: str) -> None:
     with pytest.raises(ValueError, match=r"cron expression|matches no day"):
         check_cron(expression)
+
+
+def test_a_window_inside_a_gap_of_the_clock_is_never_open() -> None:
+    """In Berlin 02:00 to 03:00 is left out on this day, so both of its times are one instant."""
+    gone = ScheduleEntry("x", "Europe/Berlin", start=datetime(2026, 3, 29, 2, 10), end=datetime(2026, 3, 29, 2, 50))  # noqa: DTZ001
+    assert windows(gone, "2026-03-28", "2026-03-31") == []
+    assert not is_open(gone, datetime(2026, 3, 29, 1, tzinfo=UTC))
+    always = cron("* * * * *", "UTC")
+    assert gone.overlap(always) is None
+    assert always.overlap(gone) is None
+    early = dataclasses.replace(gone, lead_time=timedelta(minutes=5))
+    assert windows(early, "2026-03-28", "2026-03-31") == [("03-29 00:55", "03-29 01:00")]
