@@ -40,7 +40,7 @@ def test_size_and_every_metric_have_a_chart(site: Site, opened: Open) -> None:
 def test_a_dry_run_shows_the_size_that_it_would_write(site: Site, opened: Open) -> None:
     page = opened(site, "/autoscalers/thumbnails")
 
-    expect(page.locator("#state")).to_contain_text("would go from 3 to")
+    expect(page.locator("#state")).to_contain_text("Would go from 3 to 5, but a dry run writes nothing")
     expect(page.locator("#decision")).to_contain_text("is wanted; a dry run writes nothing")
 
 

@@ -61,7 +61,7 @@ def test_a_click_on_a_column_sorts_the_list(site: Site, opened: Open) -> None:
 
     header = page.get_by_role("columnheader", name="Metrics and their targets")
     expect(header).to_have_attribute("aria-sort", "descending")
-    assert names(page)[0] == "mailer"
+    assert names(page)[0] == "thumbnails"
     page.get_by_role("link", name="State", exact=True).click()
     expect(page.get_by_role("columnheader", name="State")).to_have_attribute("aria-sort", "descending")
     assert names(page)[:2] == ["payments", "reports"]

@@ -30,7 +30,7 @@ MEANINGS: Final[Mapping[AutoscalerState, str]] = {
     AutoscalerState.UNKNOWN: "There is no decision yet",
     AutoscalerState.STEADY: "The size fits the metrics",
 }
-_PROPOSED: Final = "It would have changed the size just now; a dry run writes nothing"
+_PROPOSED: Final = "It would change the size; a dry run writes nothing"
 
 
 def meaning(of: Summary) -> str:

@@ -1,6 +1,6 @@
 """`autoscaler replay`: what configurations would have come to in the past."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Final
@@ -37,6 +37,20 @@ from autoscaler.whatif.report import report
 from autoscaler.whatif.tables.replay import replay_lines
 
 _MOST_CANDIDATES: Final = 3
+
+
+class _Tried:
+    """A configuration."""
+
+    def __init__(self, label: str, settings: Settings) -> None:
+        self.label, self.settings = label, settings
+        self.scalers: Final[Mapping[str, Autoscaler]] = {each.name: each for each in settings.autoscalers}
+
+    def limits(self, name: str) -> ConnectionLimits:
+        """The limits of an autoscaler's connection."""
+        scaler = self.scalers.get(name)
+        found = None if scaler is None else self.settings.limits.get(scaler.target.adapter)
+        return found or ConnectionLimits()
 
 
 def replay(
@@ -79,18 +93,27 @@ def replay(
     with exit_on_error():
         running = running_config(config_file, candidate[0] if candidate else DEFAULT_CONFIG)
         files = candidate or [running]
-        tried = list(zip(_labels(files), map(load, files), strict=True))
-        url, folder, ran = state_place(running)
-        chosen = _chosen(tried[0][1], names)
+        tried = [_Tried(label, load(file)) for label, file in zip(_labels(files), files, strict=True)]
+        url, folder, settings = state_place(running)
+        ran = None if settings is None else _Tried("", settings)
+        chosen = _chosen(tried[0].settings, names)
         found = list[Comparison]()
         with opened(url, folder, prometheus) as archive:
-            sources = Sources(archive, tried[0][1], prometheus, size)
+            sources = Sources(archive, tried[0].settings, prometheus, size)
             for name in chosen:
                 candidates = list(_candidates(name, tried))
                 scalers = [each.scaler for each in candidates if each.scaler is not None]
                 try:
                     past = past_of(sources, scalers[0], *times, scalers[1:])
-                    found.append(_compared(past, candidates, *times, start_up_time, _limits(name, ran)))
+                    found.append(
+                        _compared(
+                            past,
+                            candidates,
+                            *times,
+                            start_up_time,
+                            ConnectionLimits() if ran is None else ran.limits(name),
+                        )
+                    )
                 except AutoscalerError as error:  # the others are still replayed
                     show_error(error)
                     failed = True
@@ -114,26 +137,14 @@ def _chosen(settings: Settings, names: Sequence[str] | None) -> Sequence[str]:
     return list(dict.fromkeys(names or [each.name for each in settings.autoscalers]))
 
 
-def _candidates(name: str, tried: Sequence[tuple[str, Settings]]) -> Iterator[Candidate]:
+def _candidates(name: str, tried: Sequence[_Tried]) -> Iterator[Candidate]:
     """The autoscaler of each configuration that has it, the first one first."""
-    for label, settings in tried:
-        scaler = _autoscaler(name, settings)
+    for each in tried:
+        scaler = each.scalers.get(name)
         if scaler is None:
-            typer.echo(f"{clean(name)} is not in {clean(str(settings.path))}", err=True)
+            typer.echo(f"{clean(name)} is not in {clean(str(each.settings.path))}", err=True)
         else:
-            yield Candidate(label, scaler, _limits(name, settings))
-
-
-def _autoscaler(name: str, settings: Settings) -> Autoscaler | None:
-    return next((each for each in settings.autoscalers if each.name == name), None)
-
-
-def _limits(name: str, settings: Settings | None) -> ConnectionLimits:
-    """The limits of the autoscaler's connection in a configuration."""
-    scaler = None if settings is None else _autoscaler(name, settings)
-    if settings is None or scaler is None:
-        return ConnectionLimits()
-    return settings.limits.get(scaler.target.adapter, ConnectionLimits())
+            yield Candidate(each.label, scaler, each.limits(name))
 
 
 def _compared(

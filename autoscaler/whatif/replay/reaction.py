@@ -26,7 +26,7 @@ _LATENCIES: Final = (
 )
 """Patterns of a name or an expression of a latency, each with the reason to give."""
 _QUEUES: Final = re.compile(r"queue|backlog|waiting|pending|(?:\b|_)lag(?:\b|_)", re.IGNORECASE)
-"""A name or an expression of a queue."""
+"""An expression of a queue. A metric's own name is only shown, and may say anything."""
 _TOTALS: Final = (MetricType.EXTERNAL, MetricType.OBJECT)
 
 
@@ -125,8 +125,8 @@ class Reactions:
         if (why := latency(spec)) is not None:
             return f"is a latency ({why}): what it would have been at another size is unknown"
         why = self._growths[place].why_queue() if place in self._growths else None
-        if why is None and spec.type in _TOTALS and _QUEUES.search(f"{spec.name} {spec.query.expr}"):
-            why = "its name says so"
+        if why is None and spec.type in _TOTALS and _QUEUES.search(spec.query.expr):
+            why = "its expression says so"
         if why is None:
             return None
         return f"is a queue ({why}): how fast replicas work it off is unknown, and so is the demand"

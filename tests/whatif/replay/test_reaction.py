@@ -51,11 +51,11 @@ def test_a_metric_that_does_not_react_to_the_size_is_a_load() -> None:
 
 
 @pytest.mark.parametrize("name", ["mail_queue_length", "kafka_consumer_lag", "orders_waiting", "jobs_pending"])
-def test_a_queue_is_known_by_its_name(name: str) -> None:
+def test_a_queue_is_known_by_its_expression(name: str) -> None:
     """A time without the maximum shows nothing, and a guess would be a figure that nobody doubts."""
     named = replace(LOAD, query=replace(LOAD.query, expr=f"sum({name})"))
     (said,) = messages(waves(lambda *_: 1.0), scaler(named, maximum=6))
-    assert said.startswith("External metric jobs is a queue (its name says so)")
+    assert said.startswith("External metric jobs is a queue (its expression says so)")
 
 
 def test_without_certainty_there_is_no_finding() -> None:
