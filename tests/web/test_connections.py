@@ -176,8 +176,12 @@ def test_answers_are_sent_without_delay(daemon: Daemon) -> None:
     """With Nagle's algorithm and delayed acknowledgements, every answer over TLS took 40 ms."""
     with serving(daemon) as served, client(served) as asking:
         assert answer(asking).startswith(b"HTTP/1.1 200")
-        (connection,) = served.server._server.server_state.connections
-        ours = connection.transport.get_extra_info("socket")
+        transports = [each.transport for each in served.server._server.server_state.connections]
+        (ours,) = [
+            each.get_extra_info("socket")
+            for each in transports
+            if each.get_extra_info("peername") == asking.getsockname()
+        ]
         assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 
 
