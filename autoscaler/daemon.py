@@ -15,18 +15,19 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from autoscaler import memory, metrics
 from autoscaler.clock import Clock
 from autoscaler.config.control_socket import default_socket
-from autoscaler.config.settings import Settings
 from autoscaler.cycle import Batch
 from autoscaler.documents.hosts import unheld
-from autoscaler.errors import AdapterError, AutoscalerError, ConfigError, StateError, bug
+from autoscaler.errors import AutoscalerError, StateError
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
 from autoscaler.notify import Notifier
 from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep
+from autoscaler.runtime.barrier import Barrier
 from autoscaler.runtime.building import Builder
-from autoscaler.runtime.discovery import Discoveries, Prepared
-from autoscaler.runtime.options import make_state_folder, open_state, read, read_web, retention_of, unfollowable
+from autoscaler.runtime.discovery import Discoveries
+from autoscaler.runtime.following import Following
+from autoscaler.runtime.options import make_state_folder, open_state, read, read_web
 from autoscaler.runtime.requests import Moved, NewFiles, Reload
 from autoscaler.runtime.team_watch import TeamWatch
 from autoscaler.threads import Stop, Stopping, within
@@ -41,8 +42,7 @@ _RELOAD_SECONDS: Final = 60.0
 _STATE_SECONDS: Final = 5.0
 """How long the end, and /metrics, wait for a database that may not answer."""
 _T = TypeVar("_T")
-_LOGGED_PROBLEMS: Final = 100
-"""Of a configuration that was refused; `check` shows more."""
+_RELOAD_BROKEN: Final = "the reload failed because of a bug; see the daemon's log, and please report it"
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -69,7 +69,7 @@ class Daemon:
             signal.signal(known, self._on_signal)
         self.registry = CollectorRegistry()
         """Every metric of this process."""
-        self._files = self._settings = settings = self._stop.run_interruptibly(partial(read, options))
+        settings = self._stop.run_interruptibly(partial(read, options))
         self._web_config = self._stop.run_interruptibly(partial(read_web, options, settings))
         self._state_dir = state_dir = make_state_folder(options, settings)
         self._state = self._stop.run_interruptibly(partial(open_state, settings, state_dir, clock))
@@ -79,7 +79,6 @@ class Daemon:
         self._metrics = metrics.Metrics(self.registry, clock, VERSION)
         host = socket.gethostname()
         self._notifier = Notifier(self._state.outbox, clock, logger, self._metrics.notices_sent, host)
-        self._report_settings(settings)
         self._service = ServiceManager(clock)
         shared = self._state.leases
         self._membership = (
@@ -91,19 +90,31 @@ class Daemon:
         self._discoveries = Discoveries(Builder(state_dir, clock, logger, self._stop), clock, logger)
         answered, shards = self._metrics.state_answered, self._runtime.shards
         self._upkeep = Upkeep(self._state, self._reporter.state_cut, answered, shards, clock, logger)
+        self._following = Following(
+            options,
+            settings,
+            self._state,
+            self._runtime,
+            self._discoveries,
+            self._reporter,
+            self._metrics,
+            self._notifier,
+            self._stop,
+            logger,
+        )
+        self._barrier = Barrier(clock, logger)
         try:
-            self._begin_with(settings)
+            self._follow_first()
         except BaseException:
             self._runtime.close()
             self._service.close()
             self._leave(ended=True)
             raise
-        self._count(settings)
         metrics.watch_log(self.registry, log_dropped)
         metrics.watch_shards(self.registry, self._runtime.shards)
         metrics.watch_queries(self.registry, self._runtime.asked_alone)
         metrics.watch_discovery(self.registry, self._discoveries.document)
-        metrics.watch_grants(self.registry, lambda: self._settings)
+        metrics.watch_grants(self.registry, lambda: self._following.settings)
         metrics.watch_state(self.registry, partial(self._asked, self._state.archive.size), clock)
         if self._membership is not None:
             ownership = partial(self._asked, self._state.archive.ownership)
@@ -111,12 +122,13 @@ class Daemon:
         ProcessCollector(registry=self.registry)
         memory.freeze()
 
-    def _begin_with(self, settings: Settings) -> None:
-        """Raises AdapterError, Stopping, and StateError: at the start no shard may be late."""
-        self._state.follow(retention_of(settings), settings.autoscalers)
-        self._reporter.refused(settings.refused)
-        self._discoveries.follow(self._discoveries.prepare(settings))
-        if failure := self._runtime.follow(settings):
+    def _follow_first(self) -> None:
+        """Raises AdapterError, Stopping and StateError.
+
+        Alone on its state, a daemon does not start while a shard is late. One that shares it tries again, as later.
+        """
+        failure = self._following.begin()
+        if failure is not None and self._membership is None:
             raise failure
 
     def run(self) -> bool:
@@ -130,49 +142,68 @@ class Daemon:
             self._close()
             raise
         self._begin()
-        teams = TeamWatch(lambda: self._files, self._requests.put, self._clock, self._logger)
+        teams = TeamWatch(lambda: self._following.files, self._requests.put, self._clock, self._logger)
         with suppress(Stopping):
             if not self._stop.asked():
                 self._runtime.shards.start()
-                if self._membership is not None:
-                    self._membership.start()
-                teams.start()
             while not self._stop.asked():
-                self._turn(web)
+                self._turn(web, teams)
         self._service.stopping()
         self._logger.info("stopping")
-        teams.close()
-        web.stop()
+        self._guarded("teams", teams.close)
+        self._guarded("web", web.stop)
         return self._close()
 
-    def _turn(self, web: "WebServer") -> None:
+    def _turn(self, web: "WebServer", teams: TeamWatch) -> None:
         """What the main thread does every second, or sooner when it is asked for something. Raises Stopping."""
-        shards, service = self._runtime.shards, self._service
         request = self._next_request()
+        self._guarded("request", partial(self._answer, request, web))
+        for part, work in self._parts(teams):
+            self._guarded(part, work)
+        if self._runtime.shards.alive():
+            self._service.progress()
+
+    def _parts(self, teams: TeamWatch) -> Sequence[tuple[str, Callable[[], object]]]:
+        """Return what is done in each turn. None of it may end the daemon, nor keep the rest from being done."""
+        shards = self._runtime.shards
+        return (
+            ("ticks", shards.keep_up),
+            ("clock", shards.follow_clock),
+            ("report", lambda: self._reporter.shards_hung(shards.hung())),
+            ("lease", lambda: self._membership and self._membership.check()),
+            ("shards", self._runtime.supervise),
+            ("discovery", self._discover),
+            ("teams", teams.keep_up),
+            ("metrics", self._following.count_served),
+            ("upkeep", self._upkeep.turn),
+            ("notices", self._notifier.turn),
+            ("status", self._tell_status),
+        )
+
+    def _guarded(self, part: str, work: Callable[[], object]) -> None:
+        self._barrier.run(part, work, None)
+
+    def _answer(self, request: "int | Reload | NewFiles | Moved | None", web: "WebServer") -> None:
         if isinstance(request, Reload):
-            request.answer.put(self._reload(web))
+            request.answer.put(self._barrier.run("reload", partial(self._reload, web), [_RELOAD_BROKEN]))
         elif isinstance(request, NewFiles):
-            is_old = request.before is not self._files  # a reload came first, and has looked at the files
-            request.answer.put(is_old or self._follow_outside(request.after, "teams"))
+            is_old = request.before is not self._following.files  # a reload came first, and has looked at the files
+            follow = partial(self._following.follow_outside, request.after, "teams")
+            request.answer.put(is_old or self._barrier.run("teams", follow, otherwise=False))
         elif request == signal.SIGHUP:
             self._reload(web)
-        shards.follow_clock()
-        self._reporter.shards_hung(shards.hung())
-        if self._membership is not None:
-            self._membership.check()
-        self._runtime.supervise()
+
+    def _discover(self) -> None:
         if self._discoveries.turn():
-            self._follow_outside(self._files, "policies")
-        self._count_served()
-        self._upkeep.turn()
-        self._notifier.turn()
-        service.status(self._reporter.status(self._runtime.status_line(self._settings)))
-        if not self._ready and shards.begun():
+            self._following.follow_outside(self._following.files, "policies")
+
+    def _tell_status(self) -> None:
+        """Tell the service manager how things are, and once that the daemon is ready."""
+        self._service.status(self._reporter.status(self._runtime.status_line(self._following.settings)))
+        if not self._ready and self._runtime.begun():
             self._ready = True
-            service.ready()
+            self._service.ready()
             self._logger.info("ready")
-        if shards.alive():
-            service.progress()
 
     def once(self) -> tuple[bool, bool]:
         """A single cycle of every autoscaler: (whether nothing failed, whether every cycle ended).
@@ -187,8 +218,6 @@ class Daemon:
             raise
         self._begin()
         self._notifier.follow(None)  # a single cycle does not wait for a receiver
-        if self._membership is not None:
-            self._membership.start()
         self._reporter.log_every_decision(True)
         ended = self._runtime.shards.once()
         self._state.tidy(self._clock.now())
@@ -214,9 +243,9 @@ class Daemon:
             "starting",
             version=VERSION,
             config=str(self._options.config_file),
-            autoscalers=len(self._settings.autoscalers),
+            autoscalers=len(self._following.settings.autoscalers),
             adapters=self._runtime.adapters,
-            dry_run=all(scaler.dry_run for scaler in self._settings.autoscalers),
+            dry_run=all(scaler.dry_run for scaler in self._following.settings.autoscalers),
         )
 
     def _serve(self) -> "WebServer":
@@ -225,13 +254,13 @@ class Daemon:
 
         sources = Sources(
             state=self._state,
-            settings=lambda: self._settings,
+            settings=lambda: self._following.settings,
             clock=self._clock,
             registry=self.registry,
             ready=lambda: self._ready,
             reload=self._request_reload,
             status=lambda: self._metrics.health.status(
-                self._settings,
+                self._following.settings,
                 self._runtime.shards,
                 VERSION,
                 self._started,
@@ -244,8 +273,8 @@ class Daemon:
             discovered=self._discoveries.document,
             malformed=self._metrics.request_malformed,
         )
-        listen = self._options.listen or self._settings.web.listen_address
-        control = self._settings.web.control_socket or default_socket(os.environ, self._state_dir)
+        listen = self._options.listen or self._following.settings.web.listen_address
+        control = self._following.settings.web.control_socket or default_socket(os.environ, self._state_dir)
         web = WebServer(sources, listen, self._web_config, self._logger, pages(sources, self._logger), control)
         web.start()
         return web
@@ -278,89 +307,10 @@ class Daemon:
         """
         if self._ready:
             self._service.reloading()
-        problems = self._follow_files(web)
-        for problem in problems[:_LOGGED_PROBLEMS]:
-            self._logger.error("reload_failed", error=problem, problems=len(problems))
-        if problems:
-            self._metrics.reload_failed(problems)
-            self._notifier.reload_refused(problems)
-        else:
-            self._logger.info("reloaded", autoscalers=len(self._settings.autoscalers), adapters=self._runtime.adapters)
+        problems = self._following.reload(web.follow)
         if self._ready:
             self._service.ready()
         return problems
-
-    def _follow_files(self, web: "WebServer") -> Sequence[str]:
-        """Follow both files: each names users of the other. Returns what is wrong with them; then nothing has changed.
-
-        A shard that the state refuses begins later (`shard_not_begun`), and both files are followed all the same.
-        Raises Stopping.
-        """
-        try:
-            files = self._stop.run_interruptibly(partial(read, self._options, self._files.teams))
-            prepared = self._stop.run_interruptibly(partial(self._discoveries.prepare, files))
-            settings = prepared.settings
-            web_config = self._stop.run_interruptibly(partial(read_web, self._options, settings))
-            if key := unfollowable(self._options, self._settings, settings):
-                return [f"{key} changed, which a reload cannot follow; restart the daemon, or change it back"]
-            self._runtime.follow(settings, partial(web.follow, web_config, settings.web))
-        except Stopping:
-            raise
-        except ConfigError as error:
-            return [str(problem) for problem in error.problems]
-        except AutoscalerError as error:
-            return [str(error)]
-        except Exception as error:  # noqa: BLE001 - a defect of ours or an adapter's must not end what runs
-            return [f"the reload failed: {bug(error)}"]
-        self._take(files, prepared)
-        self._report_settings(settings)
-        self._count(settings)
-        return []
-
-    def _follow_outside(self, files: Settings, what: str) -> bool:
-        """Follow changed autoscalers outside the main file: those of teams' files, and those that were discovered.
-
-        Shards without a changed autoscaler go on untouched. Raises Stopping.
-        """
-        prepared = self._discoveries.prepare(files)
-        try:
-            self._runtime.follow(prepared.settings)
-        except AdapterError as error:
-            self._logger.error(f"{what}_not_followed", error=str(error))  # noqa: TRY400 - expected, not a bug
-            self._discoveries.put_off()
-            return False
-        self._take(files, prepared)
-        self._logger.info(f"{what}_followed", autoscalers=len(self._settings.autoscalers))
-        return True
-
-    def _take(self, files: Settings, prepared: Prepared) -> None:
-        """Use the settings that the runtime follows, everywhere else, too."""
-        self._files, self._settings = files, (settings := prepared.settings)
-        self._discoveries.follow(prepared)
-        self._state.follow(retention_of(settings), settings.autoscalers)
-        self._reporter.follow({scaler.name for scaler in settings.autoscalers})
-        self._reporter.refused(settings.refused)
-
-    def _report_settings(self, settings: Settings) -> None:
-        self._notifier.follow(settings.notify.webhook)
-        self._reporter.log_every_decision(settings.log.every_decision)
-        self._reporter.doubtful("expression_not_checked", [each.problem for each in settings.unknown_expressions])
-        self._reporter.doubtful("query_names_no_instance", settings.without_instance)
-
-    def _count(self, settings: Settings) -> None:
-        self._served = self._runtime.changes
-        served = self._runtime.served(settings)
-        self._metrics.configured(served, self._runtime.adapters, settings.prometheus, settings.limits)
-
-    def _count_served(self) -> None:
-        """Where other shards are held than before, metrics and log are of the autoscalers that are served now."""
-        if self._served == self._runtime.changes:
-            return
-        self._served = self._runtime.changes
-        served = self._runtime.served(self._settings)
-        self._metrics.serves(served, self._runtime.adapters)
-        if self._membership is not None:
-            self._reporter.follow({scaler.name for scaler in served})
 
     def _is_lease_lost(self) -> bool:
         return self._membership is not None and not self._membership.is_member

@@ -73,7 +73,10 @@ class Stop:
         """
         if self.asked():
             raise Stopping
-        future = spawn("stoppable", work)
+        return self.wait_for(spawn("stoppable", work), seconds)
+
+    def wait_for(self, future: Future[_T], seconds: float = math.inf) -> _T:
+        """Return the future's result, or raise its error. Raises Stopping, and StateError after `seconds`."""
         until = time.monotonic() + seconds
         while not wait([future], _CHECK_SECONDS).done:
             if self.asked():

@@ -8,6 +8,7 @@ when no process carries its token. So no worker is lost, and none is started twi
 import contextlib
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import wait
 from dataclasses import replace
 
 from adapters.process import logs, targets_file
@@ -17,7 +18,7 @@ from adapters.process.records import Pool, RecordsError, StateFile, StillKeptErr
 from adapters.process.settings import ProcessSettings, log_folder
 from adapters.process.targets_file import TargetsFile
 from adapters.process.upkeep import Upkeep, present
-from autoscaler.target import AdapterContext, Call, TargetUnavailable
+from autoscaler.target import AdapterContext, Call, TargetUnavailable, spawn
 
 TICK_SECONDS = 0.5
 """The time within which a dead worker is detected."""
@@ -58,9 +59,7 @@ class Keeper:
         self._probe_at = float("-inf")
         self._closed = False
         self._wake = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"keeper-{self._name}", daemon=True)
-        if not self._dry_run:
-            self._thread.start()
+        self._thread = None if self._dry_run else spawn(f"keeper-{self._name}", self._run)
 
     def close(self) -> None:
         """Stop keeping the pools. The workers go on."""
@@ -71,8 +70,8 @@ class Keeper:
                 file.release()
             self._log_writer.close()
         self._wake.set()
-        if not self._dry_run:
-            self._thread.join(0.5)  # longer only during a probe, whose result is dropped
+        if self._thread is not None:
+            wait([self._thread], 0.5)  # longer only during a probe, whose result is dropped
 
     @contextlib.contextmanager
     def pools(self, call: Call) -> Iterator[Mapping[str, Pool]]:

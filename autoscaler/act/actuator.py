@@ -1,6 +1,8 @@
 """Applies decisions through the adapter, several at a time if it allows that, until the batch's deadline."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, cast
@@ -12,6 +14,7 @@ from autoscaler.logger import Logger
 from autoscaler.model import Call, Decision, Direction, Outcome, Proposed, ScaleChange, TargetRef
 from autoscaler.target import Adapter, Announces, concurrent_writes
 from autoscaler.target.answers import WrongAnswer, checked_error, checked_outcome
+from autoscaler.threads import NoThread, spawn
 
 _PATIENT_CYCLES: Final = 4
 """After this many cycles without time, a scale-in has a scale-out's priority, so that it is not delayed forever."""
@@ -77,6 +80,8 @@ class Actuator:
         self._turns = Turns()
         self.busy = frozenset[TargetRef]()
         """The result of `begin` in this cycle."""
+        self._announcing: Future[None] | None = None
+        """The last announcements. They have a thread of their own, because nothing may wait for one that hangs."""
         self._writers = Writers(max(1, concurrent_writes(adapter) // shards), clock)
 
     def writing(self) -> bool:
@@ -113,11 +118,21 @@ class Actuator:
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         """Report concluded decisions without a write (failures, proposals) to an adapter that records decisions.
 
-        Never raises. Skips reports that the deadline leaves no time for.
+        Never raises. Skips reports that the deadline leaves no time for, and all while an earlier one hangs.
         """
-        for decision in decisions:
-            if isinstance(decision.outcome, Proposed | TargetError):
-                self._announce(decision, call)
+        adapter = cast("object", self._adapter)
+        told = [made for made in decisions if isinstance(made.outcome, Proposed | TargetError)]
+        if not told or not isinstance(adapter, Announces) or not (self._announcing is None or self._announcing.done()):
+            return
+
+        def announce() -> None:
+            for decision in told:
+                self._announce(adapter, decision, call)
+
+        with suppress(NoThread):  # a later cycle has other decisions
+            self._announcing = spawn("announcer", announce)
+            if wait([self._announcing], max(0.0, call.deadline - self._clock.monotonic())).not_done:
+                self._logger.warning("announcement_failed", error="it has no answer by the cycle's deadline")
 
     def _write(self, write: Write, call: Call) -> Outcome:
         """Return the outcome of one write. Raises StaleLedger."""
@@ -142,10 +157,8 @@ class Actuator:
             f"{target}: the adapter {problem}; whether it was written is unknown until the next cycle"
         )
 
-    def _announce(self, decision: Decision, call: Call) -> None:
-        adapter = cast("object", self._adapter)
-        late = self._clock.monotonic() >= call.deadline
-        if not isinstance(adapter, Announces) or late or not self._is_current():
+    def _announce(self, adapter: Announces, decision: Decision, call: Call) -> None:
+        if self._clock.monotonic() >= call.deadline or not self._is_current():
             return
         try:
             adapter.announce(decision.target, decision, call)

@@ -73,7 +73,7 @@ class ServiceManager:
         while self._notifier is not None and self._unsent:
             try:
                 # sdnotify encodes as latin-1, systemd reads UTF-8
-                self._notifier.notify(self._unsent[0].encode().decode("latin-1"))
+                self._notifier.notify(self._unsent[0].encode(errors="replace").decode("latin-1"))
             except BlockingIOError:
                 return
             except OSError:  # there is no service manager any more

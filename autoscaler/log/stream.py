@@ -19,7 +19,6 @@ from autoscaler.threads import spawn
 MOST_WAITING_BYTES: Final = 16 * 2**20
 """Limit of the queue: what 10,000 autoscalers log in a cycle when each decision is logged."""
 _AT_ONCE_BYTES: Final = 64 * 2**10
-_STDERR: Final = 2
 _FINISH_SECONDS: Final = 2.0
 _POLL_SECONDS: Final = 0.005
 
@@ -50,7 +49,7 @@ class LogStream(io.TextIOBase):
     @classmethod
     def of_stderr(cls) -> "LogStream":
         """Return a stream that writes to stderr and is `sys.stderr` from now on. Raises NoThread."""
-        stream = cls(_nowhere() if sys.stderr is None else sys.stderr.fileno())
+        stream = cls(sys.stderr.fileno())
         sys.stderr = cast("TextIO", stream)
         return stream
 
@@ -139,13 +138,3 @@ class LogStream(io.TextIOBase):
                 poll.poll()
             except OSError:
                 return 0
-
-
-def _nowhere() -> int:
-    """Return a descriptor of /dev/null, for a process whose stderr is closed.
-
-    Also opens those below it: otherwise the next file, such as the state, would be the stderr of libraries.
-    """
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) < _STDERR:
-        pass
-    return descriptor

@@ -1,16 +1,19 @@
 """Counters and timers. The daemon calls a few methods at its boundaries."""
 
+import logging
 from collections import Counter as Tally
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import wraps
 from itertools import product
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, ParamSpec
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.metrics import MetricWrapperBase
 
 from autoscaler.clock import Clock
 from autoscaler.cycle import Batch
+from autoscaler.errors import bug
 from autoscaler.isolation import each, without
 from autoscaler.metrics.health import Health
 from autoscaler.metrics.latest import Latest
@@ -28,8 +31,23 @@ from autoscaler.metrics.words import (
 from autoscaler.model import Autoscaler, ConnectionLimits, Decision, MetricType
 from autoscaler.observe.failure import QueryFailure
 
+_P = ParamSpec("_P")
+_LOG: Final = logging.getLogger(__name__)
 _BUCKETS: Final = tuple(0.001 * 2**power for power in range(16))
 """1 ms to 33 s: the HPA controller's own, and one more, since a cycle may take 30 s."""
+
+
+def _never_raises(count: Callable[_P, None]) -> Callable[_P, None]:
+    """Return the method as one that only logs its exceptions: what is counted must not fail because of its count."""
+
+    @wraps(count)
+    def counted(*given: _P.args, **keys: _P.kwargs) -> None:
+        try:
+            count(*given, **keys)
+        except Exception as error:  # noqa: BLE001 - a bug
+            _LOG.error("metrics failed in %s: %s", count.__name__, bug(error))
+
+    return counted
 
 
 class Metrics:
@@ -143,24 +161,29 @@ class Metrics:
                 self._call_failures.labels(name, operation, word)
         self._latest.follow(scalers)
 
+    @_never_raises
     def request_malformed(self) -> None:
         """Count a request that is not HTTP."""
         self._malformed.inc()
 
+    @_never_raises
     def reload_failed(self, problems: Sequence[str]) -> None:
         """Count a configuration that was refused for these reasons; the previous one stays in force."""
         self.health.reload_failed(problems)
         self._reload_failures.inc()
         self._reload_fine.set(0)
 
+    @_never_raises
     def notices_sent(self, result: str, count: int) -> None:
         """Count tries to send a notice, or notices that were dropped."""
         self._notices.labels(result).inc(count)
 
+    @_never_raises
     def state_answered(self, answered: bool) -> None:
         """Note whether the state answered."""
         self._state_up.set(answered)
 
+    @_never_raises
     def cycle_ended(self, cycle: Batch) -> None:
         """Count a shard's cycle, successful or not."""
         adapter = cycle.shard.adapter
@@ -184,6 +207,7 @@ class Metrics:
             self._writes.labels(word).inc(count)
         self._latest.decided(without(cycle.decisions, odd))
 
+    @_never_raises
     def queried(self, prometheus: str, seconds: float, failure: QueryFailure | None) -> None:
         """Count a query to this source (`observe.run_queries.Queried`)."""
         if prometheus not in self._sources:
@@ -193,6 +217,7 @@ class Metrics:
         if failure is not None:
             self._query_failures.labels(prometheus).inc()
 
+    @_never_raises
     def called(
         self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException], targets: int = 1
     ) -> None:

@@ -57,7 +57,6 @@ from autoscaler.record.leases import Renewal
 from autoscaler.record.ledger_context import Histories, LedgerContext
 from autoscaler.record.limits import Limits
 from autoscaler.record.recording import Recording, write
-from autoscaler.record.shards import fence
 from autoscaler.record.sighting_cache import SightingCache, by_target
 from autoscaler.record.times import to_micros
 from autoscaler.target import AdapterValues
@@ -306,7 +305,7 @@ class Ledger:
         """Commit the adapter's values of a target; None deletes them. From any thread. Raises StateError."""
         table, text = schema.adapter_memory, target_text(target)
         with self._context.database.writing() as connection:
-            fence(connection, self.name, self._epoch, self.member)
+            self._context.fence(connection, self.name, self._epoch, self.member)
             if values is None:
                 mine = (table.c.connection == self.connection) & (table.c.target == text)
                 connection.execute(delete(table).where(mine))
@@ -323,7 +322,7 @@ class Ledger:
                 if confirming and leases is not None:
                     renewal = leases.confirm(connection, self.member)
                 elapsed = None if leases is None else leases.elapsed()
-                database = fence(connection, self.name, self._epoch, self.member)
+                database = self._context.fence(connection, self.name, self._epoch, self.member)
                 if elapsed is not None and database is not None:
                     self._moment = self._moment.with_database(database, elapsed)
                 yield connection

@@ -1,15 +1,19 @@
 """What all ledgers of a process use, and what a ledger's `recall` returns."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NoReturn
 
-from autoscaler.errors import StateError
+from sqlalchemy import Connection
+
+from autoscaler.errors import StaleLedger, StateError
 from autoscaler.model import History, ShardName
 from autoscaler.record.database import Database, Readers
 from autoscaler.record.entries import Key, Newest
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.leases import Leases
 from autoscaler.record.outbox import Outbox
+from autoscaler.record.shards import fence
 from autoscaler.record.steering import SteeringCache
 
 
@@ -30,6 +34,15 @@ class LedgerContext:
     latest: dict[Key, Newest]
     """The newest committed decision of each autoscaler of the configuration, for readers."""
     outbox: Outbox
+
+    def fence(self, connection: Connection, name: ShardName, epoch: int, member: str | None) -> datetime | None:
+        """Return what `shards.fence` returns, or raise StaleLedger. The epoch is then not the newest any more."""
+        try:
+            return fence(connection, name, epoch, member)
+        except StaleLedger:
+            if self.newest.get(name) == epoch:  # a later one was begun, and this process did not learn of it
+                del self.newest[name]
+            raise
 
 
 class Histories(dict[str, History]):

@@ -1,9 +1,9 @@
 """Builds adapters from their sections, and closes them."""
 
-import threading
-import time
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from autoscaler.model import ShardName, TargetRef
 from autoscaler.record import Ledger, make_folder
 from autoscaler.runtime.wanted import Wanted, WantedAdapter
 from autoscaler.target import Adapter, AdapterContext, AdapterValues, Closes, load
-from autoscaler.threads import Stop, Stopping
+from autoscaler.threads import NoThread, Stop, Stopping, spawn
 
 _CLOSE_SECONDS: Final = 2.0
 """Limit for closing all adapters. The contract allows one second for an adapter."""
@@ -113,7 +113,7 @@ class Builder:
             return self._stop.run_interruptibly(lambda: load(section.type)(context))
         except Stopping:
             raise
-        except AdapterError as error:
+        except AutoscalerError as error:
             raise AdapterError(f"adapters.{name}: {error}") from error
         except Exception as error:
             raise AdapterError(
@@ -123,16 +123,14 @@ class Builder:
 
     def close(self, adapters: Iterable[Adapter]) -> None:
         """Close adapters concurrently, within a time limit, so that one that hangs delays nothing else."""
-        threads = [
-            threading.Thread(target=self._close, args=(adapter,), daemon=True)
-            for adapter in adapters
-            if isinstance(adapter, Closes)
-        ]
-        for thread in threads:
-            thread.start()
-        until = time.monotonic() + _CLOSE_SECONDS
-        for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()))
+        closing = list[Future[None]]()
+        for adapter in adapters:
+            if isinstance(adapter, Closes):
+                try:
+                    closing.append(spawn("close", partial(self._close, adapter)))
+                except NoThread as error:
+                    self._logger.warning("adapter_close_failed", error=str(error))
+        wait(closing, _CLOSE_SECONDS)
 
     def _close(self, adapter: Closes) -> None:
         try:

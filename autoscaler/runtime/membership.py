@@ -7,6 +7,9 @@ import random
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from autoscaler.clock import Clock
@@ -14,11 +17,13 @@ from autoscaler.errors import StateError, bug
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, ShardName
 from autoscaler.record import Leases
+from autoscaler.threads import NoThread, spawn
 
 _JITTER: Final = 0.2
 """Share of a retry period by which a renewal is randomly delayed, so that daemons do not ask at the same time."""
 _MOST_HANGING: Final = 3
 """Number of threads that hang in the database after which no further one is started."""
+_POLL_SECONDS: Final = 0.1
 _END_SECONDS: Final = 2.0
 """How long `end` waits for the thread. A thread that hangs in the database ends with the process."""
 
@@ -52,8 +57,10 @@ class Membership:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._ended = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._threads: list[Future[None]] = []
         """The last one is in use. Those before it hang in the database."""
+        self._current: object = None
+        """What the thread in use was started with."""
         self._turn_began: float | None = None
         self._failing = False
         self._members = 1
@@ -85,27 +92,33 @@ class Membership:
         return self._joined
 
     def join(self) -> None:
-        """Become a member and take free shards. Raises StateError."""
+        """Become a member, take free shards, and renew the lease from now on. Raises StateError and NoThread."""
         self._turn()
         self._joined = self._holds = True
+        self.start()  # at once: what follows at the start of the daemon may take longer than the lease lasts
 
     def wait_until_alone(self) -> bool:
         """Wait for the leases of dead daemons to end. Returns whether no other daemon is left.
 
-        Called before `start`. Waits at most a little longer than a lease's duration. Raises StateError.
+        Waits at most a little longer than a lease's duration. Raises StateError if the lease is lost meanwhile.
         """
         until = self._clock.monotonic() + self.duration + 2 * self.period
         while self._members > 1 and self._clock.monotonic() < until:
-            time.sleep(self.period)
-            self._turn()
+            time.sleep(_POLL_SECONDS)
+        if not self.is_member:
+            raise StateError("the lease is lost: the database does not answer; check the database")
         return self._members == 1
 
     def start(self) -> None:
-        """Start a thread that renews the lease."""
-        thread = threading.Thread(target=self._run, name="lease", daemon=True)
-        self._threads = [*[each for each in self._threads if each.is_alive()], thread]
+        """Start a thread that renews the lease, in place of one that hangs or has ended. Raises NoThread."""
+        before, self._current = self._current, object()
         self._turn_began = None
-        thread.start()
+        try:
+            thread = spawn("lease", partial(self._run, self._current))
+        except NoThread:
+            self._current = before
+            raise
+        self._threads = [*[each for each in self._threads if not each.done()], thread]
 
     @property
     def is_member(self) -> bool:
@@ -157,15 +170,13 @@ class Membership:
     def check(self) -> bool:
         """Return whether this daemon has its lease. Logs when the lease is lost or gained.
 
-        Starts another thread if the current one has hung in the database for the duration of a lease.
+        Starts another thread if the current one has ended, or has hung in the database for the duration of a lease.
         """
         holds, began = self.is_member, self._turn_began
-        if (
-            began is not None
-            and self._clock.monotonic() - began > self.duration
-            and len(self._threads) <= _MOST_HANGING
-        ):
-            self.start()
+        hangs = began is not None and self._clock.monotonic() - began > self.duration
+        if (hangs and len(self._threads) <= _MOST_HANGING) or (self._threads and self._threads[-1].done()):
+            with suppress(NoThread):  # the next call tries again
+                self.start()
         if self._holds and not holds:
             self.lost += 1
             self._logger.error(
@@ -182,10 +193,8 @@ class Membership:
         """Give everything back except `hanging`, which stays until the lease ends. Raises StateError."""
         self._ended.set()
         self._wake.set()
-        for thread in self._threads[-1:]:
-            thread.join(_END_SECONDS)
-            if thread.is_alive():
-                return
+        if wait(self._threads[-1:], _END_SECONDS).not_done:
+            return
         if self._leases.member is None:
             return
         if not hanging:
@@ -193,9 +202,8 @@ class Membership:
             return
         self._leases.share(hanging, self._leases.held.difference(hanging), self._of_this_host)
 
-    def _run(self) -> None:
-        me = threading.current_thread()
-        while me is self._threads[-1] and self._wait():  # a replaced thread must not take its successor's wake-up
+    def _run(self, me: object) -> None:
+        while me is self._current and self._wait():  # a replaced thread must not take its successor's wake-up
             self._turn_began = self._clock.monotonic()
             try:
                 self._turn()
@@ -205,7 +213,7 @@ class Membership:
                 self._failed(bug(error))
             else:
                 self._failing = False
-            if me is self._threads[-1]:
+            if me is self._current:
                 self._turn_began = None
 
     def _wait(self) -> bool:

@@ -199,6 +199,10 @@ class RunningShard:
         overdue = 0.0 if shortest is None else calls / shortest.total_seconds()
         return max(self.shard.overdue_periods(), overdue) >= _HANGS_AFTER_PERIODS
 
+    def is_current(self) -> bool:
+        """Return whether it may write and record, as far as this process knows."""
+        return self._ledger.is_current()
+
     def overdue_seconds(self) -> float:
         """Return the seconds that its longest hanging call is past its deadline; 0 if none hangs."""
         return max(self.shard.overdue_seconds(), self._connection.overdue_seconds(), self._actuator.overdue_seconds())

@@ -9,26 +9,26 @@ further cycle here, and is given back when no thread uses it.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
 from autoscaler.cycle import Batch
-from autoscaler.errors import AdapterError, AutoscalerError, StateError
+from autoscaler.errors import AutoscalerError, StateError, bug
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics
 from autoscaler.model import Autoscaler, ShardName, shard_of
 from autoscaler.observe import AskedAlone, Gates
 from autoscaler.record import LeaseOptions, Ledger, State
 from autoscaler.runtime.building import Builder, BuiltAdapter
+from autoscaler.runtime.ledgers import Ledgers
 from autoscaler.runtime.membership import Membership
 from autoscaler.runtime.running_shard import RunningShard
 from autoscaler.runtime.wanted import Wanted, by_shard, wanted_shards
 from autoscaler.schedule import Shard, Shards, wait_for
 from autoscaler.text import count as counted
-from autoscaler.threads import Stop
+from autoscaler.threads import Stop, Stopping
 
 _MOST_ABANDONED: Final = 3
 """Number of abandoned threads that served the same targets after which a shard waits for one of them to end."""
@@ -90,6 +90,7 @@ class Runtime:
         """Shards whose last cycle a reload waits for."""
         self._waiting: frozenset[ShardName] = frozenset()
         """Shards that wait for an abandoned thread to end."""
+        self._ledgers = Ledgers(state, self._stop)
         self._retry_at: dict[ShardName, float] = {}
         """When a shard that could not begin is tried again."""
         self.changes = 0
@@ -167,10 +168,18 @@ class Runtime:
         self._release_ended()
         usable = self._usable(self._wanted)
         self._leave([one for name, one in self.running.items() if name not in usable or self._is_stale(one)])
-        stuck = {name: one for name, one in self.running.items() if one.stuck()}
+        stuck = {name: one for name, one in self.running.items() if self._why_superseded(one)}
         failure = self._begin_all([*(usable - self.running.keys()), *stuck], stuck, {})
         self._give_back()
         return failure
+
+    def begun(self) -> bool:
+        """Return whether every shard's first cycle has ended or reached its deadline.
+
+        A daemon that runs alone and serves nothing of its configuration has not begun.
+        """
+        alone = self._membership is None or self._membership.members == 1
+        return self.shards.begun() and not (alone and self._wanted and not self.running)
 
     def close(self) -> bool:
         """End all shards. Waits for running cycles until their deadlines. Returns False if a thread hangs."""
@@ -263,30 +272,48 @@ class Runtime:
         A `stuck` shard continues until this one begins, and can write and record nothing more then. `until`: how long
         to wait for the state, on the monotonic clock.
         """
-        self._retry_at[name] = self._clock.monotonic() + self._retry_seconds
         try:
             built = built or self._builder.build(name, self._wanted[name].adapter)
-        except AdapterError as failure:
-            return failure
-        try:
-            begin = partial(self._state.ledger, name.adapter, name.number, name.of)
-            ledger = self._stop.run_interruptibly(begin, max(0.0, until - self._clock.monotonic()))
-        except StateError as failure:
-            self._builder.close(built.adapters)
-            if self._membership is not None:  # another daemon waits no longer than a lease
-                self._retry_at[name] = self._clock.monotonic() + min(self._retry_seconds, self._membership.period)
-            return failure
+            self._begin_with(name, built, stuck, until)
+        except Stopping:
+            raise
+        except Exception as error:  # noqa: BLE001 - also a bug costs this shard alone
+            self._builder.close(() if built is None else built.adapters)
+            self._put_off(name, error)
+            return error if isinstance(error, AutoscalerError) else AutoscalerError(bug(error))
+        self._retry_at.pop(name, None)
+        return None
+
+    def _put_off(self, name: ShardName, error: Exception) -> None:
+        """Try to begin this shard again after a while."""
+        seconds = self._retry_seconds
+        if self._membership is not None and isinstance(error, StateError):
+            seconds = min(seconds, self._membership.period)  # another daemon waits no longer than a lease
+        self._retry_at[name] = self._clock.monotonic() + seconds
+
+    def _begin_with(self, name: ShardName, built: BuiltAdapter, stuck: RunningShard | None, until: float) -> None:
+        ledger = self._ledgers.begin(name, max(0.0, until - self._clock.monotonic()))
         if stuck is not None:
             self._count_superseded(stuck)
             self._end([stuck], wait=False)
-        self._start(name, built, ledger)
-        del self._retry_at[name]
-        return None
+        try:
+            self._start(name, built, ledger)
+        except BaseException:
+            self.running.pop(name, None)
+            ledger.end()
+            raise
+
+    def _why_superseded(self, one: RunningShard) -> str:
+        """Return why a new shard is to take over from this one; empty: it goes on."""
+        if one.stuck():
+            return f"its cycle hung {one.overdue_seconds():.0f} s past its deadline"
+        if self.shards.has_ended(one.name):
+            return "its thread has ended"
+        return "" if one.is_current() else "a later epoch of it has begun, so it could record nothing"
 
     def _count_superseded(self, one: RunningShard) -> None:
         self.shards.count_superseded(one.name)
-        error = f"its cycle hung {one.overdue_seconds():.0f} s past its deadline; a new shard has taken over, and the "
-        error += "hanging thread can write nothing more"
+        error = f"{self._why_superseded(one)}; a new shard has taken over, and the old one can write nothing more"
         self._logger.error("shard_superseded", **one.name.labels(), error=error)
 
     def _start(self, name: ShardName, built: BuiltAdapter, ledger: Ledger) -> None:

@@ -6,6 +6,7 @@ without a word of it. A file is read when two looks find it alike, so a file tha
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ from autoscaler.config.teams import Teams, changed_files, follow, problems_of
 from autoscaler.errors import bug
 from autoscaler.logger import Logger
 from autoscaler.runtime.requests import NewFiles
+from autoscaler.threads import spawn
 
 _REST_SECONDS: Final = 0.2
 """How long a changed file must not change before it is read."""
@@ -53,17 +55,18 @@ class TeamWatch:
         self._watched: tuple[Path, ...] = ()
         self._notices: Iterator[object] = iter(())
         self._failing = False
-        self._thread = threading.Thread(target=self._run, name="teams", daemon=True)
+        self._thread: Future[None] | None = None
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
+    def keep_up(self) -> None:
+        """Start the thread if it does not run. Called about every second. Raises NoThread."""
+        if self._thread is None or self._thread.done():
+            self._thread = spawn("teams", self._run)
 
     def close(self) -> None:
         """End the thread. One that hangs in a file system ends with the process."""
         self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join(_END_SECONDS)
+        if self._thread is not None:
+            wait([self._thread], _END_SECONDS)
 
     def _run(self) -> None:
         while not self._ended.is_set():
@@ -112,7 +115,7 @@ class TeamWatch:
             if present != self._watched:
                 self._watched, self._notices = present, _notices(present, self._ended)
             next(self._notices, None)
-        except Exception as error:  # noqa: BLE001 - the kernel's limit, or a file system without notices
+        except BaseException as error:  # noqa: BLE001 - the kernel's limit, no thread, a file system without notices
             if not self._failing:
                 self._logger.warning("teams_not_watched", error=f"{error}; changes are found every {_LOOK_SECONDS:g} s")
             self._failing, self._watched = True, ()

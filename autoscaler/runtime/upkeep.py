@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from autoscaler import memory
 from autoscaler.clock import Clock
-from autoscaler.errors import StateError
+from autoscaler.errors import StateError, bug
 from autoscaler.logger import Logger
 from autoscaler.record import Cut, State
 from autoscaler.schedule import Shards
@@ -77,6 +77,8 @@ class Upkeep:
                 self._tidying.result()
             except StateError as failure:
                 self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
+            except Exception as error:  # noqa: BLE001 - a damaged row, or a bug
+                self._logger.error("state_failed", error=bug(error))  # noqa: TRY400 - `bug` has the place
         self._tidying = self._spawn(partial(self._state.tidy, self._clock.now()))
 
     def _spawn(self, work: Callable[[], _T]) -> "Future[_T] | None":
@@ -101,6 +103,8 @@ class Upkeep:
             self._cut(checked.result())
         except StateError as failure:
             self._failed(str(failure))
+        except Exception as error:  # noqa: BLE001 - a damaged row, or a bug
+            self._failed(bug(error))
         else:
             self.failure = None
             self._answered(True)

@@ -1,12 +1,13 @@
 """One thread for the jobs of one shard."""
 
-import threading
 from collections.abc import Callable
 from datetime import datetime
 from queue import SimpleQueue
 
 from apscheduler.executors.base import BaseExecutor, run_job
 from apscheduler.job import Job
+
+from autoscaler.threads import spawn
 
 
 class ShardExecutor(BaseExecutor):  # type: ignore[misc]  # APScheduler ships no types
@@ -16,19 +17,18 @@ class ShardExecutor(BaseExecutor):  # type: ignore[misc]  # APScheduler ships no
     """
 
     def __init__(self, name: str, due: Callable[[float | None], None]) -> None:
-        """`name` is the thread's name.
+        """Start the thread, which is called `name`. Raises NoThread.
 
         `due` is called on that thread with the time at which the starting job was due.
         """
         super().__init__()
-        self._name = name
         self._due = due
         self._jobs: SimpleQueue[tuple[Job, list[datetime], float | None] | None] = SimpleQueue()
+        self._thread = spawn(name, self._work)
 
-    def start(self, scheduler: object, alias: str) -> None:
-        """Start the thread. Called by the scheduler."""
-        super().start(scheduler, alias)
-        threading.Thread(target=self._work, name=self._name, daemon=True).start()
+    def alive(self) -> bool:
+        """Return whether the thread still takes jobs."""
+        return not self._thread.done()
 
     def shutdown(self, wait: bool = True) -> None:  # noqa: ARG002 - BaseExecutor's signature
         """End the thread after its current job, without waiting."""

@@ -104,7 +104,14 @@ class Shard:
             ended = self._clock.monotonic()
             self._ended, self._deadline = ended, None
         if batch is not None:
-            self._report(replace(batch, shard=self.name, late_seconds=late, seconds=ended - began))
+            self._tell(replace(batch, shard=self.name, late_seconds=late, seconds=ended - began))
+
+    def _tell(self, batch: Batch) -> None:
+        """Report a cycle, whose report may fail: it must not end the shard, too."""
+        try:
+            self._report(batch)
+        except Exception as error:  # noqa: BLE001 - a bug costs this report alone
+            self._logger.error("report_failed", **self.name.labels(), error=bug(error))  # noqa: TRY400 - see `bug`
 
     def _start_using(self, work: Work) -> None:
         """Start using this work. An exception fails this cycle, and the next cycle tries again."""

@@ -3,29 +3,45 @@
 Source: APScheduler 3.11, `schedulers/base.py` and `executors/base.py`.
 """
 
-import threading
 import time
 import zlib
 from collections import Counter
 from collections.abc import Collection, Mapping
+from concurrent.futures import Future, wait
 from datetime import UTC, timedelta
+from threading import Event
 from typing import Final
 
 from apscheduler.events import EVENT_JOB_MAX_INSTANCES, JobEvent
-from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.schedulers.base import BaseScheduler
+from apscheduler.schedulers.blocking import BlockingScheduler
 
 from autoscaler.clock import Clock
+from autoscaler.errors import bug
 from autoscaler.logger import Logger
 from autoscaler.model import ShardName
 from autoscaler.moment import STEP
 from autoscaler.schedule.beat import Beat
 from autoscaler.schedule.executor import ShardExecutor
 from autoscaler.schedule.shard import Shard
-from autoscaler.threads import Stop, Stopping
+from autoscaler.threads import NoThread, Stop, Stopping, spawn
 
 _SPREAD: Final = 0.1
 """Share of the period over which the shards' ticks are spread, to avoid bursts of queries."""
 _POLL_SECONDS: Final = 0.02
+
+
+class _Scheduler(BlockingScheduler):  # type: ignore[misc]  # APScheduler ships no types
+    """Runs its loop on a thread of ours, which can be begun anew."""
+
+    def start(self) -> None:
+        """Let jobs be due. Starts no thread."""
+        self._event = Event()
+        BaseScheduler.start(self)
+
+    def loop(self) -> None:
+        """Start the jobs that are due, until `shutdown`."""
+        self._main_loop()
 
 
 class Shards:
@@ -38,7 +54,10 @@ class Shards:
         self._missed_ticks: Counter[ShardName] = Counter()
         self._superseded: Counter[ShardName] = Counter()
         self._booted = clock.moment().booted
-        self._scheduler = BackgroundScheduler(
+        self._executors: dict[ShardName, ShardExecutor] = {}
+        self._loop: Future[None] | None = None
+        """The thread that starts the ticks."""
+        self._scheduler = _Scheduler(
             timezone=UTC,
             job_defaults={
                 "misfire_grace_time": None,  # the default, 1 s, drops a tick that waited for its shard
@@ -51,14 +70,28 @@ class Shards:
         self._scheduler.add_listener(self._missed, EVENT_JOB_MAX_INSTANCES)
 
     def start(self) -> None:
-        """Start: every shard ticks at once, then on its grid."""
+        """Start: every shard ticks at once, then on its grid. Raises NoThread."""
         self._scheduler.start()
+        self._loop = spawn("ticks", self._scheduler.loop)
+
+    def keep_up(self) -> None:
+        """Start the thread of the ticks again if it has ended. Raises NoThread."""
+        if self._loop is not None and self._loop.done():
+            error = self._loop.exception()
+            self._logger.error("ticks_stopped", error="they go on" if error is None else f"{bug(error)}; they go on")
+            self._loop = spawn("ticks", self._scheduler.loop)
 
     def add(self, shard: Shard) -> None:
-        """Add a shard with a thread and a job per period."""
-        self._shards[shard.name] = shard
-        self._scheduler.add_executor(ShardExecutor(_executor(shard), shard.due), _executor(shard))
+        """Add a shard with a thread and a job per period. Raises NoThread."""
+        executor = ShardExecutor(_executor(shard), shard.due)
+        self._shards[shard.name], self._executors[shard.name] = shard, executor
+        self._scheduler.add_executor(executor, _executor(shard))
         self.reschedule(shard)
+
+    def has_ended(self, name: ShardName) -> bool:
+        """Return whether this shard has no thread any more: it has no further cycle."""
+        executor = self._executors.get(name)
+        return executor is None or not executor.alive()
 
     def reschedule(self, shard: Shard) -> None:
         """Update the jobs after a shard's periods changed. Jobs of unchanged periods keep their ticks."""
@@ -77,7 +110,8 @@ class Shards:
             for job in self._scheduler.get_jobs():
                 if job.executor == _executor(shard):
                     job.remove()
-            self._scheduler.remove_executor(_executor(shard))
+            self._scheduler.remove_executor(_executor(shard), shutdown=False)
+            self._executors.pop(shard.name).shutdown()
             del self._shards[shard.name]
         if wait:
             wait_for(shards)
@@ -89,18 +123,22 @@ class Shards:
             self._scheduler.shutdown(wait=False)
 
     def once(self) -> bool:
-        """Run one cycle of every batch without the schedule. Returns False if a cycle hangs in its thread."""
+        """Run one cycle of every batch without the schedule. Returns False if a cycle hangs or has no thread."""
         started = self._clock.monotonic()
-        threads = {
-            shard: threading.Thread(target=shard.tick_all, name=f"shard {name}", daemon=True)
-            for name, shard in self._shards.items()
-        }
-        for thread in threads.values():
-            thread.start()
+        threads = {shard: self._once(shard) for shard in self._shards.values()}
         for shard, thread in threads.items():
-            thread.join(max(0.0, started + shard.allowance() - self._clock.monotonic()))
+            wait([thread], max(0.0, started + shard.allowance() - self._clock.monotonic()))
         wait_for(threads)
-        return not any(thread.is_alive() for thread in threads.values())
+        return all(thread.done() and thread.exception() is None for thread in threads.values())
+
+    def _once(self, shard: Shard) -> Future[None]:
+        try:
+            return spawn(_executor(shard), shard.tick_all)
+        except NoThread as error:
+            self._logger.error("cycle_failed", **shard.name.labels(), error=str(error))  # noqa: TRY400 - not a bug
+            failed = Future[None]()
+            failed.set_exception(error)
+            return failed
 
     def begun(self) -> bool:
         """Return whether every shard's first cycle has ended or reached its deadline."""

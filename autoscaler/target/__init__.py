@@ -78,6 +78,7 @@ from autoscaler.target.protocol import (
 )
 from autoscaler.target.registry import installed, load
 from autoscaler.text import plain
+from autoscaler.threads import spawn
 
 __all__ = [
     "LONGEST",
@@ -150,5 +151,6 @@ __all__ = [
     "one_host",
     "one_shard",
     "plain",
+    "spawn",
     "without_requests",
 ]

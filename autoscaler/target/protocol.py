@@ -97,8 +97,8 @@ class Adapter(Protocol):
     """One connection to a back end. One thread calls it at a time, unless it has `concurrent_writes`.
 
     With the attribute `concurrent_writes` greater than 1, up to that many threads call `scale` at a time, one for each
-    target, each call with its own deadline. Still one thread at a time calls `observe`. No `scale` runs beside it,
-    except one that has not returned by its deadline.
+    target, each call with its own deadline. Still one thread at a time calls `observe`. No `scale` or `announce` runs
+    beside it, except one that has not returned by its deadline.
 
     A connection with `shards: N` has an adapter for each shard. Each observes its own targets, concurrently with the
     others. They divide `concurrent_writes` and share `state_dir`.

@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 from autoscaler.documents.base import Document
 from autoscaler.logger import Logger
 from autoscaler.metrics import CONTENT_TYPE, exposition
-from autoscaler.web.api.answers import JSON, ErrorType, RequestError, TooBusy, failure, refusal_of, success
+from autoscaler.web.api.answers import JSON, ErrorType, RequestError, failure, refusal_of, success
 from autoscaler.web.api.endpoints import PREFIX, Api, Endpoint, EndpointRequest
 from autoscaler.web.api.openapi import openapi
 from autoscaler.web.sources import Sources
@@ -88,7 +88,7 @@ class _Web:
         """Reload the configuration."""
         try:
             problems = await self._reloads.run(self._sources.reload)
-        except TooBusy as error:
+        except RequestError as error:
             return PlainTextResponse(f"{error}\n", 503, error.headers)
         self._logger.info("reload_requested", by=request.scope["user"])
         if problems:
@@ -99,7 +99,7 @@ class _Web:
         """Answer the registry as text."""
         try:
             body = await self._exposition.run()
-        except TooBusy as error:
+        except RequestError as error:
             return PlainTextResponse(f"{error}\n", 503, error.headers)
         return Response(body, headers={"Content-Type": CONTENT_TYPE})
 

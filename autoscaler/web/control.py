@@ -9,15 +9,16 @@ import pwd
 import socket
 import stat
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-import anyio
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from autoscaler.config.control_socket import check_length
 from autoscaler.errors import ListenError
-from autoscaler.web.api.answers import ErrorType, failure
+from autoscaler.web.api.answers import ErrorType, RequestError, failure
+from autoscaler.web.work import on_thread
 
 BACKLOG: Final = 1024
 """Clients that wait in the kernel to be accepted. A Unix socket refuses more."""
@@ -87,7 +88,11 @@ class ControlGuard:
             )
             await failure(ErrorType.FORBIDDEN, message)(scope, receive, send)
             return
-        scope["user"] = await anyio.to_thread.run_sync(_name, scope["state"]["peer"])  # a directory service may be slow
+        try:
+            scope["user"] = await on_thread(partial(_name, scope["state"]["peer"]))  # a directory service may be slow
+        except RequestError as error:
+            await failure(error.kind, str(error))(scope, receive, send)
+            return
         scope["change_refused"] = ""
         await self._app(scope, receive, send)
 

@@ -6,9 +6,12 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import anyio
+
+from autoscaler.web.work import on_thread
 
 _DEFAULT_COST: Final = 10
 
@@ -42,14 +45,17 @@ class Credentials:
         return given[0] if known is not None and hmac.compare_digest(known, self._digest(given[1])) else None
 
     async def user(self, header: str) -> str | None:
-        """Return the user of a header, or None when it is wrong. Hashes unless the header is remembered."""
+        """Return the user of a header, or None when it is wrong. Hashes unless the header is remembered.
+
+        Raises RequestError if no thread can be started.
+        """
         given = _parse(header)
         user = self.remembered(header)
         if given is None or user is not None:
             return user
         name, password = given
         hashed = self._users.get(name)
-        right = await anyio.to_thread.run_sync(_matches, password, hashed or self._nobody, limiter=self._one_at_a_time)
+        right = await on_thread(partial(_matches, password, hashed or self._nobody), self._one_at_a_time)
         if not right or hashed is None:
             return None
         self._right[name] = self._digest(password)

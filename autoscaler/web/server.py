@@ -9,7 +9,6 @@ import logging
 import re
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
@@ -25,6 +24,7 @@ from starlette.types import ASGIApp
 from autoscaler.config.settings import WebSettings
 from autoscaler.errors import ConfigError, ListenError, Problem, named
 from autoscaler.logger import Logger
+from autoscaler.threads import spawn
 from autoscaler.web.app import application
 from autoscaler.web.connection import Connection, Limits, Malformed
 from autoscaler.web.control import BACKLOG, MOST_CONNECTIONS, ControlGuard, ControlSocket
@@ -86,14 +86,14 @@ class WebServer:
         self._of_control = None if self._control is None else _settings(ControlGuard(app, self._control))
         self._server = uvicorn.Server(settings)
         self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="web", daemon=True)
+        self._thread: Future[None] | None = None
 
     def start(self) -> None:
-        """Start to answer. Raises ListenError when the server fails to start."""
-        self._thread.start()
+        """Start to answer. Raises ListenError when the server fails to start, and NoThread."""
+        self._thread = spawn("web", self._run)
         until = time.monotonic() + _START_SECONDS
         while not self._server.started:
-            if not self._thread.is_alive() or time.monotonic() > until:
+            if self._thread.done() or time.monotonic() > until:
                 cause = "it does not come up" if self._failure is None else named(self._failure)
                 raise ListenError(f"the HTTP server at {self.url} failed: {cause}; please report it")
             time.sleep(0.01)
@@ -104,8 +104,8 @@ class WebServer:
         """Finish answers in progress for a short while, then release the address."""
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # an answer that is dropped now is not an error
         self._server.should_exit = True
-        if self._thread.is_alive():
-            self._thread.join(_STOP_SECONDS + 3)
+        if self._thread is not None:
+            wait([self._thread], _STOP_SECONDS + 3)
         self._socket.close()
         if self._control is not None:
             self._control.close()

@@ -8,13 +8,31 @@ from typing import Final, Generic, TypeVar
 
 import anyio
 
-from autoscaler.web.api.answers import TooBusy
+from autoscaler.threads import NoThread
+from autoscaler.web.api.answers import ErrorType, RequestError, TooBusy
 
 _T = TypeVar("_T")
 _THREADS: Final = 2
 """Threads that read the state and make documents. More would take processor time from the shards."""
 _MOST_WAITING: Final = 32
 """Requests that may wait for a thread."""
+
+
+async def on_thread(function: Callable[[], _T], limiter: anyio.CapacityLimiter | None = None) -> _T:
+    """Return the function's result from a thread of anyio's. Raises RequestError if none can be started."""
+    began = False
+
+    def run() -> _T:
+        nonlocal began
+        began = True
+        return function()
+
+    try:
+        return await anyio.to_thread.run_sync(run, limiter=limiter)
+    except RuntimeError:
+        if began:  # the function's own
+            raise
+        raise RequestError(ErrorType.UNAVAILABLE, str(NoThread())) from None
 
 
 class Work:
@@ -46,7 +64,7 @@ class Work:
 
         await self._places.acquire_on_behalf_of(place)
         try:
-            return await anyio.to_thread.run_sync(timed, limiter=self._threads)
+            return await on_thread(timed, self._threads)
         finally:
             rest = used if self._waiting() else 0.0
             asyncio.get_running_loop().call_later(rest, self._places.release_on_behalf_of, place)

@@ -127,6 +127,7 @@ class Member:
 def member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Member]:
     leases, log = FakeLeases(), RecordingLogger()
     membership = leases.membership(log)
+    monkeypatch.setattr(membership, "start", lambda: None)  # a test makes each turn
     options = {"membership": membership, "host": "one"}
     with running_runtime(tmp_path, monkeypatch, WaitingAdapter, log=log, **options) as harness:
         yield Member(harness, membership, leases)
@@ -220,6 +221,31 @@ def test_shards_that_the_configuration_no_longer_needs_are_given_back(member: Me
     assert member.give_back() == set(NAMES[2:])
 
 
+def test_the_lease_is_renewed_from_the_moment_it_is_taken(member: Member) -> None:
+    """The start may take longer than the lease lasts."""
+    renewed = threading.Semaphore(0)
+    member.leases.on_renewal = renewed.release
+    membership = member.leases.membership(member.harness.log)
+    membership.join()
+    for _ in range(3):
+        membership._wake.set()
+        assert renewed.acquire(timeout=60)
+    membership.end(())
+
+
+def test_a_daemon_that_runs_alone_is_not_ready_before_it_holds_a_shard(member: Member) -> None:
+    """It would be called ready, and nothing would be scaled anywhere. Beside others, they serve them."""
+    member.follow(*NAMES)
+    assert not member.harness.runtime.begun()
+    member.membership._members = 2
+    assert member.harness.runtime.begun()
+    member.membership._members = 1
+    member.leases.hold(*NAMES)
+    member.harness.runtime.supervise()
+    assert member.harness.runtime.shards.once()
+    assert member.harness.runtime.begun()
+
+
 def test_a_failing_renewal_is_logged_once(member: Member) -> None:
     """It is repeated every two seconds."""
     tries = threading.Semaphore(0)
@@ -229,7 +255,7 @@ def test_a_failing_renewal_is_logged_once(member: Member) -> None:
         raise StateError("the database is away")
 
     member.leases.on_renewal = fail
-    member.membership.start()
+    Membership.start(member.membership)
     for _ in range(3):
         member.membership._wake.set()
         assert tries.acquire(timeout=60)
@@ -265,11 +291,12 @@ def test_a_replaced_thread_does_not_take_its_successors_wake_up(
     member: Member, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the successor would not notice the daemon's end, and the lease would have to run out."""
-    clock, asked, answer = FakeClock(), threading.Semaphore(0), threading.Event()
+    clock, asked, answer, hanging = FakeClock(), threading.Semaphore(0), threading.Event(), threading.Event()
 
     def hang() -> None:
         asked.release()
-        if threading.current_thread() is membership._threads[0]:
+        if not hanging.is_set():
+            hanging.set()
             answer.wait(60)
 
     member.leases.on_renewal = hang
@@ -282,8 +309,7 @@ def test_a_replaced_thread_does_not_take_its_successors_wake_up(
     membership.check()
     first, _ = membership._threads
     answer.set()
-    first.join(60)
-    assert not first.is_alive()
+    first.result(60)
     membership.end(())
     assert member.leases.left_state
 

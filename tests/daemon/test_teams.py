@@ -88,7 +88,8 @@ def test_changed_files_are_followed_without_a_reload(folders: Folders, daemon: R
     added.unlink()
     daemon.wait_for("teams_followed", autoscalers=3, count=2)
     assert daemon.events("reloaded") == []
-    assert [line for line in daemon.log if line["level"] in ("warning", "error")] == []
+    odd = [line["event"] for line in daemon.log if line["level"] in ("warning", "error")]
+    assert set(odd) <= {"tick_missed"}, odd  # a busy machine's cycle of a second may be late
     assert daemon.stop() == 0
 
 

@@ -9,9 +9,11 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from autoscaler.target.http.errors import Unreachable, words
+from autoscaler.threads import NoThread, spawn
 
 MOST_LOOK_UPS: Final = 4
 """Threads of the whole process."""
@@ -70,8 +72,8 @@ class LookUps:
                 return self._under_way[key]
             future = self._under_way[key] = Future()
         try:
-            threading.Thread(target=self._run, args=(key, future), name=f"look-up-{key[0]}", daemon=True).start()
-        except RuntimeError:  # the process has no more threads; the next caller tries again
+            spawn(f"look-up-{key[0]}", partial(self._run, key, future))
+        except NoThread:  # the next caller tries again
             future.set_exception(OSError(errno.EAGAIN, "no thread could be started"))
             self._end(key)
         return future

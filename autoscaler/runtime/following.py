@@ -1,0 +1,154 @@
+"""The configuration in force, and how all parts of the daemon follow the next one."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from autoscaler.config.settings import Settings, WebSettings
+from autoscaler.errors import AutoscalerError, ConfigError, bug
+from autoscaler.log.reporter import Reporter
+from autoscaler.logger import Logger
+from autoscaler.metrics import Metrics
+from autoscaler.notify import Notifier
+from autoscaler.record import State
+from autoscaler.runtime.discovery import Discoveries, Prepared
+from autoscaler.runtime.options import RunOptions, read, read_web, retention_of, unfollowable
+from autoscaler.runtime.runtime import Runtime
+from autoscaler.threads import Stop, Stopping
+
+if TYPE_CHECKING:
+    from autoscaler.web import WebConfig
+
+_LOGGED_PROBLEMS: Final = 100
+"""Of a configuration that was refused; `check` shows more."""
+
+
+class Following:
+    """Used by the main thread; any thread can read `files` and `settings`."""
+
+    def __init__(
+        self,
+        options: RunOptions,
+        files: Settings,
+        state: State,
+        runtime: Runtime,
+        discoveries: Discoveries,
+        reporter: Reporter,
+        metrics: Metrics,
+        notifier: Notifier,
+        stop: Stop,
+        logger: Logger,
+    ) -> None:
+        """`files`: the first configuration, which `begin` follows."""
+        self._options = options
+        self.files = files
+        """The settings of the files."""
+        self.settings = files
+        """The same, with the autoscalers that were discovered."""
+        self._state = state
+        self._runtime = runtime
+        self._discoveries = discoveries
+        self._reporter = reporter
+        self._metrics = metrics
+        self._notifier = notifier
+        self._stop = stop
+        self._logger = logger
+        self._served = 0
+        """`runtime.changes` when metrics and log last followed."""
+
+    def begin(self) -> AutoscalerError | None:
+        """Follow the first configuration. Returns why a shard could not begin. Raises what `Runtime.follow` raises."""
+        self._report_settings()
+        self._state.follow(retention_of(self.settings), self.settings.autoscalers)
+        self._reporter.refused(self.settings.refused)
+        self._discoveries.follow(self._discoveries.prepare(self.settings))
+        failure = self._runtime.follow(self.settings)
+        self._count()
+        return failure
+
+    def reload(self, also: Callable[["WebConfig | None", WebSettings], None]) -> Sequence[str]:
+        """Follow the files, unless something is wrong in them. Returns what is wrong; then nothing has changed.
+
+        `also` is called when all is ready for it; its exceptions are problems. A shard that the state refuses begins
+        later (`shard_not_begun`). Raises Stopping.
+        """
+        problems = self._follow_files(also)
+        for problem in problems[:_LOGGED_PROBLEMS]:
+            self._logger.error("reload_failed", error=problem, problems=len(problems))
+        if problems:
+            self._metrics.reload_failed(problems)
+            self._notifier.reload_refused(problems)
+        else:
+            self._logger.info("reloaded", autoscalers=len(self.settings.autoscalers), adapters=self._runtime.adapters)
+        return problems
+
+    def _follow_files(self, also: Callable[["WebConfig | None", WebSettings], None]) -> Sequence[str]:
+        """Follow both files: each names users of the other."""
+        try:
+            files = self._stop.run_interruptibly(partial(read, self._options, self.files.teams))
+            prepared = self._stop.run_interruptibly(partial(self._discoveries.prepare, files))
+            settings = prepared.settings
+            web_config = self._stop.run_interruptibly(partial(read_web, self._options, settings))
+            if key := unfollowable(self._options, self.settings, settings):
+                return [f"{key} changed, which a reload cannot follow; restart the daemon, or change it back"]
+            self._runtime.follow(settings, partial(also, web_config, settings.web))
+        except Stopping:
+            raise
+        except ConfigError as error:
+            return [str(problem) for problem in error.problems]
+        except AutoscalerError as error:
+            return [str(error)]
+        except Exception as error:  # noqa: BLE001 - a defect of ours or an adapter's must not end what runs
+            return [f"the reload failed: {bug(error)}"]
+        self._take(files, prepared)
+        self._report_settings()
+        self._count()
+        return []
+
+    def follow_outside(self, files: Settings, what: str) -> bool:
+        """Follow changed autoscalers outside the main file: those of teams' files, and those that were discovered.
+
+        Shards without a changed autoscaler go on untouched. Returns whether they are followed. Raises Stopping.
+        """
+        prepared = self._discoveries.prepare(files)
+        try:
+            self._runtime.follow(prepared.settings)
+        except Stopping:
+            raise
+        except AutoscalerError as error:
+            self._logger.error(f"{what}_not_followed", error=str(error))  # noqa: TRY400 - expected, not a bug
+            self._discoveries.put_off()
+            return False
+        self._take(files, prepared)
+        self._logger.info(f"{what}_followed", autoscalers=len(self.settings.autoscalers))
+        return True
+
+    def _take(self, files: Settings, prepared: Prepared) -> None:
+        """Use the settings that the runtime follows, everywhere else, too."""
+        self.files, self.settings = files, (settings := prepared.settings)
+        self._discoveries.follow(prepared)
+        self._state.follow(retention_of(settings), settings.autoscalers)
+        self._reporter.follow({scaler.name for scaler in settings.autoscalers})
+        self._reporter.refused(settings.refused)
+
+    def _report_settings(self) -> None:
+        settings = self.settings
+        self._notifier.follow(settings.notify.webhook)
+        self._reporter.log_every_decision(settings.log.every_decision)
+        self._reporter.doubtful("expression_not_checked", [each.problem for each in settings.unknown_expressions])
+        self._reporter.doubtful("query_names_no_instance", settings.without_instance)
+
+    def _count(self) -> None:
+        self._served = self._runtime.changes
+        settings, served = self.settings, self._runtime.served(self.settings)
+        self._metrics.configured(served, self._runtime.adapters, settings.prometheus, settings.limits)
+
+    def count_served(self) -> None:
+        """Where other shards are held than before, metrics and log are of the autoscalers that are served now."""
+        if self._served == self._runtime.changes:
+            return
+        self._served = self._runtime.changes
+        served = self._runtime.served(self.settings)
+        self._metrics.serves(served, self._runtime.adapters)
+        if len(served) != len(self.settings.autoscalers):
+            self._reporter.follow({scaler.name for scaler in served})

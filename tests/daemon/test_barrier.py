@@ -1,0 +1,35 @@
+"""A part of the main thread's work that fails costs no other part."""
+
+import pytest
+
+from autoscaler.errors import StateError
+from autoscaler.runtime.barrier import Barrier
+from autoscaler.target.contract.harness import RecordingLogger
+from autoscaler.threads import NoThread, Stopping
+from tests.schedule.clock import FakeClock
+
+
+def fail(error: Exception) -> None:
+    raise error
+
+
+@pytest.mark.parametrize("error", [ValueError("a damaged row"), StateError("away"), NoThread(), KeyError(1)])
+def test_a_failure_is_logged_once_while_it_lasts(error: Exception) -> None:
+    """It is met every second. A restart would meet it again, and stop all scaling meanwhile."""
+    clock, log = FakeClock(), RecordingLogger()
+    barrier = Barrier(clock, log)
+    for _ in range(300):
+        assert barrier.run("upkeep", lambda: fail(error), None) is None
+        assert barrier.run("notices", lambda: 1, 0) == 1
+        clock.advance(1)
+    assert [(event, keys["part"]) for _, event, keys in log.lines] == [("part_failed", "upkeep")]
+    clock.advance(300)
+    barrier.run("upkeep", lambda: fail(error), None)
+    barrier.run("upkeep", lambda: None, None)
+    barrier.run("upkeep", lambda: fail(error), None)
+    assert len(log.lines) == 3
+
+
+def test_the_wish_to_stop_passes() -> None:
+    with pytest.raises(Stopping):
+        Barrier(FakeClock(), RecordingLogger()).run("reload", lambda: fail(Stopping()), None)
