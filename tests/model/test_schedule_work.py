@@ -3,12 +3,16 @@
 import gc
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from autoscaler.model import ScheduleEntry
 from autoscaler.model import schedule as schedules
 from autoscaler.model.schedule import Window, is_open
+from autoscaler.target import AdapterSettings
+from tests.daemon.runtime import FakeAdapter, on, running_runtime
+from tests.replaced import replace
 
 _COUNT = 200
 _BEGIN = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -106,3 +110,15 @@ def test_asking_changes_nothing_that_is_compared_or_copied() -> None:
     one, other = _different(1)[0], _different(1)[0]
     is_open(one, _BEGIN)
     assert (one, hash(one), repr(one)) == (other, hash(other), repr(other))
+
+
+def test_the_windows_of_a_configuration_are_made_before_its_first_cycle(
+    made: list[datetime], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of 20,000 entries take seconds, in which no shard could decide."""
+    scaler = on("fake", schedules=tuple(_different(50)))
+    with running_runtime(tmp_path, monkeypatch, FakeAdapter) as harness:
+        harness.follow({"fake": AdapterSettings()}, [scaler])
+        assert len(made) == 50
+        assert harness.follow({"fake": AdapterSettings()}, [replace(scaler, max_replicas=7)]) is None
+        assert len(made) == 50, "a reload makes those of changed entries alone"
