@@ -1,9 +1,10 @@
 """Keeps the state small: packs the journal, and deletes what is too old or too much, in small steps."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import Connection, Table, bindparam, delete, func, select, text, union_all
@@ -80,20 +81,29 @@ class Housekeeper:
         configured = self._latest if self.scalers is None else self.configured
         for key in [key for key in list(self._latest) if key not in configured]:
             self._latest.pop(key, None)
-        self._pack(at)
-        more = max([self._delete_oldest(table, before) for table, before in _too_old(at, kept)]) >= _ROWS_AT_ONCE
-        more |= self._forget(at - micros_of(kept.retention)) == _ROWS_AT_ONCE
-        with self._step() as connection:
-            more |= connection is not None and cut(connection, kept.max_bytes, at)
-        if not at < self._unused_due <= at + _UNUSED_EVERY_MICROS:
-            self._delete_unused()
-            self._unused_due = at + _UNUSED_EVERY_MICROS
-        with self._step() as connection:
-            if connection is not None:
-                _give_back(connection)
+        more, failures = False, list[Exception]()
+        for step in self._steps(at, kept):
+            try:
+                more |= step()
+            except Exception as error:  # noqa: BLE001 - raised below: one damaged row must not end all other steps
+                failures.append(error)
         self._due = at if more or self._another else at + _EVERY_MICROS
+        if failures:
+            raise failures[0]
 
-    def _pack(self, now: int) -> None:
+    def _steps(self, at: int, kept: Retention) -> Iterator[Callable[[], bool]]:
+        """Yield the steps of a pass. Each returns whether it had more to do than it may."""
+        yield partial(self._pack, at)
+        for table, before in _too_old(at, kept):
+            yield partial(self._delete_oldest, table, before)
+        yield partial(self._forget, at - micros_of(kept.retention))
+        yield partial(self._cut, kept.max_bytes, at)
+        if not at < self._unused_due <= at + _UNUSED_EVERY_MICROS:
+            yield self._delete_unused
+            self._unused_due = at + _UNUSED_EVERY_MICROS
+        yield self._give_back
+
+    def _pack(self, now: int) -> bool:
         """Replace full segments by blocks. Their pages no longer change, so packing needs no lock."""
         with self._readers.begin() as connection:
             segments = full_segments(connection, now)
@@ -102,22 +112,34 @@ class Housekeeper:
                 packed = pack(connection, segment)
             with self._step() as connection:
                 if connection is None:
-                    return
+                    return False
                 replace_pages(connection, segment, packed)
+        return False
 
-    def _delete_oldest(self, table: Table, before: int) -> int:
+    def _delete_oldest(self, table: Table, before: int) -> bool:
         with self._step() as connection:
-            return 0 if connection is None else _delete_oldest(connection, table, before)
+            return connection is not None and _delete_oldest(connection, table, before) >= _ROWS_AT_ONCE
 
-    def _forget(self, before: int) -> int:
+    def _forget(self, before: int) -> bool:
         with self._step() as connection:
-            return 0 if connection is None else _forget(connection, before, self.configured)
+            return connection is not None and _forget(connection, before, self.configured) == _ROWS_AT_ONCE
 
-    def _delete_unused(self) -> None:
+    def _cut(self, max_bytes: int, at: int) -> bool:
+        with self._step() as connection:
+            return connection is not None and cut(connection, max_bytes, at)
+
+    def _delete_unused(self) -> bool:
         for delete_some in (delete_unused_texts, _delete_unused_specs):
             with self._step() as connection:
                 if connection is not None:
                     delete_some(connection)
+        return False
+
+    def _give_back(self) -> bool:
+        with self._step() as connection:
+            if connection is not None:
+                _give_back(connection)
+        return False
 
     @contextmanager
     def _step(self) -> Iterator[Connection | None]:

@@ -198,3 +198,20 @@ def test_a_sqlite_file_shrinks_when_less_is_kept(sqlite_opener: Opener, monkeypa
 
 def test_the_defaults_are_those_of_the_configuration() -> None:
     assert Retention() == Retention(timedelta(days=2), timedelta(days=30), 5 * 10**9)
+
+
+def test_a_step_that_fails_keeps_no_other_from_being_done(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One damaged row would otherwise let the whole state grow for ever. The failure is told, and tried again."""
+    ledger = opener.ledger(kept_for(detail=timedelta(hours=2), retention=timedelta(hours=4)))
+    hourly(ledger, 3)
+    before = count_rows(ledger, "event")
+
+    def fail(*_: object) -> None:
+        raise TypeError("a text, where a number is expected")
+
+    monkeypatch.setattr("autoscaler.record.housekeeping.full_segments", fail)
+    with pytest.raises(TypeError):
+        ledger._context.housekeeper.tidy(at(30 * HOUR))
+    assert before > 0
+    assert count_rows(ledger, "event") == 0
+    ledger._context.housekeeper.tidy(at(30 * HOUR + 10))  # not due yet
