@@ -91,9 +91,10 @@ def compare(
     courses = [Course(), *[Course(each.label) for each in candidates]]
     found = Comparison(past.name, since, until, courses)
     reference = candidates[0].scaler if candidates else None
-    found.start_up = _start_up(past, start_up)
-    replays = [Replay(each, found.start_up.seconds) for each in candidates]
-    check, repetition = Check(found.start_up, limits or ConnectionLimits()), Repetition()
+    times = _start_ups(past)
+    found.start_up, shown = times.used(start_up), times.shown
+    replays = [Replay(each, found.start_up.seconds, shown) for each in candidates]
+    check, repetition = Check(found.start_up, shown, limits or ConnectionLimits()), Repetition()
     demand, missing = DemandRecorder(reference), MissingData(since)
     reactions: Reactions | None = None
     for cycle in past.cycles():
@@ -119,13 +120,13 @@ def compare(
     return found
 
 
-def _start_up(past: Past, given: timedelta | None) -> InstanceTime:
-    """How long instances take to become ready: only a record shows it. Raises what the past raises."""
+def _start_ups(past: Past) -> StartUps:
+    """How long instances took to become ready: only a record shows it. Raises what the past raises."""
     times = StartUps()
     if past.recorded:
         for cycle in past.cycles():
             times.add(cycle)
-    return times.used(given)
+    return times
 
 
 def _hidden(found: Comparison) -> Sequence[Finding]:

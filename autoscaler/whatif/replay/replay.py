@@ -4,8 +4,9 @@ Pure: the same cycles give the same decisions. Nothing is read or written.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Final
 
 from msgspec.structs import replace
@@ -53,8 +54,13 @@ def replay(cycles: Iterable[Cycle], candidate: Candidate, start_up: timedelta) -
 class Replay:
     """Runs one candidate through a past. Its instances take the load that the target's had."""
 
-    def __init__(self, candidate: Candidate, start_up: timedelta) -> None:
-        """`start_up`: how long an instance takes to become ready."""
+    def __init__(
+        self, candidate: Candidate, start_up: timedelta, shown: Mapping[datetime, timedelta] = MappingProxyType({})
+    ) -> None:
+        """`start_up`: how long an instance takes to become ready. `shown`: by the time of a decision, where the past
+        shows it; they differ from one scale-out to another.
+        """
+        self._shown: Final = shown
         self._limits: Final = candidate.limits
         self._start_up: Final = start_up
         self._follows: Final = candidate.scaler is None
@@ -101,7 +107,7 @@ class Replay:
         if self._fleet is not None and made.change is not None:
             size = made.change.size
             made = conclude(made, Written(size))
-            self._fleet = self._fleet.resized(size, cycle.at, self._start_up)
+            self._fleet = self._fleet.resized(size, cycle.at, self._shown.get(cycle.at, self._start_up))
             ready = None if ready is None else min(ready, size)  # what it adds is seen later, as in a record
         self._history, self._before, self._decided = remember(scaler, history, made), cycle, made
         return Replayed(cycle, made, scaler.sync_period, ready)
@@ -132,8 +138,11 @@ class Replay:
         return limited
 
     def _is_due(self, cycle: Cycle, scaler: Autoscaler) -> bool:
-        """Whether no later cycle is nearer to the time at which the candidate decides next."""
-        if self._decided is None or self._before is None:
+        """Whether no later cycle is nearer to the time at which the candidate decides next.
+
+        One that decides as often as what ran decides in every cycle: a cycle that came early was decided then, too.
+        """
+        if self._decided is None or self._before is None or scaler.sync_period <= cycle.scaler.sync_period:
             return True
         return cycle.at + (cycle.at - self._before.at) / 2 >= self._decided.now + scaler.sync_period
 
