@@ -32,6 +32,7 @@ from autoscaler.target import (
     TargetUnavailable,
     Unchanged,
     Written,
+    files,
     nothing_written,
 )
 
@@ -114,7 +115,7 @@ class Process:
         """Nothing: a worker waits without a limit."""
 
     def examine(self, target: TargetRef) -> str | None:
-        """Return why the command cannot be started here or the targets file cannot be written, or None."""
+        """Return why the command cannot be started here, or the log or targets file not be written, or None."""
         pool = self._settings.pools.get(target.name)
         if pool is None:
             return None
@@ -123,6 +124,8 @@ class Process:
             problems.append(f"pool {target.name!r} could not start a worker: {problem}")
         if (problem := targets_file.unwritable(pool.targets_file)) is not None:
             problems.append(f"Prometheus would not find the workers of pool {target.name!r}: {problem}")
+        if pool.log is not None and (problem := files.unwritable(pool.log)) is not None:
+            problems.append(f"pool {target.name!r} could not start a worker without its log: {problem}")
         return "; ".join(problems) or None
 
     def try_write(self, target: TargetRef, call: Call) -> str:

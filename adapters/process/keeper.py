@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import wait
 from dataclasses import replace
 
-from adapters.process import logs, targets_file
+from adapters.process import targets_file
 from adapters.process.probe import Answer, probe
 from adapters.process.procfs import reap
 from adapters.process.records import Pool, RecordsError, StateFile, StillKeptError
-from adapters.process.settings import ProcessSettings, log_folder
+from adapters.process.settings import ProcessSettings
 from adapters.process.targets_file import TargetsFile
 from adapters.process.upkeep import Upkeep, present
 from autoscaler.target import AdapterContext, Call, TargetUnavailable, spawn
@@ -38,8 +38,7 @@ class Keeper:
         self._clock, self._logger = context.clock, context.logger
         self._settings = context.settings.pools
         self._file = StateFile(context.state_dir)
-        self._logs = log_folder(context.state_dir)
-        self._log_writer = logs.LogWriterProcess(self._logs)
+        self._logs = context.state_dir / "logs"
         drains = {target.name for target in context.drains}
         self._upkeep = {
             name: Upkeep(name, pool, self._logs, self._clock, self._logger, drains=name in drains)
@@ -68,7 +67,6 @@ class Keeper:
             self._file.unlock()
             for file in self._targets_files.values():
                 file.release()
-            self._log_writer.close()
         self._wake.set()
         if self._thread is not None:
             wait([self._thread], 0.5)  # longer only during a probe, whose result is dropped
@@ -158,8 +156,6 @@ class Keeper:
                     self._keep(name, upkeep)
                 with self._trouble(not_written):
                     self._publish(name)
-            with self._trouble("logs_not_written"):
-                self._log_writer.ensure()
             questions = self._questions()
         answers = probe(questions)  # takes up to a second, so the lock is not held
         with self._lock:
@@ -177,8 +173,6 @@ class Keeper:
         if launched != planned:
             self._pools = {**self._open(), name: launched}  # it runs, even if the record cannot be written now
             self._save(self._pools)
-        if launched != pools[name]:
-            logs.forget(self._logs, {worker.name for pool in self._open().values() for worker in pool.workers})
 
     def _publish(self, name: str) -> None:
         file = self._targets_files.get(name)

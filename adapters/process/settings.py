@@ -6,7 +6,6 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import Annotated, Any, Final, Self, TypeAlias
 
 from pydantic import (
@@ -112,6 +111,8 @@ class PoolSettings(AdapterSettings):
     """Size of a pool that has never run. At least 1."""
     targets_file: SharedPath | None = None
     """A Prometheus file_sd file of the workers' addresses, kept up to date."""
+    log: ConfigPath | None = None
+    """The file to which the workers append their output; default: logs/POOL.log in the connection's state folder."""
 
     @model_validator(mode="after")
     def _ports_are_there_for_whom_needs_them(self) -> Self:
@@ -158,8 +159,3 @@ def unknown_pool(name: str, settings: ProcessSettings) -> str | None:
     more = f" and {len(pools) - _MOST_LISTED} more" if len(pools) > _MOST_LISTED else ""
     remedy = f"did you mean {near[0]!r}?" if near else f"known pools: {', '.join(sorted(pools)[:_MOST_LISTED])}{more}"
     return f"no pool {name[:_LONGEST_NAME]!r} is configured; {remedy}"
-
-
-def log_folder(state_dir: Path) -> Path:
-    """Return the folder of the workers' logs."""
-    return state_dir / "logs"

@@ -1,11 +1,12 @@
 """Starts a worker with its port, environment, session and log."""
 
+import os
 import socket
 import subprocess
 from collections.abc import Collection
 from pathlib import Path
 
-from adapters.process.logs import pipe
+from adapters.process.logs import open_log
 from adapters.process.procfs import TOKEN_VARIABLE, Identity, identify
 from adapters.process.records import Worker
 from adapters.process.settings import PORT_MARK, PoolSettings
@@ -33,15 +34,16 @@ def start(worker: Worker, pool: PoolSettings, log: Path) -> Identity:
         environment["PORT"] = str(worker.port)
     environment |= {name: _with_port(value, worker.port) for name, value in pool.env.items()}
     environment[TOKEN_VARIABLE] = worker.token
-    child = subprocess.Popen(  # noqa: S603 - the operator's command, without a shell
-        command,
-        cwd=pool.cwd,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=pipe(log),
-        stderr=subprocess.STDOUT,
-        start_new_session=True,  # it outlives the daemon, and its group can be signalled
-    )
+    with os.fdopen(open_log(log), "ab", buffering=0) as output:
+        child = subprocess.Popen(  # noqa: S603 - the operator's command, without a shell
+            command,
+            cwd=pool.cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # it outlives the daemon, and its group can be signalled
+        )
     child.returncode = 0  # makes Popen release it: it is reaped by its identity, like one found after a restart
     identity = identify(child.pid)
     if identity is None:  # only when SIGCHLD is ignored, so that children leave no zombie

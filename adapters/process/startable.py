@@ -6,9 +6,6 @@ from pathlib import Path
 
 from adapters.process.settings import PORT_MARK, PoolSettings
 
-_LONGEST_SHEBANG = 256
-"""Bytes of a script's first line that Linux reads (man 2 execve)."""
-
 
 def unstartable(pool: PoolSettings, environment: Mapping[str, str]) -> str | None:
     """Return why the pool's command would not start, and the remedy; None: no problem is known.
@@ -46,14 +43,4 @@ def _not_a_program(program: Path) -> str | None:
         return f"{program} is not a program but {'a folder' if program.is_dir() else 'a device'}; correct the command"
     if not os.access(program, os.X_OK):
         return f"{program} is not executable for this user; make it so (chmod +x), or name its interpreter first"
-    try:
-        with program.open("rb") as file:
-            first = file.read(_LONGEST_SHEBANG)
-    except OSError:  # an executable program need not be readable
-        return None
-    if not first:
-        return f"{program} is empty; correct the command"
-    words = first.partition(b"\n")[0][2:].split(maxsplit=1) if first.startswith(b"#!") else []
-    if words and not Path(os.fsdecode(words[0])).exists():
-        return f"{program} needs {os.fsdecode(words[0])}, which does not exist; install it, or correct its first line"
     return None

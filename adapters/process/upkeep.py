@@ -28,9 +28,6 @@ WRONG_ANSWER_SECONDS = 10.0
 SLOW_START_SECONDS = 60.0
 """Seconds until a worker that is not ready for any other reason is a warning."""
 
-KILL_AGAIN_SECONDS = 10.0
-"""Seconds until SIGKILL is repeated for a process that has not ended."""
-
 
 def present(worker: Worker) -> Worker | None:
     """Return the worker according to /proc: stopping when it ended and left processes, None when all have ended."""
@@ -54,9 +51,8 @@ class Upkeep:
         self.no_free_port = False
         """True when the last attempt to start a worker found no free port."""
         self.backoff = Backoff()
-        self._log_of_cause: Path | None = None
-        """Log of the worker whose end is the backoff's cause; None: the worker could not be started."""
-        self._name, self._logs, self._clock, self._logger = name, logs, clock, logger
+        self._name, self._clock, self._logger = name, clock, logger
+        self._log = settings.log or logs / f"{name}.log"
         self._kill_at: dict[str, float] = {}
         """Name of a stopping worker -> when its grace period is over."""
         self._failed_probes: dict[str, int] = {}
@@ -90,7 +86,7 @@ class Upkeep:
         return tuple(worker for worker in stopping if worker.identity is not None and procfs.runs(worker.identity))
 
     def stop(self, pool: Pool) -> None:
-        """Send SIGTERM once to each stopping worker that is drained, and SIGKILL when its grace period is over."""
+        """Send SIGTERM once to each stopping worker that is drained, and SIGKILL after each grace period."""
         now, waiting = self._clock.monotonic(), self.awaiting_drain(pool)
         for worker in pool.workers:
             if not worker.stopping or worker in waiting:
@@ -100,7 +96,7 @@ class Upkeep:
                 self._logger.info("worker_stopping", pool=self._name, worker=worker.name)
                 self._signal(worker, SIGTERM)
             elif now >= self._kill_at[worker.name]:
-                self._kill_at[worker.name] = now + KILL_AGAIN_SECONDS
+                self._kill_at[worker.name] = now + self.settings.grace_period.total_seconds()
                 self._logger.warning(
                     "worker_killed", pool=self._name, worker=worker.name, why="its gracePeriod is over"
                 )
@@ -132,7 +128,7 @@ class Upkeep:
                 workers.append(worker)
                 continue
             try:
-                identity = start(worker, self.settings, self._log(worker))
+                identity = start(worker, self.settings, self._log)
             except (OSError, ValueError) as error:  # ValueError: a NUL byte in a word
                 self._cannot_start(worker, error)
             else:
@@ -177,8 +173,7 @@ class Upkeep:
         The second text is the same for all workers with the same answer, so that it is told once.
         """
         if cause := self.backoff.cause:
-            line = "" if self._log_of_cause is None else last_line(self._log_of_cause)
-            yield f"{cause}, the last line: {line}" if line else cause
+            yield cause
         wrong = next((worker for worker in pool.staying if self._is_unready_for_long(worker)), None)
         if wrong is not None and self.settings.readiness is not None:
             yield f"{self.settings.readiness.told(wrong.probed)}, not 2xx; correct readiness.path, or the workers"
@@ -191,33 +186,30 @@ class Upkeep:
 
     def _note_death(self, worker: Worker, status: int | None) -> None:
         age = max(0.0, (self._clock.now() - worker.started_at).total_seconds())  # the clock may have been set back
-        log = self._log(worker)
         self._logger.warning(
             "worker_died",
             pool=self._name,
             worker=worker.name,
             age_seconds=round(age, 1),
             exit_status=status,
-            log=str(log),
+            log=str(self._log),
         )
         if age < STEADY_SECONDS:
             end = f"{_ended(status)}, {age:.1f} s after its start"
-            self._log_of_cause = log
-            self.backoff.failed(f"worker {worker.name} {end}; its output is in {log}", self._clock.monotonic())
+            line = last_line(self._log)
+            cause = f"worker {worker.name} {end}; its output is in {self._log}"
+            self.backoff.failed(f"{cause}, the last line: {line}" if line else cause, self._clock.monotonic())
 
     def _cannot_start(self, worker: Worker, error: Exception) -> None:
-        cause = f"worker {worker.name} cannot be started: {error}; correct the pool's command or cwd"
+        cause = f"worker {worker.name} cannot be started: {error}; correct the pool's command, cwd or log"
         self._logger.error("worker_not_started", pool=self._name, worker=worker.name, error=str(error))
-        self._log_of_cause = None
         self.backoff.failed(cause, self._clock.monotonic())
-
-    def _log(self, worker: Worker) -> Path:
-        return self._logs / f"{worker.name}.log"
 
     def _signal(self, worker: Worker, number: Signals) -> None:
         try:
-            if worker.identity is None or not procfs.signal_group(worker.identity, number):
-                procfs.signal_carriers(worker.token, number)  # the worker ended; its child processes have not
+            runs = worker.identity is not None and procfs.signal_group(worker.identity, number)
+            if number == SIGKILL or not runs:
+                procfs.signal_carriers(worker.token, number)  # its child processes that have left its group
         except PermissionError:
             why = f"it changed its user, and {number.name} is not permitted; end it yourself"
             self._logger.warning("worker_not_signalled", pool=self._name, worker=worker.name, why=why)

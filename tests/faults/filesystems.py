@@ -40,7 +40,7 @@ def in_memory(folder: Path, size: int) -> Iterator[None]:
     try:
         yield
     finally:
-        run("umount", "--lazy", str(folder))  # the log writer has files open for some more seconds
+        run("umount", "--lazy", str(folder))  # a worker that ends may have its log open
 
 
 @contextmanager

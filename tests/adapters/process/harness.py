@@ -71,9 +71,9 @@ class ProcessHarness(Harness):
     def identities(self) -> list[Identity]:
         return [worker.identity for worker in self.workers() if worker.identity is not None]
 
-    def log(self, worker: str) -> str:
-        """Return a worker's output so far."""
-        file = self.state_dir / "logs" / f"{worker}.log"
+    def log(self) -> str:
+        """Return the pool's output so far."""
+        file = self.state_dir / "logs" / "web.log"
         return file.read_text() if file.exists() else ""
 
     def finish(self) -> None:

@@ -22,7 +22,7 @@ def test_a_worker_learns_its_port_by_word_and_by_environment(build: Build) -> No
     harness = build(command=command, ports=free_ports(1), env={"LISTEN": "0.0.0.0:{port}"})
     harness.settle(1)
     port = harness.workers()[0].port
-    poll(lambda: harness.log("web-1") == f"{port} {port} 0.0.0.0:{port}\n", "the worker's output")
+    poll(lambda: harness.log() == f"{port} {port} 0.0.0.0:{port}\n", "the worker's output")
 
 
 def test_a_worker_inherits_no_secret_of_the_daemon(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,8 +31,8 @@ def test_a_worker_inherits_no_secret_of_the_daemon(build: Build, monkeypatch: py
         monkeypatch.setenv(name, "secret")
     harness = build(command=["sh", "-c", "env; exec sleep 1000"])
     harness.settle(1)
-    poll(lambda: "PATH=" in harness.log("web-1"), "the worker's output")
-    assert "secret" not in harness.log("web-1")
+    poll(lambda: "PATH=" in harness.log(), "the worker's output")
+    assert "secret" not in harness.log()
 
 
 def test_pools_with_the_same_ports_share_them_out(build: Build) -> None:

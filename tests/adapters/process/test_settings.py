@@ -31,12 +31,14 @@ def test_the_whole_section_loads() -> None:
         gracePeriod="1m",
         initialReplicas=2,
         targetsFile="targets/web.json",
+        log="web.log",
     )
     pool = settings.pools["web"]
     assert pool.command == ("worker", "--listen", "{port} x")
     assert pool.ports == range(20000, 21000)
     assert pool.grace_period == timedelta(minutes=1)
     assert (pool.cwd, pool.targets_file) == (Path("/etc/x/run"), Path("/etc/x/targets/web.json"))
+    assert pool.log == Path("/etc/x/web.log")
 
 
 def test_only_the_command_is_needed() -> None:

@@ -17,8 +17,6 @@ def programs(tmp_path: Path) -> None:
     for name, content, mode in (
         ("script", "#!/bin/sh\nexit 0\n", 0o755),
         ("plain", "#!/bin/sh\n", 0o644),
-        ("orphan", "#!/no/such/interpreter -x\n", 0o755),
-        ("empty", "", 0o755),
         ("bin/tool", "#!/bin/sh\n", 0o755),
     ):
         file = tmp_path / name
@@ -63,8 +61,6 @@ def test_a_command_that_starts_is_fine(tmp_path: Path, pool: dict[str, Any]) -> 
         ({"command": "./bin"}, "bin is not a program but a folder"),
         ({"command": "./plain"}, "plain is not executable for this user; make it so (chmod +x)"),
         ({"command": "plain", "env": {"PATH": "."}}, "plain is not executable for this user"),
-        ({"command": "./orphan"}, "orphan needs /no/such/interpreter, which does not exist"),
-        ({"command": "./empty"}, "empty is empty; correct the command"),
         (
             {"command": "sleep 9", "cwd": "/no/such/folder"},
             "cwd /no/such/folder does not exist; correct it, or create it",

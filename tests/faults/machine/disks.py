@@ -129,7 +129,7 @@ def it_hangs(scene: Scene, _: int) -> None:
 
 
 def _repair(scene: Scene, image: Path) -> None:
-    """Repair the disk. No process of the daemon runs meanwhile: no worker and no log writer."""
+    """Repair the disk. No process of the daemon runs meanwhile, nor a worker."""
     for pid in scene.workers("held") | scene.workers("web"):
         os.kill(pid, signal.SIGKILL)
     end = time.monotonic() + _RELEASED_SECONDS
