@@ -130,8 +130,8 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         return passed
 
     def _too_long(self, length: int) -> QueryFailure:
-        """Return the failure of a query that only POST could send. A merged one is halved, as one that is too large."""
-        return QueryFailure(self._methods.too_long(length), outcome=Outcome.TOO_LARGE, answered=True)
+        """Return the failure of a query that only POST could send."""
+        return QueryFailure(self._methods.too_long(length), outcome=Outcome.TOO_LONG, answered=True)
 
     def _exchange(
         self, method: Method, path: str, form: Mapping[str, str], seconds: float, parse: Callable[[bytes, int], _T]

@@ -30,6 +30,7 @@ from autoscaler.observe.planner import (
     Sent,
     Why,
     bisect,
+    halves,
     split,
 )
 from autoscaler.observe.queries import CANARIES, Queries
@@ -196,10 +197,19 @@ class SourceQueries:
         if outcome is Outcome.REFUSED and len(query.members) > 1:
             del self._open[id(query)]
             self._begin_search(_Search(bisect(query), error, costly=False))
+        elif outcome is Outcome.TOO_LONG and len(query.members) > 1:
+            self._send_halves(job)
         elif outcome.costly and not job.heavy and self._known.canary(query, 0) is not None:
             self._failed.append(_Failed(query, error))
         else:
             self._close_planned(query, error, share)
+
+    def _send_halves(self, job: Job) -> None:
+        """Ask a query in halves, until each is short enough. The next cycle's queries are planned for that length."""
+        del self._open[id(job.query)]
+        for half in halves(job.query):
+            self._open[id(half)] = half
+            self._ready.append(job._replace(query=half))
 
     def _close_planned(self, query: PlannedQuery, error: QueryFailure | None, share: float) -> None:
         """Close a planned query."""

@@ -167,7 +167,7 @@ def long_names(count: int) -> list[Autoscaler]:
 
 @pytest.mark.parametrize("params", [{}, {"tenant": "x" * 3000}])
 def test_merged_queries_are_shorter_where_post_is_refused(params: Mapping[str, str]) -> None:
-    """From the second cycle on each query's URL fits. A longer expression fails alone, and the others have values."""
+    """Each query's URL fits. A longer expression fails alone, and the others have values."""
     with scripted() as server:
         proxy = OnlyGets(server)
         with answering(proxy.handle) as fake:
@@ -179,19 +179,30 @@ def test_merged_queries_are_shorter_where_post_is_refused(params: Mapping[str, s
             )
             shard = Shard(proxy, [*long_names(200), lone], params=params)
             before = Prometheus("default", shard.sources["default"], shard.clock)  # an observer that is replaced
-            shard.look()
-            for _ in range(2):
+            for cycle in range(3):
                 posts = proxy.posts
                 values = shard.values()
                 assert "above the limit of 8,192" in str(values.pop("lone"))
                 assert values == {f"g{number}": 1000 * number for number in range(200)}
-                assert proxy.posts == posts
+                assert cycle == 0 or proxy.posts == posts
             shard.clock.seconds += HOUR + 1
             values = shard.values()
             assert proxy.posts > posts
             del values["lone"]
             before.close()
             assert values == {f"g{number}": 1000 * number for number in range(200)}
+
+
+@pytest.mark.parametrize("count", [1, 60, 1000])
+def test_the_first_cycle_has_values_for_any_number_of_autoscalers(count: int) -> None:
+    """`run --once` and `check --live` have no second one. Halving with a budget left most of a thousand without any."""
+    with scripted() as server:
+        proxy = OnlyGets(server)
+        with answering(proxy.handle) as fake:
+            proxy.url = fake.url
+            shard = Shard(proxy, long_names(count))
+            assert shard.values() == {f"g{number}": 1000 * number for number in range(count)}
+            assert not shard.queries.asked_alone()
 
 
 def test_merged_queries_are_long_where_post_passes() -> None:

@@ -4,7 +4,7 @@ for query in planner.plan(questions, separation.parts()):  # query.expr is sent
     answers |= split(query, result).answers
 """
 
-from autoscaler.observe.planner.bisect import BUDGET, Bisection, Outcome, bisect, refused
+from autoscaler.observe.planner.bisect import BUDGET, Bisection, Outcome, bisect, halves, refused
 from autoscaler.observe.planner.explain import lines
 from autoscaler.observe.planner.merge import Limits
 from autoscaler.observe.planner.narrowing import Narrowing, can_be_written, narrowing
@@ -32,6 +32,7 @@ __all__ = [
     "alone",
     "bisect",
     "can_be_written",
+    "halves",
     "lines",
     "narrowing",
     "refused",
