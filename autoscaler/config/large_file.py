@@ -9,21 +9,18 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from autoscaler.config.loader import load_text
 from autoscaler.config.settings import Settings
 from autoscaler.config.source import read
-from autoscaler.config.teams import Parsed, Teams, Text, parse, with_teams
+from autoscaler.config.teams import Teams, with_teams
 from autoscaler.errors import ConfigError, Problem
 
 SMALL: Final = 256 * 2**10
 """Characters. A smaller file is loaded in this process, because a child process takes half a second longer."""
-_FEW: Final = 32 * 2**10
-"""Characters of teams' files that are parsed in this process: some tens of autoscalers. More would delay cycles."""
 
 
 def load_for_daemon(path: Path, small: int = SMALL, *, before: Teams | None = None, dry_run: bool = False) -> Settings:
@@ -34,19 +31,11 @@ def load_for_daemon(path: Path, small: int = SMALL, *, before: Teams | None = No
     adapter.
     """
     text = read(path)
-    found = _run_elsewhere(_settings_in, path, text) if len(text) > small else None
+    found = _load_elsewhere(path, text) if len(text) > small else None
     if isinstance(found, list):
         raise ConfigError(found)
-    main: Settings = load_text(path, text) if found is None else found
-    return with_teams(_as_dry_run(main) if dry_run else main, before, parse_teams)
-
-
-def parse_teams(settings: Settings, texts: Sequence[Text]) -> Sequence[Parsed]:
-    """Return what is in each text. Many texts are parsed in a child process."""
-    if sum(len(each.text) for each in texts) <= _FEW:
-        return parse(settings, texts)
-    found: list[Parsed] | None = _run_elsewhere(parse, replace(settings, autoscalers=(), teams=None), texts)
-    return parse(settings, texts) if found is None else found
+    main = load_text(path, text) if found is None else found
+    return with_teams(_as_dry_run(main) if dry_run else main, before)
 
 
 def _as_dry_run(main: Settings) -> Settings:
@@ -66,25 +55,26 @@ def _settings_in(path: Path, text: str) -> Settings | list[Problem]:
         return list(error.problems)
 
 
-def _run_elsewhere(work: Any, *arguments: Any) -> Any:
-    """Return the result of a function of this package in a child process; None: it has none."""
+def _load_elsewhere(path: Path, text: str) -> Settings | list[Problem] | None:
+    """Return what a child process makes of the file; None: it has no result."""
     command = [sys.executable, "-P", "-c", f"from {__name__} import main; main()"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
-        given = pickle.dumps((work, arguments), pickle.HIGHEST_PROTOCOL)
+        given = pickle.dumps((path, text), pickle.HIGHEST_PROTOCOL)
         done = subprocess.run(  # noqa: S603 - this interpreter, on our own module
             command, input=given, capture_output=True, check=True, env=environment
         )
-        return pickle.loads(done.stdout)  # noqa: S301 - our own code wrote it, as our own user
+        found: Settings | list[Problem] = pickle.loads(done.stdout)  # noqa: S301 - our own code wrote it, as our own user
     except Exception:  # noqa: BLE001 - this process then does the work, or reports what is wrong
         return None
+    return found
 
 
 def main() -> None:
-    """Run in the child process: read a function and its arguments from standard input, and write its result."""
+    """Run in the child process: read the file's path and text from standard input, and write the result."""
     gc.disable()
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # an adapter's import may print
-    work, arguments = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 - our parent wrote it
+    path, text = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 - our parent wrote it
     with output:
-        pickle.dump(work(*arguments), output, pickle.HIGHEST_PROTOCOL)
+        pickle.dump(_settings_in(path, text), output, pickle.HIGHEST_PROTOCOL)

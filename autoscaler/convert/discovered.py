@@ -1,87 +1,81 @@
-"""Converts the policies that an adapter discovers to autoscalers, each under the grant that includes its target."""
+"""The policy of a target, as an adapter discovers it: an origin of an autoscaler (`config/origins.py`)."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from autoscaler.config.grants import Grant, matches
-from autoscaler.config.outside import Granted, read_outside
+from autoscaler.config.origins import Document
 from autoscaler.config.settings import Settings
-from autoscaler.errors import AutoscalerError, ConfigError
+from autoscaler.errors import ConfigError, Problem
 from autoscaler.model import TargetRef
 
 if TYPE_CHECKING:
     from autoscaler.convert.blocks import AutoscalerBlock
 
+Policy: TypeAlias = Mapping[str, Any]
+"""An object that `autoscaler import` reads."""
 _NO_PERIOD: Final = "its own period of evaluation is left out; it decides in each cycle of controller.syncPeriod"
-
-
-class NotConverted(AutoscalerError):
-    """A policy becomes no autoscaler; the message says why, in one line."""
-
-
-class Ambiguous(NotConverted):
-    """Two targets have one name, which is all that a state, a file or a command has of a target."""
-
-    def __init__(self, target: TargetRef) -> None:
-        parts = ", ".join(repr(each) for each in target.parts)
-        super().__init__(f"{target.name} is also the name of another target; rename a part of this one ({parts})")
+_DISABLED: Final = "the policy is not enabled"
 
 
 @dataclass(frozen=True, slots=True)
-class Converted:
-    """An autoscaler that was made of a policy."""
+class TargetPolicy:
+    """A version of a target's policy."""
 
-    grant: str
-    """The grant's name."""
-    granted: Granted
-    differences: Sequence[str]
-    """Where it scales differently than the policy."""
+    target: TargetRef
+    policy: Policy
+    is_ambiguous: bool = False
+    """Whether another target has the same name, which is all that a state, a file or a command has of a target."""
 
+    @property
+    def place(self) -> str:
+        """CONNECTION/NAMESPACE/NAME of the target."""
+        return f"{self.target.adapter}/{self.target.namespace}/{self.target.name}"
 
-def convert_policy(target: TargetRef, policy: Mapping[str, Any], settings: Settings) -> Converted:
-    """Return the autoscaler of a target's policy; a dry run unless `discover` has `live`. Raises NotConverted.
+    def grant(self, grants: Mapping[str, Grant]) -> str | None:
+        """Return the name of the only grant that includes the target; None: there is none."""
+        for name, grant in grants.items():
+            is_granted = self.target.adapter in grant.adapters and self.target.namespace in grant.namespaces
+            if is_granted and any(matches(pattern, self.target.name) for pattern in grant.targets):
+                return name
+        return None
 
-    Its queries are for the first source of the grant. A policy of which a part cannot be carried over is not converted.
-    """
-    from autoscaler.convert.blocks import section_value  # noqa: PLC0415 - most daemons discover nothing
-    from autoscaler.convert.imported import Destination  # noqa: PLC0415 - as above
-    from autoscaler.convert.manifest import read_object  # noqa: PLC0415 - as above
+    def document(self, main: Settings, grant: str) -> Document:
+        """Return the autoscaler; a dry run unless `discover` has `live`. Raises ConfigError.
 
-    name = f"{target.namespace}/{target.name}"
-    grant_name = _grant_of(target, settings.grants)
-    grant = settings.grants[grant_name]
-    read = read_object(policy, name, Destination(target.adapter, settings.adapters[target.adapter].type))
-    if len(read.imported) != 1:
-        raise NotConverted("; ".join([f"{each.path}: {each.message}" for each in read.problems] or ["it is no policy"]))
-    imported = read.imported[0]
-    if imported.left_out:
-        raise NotConverted("; ".join(imported.left_out))
-    mine = replace(imported.block, namespace=target.namespace, target=target.name, region=None, sync_period=None)
-    block = _under(grant, mine, imported.parts or (target.name,))
-    discover = settings.adapters[target.adapter].discover
-    dry_run = block.dry_run or discover is None or not discover.live
-    (value,) = section_value([replace(block, dry_run=dry_run)])["autoscalers"]
-    try:
-        (granted,) = read_outside(json.dumps([value], ensure_ascii=False), name, grant, settings)
-    except ConfigError as error:
-        problems = [f"{each.path.removeprefix('autoscalers[0].')}: {each.message}" for each in error.problems]
-        raise NotConverted("; ".join(problems)) from None
-    granted = replace(
-        granted, scaler=replace(granted.scaler, target=replace(granted.scaler.target, parts=target.parts))
-    )
-    capped = [granted.capped] if granted.capped else []
-    return Converted(grant_name, granted, [*imported.todo, *imported.differences, *capped, _NO_PERIOD])
+        Its queries are for the first source of the grant. A policy of which a part cannot be carried over is refused.
+        One that is not enabled has no autoscaler.
+        """
+        from autoscaler.convert.blocks import section_value  # noqa: PLC0415 - most daemons discover nothing
+        from autoscaler.convert.imported import Destination  # noqa: PLC0415 - as above
+        from autoscaler.convert.manifest import read_object  # noqa: PLC0415 - as above
 
+        if self.is_ambiguous:
+            parts = ", ".join(repr(each) for each in self.target.parts)
+            message = f"{self.target.name} is also the name of another target; rename a part of this one ({parts})"
+            raise ConfigError([self._problem(message)])
+        if self.policy.get("Enabled") is False:
+            return Document("[]", notes=(_DISABLED,))
+        section = main.adapters[self.target.adapter]
+        read = read_object(self.policy, self.place, Destination(self.target.adapter, section.type))
+        if len(read.imported) != 1:
+            problems = [self._problem(each.message, each.path) for each in read.problems]
+            raise ConfigError(problems or [self._problem("it is no policy")])
+        imported = read.imported[0]
+        if imported.left_out:
+            raise ConfigError([self._problem(each) for each in imported.left_out])
+        namespace, name = self.target.namespace, self.target.name
+        mine = replace(imported.block, namespace=namespace, target=name, region=None, sync_period=None)
+        block = _under(main.grants[grant], mine, imported.parts or (self.target.name,))
+        dry_run = block.dry_run or section.discover is None or not section.discover.live
+        value = section_value([replace(block, dry_run=dry_run)])["autoscalers"]
+        notes = (*imported.todo, *imported.differences, _NO_PERIOD)
+        return Document(json.dumps(value, ensure_ascii=False), self.target, notes)
 
-def _grant_of(target: TargetRef, grants: Mapping[str, Grant]) -> str:
-    """Return the name of the only grant that includes a target. Raises NotConverted."""
-    for name, grant in grants.items():
-        is_granted = target.adapter in grant.adapters and target.namespace in grant.namespaces
-        if is_granted and any(matches(pattern, target.name) for pattern in grant.targets):
-            return name
-    raise NotConverted(f"no grant includes it; add the target to one of those with the namespace {target.namespace}")
+    def _problem(self, message: str, path: str = "") -> Problem:
+        return Problem(self.place, 1, 1, path, message)
 
 
 def _under(grant: Grant, block: "AutoscalerBlock", parts: Sequence[str]) -> "AutoscalerBlock":

@@ -11,11 +11,11 @@ class DiscoveredPolicy(Document):
     target: str
     """CONNECTION/NAMESPACE/NAME of its target."""
     autoscaler: str | None
-    """The autoscaler that it is; null: it is refused."""
+    """The autoscaler that it is, or that its last good version is; null: it is refused."""
     dry_run: bool
     """Whether that autoscaler is a dry run."""
     refused: str | None
-    """Why it is no autoscaler."""
+    """Why it is no autoscaler, or why its newest version is not in force."""
     differences: tuple[str, ...]
     """Where the autoscaler scales differently than the policy, or may."""
 
@@ -29,7 +29,7 @@ class DiscoveringConnection(Document):
     found: int
     """The number of policies."""
     refused: int
-    """The number of those that are no autoscalers."""
+    """The number of those that are no autoscalers, or of which the newest version is not in force."""
     failing: int
     """The number of namespaces and targets of which the last look learned nothing; what was known of them stays."""
     failures: tuple[str, ...]

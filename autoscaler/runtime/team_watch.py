@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from autoscaler.clock import Clock
-from autoscaler.config.large_file import parse_teams
 from autoscaler.config.new_names import NewNames
 from autoscaler.config.settings import Settings
 from autoscaler.config.team_files import Mark, look
@@ -94,7 +93,7 @@ class TeamWatch:
         if names:
             ready = {path for path in ready if path.parent.name in names}
             admit = self._new_names.admitting(settings.owners, now)
-            after = follow(teams.main, teams, seen, ready, parse_teams, admit)
+            after = follow(teams.main, teams, seen, ready, admit)
             took = self._clock.monotonic() - now
             for name in names:
                 self._free_at[name] = now + took + max(_LEAST_SECONDS, _SHARE * took)

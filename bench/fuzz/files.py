@@ -15,8 +15,9 @@ import yaml
 from autoscaler.cli.app import app
 from autoscaler.cli.output import error_lines
 from autoscaler.config.loader import load_text
+from autoscaler.config.origins import read_version
 from autoscaler.config.outside import read_outside
-from autoscaler.convert.discovered import NotConverted, convert_policy
+from autoscaler.convert.discovered import TargetPolicy
 from autoscaler.errors import ConfigError
 from autoscaler.model import TargetRef
 from autoscaler.scenarios.reading import read_tests
@@ -128,11 +129,12 @@ class Policies(TeamFiles):
     def read(self, given: bytes) -> bool:
         try:
             policy = msgspec.json.decode(given, type=dict[str, Any])
-            convert_policy(TargetRef("nomad", "web/app", "shop"), policy, self._main)
+            read_version(TargetPolicy(TargetRef("nomad", "web/app", "shop"), policy), self._main)
         except msgspec.DecodeError:
             return False
-        except NotConverted as error:
-            check_sentence(str(error))
+        except ConfigError as error:
+            for problem in error.problems:
+                check_sentence(problem.message)
             return False
         return True
 

@@ -9,9 +9,10 @@ import pytest
 import yaml
 
 from autoscaler.config import Settings, load
-from autoscaler.config.large_file import load_for_daemon, parse_teams
+from autoscaler.config.large_file import load_for_daemon
+from autoscaler.config.outside import read_outside
 from autoscaler.config.team_files import MOST_BYTES, MOST_FILES, look, read_team_file
-from autoscaler.config.teams import changed_files, follow, parse, with_teams
+from autoscaler.config.teams import changed_files, follow
 from autoscaler.errors import ConfigError
 
 EMPTY: list[Any] = []
@@ -66,11 +67,11 @@ class Folders:
         path.write_text(text)
         return path
 
-    def after(self, before: Settings, parsed: Callable[..., Any] = parse) -> Settings:
+    def after(self, before: Settings) -> Settings:
         """The settings with what the folders have now."""
         assert before.teams is not None
         seen = look(self.teams, before.grants)
-        return follow(before.teams.main, before.teams, seen, changed_files(before.teams, seen), parse=parsed)
+        return follow(before.teams.main, before.teams, seen, changed_files(before.teams, seen))
 
 
 @pytest.fixture
@@ -125,21 +126,28 @@ def test_a_wrong_file_has_no_version_after_a_restart(folders: Folders) -> None:
     assert "web.yaml" in problems(settings, "shop")
 
 
-def test_an_unchanged_file_is_not_parsed_again(folders: Folders) -> None:
+def test_an_unchanged_file_is_not_read_again(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
     """A change of one file costs what that file costs."""
     folders.write("shop", "web.yaml", scaler("shop-web"))
     folders.write("pay", "api.yaml", scaler("pay-api"))
-    before, parsed = load(folders.path), list[str]()
+    before, read = load(folders.path), list[str]()
 
-    def noted(settings: Settings, texts: Any) -> Any:
-        parsed.extend(Path(each.file).name for each in texts)
-        return parse(settings, texts)
+    def noted(text: str, file: str, *more: Any) -> Any:
+        read.append(Path(file).name)
+        return read_outside(text, file, *more)
 
+    monkeypatch.setattr("autoscaler.config.origins.read_outside", noted)
     folders.write("shop", "web.yaml", scaler("shop-web", maxReplicas=9))
-    after = folders.after(before, noted)
-    assert parsed == ["web.yaml"]
+    after = folders.after(before)
+    assert read == ["web.yaml"]
     assert after.autoscalers[0] is before.autoscalers[0], "a shard sees that it has not changed"
     assert after.digest != before.digest, "daemons that share a state compare it"
+    (folders.teams / "shop" / "web.yaml").touch()
+    assert folders.after(after).autoscalers[1] is after.autoscalers[1], "nor one with another time and the same text"
+    folders.grants["pay"]["maxQueries"] = 7
+    folders.main()
+    load_for_daemon(folders.path, before=after.teams)
+    assert read == ["web.yaml", "api.yaml"], "under another grant, the files of its team alone"
 
 
 def test_a_file_that_is_gone_lets_its_autoscalers_go(folders: Folders) -> None:
@@ -350,15 +358,6 @@ def test_other_names_are_left_alone(folders: Folders) -> None:
     for name in (".web.yaml.swp", ".web.yaml", "web.yaml~", "README.md", "web.yaml.bak"):
         folders.text("shop", name, "[")
     assert load(folders.path).refused == {}
-
-
-def test_many_texts_are_parsed_in_a_child_process(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the same result."""
-    folders.write("shop", "web.yaml", *[scaler(f"shop-{at}", query="q") for at in range(200)])
-    folders.text("pay", "api.yaml", "[")
-    here = load(folders.path)
-    monkeypatch.setattr("autoscaler.config.teams.read_outside", None)
-    assert with_teams(here.teams.main, None, parse_teams) == here  # type: ignore[union-attr]  # it has teams
 
 
 def test_a_dry_run_of_the_daemon_includes_the_teams(folders: Folders) -> None:

@@ -8,8 +8,10 @@ import pytest
 import yaml
 
 from autoscaler.config import Settings, load
-from autoscaler.convert.discovered import Converted, NotConverted, convert_policy, granted_namespaces
-from autoscaler.model import TargetRef
+from autoscaler.config.origins import Reading, read_version
+from autoscaler.convert.discovered import TargetPolicy, granted_namespaces
+from autoscaler.errors import ConfigError
+from autoscaler.model import Autoscaler, TargetRef
 from tests.cli.test_import_nomad import SCHEDULE, check, policy
 
 GRANT: Final[Mapping[str, Any]] = {
@@ -38,21 +40,26 @@ def settings(folder: Path, *, live: bool = True, **grant: Any) -> Settings:
     return load(file)
 
 
-def found(value: Mapping[str, Any], given: Settings, target: TargetRef = TARGET) -> Converted:
+def found(value: Mapping[str, Any], given: Settings, target: TargetRef = TARGET) -> Reading:
     job, _, group = target.name.rpartition("/")
     names = {"Namespace": target.namespace, "Job": job, "Group": group}
-    return convert_policy(target, {**value, "Target": names}, given)
+    return read_version(TargetPolicy(target, {**value, "Target": names}), given)
+
+
+def scaler_of(value: Mapping[str, Any], given: Settings, target: TargetRef = TARGET) -> Autoscaler:
+    (one,) = found(value, given, target).granted
+    return one.scaler
 
 
 def refusal(value: Mapping[str, Any], given: Settings, target: TargetRef = TARGET) -> str:
-    with pytest.raises(NotConverted) as caught:
+    with pytest.raises(ConfigError) as caught:
         found(value, given, target)
-    return str(caught.value)
+    return "; ".join(f"{each.path}: {each.message}" for each in caught.value.problems)
 
 
 def test_a_policy_becomes_an_autoscaler(tmp_path: Path) -> None:
     """Named after its namespace, job and group, and with the source, labels and ceiling of its grant."""
-    scaler = found(policy(), settings(tmp_path)).granted.scaler
+    scaler = scaler_of(policy(), settings(tmp_path))
     assert (scaler.name, scaler.target) == ("shop.cache.app", TARGET)
     assert (scaler.min_replicas, scaler.max_replicas, scaler.labels) == (2, 8, (("team", "shop"),))
     assert {query.prometheus for query in scaler.queries} == {"shop"}
@@ -61,14 +68,14 @@ def test_a_policy_becomes_an_autoscaler(tmp_path: Path) -> None:
 
 def test_it_is_a_dry_run_until_live(tmp_path: Path) -> None:
     """Also where the policy says so itself."""
-    assert found(policy(), settings(tmp_path, live=False)).granted.scaler.dry_run
+    assert scaler_of(policy(), settings(tmp_path, live=False)).dry_run
     own = policy(body={"target": [{"nomad": [{"dry-run": True}]}]})
-    assert found(own, settings(tmp_path)).granted.scaler.dry_run
+    assert scaler_of(own, settings(tmp_path)).dry_run
 
 
 def test_a_name_begins_with_the_grants_prefix(tmp_path: Path) -> None:
     """It is put before a name that does not."""
-    scaler = found(policy(), settings(tmp_path, namePrefix="team-a-")).granted.scaler
+    scaler = scaler_of(policy(), settings(tmp_path, namePrefix="team-a-"))
     assert scaler.name == "team-a-shop.cache.app"
 
 
@@ -88,7 +95,8 @@ def test_each_part_of_a_name_becomes_a_label(tmp_path: Path, job: str, group: st
     """Nomad takes almost any name. Joined first, they once gave labels that end with a dash."""
     target = TargetRef("nomad", f"{job}/{group}", "shop", parts=(job, group))
     value = {**policy(), "Target": {"Namespace": "shop", "Job": job, "Group": group}}
-    scaler = convert_policy(target, value, settings(tmp_path, targets=["*"])).granted.scaler
+    (one,) = read_version(TargetPolicy(target, value), settings(tmp_path, targets=["*"])).granted
+    scaler = one.scaler
     assert scaler.name == name
     assert scaler.target == target
 
@@ -97,37 +105,34 @@ def test_a_group_with_a_slash_keeps_its_job(tmp_path: Path) -> None:
     """Its target was split at the last slash, and the queries selected a group `v1`."""
     target = TargetRef("nomad", "cache/api/v1", "shop", parts=("cache", "api/v1"))
     value = policy(check(source="nomad-apm", query="avg_cpu-allocated"), Target={"Job": "cache", "Group": "api/v1"})
-    scaler = convert_policy(target, value, settings(tmp_path)).granted.scaler
+    (one,) = read_version(TargetPolicy(target, value), settings(tmp_path)).granted
+    scaler = one.scaler
     assert scaler.target.parts == ("cache", "api/v1")
     assert 'job="cache",task_group="api/v1"' in scaler.metrics[0].query.expr
 
 
 def test_its_differences_are_said(tmp_path: Path) -> None:
     """They do not keep it from scaling: the import names the same."""
-    said = found(policy(body={"cooldown": "1m30s"}), settings(tmp_path)).differences
+    said = found(policy(body={"cooldown": "1m30s"}), settings(tmp_path)).notes
     assert any("does nothing for 1m30s after scaling out" in each for each in said)
     assert any("controller.syncPeriod" in each for each in said)
 
 
-def test_a_maximum_above_the_grants_is_a_difference(tmp_path: Path) -> None:
-    """The author of the job does not see the grant."""
-    assert (
-        "maxReplicas 10 counts as 8, the grant's; lower it, or ask for a higher one"
-        in found(policy(Max=10), settings(tmp_path)).differences
-    )
-    assert not any("counts as" in each for each in found(policy(Max=8), settings(tmp_path)).differences)
+def test_a_policy_that_is_not_enabled_has_no_autoscaler(tmp_path: Path) -> None:
+    """Its owner says so: it is no mistake, for which the last good version would stay in force."""
+    off = found(policy(Enabled=False), settings(tmp_path))
+    assert (off.granted, off.notes) == ((), ("the policy is not enabled",))
 
 
 def test_a_refusal_names_the_key_of_the_autoscaler(tmp_path: Path) -> None:
     """A policy has no file, so no place in one is named."""
-    assert refusal(policy(Min=9, Max=4), settings(tmp_path)).startswith("maxReplicas: ")
+    assert refusal(policy(Min=9, Max=4), settings(tmp_path)).startswith("autoscalers[0].maxReplicas: ")
 
 
 REFUSED: Final = {
     "a strategy without a counterpart": (policy(check(), check("threshold", {"delta": 1})), "check c1: it is left out"),
     "a check's schedule": (policy(check(schedule=SCHEDULE)), "its schedule is left out"),
     "the policy's schedule": (policy(body={"schedule": SCHEDULE}), "the policy's schedule is left out"),
-    "a policy that is not enabled": (policy(Enabled=False), "the policy is not enabled"),
     "no check": (policy(body={"check": []}), "has no check that can be converted"),
     "a query that is not PromQL": (policy(check(query="sum(")), "query"),
     "another target": (policy(body={"target": [{"aws-asg": [{}]}]}), "target aws-asg does not scale a group"),
@@ -159,8 +164,8 @@ def test_a_source_that_is_not_granted_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", [{}, {"Policy": 3, "Target": {}}, {"kind": "Deployment"}, policy(Policy=[[]])])
 def test_what_is_no_policy_is_named(tmp_path: Path, value: Mapping[str, Any]) -> None:
     """An answer of any form costs its own target alone."""
-    with pytest.raises(NotConverted):
-        convert_policy(TARGET, value, settings(tmp_path))
+    with pytest.raises(ConfigError):
+        read_version(TargetPolicy(TARGET, value), settings(tmp_path))
 
 
 def test_namespaces_are_those_of_the_connections_grants(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from autoscaler.config import AdapterSection, Settings
 from autoscaler.config.join import OutsideSet, join
+from autoscaler.convert.discovered import Policy
 from autoscaler.errors import AdapterError, TargetError, TargetForbidden, TargetNotFound
 from autoscaler.model import Call, TargetRef
 from autoscaler.runtime.discovery import DEADLINE_SECONDS, PERIOD_SECONDS, Discoveries
-from autoscaler.runtime.known_policies import Policy
 from autoscaler.target import Discovery
 from autoscaler.target.contract import RecordingLogger
 from tests.cli.test_import_nomad import policy
@@ -184,6 +184,57 @@ def test_two_targets_of_one_name_are_both_refused(bench: Bench) -> None:
     assert bench.later() == ["shop.cache.a.b", "shop.cache.app"]
 
 
+def wrong(target: TargetRef) -> Policy:
+    """Return a policy of which a part cannot be carried over."""
+    return {**policies(target)[target], "Policy": {"check": []}}
+
+
+def test_a_policy_that_becomes_wrong_keeps_its_last_good_version(bench: Bench, tmp_path: Path) -> None:
+    """As a team's file does, also under another configuration, while its grant allows it. A new wrong one has none.
+
+    Its neighbour's new version is in force. What was right once more is in force again.
+    """
+    bench.back.answer = lambda: Discovery(policies(APP, WEB), {})
+    bench.look()
+    lower = {**policies(WEB)[WEB], "Max": 5}
+    bench.back.answer = lambda: Discovery({APP: wrong(APP), WEB: lower}, {})
+    assert bench.later() == ["shop.cache.app", "shop.web.web"]
+    assert not bench.discoveries.turn()  # the same answer is no change
+    assert bench.later() == ["shop.cache.app", "shop.web.web"]
+    assert not bench.discoveries.turn()
+    app, web = bench.discoveries.document().policies
+    assert (app.autoscaler, web.autoscaler, web.refused) == ("shop.cache.app", "shop.web.web", None)
+    assert "has no check that can be converted" in (app.refused or "")
+    (connection,) = bench.discoveries.document().connections
+    assert (connection.found, connection.refused) == (2, 1)
+    prepared = bench.discoveries.prepare(settings(tmp_path, maxReplicas=6))
+    assert [each.max_replicas for each in prepared.settings.autoscalers] == [6, 5]
+    assert bench.follow(settings(tmp_path, targets=["web/*"])) == ["shop.web.web"]
+    assert bench.follow(settings(tmp_path)) == ["shop.web.web"]
+    bench.back.answer = lambda: Discovery(policies(APP, WEB), {})
+    assert bench.later() == ["shop.cache.app", "shop.web.web"]
+    assert [each.refused for each in bench.discoveries.document().policies] == [None, None]
+
+
+def test_a_policy_that_is_switched_off_is_let_go(bench: Bench) -> None:
+    """Its owner says so: that is no mistake. The reason is shown."""
+    bench.back.answer = lambda: Discovery(policies(APP, WEB), {})
+    bench.look()
+    bench.back.answer = lambda: Discovery({APP: {**policies(APP)[APP], "Enabled": False}, **policies(WEB)}, {})
+    assert bench.later() == ["shop.web.web"]
+    assert [each.refused for each in bench.discoveries.document().policies] == ["the policy is not enabled", None]
+
+
+def test_a_second_target_of_a_name_does_not_stop_the_first(bench: Bench) -> None:
+    """Else the author of one job could end the scaling of another."""
+    clash = [TargetRef("nomad", "cache/a/b", "shop", parts=parts) for parts in (("cache", "a/b"), ("cache/a", "b"))]
+    bench.back.answer = lambda: Discovery(policies(clash[0]), {})
+    assert bench.look() == ["shop.cache.a.b"]
+    bench.back.answer = lambda: Discovery(policies(*clash), {})
+    assert bench.later() == ["shop.cache.a.b"]
+    assert [each.autoscaler for each in bench.discoveries.document().policies] == ["shop.cache.a.b", None]
+
+
 def test_a_target_that_is_gone_is_let_go(bench: Bench) -> None:
     """Its autoscaler leaves the configuration."""
     bench.look()
@@ -248,9 +299,9 @@ def test_live_keeps_what_is_known(bench: Bench, tmp_path: Path) -> None:
 def test_the_autoscalers_of_files_have_precedence(bench: Bench) -> None:
     """One target has one autoscaler. A team's file and discovery share the grant's budget of queries."""
     bench.look()
-    ((_, result),) = bench.discoveries.prepare(bench.given).found["nomad"].results.values()
-    granted: Any = result
-    mine = replace(granted.granted, scaler=replace(granted.granted.scaler, name="shop.mine"))
+    (origin,) = bench.discoveries.prepare(bench.given).known["nomad"].origins.values()
+    (granted,) = origin.granted
+    mine = replace(granted, scaler=replace(granted.scaler, name="shop.mine"))
     files = join(bench.given, [OutsideSet("shop", "shop.yaml", [mine])])
     assert bench.follow(files) == ["shop.mine"]
     (found,) = bench.discoveries.document().policies
@@ -263,13 +314,13 @@ def test_the_budget_of_queries_is_shared_with_files(bench: Bench, tmp_path: Path
     """Two halves of a grant must not ask for twice as much."""
     bench.back.answer = lambda: Discovery(policies(APP), {})
     bench.look()
-    ((_, result),) = bench.discoveries.prepare(bench.given).found["nomad"].results.values()
-    granted: Any = result
-    scaler = granted.granted.scaler
+    (origin,) = bench.discoveries.prepare(bench.given).known["nomad"].origins.values()
+    (granted,) = origin.granted
+    scaler = granted.scaler
     metric = replace(scaler.metrics[0], query=replace(scaler.metrics[0].query, expr="sum(other)"))
     other = replace(scaler, name="shop.other", target=WEB, metrics=(metric,))
     queries = frozenset({("shop", "sum(other)", False)})
-    mine = replace(granted.granted, scaler=other, target=replace(WEB, region="global"), queries=queries)
+    mine = replace(granted, scaler=other, target=replace(WEB, region="global"), queries=queries)
     files = join(settings(tmp_path, maxQueries=1), [OutsideSet("shop", "shop.yaml", [mine])])
     assert bench.follow(files) == ["shop.other"]
     (found,) = bench.discoveries.document().policies

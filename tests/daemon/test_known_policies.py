@@ -1,11 +1,15 @@
 """A policy is let go only when the back end says of its target that it, or its policy, is gone."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from autoscaler.config import Settings
+from autoscaler.convert.discovered import Policy
 from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, TargetUnavailable
 from autoscaler.model import TargetRef
 from autoscaler.runtime.known_policies import KnownPolicies
@@ -14,7 +18,9 @@ from autoscaler.target import Discovery
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 WEB: Final = TargetRef("nomad", "web/web", "shop")
 API: Final = TargetRef("nomad", "api/api", "shop")
-BOTH: Final = KnownPolicies({WEB: {"Max": 3}, API: {"Max": 5}}, at=NOW - timedelta(minutes=1))
+BOTH: Final = KnownPolicies(Settings(Path("autoscaler.yaml"), {}, {}, ())).after(
+    Discovery({WEB: {"Max": 3}, API: {"Max": 5}}, {}), ["shop"], NOW - timedelta(minutes=1)
+)
 
 
 def after(policies: Mapping[TargetRef, Any], failures: Mapping[str, TargetError] | None = None) -> KnownPolicies:
@@ -22,48 +28,54 @@ def after(policies: Mapping[TargetRef, Any], failures: Mapping[str, TargetError]
     return BOTH.after(Discovery(policies, failures or {}), ["shop"], NOW)
 
 
+def policies(known: KnownPolicies) -> Mapping[TargetRef, Policy]:
+    """Return the newest policies."""
+    return {target: origin.newest.policy for target, origin in known.origins.items()}
+
+
 def test_a_new_and_a_changed_policy_are_taken_up() -> None:
     """Each as it was answered."""
     new = TargetRef("nomad", "new/new", "shop")
     found = after({WEB: {"Max": 4}, API: {"Max": 5}, new: {"Max": 1}})
-    assert found == KnownPolicies({WEB: {"Max": 4}, API: {"Max": 5}, new: {"Max": 1}}, {}, NOW)
+    assert policies(found) == {WEB: {"Max": 4}, API: {"Max": 5}, new: {"Max": 1}}
+    assert (found.failures, found.at) == ({}, NOW)
 
 
 def test_an_equal_policy_stays_the_same_object() -> None:
-    """It is not converted again, nor followed as a change."""
-    assert after({WEB: {"Max": 3}, API: {"Max": 5}}).policies[WEB] is BOTH.policies[WEB]
+    """It is not read again, nor followed as a change."""
+    assert after({WEB: {"Max": 3}, API: {"Max": 5}}).origins[WEB] is BOTH.origins[WEB]
 
 
 def test_a_target_that_is_gone_is_let_go() -> None:
     """The others stay."""
-    assert after({WEB: TargetNotFound("job not found"), API: {"Max": 5}}).policies == {API: {"Max": 5}}
+    assert policies(after({WEB: TargetNotFound("job not found"), API: {"Max": 5}})) == {API: {"Max": 5}}
 
 
 @pytest.mark.parametrize("error", [TargetForbidden("403"), TargetUnavailable("500"), TargetError("what")])
 def test_another_error_of_a_target_keeps_its_policy(error: TargetError) -> None:
     """And says why nothing new is known."""
     found = after({WEB: error, API: {"Max": 6}})
-    assert found.policies == {WEB: {"Max": 3}, API: {"Max": 6}}
+    assert policies(found) == {WEB: {"Max": 3}, API: {"Max": 6}}
     assert found.failures == {"shop/web/web": str(error)}
 
 
 def test_an_empty_answer_lets_nothing_go() -> None:
     """An adapter that says nothing of a known target says not that it is gone."""
-    assert after({}).policies == BOTH.policies
+    assert after({}).origins == BOTH.origins
 
 
 def test_a_namespace_that_fails_keeps_its_policies() -> None:
     """A lost right is not a deleted job."""
     found = after({}, {"shop": TargetForbidden("403")})
-    assert (found.policies, found.failures) == (BOTH.policies, {"shop": "403"})
+    assert (found.origins, found.failures) == (BOTH.origins, {"shop": "403"})
 
 
 def test_a_failed_call_keeps_everything() -> None:
     """The time of the last answer stays."""
     found = BOTH.after(TargetUnavailable("down"), ["shop"], NOW)
-    assert found == KnownPolicies(BOTH.policies, {"shop": "down"}, BOTH.at)
+    assert found == replace(BOTH, failures={"shop": "down"})
 
 
 def test_the_policies_of_a_namespace_that_is_not_granted_are_let_go() -> None:
     """Also while the back end does not answer: the operator has taken the grant back."""
-    assert BOTH.after(TargetUnavailable("down"), ["pay"], NOW).policies == {}
+    assert BOTH.after(TargetUnavailable("down"), ["pay"], NOW).origins == {}

@@ -26,6 +26,6 @@ def discovery_notes(found: DiscoveredList) -> Iterator[str]:
 
 
 def _row(policy: DiscoveredPolicy, *, wide: bool) -> tuple[str, ...]:
-    state = "refused" if policy.refused is not None else "dry run" if policy.dry_run else "scaled"
+    state = "refused" if policy.autoscaler is None else "dry run" if policy.dry_run else "scaled"
     why = policy.refused or ("; ".join(policy.differences) if wide else "")
     return clean(policy.target), clean(policy.autoscaler or NONE), state, clean(why)
