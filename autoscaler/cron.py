@@ -74,6 +74,21 @@ def times(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime
             last = at
 
 
+def meant(expression: str, zone: ZoneInfo, at: datetime) -> datetime:
+    """Return the last local time of those of an expression that come at one instant; `at` is one of its `times`.
+
+    At the change to summer time, the times that it leaves out come at the same instant.
+    """
+    local = at.astimezone(zone).replace(tzinfo=None)
+    until = (at - _MINUTE).astimezone(zone).replace(tzinfo=None) + _MINUTE
+    if until >= local:
+        return local
+    minute, hour, *_ = expression.split()
+    if minute.startswith("*") or hour.startswith("*"):
+        return local
+    return next(CronSim(expression, local + _MINUTE, reverse=True))
+
+
 def instant(local: datetime, zone: ZoneInfo) -> datetime:
     """Return a local time in UTC, by the rules of `times`: of two equal ones the first."""
     while True:

@@ -10,10 +10,11 @@ from itertools import islice, takewhile
 from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 from zlib import crc32
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from autoscaler.cron import instant, times, zone_of
+from autoscaler.cron import instant, meant, times, zone_of
 
 LONGEST_OPEN: Final = timedelta(days=31)
 """An entry is open for at most so long after a start."""
@@ -123,12 +124,19 @@ class ScheduleEntry(_Kept):
             if self.duration is not None:
                 ended = start + self.duration
             elif start >= ended:  # a start before the end of an earlier one has the same end
+                closes = False
                 while ending <= start:
+                    closes = ending == start and self._closes(start, zone)
                     ending = next(ends, _NEVER)
-                ended = min(ending, start + LONGEST_OPEN)
+                ended = start if closes else min(ending, start + LONGEST_OPEN)
             else:
                 continue
-            yield Window(start - self.lead_time, ended)
+            if start - self.lead_time < ended:
+                yield Window(start - self.lead_time, ended)
+
+    def _closes(self, start: datetime, zone: ZoneInfo) -> bool:
+        """Return whether an end at the instant of a start is its own: a change of the clock leaves out both."""
+        return meant(str(self.cron), zone, start) < meant(str(self.until), zone, start)
 
 
 class OpenEntry(Struct, frozen=True, gc=False):

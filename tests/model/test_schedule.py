@@ -1,7 +1,7 @@
 """Hard dates: when the entries of schedules are open."""
 
 import dataclasses
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -221,3 +221,40 @@ def test_a_window_inside_a_gap_of_the_clock_is_never_open() -> None:
     assert always.overlap(gone) is None
     early = dataclasses.replace(gone, lead_time=timedelta(minutes=5))
     assert windows(early, "2026-03-28", "2026-03-31") == [("03-29 00:55", "03-29 01:00")]
+
+
+@pytest.mark.parametrize(
+    ("zone", "day"),
+    [("Europe/Berlin", "2026-03-29"), ("America/New_York", "2026-03-08"), ("Australia/Lord_Howe", "2026-10-04")],
+)
+@pytest.mark.parametrize("days", ["* * *", "* * SUN", "{day} {month} *"])
+def test_an_end_that_the_clock_leaves_out_with_its_start_still_ends_it(zone: str, day: str, days: str) -> None:
+    """Both come at the change. A window of 20 minutes was open until the next end: a day, a week or a month later."""
+    at = date.fromisoformat(day)
+    fields = days.format(day=at.day, month=at.month)
+    gone = cron(f"5 2 {fields}", zone, None, until=f"25 2 {fields}")
+    local = datetime.combine(at, time(2, 10), ZoneInfo(zone)).astimezone(UTC)
+    night = f"{local - 2 * HOUR:%Y-%m-%dT%H:%M}", f"{local + 2 * HOUR:%Y-%m-%dT%H:%M}"
+    assert windows(gone, *night) == []
+    (early,) = windows(dataclasses.replace(gone, lead_time=timedelta(minutes=5)), *night)
+    ends = windows(dataclasses.replace(gone, until=f"30 3 {fields}"), *night)
+    assert early[1] == ends[0][0]  # the change
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "window"),
+    [
+        ("0,30 2 * * *", "15 2 * * *", ("03-29 01:00", "03-30 00:15")),  # the last start has no end on this day
+        ("0 3 * * *", "45 2 * * *", ("03-29 01:00", "03-30 00:45")),  # the end is that of the day before
+        ("15 2 * * *", "*/15 3 * * *", None),  # the end's own time
+        ("15 2 * * *", "15 2 * * *", ("03-29 01:00", "03-30 00:15")),  # always open
+    ],
+)
+def test_at_the_change_the_local_times_tell_whether_an_end_is_a_starts(
+    starts: str, ends: str, window: tuple[str, str] | None
+) -> None:
+    """An end that was before the start closes the window before, not this one."""
+    entry = cron(starts, duration=None, until=ends)
+    at = datetime(2026, 3, 29, 1, tzinfo=UTC)
+    found = [(f"{each.begin:%m-%d %H:%M}", f"{each.end:%m-%d %H:%M}") for each in entry.openings(at - HOUR, at + HOUR)]
+    assert found == ([] if window is None else [window])
