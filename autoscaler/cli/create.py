@@ -11,8 +11,10 @@ from autoscaler.cli.options import AddedToConfigFile
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.source import DEFAULT_CONFIG
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, usual_query
+from autoscaler.convert.imported import Destination
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import parse_quantity
+from autoscaler.text import plain
 
 _UNITS = {"cpu": "cores", "memory": "bytes"}
 
@@ -59,13 +61,16 @@ def create(
     with exit_on_error():
         kind = adapter_type(adapter, config_file)
         metrics = [_metric(word, goal, kind, usual_query(word, kind, rest)) for word, goal in targets.items()]
-        block = AutoscalerBlock(name or name_of(rest), adapter, rest, minimum, maximum, metrics)
+        reserves = Destination(adapter, kind).reserves
+        block = AutoscalerBlock(name or name_of(rest), adapter, rest, minimum, maximum, metrics, reserves=reserves)
         head = [f"Scales {target}. Add it to `autoscalers` in the configuration, then run: autoscaler check"]
         if kind is None:
             head.append(f"The type of the adapter {adapter} is unknown, so the queries are a guess.")
         from autoscaler.cli.reread import checked_lines  # noqa: PLC0415 - slow to import
 
         lines = checked_lines(head, [block])
+    for text in block.unwritten_requests():
+        typer.echo(plain(f"{block.name}: {text}"), err=True)
     show(lines)
 
 

@@ -1,6 +1,6 @@
 """`autoscaler import`: converts autoscalers of Kubernetes, KEDA and Nomad to a configuration."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -53,7 +53,9 @@ def import_(
     if not imported and not problems and not refused:
         notes.append("no autoscaler was found")
     notes += [
-        f"{each.place}: {each.block.name}: {text}" for each in imported for text in (*each.todo, *_requests(each))
+        f"{each.place}: {each.block.name}: {text}"
+        for each in imported
+        for text in (*each.todo, *each.block.unwritten_requests())
     ]
     if adapter is None and imported:
         notes.append(f"scaleTargetRef.adapter is {NO_ADAPTER}; name the connection with --adapter")
@@ -63,12 +65,6 @@ def import_(
     show(lines)
     if not imported or problems or refused:
         raise typer.Exit(1)
-
-
-def _requests(imported: Imported) -> Iterator[str]:
-    for index, metric in enumerate(imported.block.metrics):
-        if imported.block.lacks_request(metric):
-            yield f"metrics[{index}], {metric.type} {metric.body['name']}: write request, the capacity of one instance"
 
 
 def _say(lines: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import yaml
@@ -69,6 +69,13 @@ class AutoscalerBlock:
         """Return whether a metric of the autoscaler needs a capacity that only its operator knows."""
         is_share = metric.target.get("type") == "Utilization"
         return is_share and metric.query.request is None and not self.reserves
+
+    def unwritten_requests(self) -> Iterator[str]:
+        """Yield, for each metric that lacks one, what its operator writes."""
+        for index, metric in enumerate(self.metrics):
+            if self.lacks_request(metric):
+                name = metric.body["name"]
+                yield f"metrics[{index}], {metric.type} {name}: write request, the capacity of one instance"
 
     def head(self) -> dict[str, Any]:
         """Return the values before `metrics`."""
@@ -223,13 +230,6 @@ def usual_query(resource: str, adapter_type: str | None, target: str) -> UsualQu
     return makers.get(adapter_type or "", _process)(target).get(resource)
 
 
-def known_query(resource: str, adapter_type: str | None, target: str) -> UsualQuery | None:
-    """Return the usual query without a capacity that is a guess."""
-    usual = usual_query(resource, adapter_type, target)
-    is_guess = usual is not None and not isinstance(usual.request, Mapping)
-    return replace(usual, request=None) if usual is not None and is_guess else usual
-
-
 def _aws_asg(group: str) -> Mapping[str, UsualQuery]:
     """Return queries for node_exporter, with the group's name in the label `asg`."""
     name = quoted(group)
@@ -284,8 +284,8 @@ def _process(target: str) -> Mapping[str, UsualQuery]:
     """Return queries for the process metrics of every Prometheus client library."""
     chosen = f"{{job={quoted(target)}}}"
     return {
-        "cpu": UsualQuery(f"sum by (instance) (rate(process_cpu_seconds_total{chosen}[2m]))", 1),
-        "memory": UsualQuery(f"sum by (instance) (process_resident_memory_bytes{chosen})", "1Gi"),
+        "cpu": UsualQuery(f"sum by (instance) (rate(process_cpu_seconds_total{chosen}[2m]))"),
+        "memory": UsualQuery(f"sum by (instance) (process_resident_memory_bytes{chosen})"),
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
 from autoscaler.convert import hpa as fields
-from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, known_query
+from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
 from autoscaler.convert.hpa import SPECS, HpaMetric, Metadata, SpecV1, read_target
 from autoscaler.convert.imported import Destination, Imported, read_model, without_nulls
 from autoscaler.convert.series import series
@@ -130,7 +130,7 @@ def _metric(given: Mapping[str, Any], kind: str | None, name: str, maximum: int)
                 metric.type, {"name": body.name, "container": body.container}, target, UsualQuery(""), hint
             )
         case fields.Resource():
-            known = known_query(body.name, kind, name)
+            known = usual_query(body.name, kind, name)
             hint = "one sample for each instance" + ("; check it" if known else "")
             return MetricBlock(metric.type, {"name": body.name}, target, known or UsualQuery(""), hint)
         case fields.Pods():

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from autoscaler.convert.blocks import MetricBlock, UsualQuery, known_query
+from autoscaler.convert.blocks import MetricBlock, UsualQuery, usual_query
 from autoscaler.convert.imported import Destination, plain_cron
 from autoscaler.convert.keda_fields import LONGEST_NAME, Spec, Trigger
 from autoscaler.convert.sources import Source
@@ -66,7 +66,7 @@ def convert_trigger(
             found.todo += [f"{what}: {text}" for text in _to_check(trigger)]
             found.differences += [f"{what}: {text}" for text in _without_data(trigger)]
         case "cpu" | "memory":
-            metric = _resource(trigger, known_query(trigger.type, destination.type, target))
+            metric = _resource(trigger, usual_query(trigger.type, destination.type, target))
             found.metrics.append(metric)
             found.sources.append(None)
             found.todo.append(f"{what}: {'check its query' if metric.query.expr else f'needs a query: {metric.hint}'}")
@@ -116,15 +116,19 @@ def _unread(trigger: Trigger) -> Iterator[str]:
 
 def _source(trigger: Trigger, namespace: str) -> Source:
     """Return the source of a prometheus trigger. A TriggerAuthentication belongs to a namespace."""
-    options = {}
-    for key, text in trigger.metadata.items():
-        if text and key not in _OF_QUERY and key != "serverAddress" and (key != "unsafeSsl" or text not in FALSE):
-            options[key] = ",".join(sorted(part.strip() for part in text.split(",")))
+    options = dict(_options(trigger))
     reference = trigger.authentication_ref
     if isinstance(reference, dict):
         everywhere = reference.get("kind") == "ClusterTriggerAuthentication"
         options["authenticationRef"] = f"{reference.get('name')} in {'all' if everywhere else namespace}"
     return Source(_required(trigger, "serverAddress").strip().rstrip("/"), tuple(sorted(options.items())))
+
+
+def _options(trigger: Trigger) -> Iterator[tuple[str, str]]:
+    """Yield key and value of what the source is asked with. `unsafeSsl: "false"` is KEDA's default."""
+    for key, text in trigger.metadata.items():
+        if text and key not in _OF_QUERY and key != "serverAddress" and (key != "unsafeSsl" or text not in FALSE):
+            yield key, ",".join(sorted(part.strip() for part in text.split(",")))
 
 
 def _prometheus(index: int, trigger: Trigger, spec: Spec) -> MetricBlock:
@@ -164,8 +168,9 @@ def _fallback(spec: Spec) -> Mapping[str, Any] | None:
 
 def _to_check(trigger: Trigger) -> Iterator[str]:
     yield "KEDA fails if the query returns several series; here they are summed"
+    read = dict(_options(trigger))
     for key, here in _OF_SOURCE.items():
-        if trigger.metadata.get(key):
+        if key in read:
             yield f"{key} belongs to the source: {here}"
     if trigger.authentication_ref is not None:
         yield "authenticationRef belongs to the source: basicAuth, bearerTokenFile, oauth2, sigv4 or tls"

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
 from autoscaler.config import load
+from autoscaler.errors import ConfigError
 
 ADAPTERS = """\
 adapters:
@@ -41,8 +42,9 @@ def create(*arguments: str) -> tuple[int, str, str]:
 def test_check_accepts_the_output_for_every_adapter(config: Path, target: str, metrics: tuple[str, ...]) -> None:
     """The queries are those of the adapter's usual exporter."""
     code, out, err = create("--target", target, "--min", "2", "--max", "10", *metrics, "--config.file", str(config))
-    assert (code, err) == (0, "")
-    config.write_text(ADAPTERS + out)
+    assert code == 0
+    written = out.replace("# request: ", "request: 3 ") if err else out
+    config.write_text(ADAPTERS + written)
     (scaler,) = load(config).autoscalers
     assert str(scaler.target) == target
     assert (scaler.min_replicas, scaler.max_replicas, len(scaler.metrics)) == (2, 10, len(metrics) // 2)
@@ -57,6 +59,22 @@ def test_without_a_configuration_the_output_says_that_the_queries_are_a_guess(co
     assert written["autoscalers"][0]["name"] == "web-1"
     config.write_text(out + "adapters: {other: {type: docker-swarm}}\n")
     assert load(config).autoscalers[0].min_replicas == 1
+
+
+def test_a_capacity_that_only_its_operator_knows_is_left_to_write(config: Path) -> None:
+    """A pool's instances reserve nothing. `request: 1` was a guess that `check` accepted."""
+    code, out, err = create(
+        "--target", "local/shop", "--max", "9", "--cpu", "60%", "--memory", "50%", "--config.file", str(config)
+    )
+    assert code == 0
+    assert out.count("          # request:                # capacity of one instance: write it\n") == 2
+    assert err.splitlines() == [
+        "shop: metrics[0], Resource cpu: write request, the capacity of one instance",
+        "shop: metrics[1], Resource memory: write request, the capacity of one instance",
+    ]
+    config.write_text(ADAPTERS + out)
+    with pytest.raises(ConfigError, match="request: is missing"):
+        load(config)
 
 
 def test_an_unknown_connection_is_refused_with_the_nearest_name(config: Path) -> None:

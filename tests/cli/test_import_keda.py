@@ -214,3 +214,11 @@ def test_a_schedule_that_the_daemon_would_refuse_is_not_printed(file: Path) -> N
     code, out, err = convert(file, "--adapter", "swarm")
     assert (code, out) == (1, "")
     assert "'@daily' is not a cron expression" in err
+
+
+@pytest.mark.parametrize("text", ["false", "False", "0", "f"])
+def test_an_unsafe_ssl_that_is_false_asks_for_nothing(file: Path, text: str) -> None:
+    """It is KEDA's default. The advice was to skip the check of the certificate."""
+    _, err, _ = imported(file, scaled_object(prometheus(unsafeSsl=text)))
+    assert "unsafeSsl" not in err
+    assert "insecureSkipVerify" not in err
