@@ -109,5 +109,5 @@ class Drain(Section):
             hook=self.hook,
             nomad=None if nomad is None else model.NodeDrainRule(nomad.adapter, deadline),
             http=None if http is None else model.HttpDrainRule(http.url, http.until),
-            command=self.command or (),
+            command=tuple([str(word) for word in self.command or ()]),  # msgspec writes no subclass of str
         )

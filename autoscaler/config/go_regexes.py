@@ -19,6 +19,8 @@ _COUNT: Final = re.compile(r"\{(?P<least>\d+)(?:,\d*)?\}")
 def matches_empty(pattern: str) -> bool:
     """Return whether the pattern, anchored as Prometheus does, matches the empty text; False if it is not valid."""
     pattern = _NO_CHARACTER.sub("", _ONE_CHARACTER.sub("x", pattern))
+    if "[" in pattern:
+        return False  # a class without its end
     pattern = _COUNT.sub(lambda found: "" if int(found["least"]) else "*", _GROUP.sub("(", pattern))
     try:
         return re.fullmatch(pattern, "") is not None

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from enum import Enum
 from itertools import count
@@ -62,8 +63,14 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(values(arguments[0]), values(arguments[1]), max_size=2)
     if issubclass(kind, Enum):
         return st.sampled_from(kind)
-    hints = {name: hint for name, hint in get_type_hints(kind).items() if kind not in get_args(hint)}  # none of itself
+    hints = _fields(kind)
     return st.builds(kind, **{name: st.deferred(_later(hint)) for name, hint in hints.items()})
+
+
+def _fields(kind: Any) -> Mapping[str, Any]:
+    """Return the types of the fields of a dataclass or a struct, without those of its own type."""
+    names = {each.name for each in fields(kind)} if is_dataclass(kind) else set(kind.__struct_fields__)
+    return {name: hint for name, hint in get_type_hints(kind).items() if name in names and kind not in get_args(hint)}
 
 
 def _later(kind: Any) -> Any:
@@ -117,7 +124,7 @@ def _full(kind: Any, alternative: int, numbers: "count[int]") -> Any:
     if issubclass(kind, Enum):
         return list(kind)[-1]
     defaults = defaults_of(kind)
-    hints = {name: hint for name, hint in get_type_hints(kind).items() if kind not in get_args(hint)}  # none of itself
+    hints = _fields(kind)
     return kind(**{name: _other(defaults.get(name), hint, alternative, numbers) for name, hint in hints.items()})
 
 

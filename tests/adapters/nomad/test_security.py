@@ -221,7 +221,7 @@ def test_the_least_policy_discovers_policies(connect: Connect, secured: Secured,
     secured.server.register(with_policy("discovered"))
     connection = connect(**secured.settings(least))
     found = connection.adapter.discover(["default"], [], connection.call())
-    policy = found.policies[connection.ref("discovered/work", namespace="default")]
+    policy = found.policies[connection.ref("discovered/work", namespace="default", parts=("discovered", "work"))]
     assert not isinstance(policy, TargetError)
     assert policy["Policy"]["check"]
 
@@ -231,7 +231,7 @@ def test_a_namespace_without_the_rights_is_a_failure(connect: Connect, secured: 
     """Nothing is said of its targets then, so none of them is let go."""
     less = documented_policy().replace(f'"{left_out}"', '"read-logs"')
     connection = connect(**secured.settings(secured.token(f"undiscovered-{left_out}", less)))
-    known = connection.ref("discovered/work", namespace="default")
+    known = connection.ref("discovered/work", namespace="default", parts=("discovered", "work"))
     found = connection.adapter.discover(["default"], [known], connection.call())
     assert found.policies == {}
     assert isinstance(found.failures["default"], TargetForbidden)
@@ -243,7 +243,7 @@ def test_rights_that_are_taken_away_let_no_target_go(connect: Connect, secured: 
     file = secured.folder / "taken.token"
     file.write_text(least.read_text())
     connection = connect(**secured.settings(file))
-    known = connection.ref("remembered/work", namespace="default")
+    known = connection.ref("remembered/work", namespace="default", parts=("remembered", "work"))
     assert known in connection.adapter.discover(["default"], [], connection.call()).policies
     file.write_text(secured.token("nothing", 'node { policy = "read" }').read_text())
     found = connection.adapter.discover(["default"], [known], connection.call())
@@ -262,4 +262,4 @@ def test_a_namespace_fails_alone(connect: Connect, secured: Secured, least: Path
     connection = connect(**secured.settings(least))
     found = connection.adapter.discover(["closed", "default"], [], connection.call())
     assert found.failures.keys() == {"closed"}
-    assert connection.ref("open/work", namespace="default") in found.policies
+    assert connection.ref("open/work", namespace="default", parts=("open", "work")) in found.policies

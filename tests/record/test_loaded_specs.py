@@ -1,0 +1,21 @@
+"""The settings of an autoscaler, as a configuration gives them, are recorded with its decisions."""
+
+from pathlib import Path
+
+import pytest
+
+from autoscaler.config.loader import load_text
+from autoscaler.model import Autoscaler
+from autoscaler.record.binary import Binary
+from tests.config import test_drain as drains
+from tests.config.test_examples import EXAMPLES
+
+TEXTS = [file.read_text() for file in EXAMPLES] + [drains.text("{command: [/usr/bin/drain, '{address}']}")]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_whatever_is_loaded_can_be_recorded(text: str) -> None:
+    """A drain's command of a type of its own kept its autoscaler from being recorded, and so from being scaled."""
+    binary = Binary[Autoscaler](Autoscaler)
+    for scaler in load_text(Path("/etc/autoscaler/autoscaler.yaml"), text).autoscalers:
+        assert binary.load(binary.dump(scaler)) == scaler
