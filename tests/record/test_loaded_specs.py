@@ -10,7 +10,9 @@ from autoscaler.record.binary import Binary
 from tests.config import test_drain as drains
 from tests.config.test_examples import EXAMPLES
 
-TEXTS = [file.read_text() for file in EXAMPLES] + [drains.text("{command: [/usr/bin/drain, '{address}']}")]
+TEXTS = [file.read_text() for file in EXAMPLES] + [
+    drains.text("{command: [/usr/bin/drain, '{address}']}").replace("type: nodes", "type: nomad")
+]
 
 
 @pytest.mark.parametrize("text", TEXTS)
