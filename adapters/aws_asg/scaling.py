@@ -27,8 +27,8 @@ from autoscaler.target import (
     StateError,
     TargetError,
     TargetUnavailable,
-    Unchanged,
     Written,
+    check_before_write,
 )
 
 if TYPE_CHECKING:
@@ -57,12 +57,9 @@ class Scaling:
         group = self.look(name, call)
         with unavailable_if_malformed(f"group {name}"):
             current = self.writes.size(name, group["DesiredCapacity"])
-            if current == change.size:
-                return Unchanged()
-            if current != change.decided_from:
-                return Conflict(
-                    f"group {name} has a desired capacity of {current} now; the decision saw {change.decided_from}"
-                )
+            unsent = check_before_write(f"group {name}", change, current)
+            if unsent is not None:  # a hold costs requests, and is looked for last
+                return unsent
             out = change.size > current
             held = groups.suspended(group, "Launch" if out else "Terminate")
             if not out:  # a scale-in goes no further than AWS can follow

@@ -17,8 +17,6 @@ from adapters.aws_ecs.tasks import Tasks
 from autoscaler.target import (
     AdapterContext,
     Call,
-    Conflict,
-    Held,
     Instance,
     ScaleChange,
     ScaleOutcome,
@@ -29,7 +27,7 @@ from autoscaler.target import (
     TargetRef,
     TargetState,
     TargetUnavailable,
-    Unchanged,
+    check_before_write,
     nothing_written,
 )
 
@@ -164,15 +162,9 @@ class AwsEcs:
     def _scale(self, name: str, change: ScaleChange, call: Call) -> ScaleOutcome:
         service = self._look(name, call)
         current, hold = self._writes.size(name, service["desiredCount"]), services.hold(service)
-        if current == change.size:
-            return Unchanged()
-        if current != change.decided_from:
-            return Conflict(
-                f"ECS service {name} has a desired count of {current}; the decision saw {change.decided_from}"
-            )
-        held = hold.scale_out if change.size > current else hold.scale_in
-        if held is not None:
-            return Held(held)
+        unsent = check_before_write(f"ECS service {name}", change, current, hold=hold)
+        if unsent is not None:
+            return unsent
         return self._writes.set_size(name, change, current, partial(self._update, name, call, desiredCount=change.size))
 
     def _update(self, name: str, call: Call, **parameters: int) -> None:

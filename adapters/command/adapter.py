@@ -12,8 +12,6 @@ from adapters.command.settings import CommandSettings
 from autoscaler.target import (
     AdapterContext,
     Call,
-    Conflict,
-    Held,
     ScaleChange,
     ScaleOutcome,
     TargetDeferred,
@@ -22,7 +20,7 @@ from autoscaler.target import (
     TargetRef,
     TargetState,
     TargetUnavailable,
-    Unchanged,
+    check_before_write,
     nothing_written,
 )
 from autoscaler.target.programs import NotStarted, ProgramFailed, run, unusable
@@ -74,15 +72,8 @@ class CommandAdapter:
             found = self.observe([target], call)[target]
             if isinstance(found, TargetError):
                 raise found
-        if change.decided_from != found.replicas or change.revision not in (None, found.revision):
-            return Conflict(
-                f"{target} has the size {found.replicas} at revision {found.revision} by now; the decision saw "
-                f"{change.decided_from} at revision {change.revision}"
-            )
-        if change.size == found.replicas:
-            return Unchanged()
-        hold = found.hold.scale_out if change.size > found.replicas else found.hold.scale_in
-        return Held(hold) if hold is not None else self._write(target, change, call)
+        unsent = check_before_write(str(target), change, found.replicas, found.revision, found.hold)
+        return self._write(target, change, call) if unsent is None else unsent
 
     def examine(self, target: TargetRef) -> str | None:  # noqa: ARG002 - one program scales all targets
         """Return why `scale` could not be run; `observe` is run by the same check."""

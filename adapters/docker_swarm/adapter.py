@@ -18,7 +18,6 @@ from autoscaler.target import (
     AdapterError,
     Call,
     Conflict,
-    Held,
     ScaleChange,
     ScaleOutcome,
     TargetError,
@@ -26,8 +25,8 @@ from autoscaler.target import (
     TargetRef,
     TargetState,
     TargetUnavailable,
-    Unchanged,
     Written,
+    check_before_write,
     nothing_written,
 )
 from autoscaler.target.http.addresses import Addresses
@@ -143,15 +142,9 @@ def _scale_once(engine: "EngineSession", target: TargetRef, change: ScaleChange,
     with nothing_written(), unavailable_if_malformed(f"service {target.name}"):
         service = engine.service(target.name)
         current, found, hold = replicas(service), revision(service), rollout(service, on_rollout)
-        held = hold.scale_out if change.size > current else hold.scale_in
-    if current == change.size:
-        return Unchanged()
-    if held is not None:
-        return Held(held)
-    if current != change.decided_from:
-        return Conflict(f"service {target.name} has {current} replicas now, and had {change.decided_from}")
-    if change.revision not in (None, found):
-        return Conflict(f"service {target.name} was updated or created anew since it was observed")
+    unsent = check_before_write(f"service {target.name}", change, current, found, hold)
+    if unsent is not None:
+        return unsent
     engine.resize(service, change.size)
     return Written(change.size)
 

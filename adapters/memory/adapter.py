@@ -12,7 +12,6 @@ from adapters.memory.settings import GroupSettings, MemorySettings
 from autoscaler.target import (
     AdapterContext,
     Call,
-    Conflict,
     Instance,
     Phase,
     ScaleChange,
@@ -24,8 +23,8 @@ from autoscaler.target import (
     TargetRef,
     TargetState,
     TargetUnavailable,
-    Unchanged,
     Written,
+    check_before_write,
     nothing_written,
 )
 
@@ -61,13 +60,9 @@ class Memory:
             state = self.state(target, call.now)
             if isinstance(state, TargetError):
                 raise state
-        if change.decided_from != state.replicas or change.revision not in (None, state.revision):
-            return Conflict(
-                f"{target} has the size {state.replicas} at revision {state.revision} by now; the decision saw "
-                f"{change.decided_from} at revision {change.revision}"
-            )
-        if change.size == state.replicas:
-            return Unchanged()
+        unsent = check_before_write(str(target), change, state.replicas, state.revision, state.hold)
+        if unsent is not None:
+            return unsent
         group = self.read(target.name)
         try:
             self.groups.write(target.name, group.resized(target.name, change.size, call.now, change.victims))

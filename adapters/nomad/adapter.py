@@ -34,8 +34,8 @@ from autoscaler.target import (
     TargetRef,
     TargetState,
     TargetUnavailable,
-    Unchanged,
     Written,
+    check_before_write,
     nothing_written,
 )
 from autoscaler.target.http.addresses import Addresses
@@ -142,14 +142,10 @@ class Nomad:
         with nothing_written():
             job = region.read_job(place.job, call)
         group = _group(place, job)
-        if group.count == change.size:  # Nomad would accept it and count it as a change of the job
-            return Unchanged()
-        expected = self._expected(place, change.revision)
-        if group.count != change.decided_from or expected not in (None, str(job.modify_index)):
-            return Conflict(
-                f'job "{place.job.id}" changed since it was observed: group "{place.group}" has count {group.count} '
-                f"(index {job.modify_index}), the decision saw {change.decided_from} (index {change.revision})"
-            )
+        what, seen = f'group "{place.group}" of job "{place.job.id}"', self._expected(place, change.revision)
+        unsent = check_before_write(what, replace(change, revision=seen), group.count, str(job.modify_index))
+        if unsent is not None:  # Nomad would accept the same count and count it as a change of the job
+            return unsent
         body = {"Count": change.size, "JobModifyIndex": job.modify_index, "Meta": {"decision": change.id}}
         try:
             written = self._post(place, change.reason, body, call)

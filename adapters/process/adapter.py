@@ -15,8 +15,6 @@ from autoscaler.target import (
     AdapterError,
     AwaitingDrain,
     Call,
-    Conflict,
-    Held,
     Hold,
     HoldReason,
     Instance,
@@ -30,8 +28,8 @@ from autoscaler.target import (
     TargetRefused,
     TargetState,
     TargetUnavailable,
-    Unchanged,
     Written,
+    check_before_write,
     files,
     nothing_written,
 )
@@ -91,16 +89,10 @@ class Process:
             pool, settings = pools[target.name], self._settings.pools[target.name]
             if change.id in pool.changes and change.size == pool.size:
                 return Written(change.size)
-            if change.decided_from != pool.size or change.revision not in (None, str(pool.revision)):
-                return Conflict(
-                    f"{target} has the size {pool.size} at revision {pool.revision} by now; the decision saw "
-                    f"{change.decided_from} at revision {change.revision}"
-                )
-            if change.size == pool.size:
-                return Unchanged()
-            hold = _hold(target.name, settings, self._keeper.upkeep(target.name)).scale_out
-            if hold is not None and change.size > pool.size:
-                return Held(hold)
+            hold = _hold(target.name, settings, self._keeper.upkeep(target.name))
+            unsent = check_before_write(str(target), change, pool.size, str(pool.revision), hold)
+            if unsent is not None:
+                return unsent
             self._refuse(target, change, settings)
             self._keeper.commit(target.name, pool.resized(change.size, change.id, change.victims))
             return Written(change.size)

@@ -8,7 +8,6 @@ from typing import Final
 from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable
 from autoscaler.model import (
     Call,
-    Conflict,
     Deployment,
     Hold,
     HoldReason,
@@ -18,11 +17,11 @@ from autoscaler.model import (
     ScaleOutcome,
     TargetRef,
     TargetState,
-    Unchanged,
     Written,
 )
 from autoscaler.quantity import Milli
 from autoscaler.scenarios.clock import VirtualClock
+from autoscaler.target import check_before_write
 
 _LONG_AGO: Final = timedelta(days=-1)
 """When the instances that are there at the start were started."""
@@ -126,10 +125,9 @@ class Groups:
         """Set the size, unless it has changed since the observation. Raises TargetUnavailable during an outage."""
         self._answer()
         group = self._groups[target]
-        if change.revision != str(group.revision):
-            return Conflict(f"{target} has changed since it was observed")
-        if change.size == len(group.members):
-            return Unchanged()
+        unsent = check_before_write(str(target), change, len(group.members), str(group.revision))
+        if unsent is not None:
+            return unsent
         group.resize(change.size, self._clock.elapsed, change.victims)
         return Written(change.size)
 

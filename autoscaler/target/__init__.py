@@ -49,6 +49,7 @@ from autoscaler.target.fields import (
     SharedFile,
     SharedPath,
 )
+from autoscaler.target.precondition import check_before_write
 from autoscaler.target.protocol import (
     Adapter,
     AdapterContext,
@@ -143,6 +144,7 @@ __all__ = [
     "Unchanged",
     "Written",
     "canonical",
+    "check_before_write",
     "concurrent_writes",
     "drain_keys",
     "installed",

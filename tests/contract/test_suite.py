@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest import SkipTest
@@ -15,6 +16,7 @@ from autoscaler.target import (
     Adapter,
     Call,
     Conflict,
+    Held,
     Instance,
     Phase,
     ScaleChange,
@@ -156,6 +158,26 @@ class WritesTheSameAgain(Broken):
         return outcome if isinstance(outcome, Conflict) else Written(change.size)
 
 
+class LooksForConflictsFirst(Broken):
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        if change.decided_from != self.size():
+            return Conflict("the size is another one")
+        return super().scale(target, change, call)
+
+
+class LooksForHoldsFirst(Broken):
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        state = self.state(target, call.now)
+        held = None if isinstance(state, TargetError) else state.hold.scale_out
+        return super().scale(target, change, call) if held is None else Held(held)
+
+
+class LooksForNoHold(Broken):
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        outcome = super().scale(target, change, call)
+        return Written(change.size) if isinstance(outcome, Held) else outcome
+
+
 class Overwrites(Broken):
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         return super().scale(target, replace(change, decided_from=self.size(), revision=None), call)
@@ -242,6 +264,26 @@ class TakesOutagesForEmptiness(Broken):
         (SharesItsDeadline, AdapterContract.test_writes_side_by_side_do_not_mix, "should be"),
         (ReplacesAll, AdapterContract.test_scale_out_keeps_the_instances_that_run, "should keep what runs"),
         (WritesTheSameAgain, AdapterContract.test_the_same_size_is_unchanged, "should be Unchanged"),
+        (
+            LooksForConflictsFirst,
+            AdapterContract.test_the_same_size_is_unchanged,
+            "decided from 3, should be Unchanged, is Conflict",
+        ),
+        (
+            LooksForHoldsFirst,
+            AdapterContract.test_a_hold_comes_after_an_unchanged_size_and_after_a_conflict,
+            "scale of a held target from 4 to 3 at size 1 should be Conflict, is Held",
+        ),
+        (
+            LooksForConflictsFirst,
+            AdapterContract.test_a_hold_comes_after_an_unchanged_size_and_after_a_conflict,
+            "scale of a held target from 4 to 1 at size 1 should be Unchanged, is Conflict",
+        ),
+        (
+            LooksForNoHold,
+            AdapterContract.test_a_hold_comes_after_an_unchanged_size_and_after_a_conflict,
+            "scale of a held target from 1 to 3 at size 1 should be Held, is Written",
+        ),
         (Overwrites, AdapterContract.test_an_outside_change_since_the_observation_wins, "should be a Conflict"),
         (Overwrites, AdapterContract.test_a_size_decided_from_another_one_is_a_conflict, "should be a Conflict"),
         (RemovesTwice, AdapterContract.test_one_decision_repeated_never_removes_twice, "at rest at size 2"),
@@ -280,6 +322,9 @@ class CannotBeUnreachable(MemoryHarness):
     chooses_victims = False
     unscalable = None
 
+    def hold(self) -> AbstractContextManager[object] | str:
+        return Harness.hold(self)
+
     def unreachable(self) -> Adapter | str:
         return "memory is always there"
 
@@ -290,6 +335,10 @@ class CannotBeUnreachable(MemoryHarness):
         (AdapterContract.test_a_back_end_that_does_not_answer_is_unavailable, "memory is always there"),
         (AdapterContract.test_writes_side_by_side_do_not_mix, "takes one write at a time"),
         (AdapterContract.test_scaling_to_zero_and_back, "cannot have the size 0"),
+        (
+            AdapterContract.test_a_hold_comes_after_an_unchanged_size_and_after_a_conflict,
+            "no operation that holds the target",
+        ),
         (AdapterContract.test_named_victims_leave_first, "leaves the choice of victims"),
         (AdapterContract.test_what_cannot_be_scaled_says_so, "cannot be scaled"),
     ],

@@ -3,6 +3,7 @@
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,10 @@ class Harness(ABC):
 
         The suite closes the connection.
         """
+
+    def hold(self) -> AbstractContextManager[object] | str:
+        """Return a context in which an operation holds both directions, or why the test of it is skipped."""
+        return "this harness begins no operation that holds the target"
 
     def call(self, seconds: float | None = None) -> Call:
         """Return a call with this many seconds left; negative: its deadline has passed."""

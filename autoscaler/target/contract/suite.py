@@ -13,7 +13,7 @@ from functools import partial
 from unittest import SkipTest
 
 from autoscaler.errors import TargetError, TargetNotFound, TargetNotScalable, TargetNotWritten, TargetUnavailable
-from autoscaler.model import Call, Conflict, Phase, ScaleChange, TargetRef, TargetState, Unchanged, Written
+from autoscaler.model import Call, Conflict, Held, Phase, ScaleChange, TargetRef, TargetState, Unchanged, Written
 from autoscaler.target.answers import StateCheck, WrongAnswer, checked_outcome
 from autoscaler.target.contract.harness import Harness, at_rest, live_weight
 from autoscaler.target.contract.promises import promise, promise_error, promise_prompt, promise_same
@@ -155,11 +155,35 @@ class AdapterContract:
         promise(not gone, f"a scale-out should keep what runs, but {sorted(gone)} are gone")
 
     def test_the_same_size_is_unchanged(self, harness: Harness) -> None:
-        """Unchanged is an outcome without an event, a cooldown or a new revision."""
+        """Unchanged is an outcome without an event, a cooldown or a new revision. It goes before a Conflict."""
         state = harness.start_at(harness.small)
-        outcome = harness.adapter.scale(harness.target, harness.change(state, harness.small), harness.call())
-        promise(isinstance(outcome, Unchanged), f"scale to the size it has should be Unchanged, is {outcome}")
+        for seen in (state, replace(state, replicas=harness.large)):
+            outcome = harness.adapter.scale(harness.target, harness.change(seen, harness.small), harness.call())
+            what = f"scale to the size that it has, decided from {seen.replicas},"
+            promise(isinstance(outcome, Unchanged), f"{what} should be Unchanged, is {outcome}")
         promise_same(state, harness.observe(), "the observation after an unchanged size")
+
+    def test_a_hold_comes_after_an_unchanged_size_and_after_a_conflict(self, harness: Harness) -> None:
+        """A void decision has no direction that a hold could stop. `check_before_write` has the order."""
+        start = harness.start_at(harness.small)
+        holding = harness.hold()
+        if isinstance(holding, str):
+            raise SkipTest(holding)
+        with holding:
+            state = harness.wait_for(
+                lambda state: None not in (state.hold.scale_out, state.hold.scale_in), "to be held"
+            )
+            stale = replace(state, replicas=harness.large + 1)
+            for seen, size, expected in (
+                (state, harness.large, Held),
+                (stale, harness.large, Conflict),
+                (stale, harness.small, Unchanged),
+            ):
+                outcome = harness.adapter.scale(harness.target, harness.change(seen, size), harness.call())
+                what = f"scale of a held target from {seen.replicas} to {size} at size {harness.small}"
+                promise(isinstance(outcome, expected), f"{what} should be {expected.__name__}, is {outcome}")
+        now = harness.settle(harness.small)
+        promise(_live(now) == _live(start), "a hold should keep the instances that run")
 
     def test_an_outside_change_since_the_observation_wins(self, harness: Harness) -> None:
         """Another client changed the size: the next cycle decides from its size, and no write overwrites it."""

@@ -1,6 +1,7 @@
 """The adapter contract, on the extended server."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,13 @@ class AsgHarness(AwsHarness):
 
     def set_size_outside(self, size: int) -> None:
         self._cloud.set("contract", size)
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        group = {"AutoScalingGroupName": "contract", "ScalingProcesses": ["Launch", "Terminate"]}
+        self._cloud.autoscaling.suspend_processes(**group)
+        yield
+        self._cloud.autoscaling.resume_processes(**group)
 
 
 class TestAwsAsg(AdapterContract):
