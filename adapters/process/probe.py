@@ -64,7 +64,8 @@ def _judged(line: bytes) -> Answer:
         return Answer(False, "a closed connection without an answer", starting=True)
     words = line.split()
     if len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
-        return Answer(False, f"an answer that is not HTTP: {line[:_LONGEST_QUOTE]!r}")
+        text = line[:_LONGEST_QUOTE].decode("latin-1").strip()
+        return Answer(False, f"an answer that is not HTTP: {text!r}")
     status = int(words[1])
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return Answer(True)
