@@ -91,6 +91,7 @@ def _redirects(day: Day) -> None:
 
 def _wrong_passwords(day: Day) -> None:
     """Send 200 wrong passwords. A user who is logged in does not wait for them."""
+    day.expect(day.world.daemon.ask("/-/healthy").status_code == 200, "the right password is refused")
     threads = [threading.Thread(target=_guess, args=(day, number), daemon=True) for number in range(200)]
     for thread in threads:
         thread.start()
