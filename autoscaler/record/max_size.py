@@ -1,6 +1,6 @@
 """Deletes the oldest data when the state is larger than `state.maxSize`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import ceil
 from typing import Final, NamedTuple
 
@@ -10,7 +10,7 @@ from autoscaler.record import schema
 
 _ROWS_AT_ONCE: Final = 1_000
 _EVENTS_AT_ONCE: Final = 10_000
-"""More than of other tables: events are small, and each step reads all of them to find unused texts."""
+"""More than of other tables: events are small, and each step counts all of them."""
 _LAST_HOUR: Final = 3_600_000_000
 """Age that is never deleted, in microseconds."""
 _EVENT_BYTES: Final = 100
@@ -52,15 +52,16 @@ def live_bytes(connection: Connection) -> int:
     return int(total)
 
 
-def cut(connection: Connection, max_bytes: int, now: int) -> bool:
-    """Delete some of the oldest data while there is more than `max_bytes`. Returns whether there is more to delete.
+def cut(connection: Connection, max_bytes: int, now: int) -> Collection[str]:
+    """Delete some of the oldest data if there is more than `max_bytes`. Returns the tiers of what was deleted.
 
+    Events leave their texts behind (`unused_texts`).
     The order: detail down to half of `max_bytes`, events down to a tenth, series, the rest of detail, the rest of
     events. The last hour and the autoscalers' memories are kept.
     """
     excess = live_bytes(connection) - max_bytes
     if excess <= 0:
-        return False
+        return ()
     before = now - _LAST_HOUR
     detail = connection.execute(select(func.coalesce(func.sum(schema.detail.c.size), 0))).scalar_one()
     events = _events(connection).size
@@ -71,7 +72,7 @@ def cut(connection: Connection, max_bytes: int, now: int) -> bool:
         (DETAIL, (schema.detail,), excess),
         (EVENTS, (), excess),
     )
-    freed = 0
+    freed, deleted = 0, set[str]()
     for tier, tables, most in steps:
         wanted = min(excess - freed, most)
         if tier == EVENTS:
@@ -79,9 +80,11 @@ def cut(connection: Connection, max_bytes: int, now: int) -> bool:
         else:
             gone, left = _cut_blocks(connection, tier, tables, before, wanted, now)
         freed += gone
+        if gone:
+            deleted.add(tier)
         if left:
             break
-    return freed > 0 and live_bytes(connection) > max_bytes
+    return deleted
 
 
 def _cut_blocks(
@@ -117,7 +120,7 @@ def _cut_blocks(
 
 
 def _cut_events(connection: Connection, before: int, excess: int, now: int) -> tuple[int, bool]:
-    """Do the same for events, and for texts that no event uses any more."""
+    """Do the same for events. An event counts with its share of all texts."""
     found = _events(connection)
     if excess <= 0 or not found.rows:
         return 0, False
@@ -131,24 +134,32 @@ def _cut_events(connection: Connection, before: int, excess: int, now: int) -> t
     if not times:
         return 0, False
     last = times[-1]
-    connection.execute(delete(table).where(table.c.at <= last))
-    delete_unused_texts(connection)
+    gone = connection.execute(delete(table).where(table.c.at <= last)).rowcount
     schema.upsert(connection, schema.cut, [{"tier": EVENTS, "until": last, "at": now}])
-    freed = found.size - _events(connection).size
-    return freed, freed < excess and len(times) == wanted  # less than expected if other events use their texts
+    freed = ceil(gone * found.size / found.rows)
+    return freed, freed < excess and len(times) == wanted
 
 
-def delete_unused_texts(connection: Connection) -> None:
-    """Delete the texts that no event uses.
+def unused_texts(connection: Connection) -> Sequence[int]:
+    """Return the ids of some texts that no event uses.
 
-    A first statement locks some that are unused, and a second one checks these again. Writers of events lock the texts,
-    too (`recording.write_events`), so the second statement sees events committed meanwhile.
+    It reads all texts, which takes seconds at a million, so no transaction that holds locks may do it.
+    """
+    unused = select(schema.event_text.c.id).where(~_IS_USED).limit(_EVENTS_AT_ONCE)
+    return connection.execute(unused).scalars().all()
+
+
+def delete_texts(connection: Connection, ids: Sequence[int]) -> None:
+    """Delete these texts, unless an event uses them by now.
+
+    A first statement locks those that are unused, and a second one checks these again. Writers of events lock the
+    texts, too (`recording.write_events`), so the second statement sees events committed meanwhile.
     """
     texts = schema.event_text
-    unused = select(texts.c.id).where(~_IS_USED).order_by(texts.c.id).limit(_EVENTS_AT_ONCE)
-    ids = connection.execute(unused.with_for_update(skip_locked=True)).scalars().all()
-    if ids:
-        connection.execute(delete(texts).where(texts.c.id.in_(ids), ~_IS_USED))
+    unused = select(texts.c.id).where(texts.c.id.in_(ids), ~_IS_USED).order_by(texts.c.id)
+    locked = connection.execute(unused.with_for_update(skip_locked=True)).scalars().all()
+    if locked:
+        connection.execute(delete(texts).where(texts.c.id.in_(locked), ~_IS_USED))
 
 
 def _events(connection: Connection) -> _Events:

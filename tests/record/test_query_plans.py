@@ -135,3 +135,28 @@ def test_forget_compares_no_table_with_another(filled: Opener, monkeypatch: pyte
     one = [(statement, each[0] if isinstance(each, list) else each) for statement, each in found]
     assert {statement: cost for statement, cost in costs(database, one).items() if cost > MOST} == {}
     filled.close()
+
+
+def test_few_texts_are_locked_at_a_time_and_none_while_they_are_searched(filled: Opener) -> None:
+    """A commit waits for the lock of a text that it needs, and fails after five seconds: its cycle is not recorded.
+
+    Each message such as "New size: 5" is a text, so one that no event uses at present is soon needed again.
+    """
+    state = filled.state()
+    engine, readers = state._database._engine, state._context.readers._engine
+    locked, counting = list[int](), False
+
+    def count(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        nonlocal counting
+        if "event_text" in statement and not counting:
+            counting = True
+            with engine.connect() as other:
+                free = other.execute(text("SELECT id FROM event_text FOR UPDATE SKIP LOCKED")).all()
+                locked.append(other.execute(text("SELECT count(*) FROM event_text")).scalar_one() - len(free))
+            counting = False
+
+    for each in (engine, readers):
+        event.listen(each, "after_cursor_execute", count)
+    state.tidy(at(0))
+    assert locked[0] == 0  # they are searched
+    assert 0 < max(locked) <= 1_000

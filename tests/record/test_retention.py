@@ -10,7 +10,7 @@ from sqlalchemy import delete
 
 from autoscaler.model import InstanceReading, Observation
 from autoscaler.record import Archive, Ledger, Retention, schema
-from autoscaler.record.max_size import delete_unused_texts
+from autoscaler.record.max_size import delete_texts, unused_texts
 from autoscaler.record.recording import event_rows, write_events
 from tests.record.conftest import Opener, in_threads, kept_for
 from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, observation, scaler
@@ -83,11 +83,13 @@ def test_the_text_of_an_event_in_an_open_commit_stays(opener: Opener) -> None:
 
     def purge() -> None:
         with database.writing() as connection:
-            delete_unused_texts(connection)
+            delete_texts(connection, unused)
         purged.set()
 
     with database.writing() as connection:
         connection.execute(delete(schema.event))
+        unused = unused_texts(connection)
+    assert len(unused) == 1
     with ExitStack() as purging:
         with database.writing() as connection:
             write_events(connection, [event_rows(event(), (1, 2, 0), 0, dry_run=False)])
