@@ -145,7 +145,7 @@ class Daemon:
         teams = TeamWatch(lambda: self._following.files, self._requests.put, self._clock, self._logger)
         with suppress(Stopping):
             if not self._stop.asked():
-                self._runtime.shards.start()
+                self._guarded("ticks", self._runtime.shards.start)
             while not self._stop.asked():
                 self._turn(web, teams)
         self._service.stopping()

@@ -90,9 +90,9 @@ class Notifier:
         """Add this daemon's own notices to the outbox, and delete what is beyond its limits."""
         unsaved = self._unsaved[:]
         if unsaved:
-            self._outbox.add(unsaved, self._clock.now())
+            self._outbox.add(unsaved, self._clock.moment())
             del self._unsaved[: len(unsaved)]
-        if dropped := self._outbox.trim(self._clock.now()):
+        if dropped := self._outbox.trim(self._clock.moment()):
             self._count("dropped", dropped)
             self._logger.error("notices_dropped", notices=dropped, error="the outbox was full, or they were a day old")
 

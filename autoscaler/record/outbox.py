@@ -6,19 +6,22 @@ sent at least once, whatever ends the daemon in between. Of several daemons that
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from autoscaler.errors import StateError
 from autoscaler.model import Notice
+from autoscaler.moment import Moment
 from autoscaler.record import schema
+from autoscaler.record.ages import are_older, read_database_time, time_columns
 from autoscaler.record.binary import Binary
 from autoscaler.record.database import Database, Readers
 from autoscaler.record.locks import Lock, is_free
-from autoscaler.record.times import from_micros, to_micros
+from autoscaler.record.times import from_micros
 
 MOST_WAITING: Final = 1_000
 """Of more, the oldest are deleted."""
@@ -37,9 +40,10 @@ class Waiting(NamedTuple):
     notice: Notice
 
 
-def rows_of(notices: Iterable[Notice], at: datetime) -> Sequence[dict[str, Any]]:
+def rows_of(notices: Iterable[Notice], moment: Moment) -> Sequence[dict[str, Any]]:
     """Return rows of the table `notice`."""
-    return [{"id": uuid4().hex, "at": to_micros(at), "body": _NOTICE.dump(each)} for each in notices]
+    when = time_columns(moment, moment.now)
+    return [{"id": uuid4().hex, **when, "body": _NOTICE.dump(each)} for each in notices]
 
 
 class Outbox:
@@ -51,17 +55,20 @@ class Outbox:
         self._database = database
         self._readers = readers
 
-    def add(self, notices: Sequence[Notice], now: datetime) -> None:
+    def add(self, notices: Sequence[Notice], moment: Moment) -> None:
         """Add notices that belong to no decision. Raises StateError."""
         with self._database.writing() as connection:
-            connection.execute(insert(_TABLE), rows_of(notices, now))
+            connection.execute(insert(_TABLE), rows_of(notices, self._with_database(connection, moment)))
 
-    def trim(self, now: datetime) -> int:
-        """Delete what is too old or too much. Returns the number of deleted notices. Raises StateError."""
+    def trim(self, moment: Moment) -> int:
+        """Delete what is too old or too much. Returns the number of deleted notices. Raises StateError.
+
+        A step of the wall clock makes no notice old.
+        """
         newest = select(_TABLE.c.id).order_by(_TABLE.c.at.desc(), _TABLE.c.id)
-        old = _TABLE.c.at < to_micros(now - LONGEST_WAIT)
-        beyond = old | _TABLE.c.id.in_(newest.offset(MOST_WAITING))
         with self._readers.begin() as connection:
+            old = are_older(_TABLE, self._with_database(connection, moment), LONGEST_WAIT)
+            beyond = old | _TABLE.c.id.in_(newest.offset(MOST_WAITING))
             if connection.execute(select(_TABLE.c.id).where(beyond).limit(1)).first() is None:
                 return 0
         with self._database.writing() as connection:
@@ -79,6 +86,10 @@ class Outbox:
             with self._database.writing() as connection:
                 connection.execute(delete(_TABLE).where(_TABLE.c.id == oldest.id))
             return True
+
+    def _with_database(self, connection: Connection, moment: Moment) -> Moment:
+        """Return the moment with PostgreSQL's clock."""
+        return moment if self._database.sqlite else replace(moment, database=read_database_time(connection))
 
     @contextmanager
     def _turn(self) -> Iterator[bool]:

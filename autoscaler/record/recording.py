@@ -209,7 +209,7 @@ def write(
     write_events(connection, [event for one in placed for event in one.events])
     if notify:
         told = [each for one in placed for each in notices(one.entry.latest, one.recording.decision)]
-        _insert(connection, schema.notice, rows_of(told, moment.now))
+        _insert(connection, schema.notice, rows_of(told, moment))
     return Recorded(placed, broken)
 
 

@@ -35,7 +35,7 @@ from sqlalchemy.sql.functions import FunctionElement
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
 
-VERSION: Final = 9
+VERSION: Final = 10
 """Version of the tables. A state of another version is refused (`versions`)."""
 
 metadata = MetaData()
@@ -238,7 +238,7 @@ notice = Table(
     "notice",  # what the webhook is to be told (`outbox`)
     metadata,
     Column("id", Text, primary_key=True),
-    Column("at", BigInteger, nullable=False),
+    *_time_columns(),
     Column("body", LargeBinary, nullable=False),  # model.Notice
 )
 

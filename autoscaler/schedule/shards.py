@@ -70,12 +70,14 @@ class Shards:
         self._scheduler.add_listener(self._missed, EVENT_JOB_MAX_INSTANCES)
 
     def start(self) -> None:
-        """Start: every shard ticks at once, then on its grid. Raises NoThread."""
+        """Start: every shard ticks at once, then on its grid. Raises NoThread; then `keep_up` starts the ticks."""
         self._scheduler.start()
         self._loop = spawn("ticks", self._scheduler.loop)
 
     def keep_up(self) -> None:
-        """Start the thread of the ticks again if it has ended. Raises NoThread."""
+        """Start the thread of the ticks if there is none, or if it has ended. Raises NoThread."""
+        if self._loop is None and self._scheduler.running:
+            self._loop = spawn("ticks", self._scheduler.loop)
         if self._loop is not None and self._loop.done():
             error = self._loop.exception()
             self._logger.error("ticks_stopped", error="they go on" if error is None else f"{bug(error)}; they go on")

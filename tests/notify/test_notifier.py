@@ -49,7 +49,7 @@ class Scene:
     def add(self, *subjects: str) -> None:
         """Add a notice for each subject, one second apart."""
         for subject in subjects:
-            self.state.outbox.add([Notice(NoticeType.SCALED, subject, "more load")], self.clock.now())
+            self.state.outbox.add([Notice(NoticeType.SCALED, subject, "more load")], self.clock.moment())
             self.clock.advance(1)
 
     def until(self, true: Callable[[], bool]) -> None:
@@ -116,7 +116,7 @@ def test_the_outbox_stays_bounded_while_notices_are_sent(scene: Scene, monkeypat
         take(headers, body)
         if len(scene.receiver.events) == 1:
             others = [Notice(NoticeType.SCALED, "web", "more load")] * (MOST_WAITING + 1)
-            scene.state.outbox.add(others, scene.clock.now())
+            scene.state.outbox.add(others, scene.clock.moment())
 
     monkeypatch.setattr(scene.receiver, "take", take_while_others_are_added)
     scene.receiver.answers = [204, 500]

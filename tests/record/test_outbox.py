@@ -6,12 +6,20 @@ import pytest
 from sqlalchemy import insert
 
 from autoscaler.model import Notice, NoticeType, Observed
+from autoscaler.moment import Moment
 from autoscaler.record import State, schema
-from autoscaler.record.outbox import MOST_WAITING, Outbox, Waiting
+from autoscaler.record.outbox import MOST_WAITING, Outbox, Waiting, rows_of
 from tests.record.conftest import Opener
 from tests.record.hosts import Hosts
 from tests.record.samples import FLEET, at, decision, observation, scaler
 from tests.replaced import replace
+
+DAY = 86_400.0
+
+
+def moment(seconds: float, step: timedelta = timedelta(0), boot: str = "boot") -> Moment:
+    """Return the moment so long after the first, with a wall clock that was set by `step` meanwhile."""
+    return Moment(at(seconds) + step, boot, timedelta(seconds=seconds + DAY))
 
 
 def notice(subject: str) -> Notice:
@@ -56,7 +64,7 @@ def test_a_decision_and_its_notices_are_committed_together(opener: Opener) -> No
 def test_the_oldest_notice_is_sent_first(opener: Opener) -> None:
     outbox = opener.state().outbox
     for seconds in (30, 0, 15):
-        outbox.add([notice(f"of {seconds}")], at(seconds))
+        outbox.add([notice(f"of {seconds}")], moment(seconds))
     assert drained(outbox) == ["of 0", "of 15", "of 30"]
 
 
@@ -72,7 +80,7 @@ def test_a_notice_that_is_not_taken_stays_with_its_id(opener: Opener) -> None:
         tries.append(waiting)
         raise KeyboardInterrupt
 
-    opener.state().outbox.add([notice("web")], at(0))
+    opener.state().outbox.add([notice("web")], moment(0))
     opener.close()
     assert not opener.state().outbox.send_oldest(fails)
     opener.close()
@@ -87,26 +95,45 @@ def test_a_notice_that_is_not_taken_stays_with_its_id(opener: Opener) -> None:
 def test_a_full_outbox_loses_its_oldest_notices(opener: Opener) -> None:
     """A receiver that is gone for weeks does not fill the state."""
     outbox = opener.state().outbox
-    outbox.add([notice(f"{number}") for number in range(MOST_WAITING)], at(0))
-    outbox.add([notice("newest")], at(1))
-    assert outbox.trim(at(2)) == 1
+    outbox.add([notice(f"{number}") for number in range(MOST_WAITING)], moment(0))
+    outbox.add([notice("newest")], moment(1))
+    assert outbox.trim(moment(2)) == 1
     found = drained(outbox)
     assert (len(found), found[-1]) == (MOST_WAITING, "newest")
 
 
 def test_a_notice_of_yesterday_is_not_sent(opener: Opener) -> None:
     outbox = opener.state().outbox
-    outbox.add([notice("old")], at(0))
-    outbox.add([notice("new")], at(60))
-    assert outbox.trim(at(30) + timedelta(days=1)) == 1
+    outbox.add([notice("old")], moment(0))
+    outbox.add([notice("new")], moment(60))
+    assert outbox.trim(moment(30 + DAY)) == 1
     assert drained(outbox) == ["new"]
+
+
+@pytest.mark.parametrize("step", [timedelta(days=30), timedelta(days=1), timedelta(hours=-1), timedelta(days=-30)])
+def test_a_step_of_the_wall_clock_makes_no_notice_old(opener: Opener, step: timedelta) -> None:
+    """Notices of a failure that lasts would be lost when the clock is set, and after a step back they would stay."""
+    outbox = opener.state().outbox
+    outbox.add([notice("before")], moment(0))
+    assert outbox.trim(moment(60, step)) == 0
+    outbox.add([notice("after")], moment(60, step))
+    assert outbox.trim(moment(30 + DAY, step)) == 1
+    assert drained(outbox) == ["after"]
+
+
+@pytest.mark.parametrize(("days", "gone"), [(0.5, 0), (1.5, 1)])
+def test_after_a_boot_the_wall_clock_says_how_old_a_notice_is(sqlite_opener: Opener, days: float, gone: int) -> None:
+    """The other clock begins anew."""
+    outbox = sqlite_opener.state().outbox
+    outbox.add([notice("web")], moment(0))
+    assert outbox.trim(moment(days * DAY, boot="next")) == gone
 
 
 def test_a_damaged_notice_holds_up_no_other(opener: Opener) -> None:
     state = opener.state()
     with state.outbox._database.writing() as connection:
-        connection.execute(insert(schema.notice), {"id": "1", "at": 0, "body": b"\xff"})
-    state.outbox.add([notice("web")], at(0))
+        connection.execute(insert(schema.notice), {**rows_of([notice("web")], moment(0))[0], "body": b"\xff"})
+    state.outbox.add([notice("web")], moment(0))
     assert drained(state.outbox) == ["web"]
 
 
@@ -114,7 +141,7 @@ def test_a_damaged_notice_holds_up_no_other(opener: Opener) -> None:
 def test_of_several_daemons_one_sends_at_a_time(hosts: Hosts) -> None:
     """Another one goes on when that one has died."""
     one, other = hosts.start().state.outbox, hosts.start().state.outbox
-    one.add([notice("web")], at(0))
+    one.add([notice("web")], moment(0))
     seen = list[str]()
 
     def meanwhile(waiting: Waiting) -> bool:

@@ -14,6 +14,7 @@ from autoscaler.model import ShardName
 from autoscaler.moment import Moment
 from autoscaler.schedule import Shard, Shards
 from autoscaler.target.contract.harness import RecordingLogger
+from autoscaler.threads import NoThread
 from tests.replaced import replace
 from tests.schedule.ports import FakePorts, scaler
 
@@ -268,3 +269,22 @@ def test_shards_are_quiet_only_between_cycles(running: RunningShards) -> None:
     assert not running.shards.quiet(60)
     running.shard("b", 30, hangs=True)
     until(lambda: not running.shards.quiet(1))
+
+
+def test_ticks_that_found_no_thread_at_the_start_begin_later(
+    running: RunningShards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process is out of threads for a moment. It must not end, nor serve its page for ever without a cycle."""
+    running.shard("a", 0.5)
+
+    def refused(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refused)
+        for start in (running.shards.start, running.shards.keep_up):
+            with pytest.raises(NoThread):
+                start()
+    assert running.cycles("a") == 0
+    running.shards.keep_up()
+    until(lambda: running.cycles("a") > 0)
