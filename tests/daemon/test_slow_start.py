@@ -20,4 +20,6 @@ def test_a_daemon_whose_adapter_is_slow_to_build_starts(hosts: Hosts) -> None:
     with running_daemon(config, env=third.env) as daemon:
         daemon.wait_for("ready")
         daemon.wait_for("decision", written=3)
+        lost = [name for name in ("lease_lost", "shard_not_begun", "shard_left_behind") if daemon.events(name)]
+        assert lost == []
         assert daemon.stop() == 0
