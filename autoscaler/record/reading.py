@@ -160,6 +160,8 @@ class RecordedAutoscaler:
 
 def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:
     """Return the autoscaler of this name with each target that it had, the target of the newest decision last."""
+    if "\0" in name:  # no name has it, and PostgreSQL refuses such a text
+        return []
     table, memory = schema.autoscaler, schema.memory
     query = (
         select(table.c.name, table.c.target, memory)

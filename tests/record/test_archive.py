@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import select, update
 
 from autoscaler.decide import remember
+from autoscaler.documents.state_documents import StateDocuments, UnknownAutoscaler
 from autoscaler.errors import StateError, TargetUnavailable
 from autoscaler.model import Decision, Direction, History, TargetRef
 from autoscaler.record import EventRow, Record, schema
@@ -110,6 +111,23 @@ def test_the_decision_in_force_at_a_time(opener: Opener, name: str, seconds: flo
     keep(ledger, decision(15, size=6))
     record = opener.archive().record_at(name, at(seconds))
     assert (record and record.decision.now) == (None if found is None else at(found))
+
+
+@pytest.mark.parametrize("name", ["\0", "web\0", "a\0b"])
+def test_a_name_with_a_nul_is_unknown(opener: Opener, name: str) -> None:
+    """Any client may ask for `/autoscalers/%00`; PostgreSQL refuses the text, which looked like an outage (503)."""
+    keep(opener.ledger(), decision(0))
+    archive = opener.archive()
+    documents = StateDocuments(archive, None)
+    for read in (
+        lambda: documents.autoscaler(name, at(1)),
+        lambda: documents.explanation(name),
+        lambda: documents.history(name, at(0), at(1)),
+        lambda: documents.events(name, None),
+    ):
+        with pytest.raises(UnknownAutoscaler):
+            read()
+    assert documents.autoscaler("web", at(1)).summary.name == "web"
 
 
 def test_records_of_a_span(opener: Opener) -> None:
