@@ -188,7 +188,8 @@ def _error(body: bytes, status: int) -> QueryError | None:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     kind = str(said.error_type) if isinstance(said.error_type, str | int) else ""
-    text = next((each for each in (said.error, said.message) if isinstance(each, str)), "")
+    inner = said.error.get("message") if isinstance(said.error, dict) else said.error  # as Google's APIs write it
+    text = next((each for each in (inner, said.message) if isinstance(each, str)), "")
     words = ": ".join(part for part in (kind, text) if part)
     ours = said.status == "error"
     if not words or not (ours or (status >= HTTPStatus.BAD_REQUEST and status not in REFUSED)):

@@ -223,7 +223,7 @@ def _read(response: Response, parse: Callable[[bytes, int], _T], remedy: str, se
         raise QueryError(text, error.outcome) from None
     except NotAnAnswer as error:
         kind = plain(response.headers.get("Content-Type", "no content type"), _LONGEST_TYPE)
-        wrong = plain(str(error), 256) or _words(response, secrets)
+        wrong = ": ".join(filter(None, (plain(str(error), 256), _words(response, secrets))))
         if error_type := _AWS_ERROR.match(response.headers.get("x-amzn-ErrorType", "")):
             wrong = error_type[0]
         wrong = f": {wrong}" if wrong else ""
@@ -232,9 +232,10 @@ def _read(response: Response, parse: Callable[[bytes, int], _T], remedy: str, se
 
 
 def _words(response: Response, secrets: Secrets) -> str:
-    """Return the words of a server or proxy whose error is a line of text, unless they may repeat secrets."""
+    """Return the words of an error in no known form, unless it is a page or may repeat secrets."""
     status, kind = response.status_code, response.headers.get("Content-Type", "")
-    if status < HTTPStatus.BAD_REQUEST or status in REFUSED or not kind.startswith("text/plain"):
+    page = "html" in kind.lower() or response.content.lstrip()[:1] == b"<"
+    if status < HTTPStatus.BAD_REQUEST or status in REFUSED or page:
         return ""
     return beginning(secrets.hidden_in(response.content))
 

@@ -37,9 +37,32 @@ def test_the_words_of_an_error_in_plain_text_are_shown(status: int, shown: bool)
 @pytest.mark.parametrize(("status", "shown"), [(500, True), (401, False), (403, False)])
 def test_the_words_of_an_error_without_its_type_are_shown(status: int, shown: bool) -> None:
     """At HTTP 500 the reason was lost. That of a refusal may repeat secrets."""
-    for said in ({"status": "error", "error": "wörds"}, {"message": "wörds"}):
+    for said in ({"status": "error", "error": "wörds"}, {"message": "wörds"}, {"error": {"message": "wörds"}}):
         with answering(lambda request, said=said: request.reply(said, status)) as fake:  # type: ignore[misc]
             assert ("wörds" in fake.refusal()) is shown
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        (b"no type", "", "no type"),
+        (b"loud", "Text/Plain; charset=utf-8", "loud"),
+        (b'{"detail": "no tenant"}', "application/json", '{"detail": "no tenant"}'),
+        (b'{"error": {"code": 8, "message": "quota"}}', "application/json", "quota"),
+        (b'[{"error": "list"}]', "application/json", '[{"error": "list"}]'),
+        (b"<html>page</html>", "text/plain", None),
+        (b"page", "TEXT/HTML", None),
+    ],
+)
+@pytest.mark.parametrize("status", [400, 404, 429, 500, 503])
+def test_the_words_of_an_error_in_any_form_are_shown(status: int, body: bytes, kind: str, words: str | None) -> None:
+    """Google's APIs nest the message, gateways write JSON of their own or no content type, and a 404 may name a tenant.
+    A page's first bytes say nothing.
+    """
+    with answering(lambda request: request.reply(body, status, Content_Type=kind)) as fake:
+        said = fake.refusal()
+    assert words is None or words in said
+    assert words is not None or "page" not in said
 
 
 def test_prometheus_text_of_a_503_is_shown() -> None:
