@@ -66,6 +66,8 @@ _REMEDIES: Final = {
     "in call to": "correct the arguments",
     "duration": "write one such as 30s, 5m or 1h30m",
 }
+_OR_MATCHERS: Final = re.compile(r"\{[^{}]*\"\"\s*or\b", re.IGNORECASE)
+"""MetricsQL's `{a="b" or c="d"}`, in a text without its quoted parts. Prometheus refuses it."""
 _OWN_SYNTAX: Final = re.compile(r"\b(?:with|info)\s*\(", re.IGNORECASE)
 """MetricsQL's templates and Prometheus 3's info(), whose rules promql-parser does not know."""
 _TOO_LONG: Final = "the expression has a range of more than 100 years; shorten it"
@@ -152,6 +154,9 @@ class Parser:
         numbers = [found["number"] for found in _UNITLESS.finditer(bare)]
         if not all(_seconds(number) < LONGEST.total_seconds() for number in numbers):
             raise ValueError(_TOO_LONG)
+        if _OR_MATCHERS.search(bare):
+            remedy = "only VictoriaMetrics has it; combine two selectors with or"
+            raise _wrong(text, None, "unexpected `or` between matchers", remedy)
         try:
             root = ast.parse(masked)
         except ValueError as error:

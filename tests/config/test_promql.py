@@ -109,6 +109,7 @@ WRONG: Final = {
     "x{,}": " at character 3: unexpected ',' in label matching, expected identifier or right_brace; correct it",
     "x{job=“web”}": " at character 7: unexpected character inside braces: '“'; correct it",
     "x && y": ": unexpected character: '&'; correct it",
+    '{a="b" or c="d"}': ": unexpected `or` between matchers; only VictoriaMetrics has it; combine two selectors with or",
     "x;": " at character 2: unexpected character: ';'; correct it",
     "x{a='b'} offset": ": unexpected end of input in offset, expected duration; write one such as 30s, 5m or 1h30m",
     "clamp(x,,1)": ": trailing commas not allowed in function call args; correct it",
