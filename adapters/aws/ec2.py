@@ -1,10 +1,10 @@
 """Launch times and addresses, which only EC2 knows. The adapter asks once for each instance.
 
-Sources: EC2 API Reference, DescribeInstances (a filter takes up to 200 values and, unlike InstanceIds, does not fail
-for an instance that EC2 does not know yet) and DescribeInstanceTypes (up to 100 types).
+Source: EC2 API Reference, DescribeInstances: a filter takes up to 200 values and, unlike InstanceIds, does not fail for
+an instance that EC2 does not know yet.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
 
 _IDS_A_CALL: Final = 200
-_TYPES_A_CALL: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,29 +31,16 @@ class Ec2Instance:
     """`cpu`: its virtual processors."""
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceType:
-    """The weight of an instance type in groups that are sized by it."""
-
-    vcpus: int
-    memory_mib: int
-
-
 class Ec2Instances:
-    """EC2's answers by instance id and by instance type."""
+    """EC2's answers by instance id."""
 
     def __init__(self, api: "AwsApi") -> None:
         self._api = api
         self._ec2: dict[str, Ec2Instance] = {}
-        self._types: dict[str, InstanceType] = {}
 
     def __getitem__(self, instance_id: str) -> Ec2Instance:
         """Return the instance; without times and names where EC2 does not know it yet."""
         return self._ec2.get(instance_id, Ec2Instance())
-
-    def type(self, name: str) -> InstanceType | None:
-        """Return the type, or None when EC2 has not described it."""
-        return self._types.get(name)
 
     def learn(self, settled: Collection[str], changing: Collection[str], call: Call) -> Mapping[str, TargetError]:
         """Ask for unknown instances, and again for `changing` ones: an instance gets addresses while it starts.
@@ -73,22 +59,6 @@ class Ec2Instances:
             _machine,
         )
         self._ec2 |= found
-        return failed
-
-    def learn_types(self, names: Iterable[str], call: Call) -> Mapping[str, TargetError]:
-        """Ask for unknown types. Return the error of each type that could not be read."""
-        unknown = sorted(set(names) - self._types.keys())
-        found, failed = read_in_batches(
-            unknown,
-            _TYPES_A_CALL,
-            lambda types: self._api.pages(
-                "ec2", "describe_instance_types", "InstanceTypes", call, {"InstanceTypes": list(types)}
-            ),
-            "InstanceType",
-            "describe_instance_types",
-            lambda one: InstanceType(one["VCpuInfo"]["DefaultVCpus"], one["MemoryInfo"]["SizeInMiB"]),
-        )
-        self._types |= found
         return failed
 
     def _describe(self, ids: Sequence[str], call: Call) -> Iterator[Raw]:

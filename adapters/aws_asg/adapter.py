@@ -68,7 +68,7 @@ class AwsAsg:
         self._hooks = Hooks(self._api, {target.name: hook for target, hook in context.drains.items()}, context.clock)
         self._other_autoscalers = OtherAutoscalers(self._api, context.clock)
         self._scaling = Scaling(
-            self._api, self._writes, self._ec2, self._refreshes, self._breaker, self._hooks, settings, context.logger
+            self._api, self._writes, self._refreshes, self._breaker, self._hooks, settings, context.logger
         )
         self._optional = OptionalReads(context.clock, context.logger)
         self._logged_states: set[str] = set()
@@ -133,10 +133,9 @@ class AwsAsg:
         return found
 
     def _learn(self, described: Iterable[Raw], call: Call) -> Mapping[str, TargetError]:
-        """Ask EC2 for new instances and types. Return the error of each instance or type whose request failed."""
-        settled, changing, types = set[str](), set[str](), set[str]()
+        """Ask EC2 for new instances. Return the error of each instance whose request failed."""
+        settled, changing = set[str](), set[str]()
         for group in described:
-            types |= groups.by_types(group)
             for one in group["Instances"]:
                 state = one["LifecycleState"]
                 if stage_of(state) is not LifecycleStage.OUTSIDE:
@@ -144,7 +143,7 @@ class AwsAsg:
                 if state not in LIFECYCLE and state not in self._logged_states:
                     self._logged_states.add(state)
                     self._logger.warning("aws_lifecycle_state_unknown", state=state, taken_for="not ready")
-        return {**self._ec2.learn(settled, changing, call), **self._ec2.learn_types(types, call)}
+        return self._ec2.learn(settled, changing, call)
 
     def _read(
         self, name: str, group: Raw | TargetError, failed: Mapping[str, TargetError]
@@ -152,13 +151,12 @@ class AwsAsg:
         if isinstance(group, TargetError):
             return group
         for one in group["Instances"]:
-            error = failed.get(one["InstanceId"]) or failed.get(one.get("InstanceType"))
-            if error is not None:
+            if (error := failed.get(one["InstanceId"])) is not None:
                 return error
         try:
             with unavailable_if_malformed(f"group {name}"):
                 instances, size = groups.instances(group, self._ec2), self._writes.size(name, group["DesiredCapacity"])
-                held = groups.suspended(group, "Terminate") or groups.all_protected(group, size, self._ec2)
+                held = groups.suspended(group, "Terminate") or groups.all_protected(group, size)
                 return TargetState(
                     replicas=size,
                     status_replicas=sum(one.weight for one in instances if not one.deleting),

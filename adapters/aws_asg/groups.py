@@ -15,12 +15,10 @@ from autoscaler.target import (
     TargetError,
     TargetNotFound,
     TargetNotScalable,
-    TargetUnavailable,
 )
 
-UNITS: Final = "units"
 _PROTECTING: Final = (LifecycleStage.SERVING, LifecycleStage.RENEWING)
-_NOT_UNITS: Final = ("vcpu", "memory-mib")
+_UNITS: Final = "units"
 
 
 def limits(group: Raw) -> Limits:
@@ -61,11 +59,16 @@ def scalable(group: Raw) -> Raw | TargetError:
         with unavailable_if_malformed(f"group {name}"):
             for one in group["Instances"]:
                 _ = one["InstanceId"], stage_of(one["LifecycleState"])
-            _ = by_types(group)
     except TargetError as error:
         return error
     if group.get("Status"):  # present only while the group is being deleted
         return TargetNotScalable(f"Auto Scaling group {name} cannot be scaled ({group['Status']}); name another")
+    kind = group.get("DesiredCapacityType") or _UNITS
+    if kind != _UNITS:
+        return TargetNotScalable(
+            f"Auto Scaling group {name} cannot be scaled, because it is sized in {kind}; set its DesiredCapacityType "
+            "to units and its sizes to numbers of instances"
+        )
     return group
 
 
@@ -86,24 +89,24 @@ def suspended(group: Raw, process: str) -> HoldReason | None:
     return None
 
 
-def protected(group: Raw, ec2: Ec2Instances) -> int:
+def protected(group: Raw) -> int:
     """Return the units that no scale-in ends.
 
     Source: User Guide, "Use instance scale-in protection": it starts when the instance is in service.
     """
     return sum(
-        weight(group, one, ec2)
+        weight(one)
         for one in group["Instances"]
         if stage_of(one["LifecycleState"]) in _PROTECTING and one.get("ProtectedFromScaleIn")
     )
 
 
-def all_protected(group: Raw, size: int, ec2: Ec2Instances) -> HoldReason | None:
+def all_protected(group: Raw, size: int) -> HoldReason | None:
     """Return why a group of this size cannot shrink: AWS would lower its desired capacity and end no instance.
 
     Source: User Guide, "Use instance scale-in protection", considerations.
     """
-    if not 0 < size <= protected(group, ec2):
+    if not 0 < size <= protected(group):
         return None
     return HoldReason(
         "AllProtected",
@@ -112,33 +115,15 @@ def all_protected(group: Raw, size: int, ec2: Ec2Instances) -> HoldReason | None
     )
 
 
-def by_types(group: Raw) -> frozenset[str]:
-    """Return the instance types whose size determines an instance's weight."""
-    if group.get("DesiredCapacityType", UNITS) not in _NOT_UNITS:
-        return frozenset()
-    return frozenset(one["InstanceType"] for one in group["Instances"] if not one.get("WeightedCapacity"))
-
-
-def weight(group: Raw, one: Raw, ec2: Ec2Instances) -> int:
-    """Return an instance's units of DesiredCapacity. Raises TargetUnavailable when EC2 does not describe its type."""
-    if one.get("WeightedCapacity"):
-        return int(one["WeightedCapacity"])
-    kind = group.get("DesiredCapacityType", UNITS)
-    if kind not in _NOT_UNITS:
-        return 1
-    found = ec2.type(one["InstanceType"])
-    if found is None:
-        raise TargetUnavailable(
-            f"group {group['AutoScalingGroupName']} is sized in {kind}, and EC2 does not describe the instance type "
-            f"{one['InstanceType']}"
-        )
-    return found.vcpus if kind == "vcpu" else found.memory_mib
+def weight(one: Raw) -> int:
+    """Return an instance's units of DesiredCapacity: 1 in a group without weights."""
+    return int(one.get("WeightedCapacity") or 1)
 
 
 def instances(group: Raw, ec2: Ec2Instances) -> tuple[Instance, ...]:
     """Return the instances that count towards the group's capacity."""
     return tuple(
-        _instance(group, one, ec2)
+        _instance(one, ec2)
         for one in group["Instances"]
         if stage_of(one["LifecycleState"]) is not LifecycleStage.OUTSIDE
     )
@@ -149,7 +134,7 @@ def staying(group: Raw) -> frozenset[str]:
     return frozenset(one["InstanceId"] for one in group["Instances"] if stage_of(one["LifecycleState"]) in COUNTING)
 
 
-def _instance(group: Raw, one: Raw, ec2: Ec2Instances) -> Instance:
+def _instance(one: Raw, ec2: Ec2Instances) -> Instance:
     where, name = stage_of(one["LifecycleState"]), one["InstanceId"]
     healthy = one["HealthStatus"].lower() == "healthy"
     machine = ec2[name]
@@ -162,6 +147,6 @@ def _instance(group: Raw, one: Raw, ec2: Ec2Instances) -> Instance:
         deleting=where is LifecycleStage.LEAVING,
         identities=machine.identities | {name},
         requests=machine.requests,
-        weight=weight(group, one, ec2),
+        weight=weight(one),
         detail="" if serves else f"{one['LifecycleState']}, {one['HealthStatus']}",
     )

@@ -6,7 +6,6 @@ AWS has no compare-and-set. A change by another client in the milliseconds betwe
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from adapters.aws.ec2 import Ec2Instances
 from adapters.aws.errors import InProgress, OutcomeUnknown, not_written
 from adapters.aws.raw import Raw, by_key, unavailable_if_malformed
 from adapters.aws.writes import Writes
@@ -41,7 +40,6 @@ class Scaling:
 
     api: "AwsApi"
     writes: Writes
-    ec2: Ec2Instances
     refreshes: Refreshes
     breaker: Breaker
     hooks: Hooks
@@ -63,8 +61,8 @@ class Scaling:
             out = change.size > current
             held = groups.suspended(group, "Launch" if out else "Terminate")
             if not out:  # a scale-in goes no further than AWS can follow
-                held = held or groups.all_protected(group, current, self.ec2)
-                change = replace(change, size=max(change.size, min(current, groups.protected(group, self.ec2))))
+                held = held or groups.all_protected(group, current)
+                change = replace(change, size=max(change.size, min(current, groups.protected(group))))
         held = held or self.refreshes.before_write(name, call, out=out)
         held = held or (self.breaker.hold(name) if out else self.hooks.before_scale_in(name, call))
         if held is not None:
@@ -116,7 +114,7 @@ class Scaling:
             return Held(HoldReason("TerminationUnconfirmed", f"group {name}: {why}"))
         with unavailable_if_malformed(f"group {name}"):
             ranked = [one for one in change.victims if one not in self.writes.ended(name)]
-            chosen = victims(group, ranked, current - change.size, self.ec2)
+            chosen = victims(group, ranked, current - change.size)
         if not chosen:
             why = "protected from scale-in, already terminating, or larger than the scale-in"
             return Held(

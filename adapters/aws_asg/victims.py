@@ -9,13 +9,12 @@ termination policy").
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from adapters.aws.ec2 import Ec2Instances
 from adapters.aws.raw import Raw
 from adapters.aws_asg.groups import suspended_processes, weight
 from adapters.aws_asg.lifecycle import COUNTING, stage_of
 
 
-def victims(group: Raw, ranked: Collection[str], units: int, ec2: Ec2Instances) -> Mapping[str, int]:
+def victims(group: Raw, ranked: Collection[str], units: int) -> Mapping[str, int]:
     """Return the instances to terminate of the `ranked` ones, best first -> weight, together at most `units`.
 
     Each is the best of the zones with the most units, while AWS balances zones. Instances that are protected from
@@ -23,7 +22,7 @@ def victims(group: Raw, ranked: Collection[str], units: int, ec2: Ec2Instances) 
     """
     balances = "AZRebalance" not in suspended_processes(group)
     counting = {one["InstanceId"]: one for one in group["Instances"] if stage_of(one["LifecycleState"]) in COUNTING}
-    weights = {name: weight(group, one, ec2) for name, one in counting.items()}
+    weights = {name: weight(one) for name, one in counting.items()}
     zones = {name: one.get("AvailabilityZone", "") if balances else "" for name, one in counting.items()}
     in_zone = Counter[str]()
     for name, zone in zones.items():

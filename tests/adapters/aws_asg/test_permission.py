@@ -7,7 +7,7 @@ import pytest
 from autoscaler.errors import TargetForbidden, TargetUnavailable
 from autoscaler.model import TargetRef
 from tests.adapters.aws.connecting import least_policy
-from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter, mixed
+from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter
 from tests.cli.test_write_test import said, write_tested, wrong
 from tests.daemon.running import autoscaler, write_config
 from tests.servers.aws.server import REGION
@@ -21,11 +21,9 @@ _WEB = TargetRef("test", "web")
 
 @pytest.fixture
 def config(tmp_path: Path, cloud: Cloud, connect: Connect, prometheus: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One autoscaler with a drain, on a group that is sized by virtual processors: all actions are needed."""
+    """One autoscaler with a drain: all actions are needed."""
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
-    requirements = {"VCpuCount": {"Min": 1}, "MemoryMiB": {"Min": 1}, "AllowedInstanceTypes": ["m5.large"]}
-    policy = mixed({"InstanceRequirements": requirements})
-    cloud.create("web", 2, DesiredCapacityType="vcpu", MixedInstancesPolicy=policy)
+    cloud.create("web", 2)
     cloud.hook("web", "leave")
     scaler = autoscaler("web", "vector(1)", "aws", drain={"http": {"url": "http://{address}/drain"}})
     section = {"type": "aws-asg", "region": REGION, "endpointUrl": cloud.server.url}

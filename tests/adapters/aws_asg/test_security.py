@@ -13,7 +13,7 @@ from werkzeug.serving import make_server
 from autoscaler.errors import AdapterError, TargetForbidden, TargetNotFound, TargetUnavailable
 from autoscaler.model import Held, TargetRef, TargetState, Written
 from tests.adapters.aws.connecting import least_policy
-from tests.adapters.aws_asg.conftest import KEYS, Cloud, Connect, LiveAdapter, mixed
+from tests.adapters.aws_asg.conftest import KEYS, Cloud, Connect, LiveAdapter
 from tests.servers.certificates import Authority, Pair
 
 pytestmark = pytest.mark.slow
@@ -23,10 +23,8 @@ _ROLE = "arn:aws:iam::123456789012:role/autoscaler"
 def test_nothing_outside_the_documented_policy_is_called(cloud: Cloud, connect: Connect) -> None:
     """Every permission of the policy is needed: a least-privilege policy has no other."""
     connection = connect({"all": None}, endpointUrl=cloud.server.url)
-    requirements = {"VCpuCount": {"Min": 1}, "MemoryMiB": {"Min": 1}, "AllowedInstanceTypes": ["m5.large"]}
-    policy = mixed({"InstanceRequirements": requirements})
-    cloud.create("all", 6, DesiredCapacityType="vcpu", MixedInstancesPolicy=policy)
-    assert connection.scale("all", connection.state("all"), 8) == Written(8)
+    cloud.create("all", 6)
+    assert connection.scale("all", connection.state("all"), 7) == Written(7)
     cloud.hook("all", "leave")
     state = connection.state("all")
     ids = tuple(one.name for one in state.instances)

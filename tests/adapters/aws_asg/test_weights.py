@@ -2,11 +2,20 @@
 
 import pytest
 
-from autoscaler.errors import TargetForbidden, TargetUnavailable
-from autoscaler.model import TargetState, Written
+from autoscaler.errors import TargetNotScalable
+from autoscaler.model import ScaleChange, TargetRef, TargetState, Written
 from tests.adapters.aws_asg.conftest import Cloud, LiveAdapter, mixed
 
 pytestmark = pytest.mark.slow
+_BY_ATTRIBUTES = mixed(
+    {
+        "InstanceRequirements": {
+            "VCpuCount": {"Min": 1},
+            "MemoryMiB": {"Min": 1},
+            "AllowedInstanceTypes": ["m5.large"],
+        }
+    }
+)
 
 
 def test_weighted_groups_count_capacity_units(cloud: Cloud, connection: LiveAdapter) -> None:
@@ -24,37 +33,31 @@ def test_weighted_groups_count_capacity_units(cloud: Cloud, connection: LiveAdap
     assert (state.replicas, state.status_replicas >= 20) == (20, True)
 
 
-@pytest.mark.parametrize(("kind", "weight"), [("vcpu", 2), ("memory-mib", 8192), ("units", 1)])
-def test_attribute_based_groups_count_what_their_size_is_measured_in(
-    cloud: Cloud, connection: LiveAdapter, kind: str, weight: int
+def test_an_attribute_based_group_that_is_sized_in_units_counts_instances(
+    cloud: Cloud, connection: LiveAdapter
 ) -> None:
-    """An m5.large has 2 virtual processors and 8 GiB."""
-    requirements = {"VCpuCount": {"Min": 1}, "MemoryMiB": {"Min": 1}, "AllowedInstanceTypes": ["m5.large"]}
-    cloud.create(
-        "attributes",
-        2 * weight,
-        most=10 * weight,
-        DesiredCapacityType=kind,
-        MixedInstancesPolicy=mixed({"InstanceRequirements": requirements}),
-    )
+    """Its size is a number of instances, whatever their types."""
+    cloud.create("attributes", 2, DesiredCapacityType="units", MixedInstancesPolicy=_BY_ATTRIBUTES)
     state = connection.state("attributes")
-    assert [one.weight for one in state.instances] == [weight, weight]
-    assert (state.replicas, state.status_replicas) == (2 * weight, 2 * weight)
-    connection.state("attributes")
-    assert cloud.server.count("DescribeInstanceTypes") == (kind != "units")
+    assert ([one.weight for one in state.instances], state.replicas) == ([1, 1], 2)
 
 
-def test_an_unknown_weight_is_an_error_of_only_its_group(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Counting an instance as one unit of memory would make the group look nearly empty."""
+@pytest.mark.parametrize(("kind", "size"), [("vcpu", 4), ("memory-mib", 16384)])
+def test_a_group_that_is_sized_in_another_unit_is_refused_alone(
+    cloud: Cloud, connection: LiveAdapter, kind: str, size: int
+) -> None:
+    """Counting an instance as one MiB would make the group look nearly empty."""
     cloud.create("plain", 1)
-    requirements = {"VCpuCount": {"Min": 1}, "MemoryMiB": {"Min": 1}, "AllowedInstanceTypes": ["m5.large"]}
-    cloud.create(
-        "by-vcpu", 2, DesiredCapacityType="vcpu", MixedInstancesPolicy=mixed({"InstanceRequirements": requirements})
+    cloud.create("attributes", size, most=5 * size, DesiredCapacityType=kind, MixedInstancesPolicy=_BY_ATTRIBUTES)
+    refs = [TargetRef("test", name) for name in ("attributes", "plain")]
+    refused, neighbour = (connection.adapter.observe(refs, connection.call())[ref] for ref in refs)
+    assert isinstance(refused, TargetNotScalable)
+    assert str(refused) == (
+        f"Auto Scaling group attributes cannot be scaled, because it is sized in {kind}; set its DesiredCapacityType "
+        "to units and its sizes to numbers of instances"
     )
-    fault = cloud.server.refuse("DescribeInstanceTypes", "UnauthorizedOperation", status=403)
-    assert isinstance(connection.look("by-vcpu"), TargetForbidden)
-    assert isinstance(connection.look("plain"), TargetState)
-    fault.status, fault.body = 200, "<DescribeInstanceTypesResponse><instanceTypeSet/></DescribeInstanceTypesResponse>"
-    found = connection.look("by-vcpu")
-    assert isinstance(found, TargetUnavailable)
-    assert "m5.large" in str(found)
+    assert isinstance(neighbour, TargetState)
+    change = ScaleChange("1", size // 2, size, None, "")
+    with pytest.raises(TargetNotScalable):
+        connection.adapter.scale(refs[0], change, connection.call())
+    assert cloud.describe("attributes")["DesiredCapacity"] == size
