@@ -14,6 +14,7 @@ from typing import Final, NoReturn
 
 from msgspec.structs import replace
 
+from autoscaler.cli.causes import Causes
 from autoscaler.cli.examine import examine_addresses, examine_targets, try_drains
 from autoscaler.cli.find_daemon import status_of
 from autoscaler.cli.findings import Finding, Findings, findings_of
@@ -37,7 +38,6 @@ from autoscaler.model import (
 )
 from autoscaler.observe import Connection, Observer
 from autoscaler.observe.answers import Results
-from autoscaler.observe.causes import Causes
 from autoscaler.observe.failure import QueryFailure, Unsampled, no_sample
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import alone

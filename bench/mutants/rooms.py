@@ -22,7 +22,6 @@ ROOMS: Final = {
         ("tests/observe",),
         (
             "tests/observe/planner",
-            "tests/observe/test_causes.py",
             "tests/observe/test_observer.py",
             "tests/observe/test_ranges.py",
         ),

@@ -11,17 +11,17 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from autoscaler.cli.causes import Cause, Causes
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Query
-from autoscaler.observe.causes import Cause, Causes
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.selectors import selectors
-from tests.observe.build import NOW
+from tests.observe.build import NOW, ago
 from tests.schedule.clock import FakeClock
 from tests.servers.exporter import running_exporter
 from tests.servers.ports import free_port
-from tests.servers.prometheus import PrometheusServer, running_prometheus, static
+from tests.servers.prometheus import PrometheusServer, openmetrics, running_prometheus, static
 from tests.servers.web import serving
 
 TOO_SHORT = "which is shorter than two scrape intervals of 1s; write at least [4s], four of them"
@@ -30,6 +30,14 @@ VALUES = {
     'web_requests_in_flight{queue="print",zone="b"}': 1.0,
     "web_requests_total": 1.0,
 }
+
+
+@pytest.fixture(scope="module")
+def once_scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
+    """Run a server that has one sample of `cores`, taken 10 s before NOW, and no targets."""
+    history = openmetrics({"cores": [(ago(10), 4.0)]})
+    with running_prometheus(tmp_path_factory.mktemp("once_scraped"), history=history) as prometheus:
+        yield prometheus
 
 
 @pytest.fixture(scope="module")
@@ -130,26 +138,26 @@ def test_an_unmatched_value_is_listed_with_the_existing_ones(server: PrometheusS
 
 
 @pytest.mark.slow
-def test_a_new_series_is_reported_as_new(prometheus: PrometheusServer) -> None:
+def test_a_new_series_is_reported_as_new(once_scraped: PrometheusServer) -> None:
     """After the next scrape the rate exists, so nothing needs to change."""
-    assert cause(prometheus.url, "rate(cores[2m])", now=NOW) == Cause(
+    assert cause(once_scraped.url, "rate(cores[2m])", now=NOW) == Cause(
         "rate() needs two samples within its range [2m], and its series have one there; if they are new, wait "
         "for the next scrape, otherwise write a range of four scrape intervals"
     )
 
 
 @pytest.mark.slow
-def test_a_range_with_one_sample_is_enough_for_its_maximum(prometheus: PrometheusServer) -> None:
+def test_a_range_with_one_sample_is_enough_for_its_maximum(once_scraped: PrometheusServer) -> None:
     """The condition is the cause, not the range."""
-    assert cause(prometheus.url, "max_over_time(cores[2m]) > 100", now=NOW) == Cause(
+    assert cause(once_scraped.url, "max_over_time(cores[2m]) > 100", now=NOW) == Cause(
         "its selectors have series, and the expression leaves none of them", may_be_zero=True
     )
 
 
 @pytest.mark.slow
-def test_a_series_without_a_recent_sample_is_reported_as_known(prometheus: PrometheusServer) -> None:
+def test_a_series_without_a_recent_sample_is_reported_as_known(once_scraped: PrometheusServer) -> None:
     """Its name is right, but its scrape fails or was removed."""
-    found = cause(prometheus.url, "cores", now=NOW + timedelta(minutes=30))
+    found = cause(once_scraped.url, "cores", now=NOW + timedelta(minutes=30))
     assert found is not None
     assert found.text.startswith("series cores have no sample of the last minutes; Prometheus scrapes no target: ")
 

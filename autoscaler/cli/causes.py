@@ -1,4 +1,4 @@
-"""Finds out why a query has no sample, by further requests to Prometheus. Used by commands, never in a cycle.
+"""Finds out why a query has no sample, by further requests to Prometheus.
 
 Source: prometheus.io/docs/prometheus/latest/querying/api, "Querying label values" and "Targets". Not every server that
 supports PromQL has these endpoints. Without them, that part of the cause stays unknown.
