@@ -17,8 +17,8 @@ def test_labels_are_those_of_prometheus_3(load_text: Load, name: str) -> None:
     assert (got.match, got.instance_label) == (((name, "x"),), name)
 
 
-@pytest.mark.parametrize("name", ["", "a\n", "\x00", "\x7f"])
+@pytest.mark.parametrize("name", ["", "a\n", "\x7f"])
 def test_a_label_has_printable_characters(load_text: Load, name: str) -> None:
-    """Others would be typing mistakes, and a database refuses NUL."""
+    """Others would be typing mistakes."""
     with pytest.raises(ConfigError, match="is not a valid label name"):
         query(load_text, f"{{ref: c, instanceLabel: {json.dumps(name)}}}", "{c: {expr: c}}")
