@@ -10,19 +10,18 @@ from autoscaler.documents.events import EventList, event
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import HistoryDocument, history_document
-from autoscaler.documents.holders import Holders
 from autoscaler.documents.hosts import HostList, host_list
 from autoscaler.documents.last_value import last_values
 from autoscaler.documents.summary import AutoscalerList, Summary, summaries
 from autoscaler.errors import AutoscalerError
 from autoscaler.labels import Selector
-from autoscaler.model import Autoscaler
+from autoscaler.model import Autoscaler, Decision
 from autoscaler.record import Archive
 
 if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no configuration's loader for it
     from autoscaler.config.settings import PrometheusSource
 
-DETAIL_EVENTS: Final = timedelta(hours=1)
+_DETAIL_EVENTS: Final = timedelta(hours=1)
 """Whose events are shown with an autoscaler, as Kubernetes keeps them."""
 MOST_POINTS: Final = 2_000
 """Of a chart."""
@@ -67,15 +66,12 @@ class StateDocuments:
         """Return a part of that list: only names that contain a text, and labels that match. Raises LabelsUnknown."""
         if selector is not None and self._scalers is None:
             raise LabelsUnknown("only the configuration has labels, and it is unknown; name it with --config.file")
-        archive, known = self._archive, self._scalers or {}
-        latest = archive.latest()
+        known, latest = self._scalers or {}, self._archive.latest()
         names = sorted(name for name in known.keys() | latest.keys() if containing in name)
         if selector is not None:
             names = [name for name in names if selector.matches(dict(known[name].labels) if name in known else {})]
         shown = names[offset:] if limit is None else names[offset : offset + limit]
-        steering, seen, holders = archive.steering(), archive.first_seen(), Holders(archive.served(shown))
-        found = summaries(shown, self._scalers, latest, steering, now, seen, holders.of)
-        return AutoscalerList(autoscalers=tuple(found), total=len(names))
+        return AutoscalerList(autoscalers=tuple(self._summaries(shown, latest, now)), total=len(names))
 
     def autoscaler(self, name: str, now: datetime) -> Detail:
         """Return one autoscaler in detail. Raises UnknownAutoscaler."""
@@ -84,16 +80,13 @@ class StateDocuments:
         known = recorded.scaler if scaler is None and recorded is not None else scaler
         if known is None:
             raise self._unknown(name)
-        archive, latest = self._archive, {} if recorded is None else {name: recorded.decision}
-        steering, seen, holders = archive.steering(), archive.first_seen(), Holders(archive.served([name]))
-        (found,) = summaries([name], self._scalers, latest, steering, now, seen, holders.of)
-        return detail(
-            found,
-            known,
-            recorded,
-            self._archive.events(name, now - DETAIL_EVENTS),
-            self._sources,
-        )
+        (found,) = self._summaries([name], {} if recorded is None else {name: recorded.decision}, now)
+        return detail(found, known, recorded, self._archive.events(name, now - _DETAIL_EVENTS), self._sources)
+
+    def _summaries(self, names: Sequence[str], latest: Mapping[str, Decision], now: datetime) -> Sequence[Summary]:
+        archive = self._archive
+        steering, seen, served = archive.steering(), archive.first_seen(), archive.served(names)
+        return summaries(names, self._scalers, latest, steering, now, seen, served)
 
     def explanation(self, name: str, at: datetime | None = None) -> Explanation:
         """Return the decision in force at a time, by default the last. Raises UnknownAutoscaler, NoDecision."""

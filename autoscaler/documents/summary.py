@@ -1,8 +1,9 @@
 """One autoscaler in the list."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
+from types import MappingProxyType
 
 from pydantic import Field
 
@@ -36,14 +37,6 @@ class ConditionDocument(Document):
     last_transition: datetime
     """When `status` last changed. It survives a restart of the daemon."""
     level: Level = Level.NORMAL
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """The daemon that serves a configured autoscaler, if several share the state."""
-
-    by: str | None
-    """Its host and process; None: no daemon serves the autoscaler."""
 
 
 class Summary(Document):
@@ -144,33 +137,15 @@ def summary(
     *,
     configured: bool,
     first_seen: datetime | None = None,
-    held: Holder | None = None,
+    daemons: Mapping[str, str] | None = None,
 ) -> Summary:
     """Return the line of one autoscaler.
 
     `scaler`: its configuration; None: it was removed or is unknown. `decision`: the last. `steering`: in force now.
-    `held`: None if the state has one daemon.
+    `daemons`: target, as text -> host and process of the daemon that serves it; None: the state has one daemon.
     """
-    try:
-        return _summary(name, scaler, decision, steering, configured=configured, first_seen=first_seen, held=held)
-    except Exception as error:  # noqa: BLE001 - one that cannot be shown must not fail the list
-        unshown = _summary(name, scaler, None, steering, configured=configured, first_seen=first_seen, held=held)
-        problem = f"its last decision cannot be shown: {bug(error)}"
-        failing = {"state": AutoscalerState.FAILING, "level": Level.ERROR}
-        return unshown.model_copy(update={**failing, "error": problem})
-
-
-def _summary(
-    name: str,
-    scaler: Autoscaler | None,
-    decision: Decision | None,
-    steering: Steering,
-    *,
-    configured: bool,
-    first_seen: datetime | None,
-    held: Holder | None,
-) -> Summary:
-    unheld = held is not None and held.by is None and configured
+    held_by = _daemon(daemons, scaler) if daemons else None
+    unheld = configured and scaler is not None and daemons is not None and not daemons
     specs = () if scaler is None else scaler.metrics
     told = verdict(decision, steering)
     outcomes = decision.metrics if decision is not None else ()
@@ -202,7 +177,7 @@ def _summary(
         last_decision=None if decision is None else decision.now,
         error=None if decision is None else decision.error,
         brakes=() if decision is None else tuple(map(ActiveBrakeDocument.of, decision.brakes)),
-        held_by=None if held is None else held.by,
+        held_by=held_by,
         unheld=unheld,
         unmeasured=None if decision is None else unmeasured(decision.metrics),
         problem=None if decision is None else next(iter(decision.warnings), None),
@@ -215,23 +190,39 @@ def summaries(
     latest: Mapping[str, Decision],
     steering: Mapping[str, Steering],
     now: datetime,
-    first_seen: Mapping[str, datetime] | None = None,
-    held: Callable[[str, Autoscaler | None], Holder | None] = lambda *_: None,
+    first_seen: Mapping[str, datetime] = MappingProxyType({}),
+    served: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Sequence[Summary]:
-    """Return the lines of `names`, in their order. `scalers`: the configuration's; None: it is unknown."""
-    known, seen = scalers or {}, first_seen or {}
-    return [
-        summary(
+    """Return the lines of `names`, in their order.
+
+    `scalers`: the configuration's; None: it is unknown. `served`: `daemons` of each autoscaler that a daemon serves.
+    """
+    found = []
+    for name in names:
+        line = partial(
+            summary,
             name,
-            known.get(name),
-            latest.get(name),
-            steering.get(name, Steering()).at(now),
+            None if scalers is None else scalers.get(name),
+            steering=steering.get(name, Steering()).at(now),
             configured=scalers is None or name in scalers,
-            first_seen=seen.get(name),
-            held=held(name, known.get(name)),
+            first_seen=first_seen.get(name),
+            daemons=None if served is None else served.get(name, {}),
         )
-        for name in names
-    ]
+        try:
+            found.append(line(latest.get(name)))
+        except Exception as error:  # noqa: BLE001 - one that cannot be shown must not fail the list
+            problem = f"its last decision cannot be shown: {bug(error)}"
+            failing = {"state": AutoscalerState.FAILING, "level": Level.ERROR, "error": problem}
+            found.append(line(None).model_copy(update=failing))
+    return found
+
+
+def _daemon(daemons: Mapping[str, str], scaler: Autoscaler | None) -> str:
+    """Return the daemon that serves the configured target, else one that serves another target of the same name."""
+    from autoscaler.record import target_text  # noqa: PLC0415 - slow, and `get` is to be quick
+
+    any_other = min(daemons.values())
+    return any_other if scaler is None else daemons.get(target_text(scaler.target), any_other)
 
 
 def _bounds(scaler: Autoscaler | None, decision: Decision | None, steering: Steering) -> tuple[int | None, int | None]:

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 from autoscaler.cli.tables.hosts import host_rows, notes
 from autoscaler.cli.tables.listing import SHARED_HEADER, Row
-from autoscaler.documents.holders import Holders
 from autoscaler.documents.hosts import host_list
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary, summary
@@ -112,8 +111,7 @@ def shown(places: Mapping[str, str] | None, *, configured: bool = True) -> Summa
     """`places`: target -> the daemon that serves it."""
     one = scaler()
     known = one if configured else None
-    held = Holders(None if places is None else {one.name: places}).of(one.name, known)
-    return summary(one.name, known, None, Steering(), configured=configured, held=held)
+    return summary(one.name, known, None, Steering(), configured=configured, daemons=places)
 
 
 def test_an_autoscaler_shows_the_daemon_that_serves_it() -> None:

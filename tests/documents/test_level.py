@@ -6,7 +6,7 @@ import pytest
 
 from autoscaler.documents.events import EventDocument, event
 from autoscaler.documents.level import Level
-from autoscaler.documents.summary import Summary, summary
+from autoscaler.documents.summary import Summary, summaries
 from autoscaler.model import Condition, ConditionType, Decision, Direction, EventType, Pause, Steering, Step
 from autoscaler.record import EventRow
 from tests.decide.build import NOW, QUEUE_15, Life, scaler, value
@@ -17,7 +17,8 @@ PAUSED = Steering(Pause(Direction.BOTH, "ann", "", NOW, None))
 
 
 def shown(made: Decision, steering: Steering = FREE) -> Summary:
-    return summary("web", scaler(QUEUE_15), made, steering, configured=True)
+    (found,) = summaries(["web"], {"web": scaler(QUEUE_15)}, {"web": made}, {"web": steering}, NOW)
+    return found
 
 
 def queue(length: int, size: int, **bounds: Any) -> Decision:

@@ -16,7 +16,6 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from autoscaler.documents.explanation import Explanation
-from autoscaler.documents.holders import Holders
 from autoscaler.documents.state_documents import NoDecision, StateDocuments
 from autoscaler.documents.summary import summaries
 from autoscaler.errors import StateError
@@ -106,7 +105,7 @@ class _Page:
         latest, steering = archive.latest(), {name: given.at(now) for name, given in archive.steering().items()}
         found = listing(entries(scalers, latest, steering), ListQuery.of(request.query_params))
         names = [each.name for each in found.entries]
-        rows = summaries(names, scalers, latest, steering, now, held=Holders(archive.served(names)).of)
+        rows = summaries(names, scalers, latest, steering, now, served=archive.served(names))
         return self._render("overview.html", now, listing=found, rows=rows, orders=Order, cuts=self._cuts())
 
     def status(self, request: Request, now: datetime) -> str:  # noqa: ARG002 - every handler's signature
