@@ -15,11 +15,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from autoscaler.documents.base import Document
 from autoscaler.logger import Logger
 from autoscaler.metrics import CONTENT_TYPE, exposition
 from autoscaler.web.api.answers import JSON, ErrorType, RequestError, failure, refusal_of, success
-from autoscaler.web.api.endpoints import PREFIX, Api, Endpoint, EndpointRequest
+from autoscaler.web.api.endpoints import PREFIX, Endpoint, endpoints
 from autoscaler.web.api.openapi import openapi
 from autoscaler.web.sources import Sources
 from autoscaler.web.work import SharedWork, Work
@@ -31,8 +30,8 @@ _ModelT = TypeVar("_ModelT", bound=BaseModel)
 
 def application(sources: Sources, logger: Logger, *, with_users: bool, pages: Sequence[BaseRoute] = ()) -> Starlette:
     """Return the application without a guard. `pages`: more routes, such as those of the page."""
-    web = _Web(sources, logger)
-    document = openapi(web.api.endpoints, with_users=with_users)
+    web, operations = _Web(sources, logger), endpoints(sources, logger)
+    document = openapi(operations, with_users=with_users)
 
     async def describe(request: Request) -> Response:  # noqa: ARG001 - starlette's signature
         return JSONResponse(document)
@@ -44,7 +43,7 @@ def application(sources: Sources, logger: Logger, *, with_users: bool, pages: Se
             Route("/-/reload", web.reload, methods=["POST"]),
             Route("/metrics", web.metrics),
             Route(f"{PREFIX}/openapi.json", describe),
-            *[Route(PREFIX + each.path, web.endpoint(each), methods=[each.method]) for each in web.api.endpoints],
+            *[Route(PREFIX + each.path, web.endpoint(each), methods=[each.method]) for each in operations],
             *pages,
         ],
         middleware=[Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=1)],
@@ -67,7 +66,6 @@ class _Web:
     """The handlers."""
 
     def __init__(self, sources: Sources, logger: Logger) -> None:
-        self.api = Api(sources, logger)
         self._sources = sources
         self._logger = logger
         self._work = sources.work
@@ -108,24 +106,19 @@ class _Web:
 
         async def handle(request: Request) -> Response:
             try:
-                given = EndpointRequest(
-                    name=request.path_params.get("name", ""),
-                    query=_query(endpoint.query, request),
-                    body=None if endpoint.body is None else await _body(endpoint.body, request),
-                    user=request.scope["user"] or "",
-                )
-                return await self._work.run(partial(_answer, endpoint, given))
+                given = {
+                    "name": request.path_params.get("name"),
+                    "query": _query(endpoint.query, request),
+                    "body": None if endpoint.body is None else await _body(endpoint.body, request),
+                    "by": request.scope["user"] or "",
+                }
+                # on a thread, because writing a long list takes time
+                return await self._work.run(lambda: success(endpoint.answer_to(**given)))
             except Exception as error:  # noqa: BLE001 - see `refusal_of`
                 refusal = refusal_of(error, request.url.path, self._logger)
                 return failure(refusal.kind, str(refusal), refusal.headers)
 
         return handle
-
-
-def _answer(endpoint: Endpoint, given: EndpointRequest) -> Response:
-    """Return the response. It runs on a thread, because writing a long list takes time."""
-    document: Document = endpoint.run(given)
-    return success(document)
 
 
 def _query(model: type[_ModelT], request: Request) -> _ModelT:

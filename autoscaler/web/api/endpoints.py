@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
 
 from autoscaler.documents.base import Document
 from autoscaler.documents.detail import Detail
@@ -15,8 +16,7 @@ from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import HistoryDocument
 from autoscaler.documents.hosts import HostList
 from autoscaler.documents.status import DaemonStatus
-from autoscaler.documents.steering import SteeringDocument
-from autoscaler.documents.summary import AutoscalerList, SteeredList
+from autoscaler.documents.summary import AutoscalerList
 from autoscaler.logger import Logger
 from autoscaler.web.api.answers import ErrorType
 from autoscaler.web.api.parameters import (
@@ -27,11 +27,6 @@ from autoscaler.web.api.parameters import (
     ListParameters,
     ManyBody,
     Nothing,
-    OverrideBody,
-    PauseBody,
-    PauseManyBody,
-    ResumeBody,
-    ResumeManyBody,
 )
 from autoscaler.web.api.steering import SteeringChanges
 from autoscaler.web.sources import Sources
@@ -39,36 +34,44 @@ from autoscaler.web.sources import Sources
 PREFIX: Final = "/api/v1"
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointRequest:
-    """A request's arguments for its endpoint."""
-
-    name: str
-    """Name of the autoscaler in the path, if any."""
-    query: Any
-    """An instance of the endpoint's `query`."""
-    body: Any
-    """An instance of the endpoint's `body`."""
-    user: str
-    """The operator's name for a change; otherwise the reader's, or empty."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Endpoint:
     """One operation of the API."""
 
     method: str
     path: str
     """Path below PREFIX. `{name}` is an autoscaler's name."""
-    operation: str
-    """The operationId in the OpenAPI document."""
-    summary: str
-    answer: type[Document]
-    """The type of the envelope's `data`."""
-    run: Callable[[EndpointRequest], Document]
-    """Performs the operation on a thread of the pool."""
-    query: type[BaseModel] = Nothing
-    body: type[BaseModel] | None = None
+    run: Callable[..., Document]
+    """Performs the operation on a thread of the pool.
+
+    It may take `name`, that of the path; `query` and `body`, of the types that the request has; and `by`, the user. Its
+    name is that of the operation, and its docstring begins with the operation's summary.
+    """
+
+    @property
+    def operation(self) -> str:
+        """Return the operationId in the OpenAPI document."""
+        return to_camel(self.run.__name__)
+
+    @property
+    def summary(self) -> str:
+        """Return what the operation does."""
+        return (self.run.__doc__ or "").partition("\n")[0]
+
+    @property
+    def answer(self) -> type[Document]:
+        """Return the type of the envelope's `data`."""
+        return self._types["return"]
+
+    @property
+    def query(self) -> type[BaseModel]:
+        """Return the type of the URL's parameters."""
+        return self._types.get("query", Nothing)
+
+    @property
+    def body(self) -> type[BaseModel] | None:
+        """Return the type of the body; None: it has none."""
+        return self._types.get("body")
 
     @property
     def errors(self) -> Sequence[ErrorType]:
@@ -81,165 +84,74 @@ class Endpoint:
             found += [ErrorType.CONFLICT, ErrorType.UNSUPPORTED]
         return (*found, ErrorType.INTERNAL, ErrorType.UNAVAILABLE)
 
-
-class Api:
-    """The functions of the endpoints."""
-
-    def __init__(self, sources: Sources, logger: Logger) -> None:
-        self._sources = sources
-        self._steering = SteeringChanges(sources, logger)
+    def answer_to(self, **given: Any) -> Document:
+        """Perform the operation with those of the values that it takes."""
+        return self.run(**{key: value for key, value in given.items() if key in self._types})
 
     @cached_property
-    def endpoints(self) -> Sequence[Endpoint]:
-        """Return all endpoints."""
-        one = "/autoscalers/{name}"
-        return (
-            Endpoint(
-                "GET",
-                "/autoscalers",
-                "listAutoscalers",
-                "All autoscalers, by name.",
-                AutoscalerList,
-                self._list,
-                ListParameters,
-            ),
-            Endpoint(
-                "GET", one, "getAutoscaler", "One autoscaler with its configuration and events.", Detail, self._detail
-            ),
-            Endpoint(
-                "GET",
-                f"{one}/explain",
-                "explainAutoscaler",
-                "The explanation of a decision.",
-                Explanation,
-                self._explain,
-                ExplainParameters,
-            ),
-            Endpoint(
-                "GET",
-                f"{one}/history",
-                "getHistory",
-                "Sizes, bounds and metrics over time, with events.",
-                HistoryDocument,
-                self._history,
-                HistoryParameters,
-            ),
-            Endpoint(
-                "POST",
-                f"{one}/pause",
-                "pauseAutoscaler",
-                "Write no size in a direction.",
-                SteeringDocument,
-                self._pause,
-                body=PauseBody,
-            ),
-            Endpoint(
-                "POST",
-                f"{one}/resume",
-                "resumeAutoscaler",
-                "Remove a pause and an override.",
-                SteeringDocument,
-                self._resume,
-                body=ResumeBody,
-            ),
-            Endpoint(
-                "POST",
-                f"{one}/override",
-                "overrideAutoscaler",
-                "Set temporary bounds.",
-                SteeringDocument,
-                self._override,
-                body=OverrideBody,
-            ),
-            Endpoint(
-                "POST",
-                "/pause",
-                "pauseAutoscalers",
-                "Write no size in a direction, for all autoscalers or those whose labels match.",
-                SteeredList,
-                self._pause_many,
-                body=PauseManyBody,
-            ),
-            Endpoint(
-                "POST",
-                "/resume",
-                "resumeAutoscalers",
-                "Remove the pauses and overrides of all autoscalers, or of those whose labels match.",
-                SteeredList,
-                self._resume_many,
-                body=ResumeManyBody,
-            ),
-            Endpoint("GET", "/events", "listEvents", "Events, counted.", EventList, self._events, EventParameters),
-            Endpoint(
-                "GET",
-                "/status/daemon",
-                "getDaemonStatus",
-                "The status of the daemon, each Prometheus and each connection.",
-                DaemonStatus,
-                self._status,
-            ),
-            Endpoint(
-                "GET",
-                "/status/hosts",
-                "listHosts",
-                "The daemons that share the state, and the shards of each.",
-                HostList,
-                self._hosts,
-            ),
-            Endpoint(
-                "GET",
-                "/status/discovered",
-                "listDiscovered",
-                "The scaling policies that were discovered, and what became of each.",
-                DiscoveredList,
-                self._discovered,
-            ),
-        )  # fmt: skip - a table
+    def _types(self) -> dict[str, type]:
+        return get_type_hints(self.run)
 
-    def _list(self, request: EndpointRequest) -> Document:
-        query: ListParameters = request.query
+
+def endpoints(sources: Sources, logger: Logger) -> Sequence[Endpoint]:
+    """Return all endpoints."""
+    reads, changes, one = _Reads(sources), SteeringChanges(sources, logger), "/autoscalers/{name}"
+    return (
+        Endpoint("GET", "/autoscalers", reads.list_autoscalers),
+        Endpoint("GET", one, reads.get_autoscaler),
+        Endpoint("GET", f"{one}/explain", reads.explain_autoscaler),
+        Endpoint("GET", f"{one}/history", reads.get_history),
+        Endpoint("POST", f"{one}/pause", changes.pause_autoscaler),
+        Endpoint("POST", f"{one}/resume", changes.resume_autoscaler),
+        Endpoint("POST", f"{one}/override", changes.override_autoscaler),
+        Endpoint("POST", "/pause", changes.pause_autoscalers),
+        Endpoint("POST", "/resume", changes.resume_autoscalers),
+        Endpoint("GET", "/events", reads.list_events),
+        Endpoint("GET", "/status/daemon", reads.get_daemon_status),
+        Endpoint("GET", "/status/hosts", reads.list_hosts),
+        Endpoint("GET", "/status/discovered", reads.list_discovered),
+    )
+
+
+class _Reads:
+    """The operations that change nothing."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+
+    def list_autoscalers(self, query: ListParameters) -> AutoscalerList:
+        """All autoscalers, by name."""
         now = self._sources.clock.now()
         page = self._sources.documents().page(now, query.offset, query.limit, query.name, query.label_selector)
         reload = self._sources.status().last_reload
         return page.model_copy(update={"refused_reload": None if reload.successful else reload})
 
-    def _detail(self, request: EndpointRequest) -> Document:
-        return self._sources.documents().autoscaler(request.name, self._sources.clock.now())
+    def get_autoscaler(self, name: str) -> Detail:
+        """One autoscaler with its configuration and events."""
+        return self._sources.documents().autoscaler(name, self._sources.clock.now())
 
-    def _explain(self, request: EndpointRequest) -> Document:
-        query: ExplainParameters = request.query
-        return self._sources.documents().explanation(request.name, query.at)
+    def explain_autoscaler(self, name: str, query: ExplainParameters) -> Explanation:
+        """The explanation of a decision."""
+        return self._sources.documents().explanation(name, query.at)
 
-    def _history(self, request: EndpointRequest) -> Document:
-        query: HistoryParameters = request.query
+    def get_history(self, name: str, query: HistoryParameters) -> HistoryDocument:
+        """Sizes, bounds and metrics over time, with events."""
         until = query.until or self._sources.clock.now()
         since = query.since or until - DEFAULT_HISTORY
-        return self._sources.documents().history(request.name, since, until, query.points)
+        return self._sources.documents().history(name, since, until, query.points)
 
-    def _events(self, request: EndpointRequest) -> Document:
-        query: EventParameters = request.query
+    def list_events(self, query: EventParameters) -> EventList:
+        """Events, counted."""
         return self._sources.documents().events(query.name, query.since, query.offset, query.limit, merged=query.merged)
 
-    def _pause(self, request: EndpointRequest) -> Document:
-        return self._steering.pause(request.name, request.body, request.user)
-
-    def _resume(self, request: EndpointRequest) -> Document:
-        return self._steering.resume(request.name, request.body, request.user)
-
-    def _pause_many(self, request: EndpointRequest) -> Document:
-        return self._steering.pause_many(request.body, request.user)
-
-    def _resume_many(self, request: EndpointRequest) -> Document:
-        return self._steering.resume_many(request.body, request.user)
-
-    def _override(self, request: EndpointRequest) -> Document:
-        return self._steering.override(request.name, request.body, request.user)
-
-    def _status(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
+    def get_daemon_status(self) -> DaemonStatus:
+        """The status of the daemon, each Prometheus and each connection."""
         return self._sources.status()
 
-    def _discovered(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
-        return self._sources.discovered()
-
-    def _hosts(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
+    def list_hosts(self) -> HostList:
+        """The daemons that share the state, and the shards of each."""
         return self._sources.documents().hosts(self._sources.clock.now())
+
+    def list_discovered(self) -> DiscoveredList:
+        """The scaling policies that were discovered, and what became of each."""
+        return self._sources.discovered()

@@ -34,27 +34,31 @@ class SteeringChanges:
         self._sources = sources
         self._logger = logger
 
-    def pause(self, name: str, body: PauseBody, by: str) -> SteeringDocument:
-        """Write no size in a direction. Replaces an earlier pause."""
+    def pause_autoscaler(self, name: str, body: PauseBody, by: str) -> SteeringDocument:
+        """Write no size in a direction.
+
+        It replaces an earlier pause.
+        """
         self._configured(name)
-        now = self._sources.clock.now()
-        pause = Pause(body.direction, by, body.reason, now, body.end(now))
-        kept = self._change(name, lambda before: replace(before.at(now), pause=pause), _always(paused(pause)), now)
+        pause, kept = self._pause([name], body, by)
         self._logger.info("paused", autoscaler=name, **_told(pause))
-        return kept
+        return SteeringDocument.of(kept[name])
 
-    def pause_many(self, body: PauseManyBody, by: str) -> SteeredList:
-        """Pause several autoscalers in one transaction."""
+    def pause_autoscalers(self, body: PauseManyBody, by: str) -> SteeredList:
+        """Write no size in a direction, for all autoscalers or those whose labels match.
+
+        All of them are paused in one transaction.
+        """
         names, which = self._chosen(body)
-        now = self._sources.clock.now()
-        pause = Pause(body.direction, by, body.reason, now, body.end(now))
-        self._change_all(names, lambda before: replace(before.at(now), pause=pause), _always(paused(pause)), now)
+        pause, _ = self._pause(names, body, by)
         self._logger.info("paused", autoscalers=len(names), which=which, names=names, **_told(pause))
-        document = PauseDocument.of(pause)
-        return SteeredList(autoscalers=names, total=len(names), pause=document)
+        return SteeredList(autoscalers=names, total=len(names), pause=PauseDocument.of(pause))
 
-    def override(self, name: str, body: OverrideBody, by: str) -> SteeringDocument:
-        """Set temporary bounds. Replaces an earlier override."""
+    def override_autoscaler(self, name: str, body: OverrideBody, by: str) -> SteeringDocument:
+        """Set temporary bounds.
+
+        They replace an earlier override.
+        """
         now = self._sources.clock.now()
         _check_bounds(self._configured(name), body)
         grant = self._sources.settings().grant_of(name)
@@ -63,34 +67,30 @@ class SteeringChanges:
             message = f"the autoscaler's grant allows at most {most}; give no more, or raise that"
             raise RequestError(ErrorType.CONFLICT, message)
         override = Override(body.minimum, body.maximum, by, body.reason, now, body.end(now))
-        event = _always(overridden(override))
-        kept = self._change(name, lambda before: replace(before.at(now), override=override), event, now)
-        self._logger.info(
-            "overridden",
-            autoscaler=name,
-            minimum=body.minimum,
-            maximum=body.maximum,
-            by=by,
-            reason=body.reason,
-            until=_text(override.until),
-        )
-        return kept
+        kept = self._change([name], lambda before: replace(before, override=override), overridden(override), now)
+        self._logger.info("overridden", autoscaler=name, minimum=body.minimum, maximum=body.maximum, **_asked(override))
+        return SteeringDocument.of(kept[name])
 
-    def resume(self, name: str, body: ResumeBody, by: str) -> SteeringDocument:
-        """Remove a pause, an override, or both. Neither need exist."""
+    def resume_autoscaler(self, name: str, body: ResumeBody, by: str) -> SteeringDocument:
+        """Remove a pause and an override.
+
+        Neither need exist.
+        """
         self._configured(name)
         now = self._sources.clock.now()
-        event = _ending(by, body.reason, now)
-        kept = self._change(name, lambda before: _resumed(before.at(now), body), event, now)
+        kept = self._sources.state.change_steering(
+            lambda known: {name: _resumed(known.get(name, _NOTHING).at(now), body)}, _ending(by, body.reason, now), now
+        )
         self._logger.info(
             "resumed", autoscaler=name, pause=body.pause, override=body.override, by=by, reason=body.reason
         )
-        return kept
+        return SteeringDocument.of(kept[name])
 
-    def resume_many(self, body: ResumeManyBody, by: str) -> SteeredList:
-        """Resume several autoscalers in one transaction.
+    def resume_autoscalers(self, body: ResumeManyBody, by: str) -> SteeredList:
+        """Remove the pauses and overrides of all autoscalers, or of those whose labels match.
 
-        All includes autoscalers that left the configuration, so that one that returns is not paused.
+        This is one transaction. All includes autoscalers that left the configuration, so that one that returns is not
+        paused.
         """
         names, which = self._chosen(body)
         now = self._sources.clock.now()
@@ -112,6 +112,11 @@ class SteeringChanges:
             reason=body.reason,
         )
         return SteeredList(autoscalers=tuple(changed), total=len(changed), pause=None)
+
+    def _pause(self, names: Collection[str], body: PauseBody, by: str) -> tuple[Pause, Mapping[str, Steering]]:
+        now = self._sources.clock.now()
+        pause = Pause(body.direction, by, body.reason, now, body.end(now))
+        return pause, self._change(names, lambda before: replace(before, pause=pause), paused(pause), now)
 
     def _chosen(self, body: ManyBody) -> tuple[tuple[str, ...], str]:
         """Return the names, sorted, and a description of the selection."""
@@ -139,20 +144,14 @@ class SteeringChanges:
         )
 
     def _change(
-        self, name: str, change: Callable[[Steering], Steering], event: SteeringEvent, now: datetime
-    ) -> SteeringDocument:
-        return SteeringDocument.of(self._change_all([name], change, event, now)[name])
-
-    def _change_all(
-        self, names: Collection[str], change: Callable[[Steering], Steering], event: SteeringEvent, now: datetime
+        self, names: Collection[str], change: Callable[[Steering], Steering], event: Event, now: datetime
     ) -> Mapping[str, Steering]:
+        """Change what is in force now for each name. Returns what is kept."""
         return self._sources.state.change_steering(
-            lambda known: {name: change(known.get(name, _NOTHING)) for name in names}, event, now
+            lambda known: {name: change(known.get(name, _NOTHING).at(now)) for name in names},
+            lambda _before, _after: event,
+            now,
         )
-
-
-def _always(event: Event) -> SteeringEvent:
-    return lambda _before, _after: event
 
 
 def _ending(by: str, reason: str, now: datetime) -> SteeringEvent:
@@ -164,13 +163,14 @@ def _resumed(steering: Steering, body: ResumeBody) -> Steering:
 
 
 def _told(pause: Pause) -> dict[str, str | None]:
-    """Return the keys for the log."""
-    return {
-        "direction": pause.direction.value,
-        "by": pause.by,
-        "reason": pause.reason,
-        "until": _text(pause.until),
-    }
+    """Return the log's keys of a pause."""
+    return {"direction": pause.direction.value, **_asked(pause)}
+
+
+def _asked(given: Pause | Override) -> dict[str, str | None]:
+    """Return the log's keys about who asked, why and until when."""
+    until = None if given.until is None else given.until.isoformat(timespec="seconds")
+    return {"by": given.by, "reason": given.reason, "until": until}
 
 
 def _check_bounds(scaler: Autoscaler, body: OverrideBody) -> None:
@@ -190,7 +190,3 @@ def _check_bounds(scaler: Autoscaler, body: OverrideBody) -> None:
         raise RequestError(
             ErrorType.CONFLICT, "a minimum of 0 needs an Object or External metric to scale out again; give 1 or more"
         )
-
-
-def _text(until: datetime | None) -> str | None:
-    return None if until is None else until.isoformat(timespec="seconds")
