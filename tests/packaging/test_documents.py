@@ -8,7 +8,6 @@ import pytest
 from autoscaler.config import load
 from autoscaler.log.line import keys
 from tests.decisions import decision
-from tests.faults.hostile.cases import SECTIONS
 from tests.faults.rehearsals import REHEARSALS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,18 +27,6 @@ def test_every_link_within_the_project_has_a_target(name: str) -> None:
     document = ROOT / name
     links = _LINK.findall(document.read_text())
     assert [link for link in links if not (document.parent / link).exists()] == []
-
-
-def test_the_tests_and_bench_rows_that_security_names_exist() -> None:
-    """A reader looks them up by name."""
-    text = (ROOT / "docs/security.md").read_text()
-    tests = re.findall(r"`(tests/[\w/]+(?:\.py)?)(?:::(\w+))?`", text)
-    assert len(tests) > 20
-    assert [file for file, _ in tests if not (ROOT / file).exists()] == []
-    assert [name for file, name in tests if name and f"def {name}(" not in (ROOT / file).read_text()] == []
-    days = [case.name for cases in SECTIONS.values() for case in cases]
-    named = [words for cell in re.findall(r"hostile: ([^;|]+)", text) for words in cell.strip().split(", ")]
-    assert [words for words in named if not any(words in day for day in days)] == []
 
 
 def test_the_tests_and_rehearsals_that_reliability_names_exist() -> None:
