@@ -21,7 +21,7 @@ from typing import Any, Final, Self
 import requests
 import yaml
 
-from autoscaler.target.files import write_atomically
+from autoscaler.net.files import write_atomically
 from tools.prometheus import prometheus_binaries
 
 ROOT: Final = Path(__file__).resolve().parent.parent

@@ -24,10 +24,17 @@ from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
-from autoscaler.target.http import Malformed, Unreachable, in_mib
-from autoscaler.target.http.answer import decoded
-from autoscaler.target.http.connection import Left, bounded
-from autoscaler.target.http.secrets import Secrets, of_headers, of_proxies
+from autoscaler.target.http import (
+    Left,
+    Malformed,
+    Secrets,
+    Unreachable,
+    bounded,
+    decoded,
+    in_mib,
+    of_headers,
+    of_proxies,
+)
 
 LARGEST_ANSWER: Final = 32 * 2**20
 """Bytes. A page of a hundred groups with some hundred instances each has a quarter of them."""

@@ -22,8 +22,8 @@ from autoscaler.target import (
     TargetUnavailable,
     check_before_write,
     nothing_written,
+    programs,
 )
-from autoscaler.target.programs import NotStarted, ProgramFailed, run, unusable
 
 _LARGEST: Final = 16 * 2**20
 """Bytes of a program's answer."""
@@ -61,7 +61,7 @@ class CommandAdapter:
         request = ObserveRequest(VERSION, call.now, self._left(until), of_all)
         try:
             output = self._run(self._settings.observe, request, until, grace)
-        except ProgramFailed as error:
+        except programs.ProgramFailed as error:
             raise TargetUnavailable(str(error)) from None
         return answers.states(output, targets, self._settings.observe[0])
 
@@ -77,7 +77,7 @@ class CommandAdapter:
 
     def examine(self, target: TargetRef) -> str | None:  # noqa: ARG002 - one program scales all targets
         """Return why `scale` could not be run; `observe` is run by the same check."""
-        return unusable(self._settings.scale[0])
+        return programs.unusable(self._settings.scale[0])
 
     def close(self) -> None:
         """End the programs that run."""
@@ -89,9 +89,9 @@ class CommandAdapter:
         request = ScaleRequest(VERSION, call.now, self._left(until), answers.message_of(target), asked)
         try:
             output = self._run(self._settings.scale, request, until, grace)
-        except NotStarted as error:
+        except programs.NotStarted as error:
             raise TargetNotWritten(str(error)) from None
-        except ProgramFailed as error:
+        except programs.ProgramFailed as error:
             raise TargetUnavailable(f"{error}; whether {target} was written is unknown") from None
         return answers.outcome(output, change, self._settings.scale[0])
 
@@ -110,7 +110,7 @@ class CommandAdapter:
         return round(until - self._clock.monotonic(), 3)
 
     def _run(self, command: tuple[str, ...], request: object, until: float, grace_seconds: float) -> bytes:
-        return run(
+        return programs.run(
             command,
             lambda: not self._closed.is_set() and self._clock.monotonic() < until,
             env=self._settings.env,

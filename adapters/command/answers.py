@@ -29,8 +29,7 @@ from autoscaler.target import (
     Unchanged,
     Written,
 )
-from autoscaler.target.http.answer import beginning, decoded
-from autoscaler.target.http.errors import Malformed
+from autoscaler.target.http import Malformed, beginning, decoded
 
 _ERRORS: Final[Mapping[str, type[TargetError]]] = {
     "Unavailable": TargetUnavailable,

@@ -29,7 +29,7 @@ from autoscaler.target import (
     check_before_write,
     nothing_written,
 )
-from autoscaler.target.http.addresses import Addresses
+from autoscaler.target.http import Addresses
 
 if TYPE_CHECKING:
     from adapters.docker_swarm.engine import EngineSession

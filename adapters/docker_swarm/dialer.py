@@ -13,7 +13,7 @@ from typing import IO, Final
 
 from adapters.docker_swarm.settings import Endpoint, Scheme
 from autoscaler.target import TargetForbidden, TargetUnavailable
-from autoscaler.target.http.connection import Dial
+from autoscaler.target.http import Dial
 
 _SSH_ENDS_WITHIN_SECONDS: Final = 1.0
 

@@ -27,10 +27,18 @@ from autoscaler.target import (
     TargetNotWritten,
     TargetUnavailable,
 )
-from autoscaler.target.http import LARGEST_ANSWER, HttpError, Malformed, Tls, TooLarge
-from autoscaler.target.http.addresses import Addresses, NextAddress, cannot_serve
-from autoscaler.target.http.answer import decoded
-from autoscaler.target.http.session import Session as BoundedSession
+from autoscaler.target.http import (
+    LARGEST_ANSWER,
+    Addresses,
+    HttpError,
+    Malformed,
+    NextAddress,
+    Tls,
+    TooLarge,
+    cannot_serve,
+    decoded,
+)
+from autoscaler.target.http import Session as BoundedSession
 
 _T = TypeVar("_T")
 

@@ -16,8 +16,7 @@ from autoscaler.target import (
     TargetUnavailable,
     plain,
 )
-from autoscaler.target.http import HttpError, Late, Malformed, TlsFailed, Unreachable
-from autoscaler.target.http.answer import beginning, decoded
+from autoscaler.target.http import HttpError, Late, Malformed, TlsFailed, Unreachable, beginning, decoded
 
 _UNKNOWN: Final = "; whether the size was set is unknown until the next cycle"
 _NOTHING: Final = "; nothing was changed"

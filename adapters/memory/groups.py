@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
-from autoscaler.target.files import write_atomically
+from autoscaler.target import files
 
 
 class Group(BaseModel):
@@ -56,4 +56,4 @@ class Groups:
 
     def write(self, name: str, group: Group) -> None:
         """Replace the file in one step. Raises OSError."""
-        write_atomically(self.file(name), group.model_dump_json(indent=1))
+        files.write_atomically(self.file(name), group.model_dump_json(indent=1))

@@ -38,7 +38,7 @@ from autoscaler.target import (
     check_before_write,
     nothing_written,
 )
-from autoscaler.target.http.addresses import Addresses
+from autoscaler.target.http import Addresses
 
 DEPLOYMENT_ACTIVE: Final = "DeploymentActive"
 """Reason of a hold: Nomad refuses a new count while a deployment of the job is under way."""

@@ -20,23 +20,24 @@ from autoscaler.target import (
 )
 from autoscaler.target.http import (
     LARGEST_ANSWER,
+    Addresses,
     HttpError,
     Late,
     Malformed,
+    Secrets,
     Tls,
     TlsFailed,
     TooLarge,
     Unreachable,
+    cannot_serve,
     in_mib,
     on_this_machine,
 )
-from autoscaler.target.http.addresses import Addresses, cannot_serve
-from autoscaler.target.http.secrets import Secrets
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
 
-    from autoscaler.target.http.session import Session
+    from autoscaler.target.http import Session
 
 _T = TypeVar("_T")
 _OBJECT: Final = dict[str, Any]
@@ -183,7 +184,7 @@ class NomadClient:
         if reply.status_code // 100 != 2 or (
             reply.status_code != 200 and not write
         ):  # a proxy may shorten a 203 or 206
-            from autoscaler.target.http.answer import beginning  # noqa: PLC0415 - keeps `check` fast
+            from autoscaler.target.http import beginning  # noqa: PLC0415 - keeps `check` fast
 
             said = reply.headers.get("Location") or beginning(reply.content)
             refusal = NomadRefusal(f"{method} {address}{path}", reply.status_code, said)
@@ -194,7 +195,7 @@ class NomadClient:
         return reply
 
     def _decoded(self, reply: "Response", wanted: type[_T]) -> _T:
-        from autoscaler.target.http.answer import beginning, decoded  # noqa: PLC0415 - keeps `check` fast
+        from autoscaler.target.http import beginning, decoded  # noqa: PLC0415 - keeps `check` fast
 
         try:
             return decoded(reply.content, wanted, LARGEST_ANSWER)
@@ -211,7 +212,7 @@ class NomadClient:
         return request
 
     def _open(self) -> "Session":
-        from autoscaler.target.http.session import Session  # noqa: PLC0415 - as above
+        from autoscaler.target.http import Session  # noqa: PLC0415 - as above
 
         at = self._access
         tls = Tls(at.ca_file, at.cert_file, at.key_file, at.server_name, at.verify)

@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from autoscaler.target import AdapterError, AdapterSettings, ExistingPath, TargetForbidden
-from autoscaler.target.files import read_secret
+from autoscaler.target import AdapterError, AdapterSettings, ExistingPath, TargetForbidden, files
 
 DEFAULT_ADDRESS: Final = "http://127.0.0.1:4646"
 DEFAULT_NAMESPACE: Final = "default"
@@ -166,7 +165,7 @@ def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> AgentAcc
 def _text(file: Path) -> str:
     """Return the file's text. Raises TargetForbidden when it cannot be read."""
     try:
-        return read_secret(file)
+        return files.read_secret(file)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise TargetForbidden(f"{file} cannot be read: {reason}; put it there, or correct the path") from None

@@ -9,7 +9,7 @@ from typing import Any
 
 from adapters.process.file_lock import FileLock, HeldError
 from adapters.process.procfs import Identity
-from autoscaler.target.files import read_bounded, write_atomically
+from autoscaler.target import files
 
 _MOST_BYTES = 64 * 2**20
 """Bytes of the records. A thousand workers take 400 KB."""
@@ -118,7 +118,7 @@ class StateFile:
         """
         file = self.folder / "workers.json"
         try:
-            content = json.loads(read_bounded(file, _MOST_BYTES))
+            content = json.loads(files.read_bounded(file, _MOST_BYTES))
             return {name: _pool(pool) for name, pool in content["pools"].items()}
         except FileNotFoundError:
             return {}
@@ -134,7 +134,7 @@ class StateFile:
         file = self.folder / "workers.json"
         content = {"pools": {name: asdict(pool) for name, pool in pools.items()}}
         try:
-            write_atomically(file, json.dumps(content, default=datetime.isoformat, indent=1))
+            files.write_atomically(file, json.dumps(content, default=datetime.isoformat, indent=1))
         except OSError as error:
             raise RecordsError(f"{file}: {error.strerror}; free disk space, or make the folder writable") from None
 

@@ -10,7 +10,7 @@ from adapters.process.logs import open_log
 from adapters.process.procfs import TOKEN_VARIABLE, Identity, identify
 from adapters.process.records import Worker
 from adapters.process.settings import PORT_MARK, PoolSettings
-from autoscaler.target.programs import inherited
+from autoscaler.target import programs
 
 
 def free_port(ports: range, taken: Collection[int], begin: int) -> int | None:
@@ -29,7 +29,7 @@ def free_port(ports: range, taken: Collection[int], begin: int) -> int | None:
 def start(worker: Worker, pool: PoolSettings, log: Path) -> Identity:
     """Start the worker in its own session and return its identity. Raises OSError when it cannot be started."""
     command = [_with_port(word, worker.port) for word in pool.command]
-    environment = inherited()
+    environment = programs.inherited()
     if worker.port is not None:
         environment["PORT"] = str(worker.port)
     environment |= {name: _with_port(value, worker.port) for name, value in pool.env.items()}

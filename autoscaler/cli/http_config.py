@@ -20,7 +20,7 @@ from urllib3.util import make_headers
 
 from autoscaler.config.file_of_model import read_model
 from autoscaler.errors import ServerError
-from autoscaler.target.files import read_secret
+from autoscaler.net.files import read_secret
 
 
 def load_http_config(path: Path) -> "HttpConfig":

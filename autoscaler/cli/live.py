@@ -36,6 +36,7 @@ from autoscaler.model import (
     TargetRef,
     TargetState,
 )
+from autoscaler.net.programs import unusable
 from autoscaler.observe import Connection, Observer
 from autoscaler.observe.answers import Results
 from autoscaler.observe.failure import QueryFailure, Unsampled, no_sample
@@ -45,7 +46,6 @@ from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
 from autoscaler.observe.run_queries import run_queries
 from autoscaler.target import Adapter, AdapterContext, Closes, load
-from autoscaler.target.programs import unusable
 from autoscaler.text import count
 from autoscaler.threads import spawn
 

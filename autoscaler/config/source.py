@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from autoscaler.errors import ConfigError, Problem
-from autoscaler.target.files import read_bounded
+from autoscaler.net.files import read_bounded
 
 MAX_BYTES: Final = 16 * 2**20
 """Ten thousand autoscalers take about 5 MiB."""

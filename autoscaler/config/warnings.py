@@ -20,9 +20,9 @@ from autoscaler.config.schedules import ScheduleEntry, entries_of
 from autoscaler.config.settings import NotifySettings, PrometheusSource, UnknownExpression
 from autoscaler.cron import joins_days_by_and
 from autoscaler.errors import Problem
+from autoscaler.net.files import unreadable_for_others, unwritable
+from autoscaler.net.programs import unusable
 from autoscaler.target import ExistingFile, Program, SharedFile
-from autoscaler.target.files import unreadable_for_others, unwritable
-from autoscaler.target.programs import unusable
 
 _EVER: Final = datetime.max.replace(tzinfo=UTC)
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from autoscaler.drain.attempt import ActionContext, Attempt
-from autoscaler.target.programs import ProgramFailed, run
+from autoscaler.net.programs import ProgramFailed, run
 
 INSTANCE_VARIABLE: Final = "AUTOSCALER_INSTANCE"
 ADDRESS_VARIABLE: Final = "AUTOSCALER_ADDRESS"

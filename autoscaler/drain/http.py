@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from autoscaler.drain.attempt import ActionContext, Attempt
 from autoscaler.model import HttpDrainRule
-from autoscaler.target.http import HttpError
-from autoscaler.target.http.session import Session
+from autoscaler.net import HttpError
+from autoscaler.net.session import Session
 
 TIMEOUT_SECONDS: Final = 5.0
 """Limit of one request."""

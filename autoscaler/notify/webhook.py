@@ -16,10 +16,10 @@ from typing import Final, NamedTuple
 
 from autoscaler.config.settings import Webhook
 from autoscaler.model import Notice
-from autoscaler.target.files import read_secret
-from autoscaler.target.http import HttpError
-from autoscaler.target.http.secrets import of_url
-from autoscaler.target.http.session import Session
+from autoscaler.net import HttpError
+from autoscaler.net.files import read_secret
+from autoscaler.net.secrets import of_url
+from autoscaler.net.session import Session
 from autoscaler.times import rfc3339
 
 SOURCE: Final = "prometheus-autoscaler"

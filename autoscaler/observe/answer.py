@@ -13,10 +13,10 @@ from typing import Any, Final, Literal, TypeVar
 import msgspec
 
 from autoscaler.errors import MetricError
+from autoscaler.net.answer import decoded as decoded_data
 from autoscaler.observe.failure import QueryError
 from autoscaler.observe.planner import Outcome, refused
 from autoscaler.observe.result import Point, QueryResult, ResultType
-from autoscaler.target.http.answer import decoded as decoded_data
 from autoscaler.text import plain
 
 _T = TypeVar("_T")

@@ -16,6 +16,10 @@ from requests import Response
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Compression, PrometheusSource
 from autoscaler.errors import LONGEST_MESSAGE, MetricError
+from autoscaler.net import HttpError, Late, Malformed, TooLarge, Unreachable, on_this_machine
+from autoscaler.net.answer import beginning
+from autoscaler.net.secrets import Secrets, of_headers
+from autoscaler.net.session import Session
 from autoscaler.observe.answer import MORE_ROOM, REFUSED, NotAnAnswer, parse_answer, parse_look_up
 from autoscaler.observe.credentials import Credentials, plain_headers, without_login
 from autoscaler.observe.failure import QueryError, QueryFailure, not_now
@@ -32,10 +36,6 @@ from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult, parse_range
 from autoscaler.observe.result import QueryResult
 from autoscaler.observe.secret_files import tls_of
-from autoscaler.target.http import HttpError, Late, Malformed, TooLarge, Unreachable, on_this_machine
-from autoscaler.target.http.answer import beginning
-from autoscaler.target.http.secrets import Secrets, of_headers
-from autoscaler.target.http.session import Session
 from autoscaler.text import plain
 
 _AWS_ERROR: Final = re.compile(r"[A-Za-z]{1,64}Exception\b")

@@ -11,11 +11,11 @@ from requests.auth import HTTPBasicAuth
 
 from autoscaler.config.authentication import OAuth2
 from autoscaler.errors import MetricError
+from autoscaler.net import HttpError
+from autoscaler.net.answer import decoded
+from autoscaler.net.session import Session
 from autoscaler.observe.failure import not_now
 from autoscaler.observe.secret_files import secret_of, tls_of
-from autoscaler.target.http import HttpError
-from autoscaler.target.http.answer import decoded
-from autoscaler.target.http.session import Session
 
 _SECONDS: Final = 30.0
 """Time limit of a request for a token. Queries wait for less, and use a later token in the next cycle."""

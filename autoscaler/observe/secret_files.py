@@ -4,9 +4,9 @@ from pathlib import Path
 
 from autoscaler.config.authentication import Tls as TlsSettings
 from autoscaler.errors import MetricError
-from autoscaler.target.files import read_secret
-from autoscaler.target.http import Tls
-from autoscaler.target.http.errors import words
+from autoscaler.net import Tls
+from autoscaler.net.errors import words
+from autoscaler.net.files import read_secret
 
 
 def secret_of(file: Path, key: str) -> str:

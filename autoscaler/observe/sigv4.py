@@ -16,9 +16,9 @@ from requests import PreparedRequest
 
 from autoscaler.config.authentication import SigV4
 from autoscaler.errors import MetricError
-from autoscaler.target.http import USER_AGENT
-from autoscaler.target.http.errors import words
-from autoscaler.target.http.secrets import Secrets
+from autoscaler.net import USER_AGENT
+from autoscaler.net.errors import words
+from autoscaler.net.secrets import Secrets
 from autoscaler.text import plain
 
 _READ_AGAIN_SECONDS: Final = 300.0

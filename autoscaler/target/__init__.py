@@ -36,6 +36,7 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.moment import Moment
+from autoscaler.net import files, programs
 from autoscaler.quantity import Milli
 from autoscaler.target.fields import (
     LONGEST,
@@ -147,12 +148,14 @@ __all__ = [
     "check_before_write",
     "concurrent_writes",
     "drain_keys",
+    "files",
     "installed",
     "load",
     "nothing_written",
     "one_host",
     "one_shard",
     "plain",
+    "programs",
     "spawn",
     "without_requests",
 ]

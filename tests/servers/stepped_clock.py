@@ -141,7 +141,7 @@ def install() -> None:
 
     from autoscaler.clock import SystemClock
     from autoscaler.moment import Moment
-    from autoscaler.target.http.session import Session
+    from autoscaler.net.session import Session
 
     class Stepped(datetime):
         """As APScheduler reads the wall clock."""

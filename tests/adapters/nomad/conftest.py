@@ -13,8 +13,8 @@ from adapters.nomad.settings import NomadSettings, resolve
 from autoscaler.clock import Clock, SystemClock
 from autoscaler.errors import TargetError
 from autoscaler.model import Call, ScaleChange, TargetRef, TargetState
+from autoscaler.target.addresses import Addresses
 from autoscaler.target.contract import RecordingLogger, make_context
-from autoscaler.target.http.addresses import Addresses
 from tests.servers.faults import Faults, running_faults
 from tests.servers.nomad import NomadServer, running_nomad
 

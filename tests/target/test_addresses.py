@@ -8,10 +8,10 @@ import pytest
 from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetError, TargetForbidden, TargetNotWritten, TargetUnavailable
 from autoscaler.model import Call
+from autoscaler.net import Unreachable
+from autoscaler.net.session import Session
+from autoscaler.target.addresses import RETURN_AFTER_SECONDS, Addresses
 from autoscaler.target.contract import RecordingLogger
-from autoscaler.target.http import Unreachable
-from autoscaler.target.http.addresses import RETURN_AFTER_SECONDS, Addresses
-from autoscaler.target.http.session import Session
 from tests.servers.scripted import Wire, full_backlog, scripted
 
 

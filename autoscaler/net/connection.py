@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias, cast
 
-from autoscaler.target.http.errors import (
+from autoscaler.net.errors import (
     Dropped,
     HttpError,
     HungUp,
@@ -25,8 +25,8 @@ from autoscaler.target.http.errors import (
     tls_words,
     words,
 )
-from autoscaler.target.http.limits import in_mib
-from autoscaler.target.http.lookup import connect, positive
+from autoscaler.net.limits import in_mib
+from autoscaler.net.lookup import connect, positive
 
 Left: TypeAlias = Callable[[], float]
 """Returns the seconds until the deadline of the current exchange; zero or less when it has passed."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from autoscaler.target.http.session import Session
+from autoscaler.net.session import Session
 
 
 @pytest.fixture

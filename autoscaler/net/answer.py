@@ -4,8 +4,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from autoscaler.target.http.errors import Malformed
-from autoscaler.target.http.limits import LARGEST_ANSWER
+from autoscaler.net.errors import Malformed
+from autoscaler.net.limits import LARGEST_ANSWER
 from autoscaler.text import plain
 
 _T = TypeVar("_T")

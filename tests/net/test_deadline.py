@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from urllib3.connection import HTTPConnection
 
-from autoscaler.target.http import Late, Tls
-from autoscaler.target.http.connection import bounded
-from autoscaler.target.http.session import Session
+from autoscaler.net import Late, Tls
+from autoscaler.net.connection import bounded
+from autoscaler.net.session import Session
 from tests.servers.certificates import Authority
 from tests.servers.scripted import Script, Wire, scripted
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.target.files import (
+from autoscaler.net.files import (
     MOST_SECRET_BYTES,
     closed_folder,
     read_bounded,

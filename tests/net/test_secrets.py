@@ -9,9 +9,9 @@ from urllib.parse import quote, quote_plus
 import pytest
 from requests import PreparedRequest
 
-from autoscaler.target.http import HttpError
-from autoscaler.target.http.secrets import HIDDEN, Secrets, of_headers, of_url
-from autoscaler.target.http.session import Session
+from autoscaler.net import HttpError
+from autoscaler.net.secrets import HIDDEN, Secrets, of_headers, of_url
+from autoscaler.net.session import Session
 from tests.servers.scripted import Wire, scripted
 
 TOKEN = "eyJhbGciOiJub25lIn0.x-y"

@@ -10,8 +10,8 @@ from urllib.request import Request
 
 import pytest
 
-from autoscaler.target.http import HttpError, Interrupted, TooLarge
-from autoscaler.target.http.session import Session
+from autoscaler.net import HttpError, Interrupted, TooLarge
+from autoscaler.net.session import Session
 from tests.servers.scripted import Script, Wire, scripted
 
 LARGEST = 2**20

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.target.http import Dropped, HttpError, Interrupted, Late, Tls, TlsFailed, Unreachable
-from autoscaler.target.http.session import Session
+from autoscaler.net import Dropped, HttpError, Interrupted, Late, Tls, TlsFailed, Unreachable
+from autoscaler.net.session import Session
 from tests.servers.certificates import Authority
 from tests.servers.ports import free_port
 from tests.servers.scripted import Script, Scripted, Wire, scripted
@@ -258,8 +258,7 @@ def test_the_callers_exception_is_not_reported_as_the_cause(session: Session) ->
 def test_importing_the_errors_imports_no_library() -> None:
     """`autoscaler check` loads modules that import them."""
     program = (
-        "import sys, autoscaler.target.http;"
-        "print([name for name in ('requests', 'urllib3', 'socket') if name in sys.modules])"
+        "import sys, autoscaler.net;print([name for name in ('requests', 'urllib3', 'socket') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() in ("[]", "['socket']")

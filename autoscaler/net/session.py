@@ -13,12 +13,12 @@ from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from autoscaler.target.http.body import read_body
-from autoscaler.target.http.connection import Dial, Left, bounded
-from autoscaler.target.http.errors import Dropped, HttpError, Unreachable, http_error
-from autoscaler.target.http.limits import LARGEST_ANSWER, Tls
-from autoscaler.target.http.lookup import positive
-from autoscaler.target.http.secrets import Secrets, of_headers, of_proxies
+from autoscaler.net.body import read_body
+from autoscaler.net.connection import Dial, Left, bounded
+from autoscaler.net.errors import Dropped, HttpError, Unreachable, http_error
+from autoscaler.net.limits import LARGEST_ANSWER, Tls
+from autoscaler.net.lookup import positive
+from autoscaler.net.secrets import Secrets, of_headers, of_proxies
 from autoscaler.version import USER_AGENT
 
 _READS: Final = ("GET", "HEAD")

@@ -5,9 +5,9 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from autoscaler.target.http.errors import Interrupted, TooLarge
-from autoscaler.target.http.limits import in_mib
-from autoscaler.target.http.lookup import positive
+from autoscaler.net.errors import Interrupted, TooLarge
+from autoscaler.net.limits import in_mib
+from autoscaler.net.lookup import positive
 
 _CHUNK: Final = 2**16
 _GZIP: Final = 31

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from autoscaler.target.http import Late, Unreachable
-from autoscaler.target.http.session import Session
+from autoscaler.net import Late, Unreachable
+from autoscaler.net.session import Session
 from tests.servers.ports import free_port
 from tests.servers.scripted import Wire, full_backlog, scripted
 

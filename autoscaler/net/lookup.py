@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from autoscaler.target.http.errors import Unreachable, words
+from autoscaler.net.errors import Unreachable, words
 from autoscaler.threads import NoThread, spawn
 
 MOST_LOOK_UPS: Final = 4
