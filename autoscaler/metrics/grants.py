@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from autoscaler.config.settings import Settings
 from autoscaler.documents.status import GrantStatus
-from autoscaler.metrics.watch import Undescribed
+from autoscaler.metrics.watch import Collected
 from autoscaler.text import plain
 
 _MOST_REFUSED: Final = 20
@@ -33,18 +33,9 @@ def grants_of(settings: Settings) -> tuple[GrantStatus, ...]:
 
 
 def watch_grants(registry: CollectorRegistry, settings: Callable[[], Settings]) -> None:
-    """Show what is served and refused under each grant."""
-    registry.register(_GrantCollector(settings))
+    """Show what is served and refused under each grant, of the configuration in force."""
 
-
-class _GrantCollector(Undescribed):
-    """Reads the configuration in force."""
-
-    def __init__(self, settings: Callable[[], Settings]) -> None:
-        self._settings = settings
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield both numbers of each grant."""
+    def collect() -> Iterator[Metric]:
         served = GaugeMetricFamily(
             "autoscaler_grant_autoscalers", "Autoscalers that are served under a grant.", labels=["grant"]
         )
@@ -53,7 +44,9 @@ class _GrantCollector(Undescribed):
             "Problems of a grant's folder, files and autoscalers, for which some of them are not in force.",
             labels=["grant"],
         )
-        for each in grants_of(self._settings()):
+        for each in grants_of(settings()):
             served.add_metric([each.name], each.autoscalers)
             refused.add_metric([each.name], each.refused)
         yield from (served, refused)
+
+    registry.register(Collected(collect))
