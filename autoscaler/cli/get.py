@@ -1,7 +1,7 @@
 """`autoscaler get`: lists autoscalers."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Final
@@ -12,7 +12,7 @@ from autoscaler.cli.options import ConfigFile, HttpConfigFile, SelectorText, Ser
 from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.discovered import discovered_rows, discovery_notes
-from autoscaler.cli.tables.listing import HEADER, SHARED_HEADER, WIDE_HEADER, Row
+from autoscaler.cli.tables.listing import HEADER, SHARED_HEADER, WIDE_HEADER, cells, colours
 from autoscaler.cli.tables.notes import notes
 from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.documents.status import ReloadStatus
@@ -98,7 +98,7 @@ def get(
             typer.echo(f"no autoscalers {which}", err=True)
             return
         shared = any(each.held_by is not None or each.unheld for each in found)
-        listing = _Listing(wide=output is Output.WIDE, shared=shared)
+        listing = _Listing(HEADER if output is Output.TABLE else SHARED_HEADER if shared else WIDE_HEADER)
         listing.begin(found, header=not no_headers)
         below.show(found, source.refused_reload)
 
@@ -143,42 +143,34 @@ def _size(found: Summary) -> int:
 class _Listing:
     """The table."""
 
-    def __init__(self, *, wide: bool, shared: bool) -> None:
-        """`shared`: whether several daemons share the state."""
-        self._wide = wide
-        self._cells: Callable[[Row, datetime], Sequence[str]] = Row.narrow
-        self._header: Sequence[str] = HEADER
-        if wide:
-            self._cells, self._header = (Row.shared, SHARED_HEADER) if shared else (Row.broad, WIDE_HEADER)
-        self._table = Table(self._header, screen())
-        self._shown: dict[str, Row] = {}
+    def __init__(self, header: Sequence[str]) -> None:
+        self._header = header
+        self._table = Table(header, screen())
+        self._shown: Sequence[Summary] = ()
 
     def begin(self, found: Sequence[Summary], *, header: bool) -> None:
         """Show the header, if requested, and every row."""
-        rows, now = _rows(found), datetime.now(UTC)
-        self._table.fit([self._cells(row, now) for row in rows.values()])
-        show([*([self._table.header()] if header else []), *self._lines(rows, now)])
-        self._shown = rows
+        rows = self._rows(found, datetime.now(UTC))
+        self._table.fit(rows)
+        show([*([self._table.header()] if header else []), *self._lines(found, rows)])
+        self._shown = found
 
     def go_on(self, found: Sequence[Summary]) -> None:
         """Show the rows in which more than the age has changed."""
-        rows = _rows(found)
-        changed = {name: row for name, row in rows.items() if self._differs(row, self._shown.get(name))}
-        show(self._lines(changed, datetime.now(UTC)))
-        self._shown = rows
+        before, after = (self._rows(each, _ANY_TIME) for each in (self._shown, found))
+        known = frozenset(before)
+        changed = [each for each, row in zip(found, after, strict=True) if row not in known]
+        show(self._lines(changed, self._rows(changed, datetime.now(UTC))))
+        self._shown = found
 
-    def _differs(self, row: Row, before: Row | None) -> bool:
-        return (
-            before is None
-            or row.cells != before.cells
-            or (self._wide and (row.wide, row.host) != (before.wide, before.host))
-        )
+    def _rows(self, found: Sequence[Summary], now: datetime) -> Sequence[tuple[str, ...]]:
+        return [cells(each, now, self._header) for each in found]
 
-    def _lines(self, rows: dict[str, Row], now: datetime) -> list[str]:
+    def _lines(self, found: Sequence[Summary], rows: Sequence[tuple[str, ...]]) -> list[str]:
         return [
             line
-            for row in rows.values()
-            for line in self._table.row(self._cells(row, now), row.colours(self._header) if self._wide else ())
+            for each, row in zip(found, rows, strict=True)
+            for line in self._table.row(row, colours(each.level, self._header))
         ]
 
 
@@ -201,7 +193,3 @@ class _Notes:
                 begun = True
                 typer.echo("\n".join(on.wrap(line, 0, 2)), err=True)
         self._shown = without_ages
-
-
-def _rows(found: Sequence[Summary]) -> dict[str, Row]:
-    return {each.name: Row.of(each) for each in found}

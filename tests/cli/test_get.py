@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from autoscaler.cli.tables.listing import Row
+from autoscaler.cli.tables.listing import WIDE_HEADER, cells
 from autoscaler.cli.tables.notes import notes
 from autoscaler.documents.state_documents import StateDocuments
 from autoscaler.documents.summary import AutoscalerList, summary
@@ -221,7 +221,7 @@ def test_instances_without_a_sample_are_printed_below_the_table() -> None:
     text = "2 of 3 instances have no sample of cpu: web-2, web-3"
     assert notes([shown], None, NOW) == [f"web: {text}"]
     assert notes([shown], None, NOW, errors=False) == []
-    assert Row.of(shown).wide[-1] == text  # where the last column says it
+    assert cells(shown, NOW, WIDE_HEADER)[-1] == text  # where the last column says it
     failing = shown.model_copy(update={"error": "no answer"})
     assert notes([failing], None, NOW, errors=False) == [f"web: {text}"]
 

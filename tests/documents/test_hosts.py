@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from autoscaler.cli.tables.hosts import host_rows, notes
-from autoscaler.cli.tables.listing import SHARED_HEADER, Row
+from autoscaler.cli.tables.listing import SHARED_HEADER, cells
 from autoscaler.documents.hosts import host_list
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary, summary
@@ -118,15 +118,14 @@ def test_an_autoscaler_shows_the_daemon_that_serves_it() -> None:
     """The wide table has it in the column HOST."""
     served = shown({target_text(scaler().target): "one, pid 7"})
     assert (served.held_by, served.unheld, served.level) == ("one, pid 7", False, Level.NORMAL)
-    cells = dict(zip(SHARED_HEADER, Row.of(served).shared(NOW), strict=True))
-    assert cells["HOST"] == "one, pid 7"
+    assert dict(zip(SHARED_HEADER, cells(served, NOW, SHARED_HEADER), strict=True))["HOST"] == "one, pid 7"
 
 
 def test_an_unheld_autoscaler_is_a_warning() -> None:
     """No daemon scales it."""
     alone = shown({})
     assert (alone.held_by, alone.unheld, alone.level) == (None, True, Level.WARNING)
-    assert dict(zip(SHARED_HEADER, Row.of(alone).shared(NOW), strict=True))["HOST"] == "<none>"
+    assert dict(zip(SHARED_HEADER, cells(alone, NOW, SHARED_HEADER), strict=True))["HOST"] == "<none>"
 
 
 def test_an_autoscaler_of_another_configuration_shows_its_daemon() -> None:

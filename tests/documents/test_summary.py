@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.cli.tables.listing import Row, state_words
+from autoscaler.cli.tables.listing import WIDE_HEADER, cells, state_words
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import AutoscalerList, Summary, summaries, summary
 from autoscaler.documents.verdict import AutoscalerState
@@ -117,7 +117,7 @@ def test_why_a_paused_one_stays_is_its_pause() -> None:
     inwards = Steering(Pause(Direction.IN, "ann", "", NOW, None))
     assert of(inwards, trace=trace).why == "scaling in paused by ann until it is resumed: no reason given"
     assert of(PAUSED, trace=trace, error="no answer").why == "no answer"
-    assert Row.of(of(PAUSED, trace=trace)).wide[-1] == of(PAUSED, trace=trace).why
+    assert cells(of(PAUSED, trace=trace), NOW, WIDE_HEADER)[-1] == of(PAUSED, trace=trace).why
 
 
 def test_values_are_numbers_and_texts_in_kubectls_notation() -> None:

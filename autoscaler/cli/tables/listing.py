@@ -1,7 +1,6 @@
 """`autoscaler get`: one row for each autoscaler, in the columns of `kubectl get hpa`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -20,57 +19,29 @@ HOST: Final = "HOST"
 SHARED_HEADER: Final = (*WIDE_HEADER[:-2], HOST, *WIDE_HEADER[-2:])
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row."""
+def cells(summary: Summary, now: datetime, header: Sequence[str]) -> tuple[str, ...]:
+    """Return an autoscaler's cells under these titles. The wide table has all metrics under TARGETS."""
+    metrics = ", ".join(metric.text for metric in summary.metrics) or NONE
+    found = {
+        "NAME": clean(summary.name),
+        "REFERENCE": clean(summary.reference) or UNKNOWN,
+        "TARGETS": clean(metrics if "WHY" in header else summary.targets),
+        "MIN": or_unknown(summary.minimum),
+        "MAX": or_unknown(summary.maximum),
+        "REPLICAS": or_unknown(summary.current),
+        "READY": _ready(summary),
+        "DESIRED": or_unknown(summary.desired),
+        "AGE": UNKNOWN if summary.first_seen is None else format_age(now - summary.first_seen),
+        HOST: clean(summary.held_by or (NONE if summary.unheld else "")),
+        "STATE": state_words(summary),
+        "WHY": clean(summary.why or summary.reason or ""),
+    }
+    return tuple([found[title] for title in header])
 
-    cells: tuple[str, ...]
-    """The cells of HEADER without the age."""
-    level: Level
-    first_seen: datetime | None
-    wide: tuple[str, ...]
-    """Further cells of the wide table: all metrics, the wanted size, the state and its cause."""
-    host: str
-    """The daemon that serves it; empty: the state has one daemon."""
 
-    @classmethod
-    def of(cls, summary: Summary) -> "Row":
-        """Return the row of one autoscaler."""
-        size, wanted = or_unknown(summary.current), or_unknown(summary.desired)
-        low, high = or_unknown(summary.minimum), or_unknown(summary.maximum)
-        name, reference = clean(summary.name), clean(summary.reference) or UNKNOWN
-        metrics = ", ".join(metric.text for metric in summary.metrics) or NONE
-        why = clean(summary.why or summary.reason or "")
-        return cls(
-            (name, reference, clean(summary.targets), low, high, size, _ready(summary)),
-            summary.level,
-            summary.first_seen,
-            (clean(metrics), wanted, state_words(summary), why),
-            clean(summary.held_by or (NONE if summary.unheld else "")),
-        )
-
-    def narrow(self, now: datetime) -> tuple[str, ...]:
-        """Return the cells of HEADER."""
-        return (*self.cells, self._age(now))
-
-    def broad(self, now: datetime) -> tuple[str, ...]:
-        """Return the cells of WIDE_HEADER."""
-        metrics, wanted, state, why = self.wide
-        name, reference, _, *sizes = self.cells
-        return (name, reference, metrics, *sizes, wanted, self._age(now), state, why)
-
-    def shared(self, now: datetime) -> tuple[str, ...]:
-        """Return the cells of SHARED_HEADER."""
-        *others, state, why = self.broad(now)
-        return (*others, self.host, state, why)
-
-    def colours(self, header: Sequence[str]) -> Sequence[str]:
-        """Return the colours of the wide table's cells."""
-        colour = OF_LEVEL[self.level]
-        return [colour if title == "STATE" else "" for title in header]
-
-    def _age(self, now: datetime) -> str:
-        return UNKNOWN if self.first_seen is None else format_age(now - self.first_seen)
+def colours(level: Level, header: Sequence[str]) -> Sequence[str]:
+    """Return the colours of an autoscaler's cells under these titles."""
+    return [OF_LEVEL[level] if title == "STATE" else "" for title in header]
 
 
 def state_words(summary: Summary) -> str:
