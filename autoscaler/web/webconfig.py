@@ -32,16 +32,44 @@ _CLIENT_AUTH: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TlsServer:
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class TlsServer(_Section):
     """The server's certificate, and its requirements of clients."""
 
-    cert_file: Path
-    key_file: Path
-    client_auth: ssl.VerifyMode = ssl.CERT_NONE
-    client_ca_file: Path | None = None
-    minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
-    maximum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
+    cert_file: str
+    key_file: str
+    client_auth_type: Literal["NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"] = "NoClientCert"
+    client_ca_file: Annotated[str | None, Field(validate_default=True)] = None
+    min_version: Literal["TLS12", "TLS13"] = "TLS12"
+    max_version: Literal["TLS12", "TLS13"] = "TLS13"
+
+    @field_validator("cert_file", "key_file", "client_ca_file")
+    @classmethod
+    def _beside_the_file(cls, value: str | None, info: ValidationInfo) -> str | None:
+        context: dict[str, Path] = info.context or {}
+        return None if value is None else str(context["folder"] / value)
+
+    @field_validator("client_ca_file")
+    @classmethod
+    def _with_authority(cls, value: str | None, info: ValidationInfo) -> str | None:
+        asked = info.data.get("client_auth_type", "NoClientCert") != "NoClientCert"
+        if asked and value is None:
+            raise ValueError("is missing; client_auth_type needs the authority to verify against")
+        if value is not None and not asked and "client_auth_type" in info.data:
+            raise ValueError(
+                "has no effect without client_auth_type; write client_auth_type: RequireAndVerifyClientCert"
+            )
+        return value
+
+    @field_validator("max_version")
+    @classmethod
+    def _not_below_min(cls, value: str, info: ValidationInfo) -> str:
+        if value < info.data.get("min_version", "TLS12"):
+            raise ValueError(f"{value} is below min_version; raise it")
+        return value
 
     def load_into(self, context: ssl.SSLContext) -> None:
         """Load the certificate from its files. Raises OSError, also for a key with a password."""
@@ -51,9 +79,9 @@ class TlsServer:
         """Return a new TLS context. Raises OSError, including ssl.SSLError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.options |= ssl.OP_NO_RENEGOTIATION  # renegotiation lets a client cause key computations
-        context.minimum_version, context.maximum_version = self.minimum, self.maximum
+        context.minimum_version, context.maximum_version = _VERSIONS[self.min_version], _VERSIONS[self.max_version]
         self.load_into(context)
-        context.verify_mode = self.client_auth
+        context.verify_mode = _CLIENT_AUTH[self.client_auth_type]
         if self.client_ca_file is not None:
             context.load_verify_locations(self.client_ca_file)
         context.set_alpn_protocols(["http/1.1"])
@@ -76,13 +104,13 @@ class WebConfig:
     @property
     def verifies_clients(self) -> bool:
         """Return whether clients' certificates are verified."""
-        return self.tls is not None and self.tls.client_auth is not ssl.CERT_NONE
+        return self.tls is not None and self.tls.client_auth_type != "NoClientCert"
 
 
 def load_web_config(path: Path) -> WebConfig:
     """Return the file's settings. Raises ConfigError with every problem, including unreadable certificates."""
     file, _, problems = read_model(path, _File, "tls_server_config or others")
-    tls = None if file.tls_server_config is None else file.tls_server_config.server()
+    tls = file.tls_server_config
     if tls is not None:
         try:
             tls.context()
@@ -133,54 +161,6 @@ def _check_hash(text: str) -> str:
 _Hash = Annotated[str, AfterValidator(_check_hash)]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class _Tls(_Section):
-    cert_file: str
-    key_file: str
-    client_auth_type: Literal["NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"] = "NoClientCert"
-    client_ca_file: Annotated[str | None, Field(validate_default=True)] = None
-    min_version: Literal["TLS12", "TLS13"] = "TLS12"
-    max_version: Literal["TLS12", "TLS13"] = "TLS13"
-
-    @field_validator("cert_file", "key_file", "client_ca_file")
-    @classmethod
-    def _beside_the_file(cls, value: str | None, info: ValidationInfo) -> str | None:
-        context: dict[str, Path] = info.context or {}
-        return None if value is None else str(context["folder"] / value)
-
-    @field_validator("client_ca_file")
-    @classmethod
-    def _with_authority(cls, value: str | None, info: ValidationInfo) -> str | None:
-        asked = info.data.get("client_auth_type", "NoClientCert") != "NoClientCert"
-        if asked and value is None:
-            raise ValueError("is missing; client_auth_type needs the authority to verify against")
-        if value is not None and not asked and "client_auth_type" in info.data:
-            raise ValueError(
-                "has no effect without client_auth_type; write client_auth_type: RequireAndVerifyClientCert"
-            )
-        return value
-
-    @field_validator("max_version")
-    @classmethod
-    def _not_below_min(cls, value: str, info: ValidationInfo) -> str:
-        if value < info.data.get("min_version", "TLS12"):
-            raise ValueError(f"{value} is below min_version; raise it")
-        return value
-
-    def server(self) -> TlsServer:
-        return TlsServer(
-            Path(self.cert_file),
-            Path(self.key_file),
-            _CLIENT_AUTH[self.client_auth_type],
-            None if self.client_ca_file is None else Path(self.client_ca_file),
-            _VERSIONS[self.min_version],
-            _VERSIONS[self.max_version],
-        )
-
-
 class _Http(_Section):
     http2: Literal[False] = False
     """Only HTTP/1.1 is supported."""
@@ -197,7 +177,7 @@ class _Http(_Section):
 
 
 class _File(_Section):
-    tls_server_config: _Tls | None = None
+    tls_server_config: TlsServer | None = None
     http_server_config: _Http = _Http()
     basic_auth_users: dict[Annotated[str, Field(min_length=1, pattern="^[^:]*$")], _Hash] = Field(default_factory=dict)
     auth_excluded_paths: list[str] = Field(default_factory=list)

@@ -34,7 +34,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     file = written(tmp_path, "tls_server_config: {cert_file: server.pem, key_file: server.key}")
     config = load_web_config(file)
     assert config.tls is not None
-    assert config.tls.cert_file == tmp_path / "server.pem"
+    assert config.tls.cert_file == str(tmp_path / "server.pem")
 
 
 def test_headers_may_be_set(tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import zip_longest
 
-from autoscaler.cli.tables.colours import OF_LEVEL
 from autoscaler.cli.tables.events import EventTable
 from autoscaler.cli.tables.instances import instances
-from autoscaler.cli.tables.listing import state_words
+from autoscaler.cli.tables.listing import OF_LEVEL, state_words
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.cli.tables.steering import asked, bounds, scope
 from autoscaler.documents import notation

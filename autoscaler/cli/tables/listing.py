@@ -1,14 +1,13 @@
 """`autoscaler get`: one row for each autoscaler, in the columns of `kubectl get hpa`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.colours import OF_LEVEL
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary
 from autoscaler.documents.verdict import AutoscalerState
-from autoscaler.layout import NONE, UNKNOWN, or_unknown
+from autoscaler.layout import GREEN, NONE, RED, UNKNOWN, YELLOW, or_unknown
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
 
@@ -17,6 +16,8 @@ WIDE_HEADER: Final = (*HEADER[:-1], "DESIRED", "AGE", "STATE", "WHY")
 HOST: Final = "HOST"
 """The wide table's column before STATE, if several daemons share the state."""
 SHARED_HEADER: Final = (*WIDE_HEADER[:-2], HOST, *WIDE_HEADER[-2:])
+OF_LEVEL: Final[Mapping[Level, str]] = {Level.ERROR: RED, Level.WARNING: YELLOW, Level.ACTIVE: GREEN, Level.NORMAL: ""}
+"""The colours of levels of attention."""
 
 
 def cells(summary: Summary, now: datetime, header: Sequence[str]) -> tuple[str, ...]:

@@ -81,11 +81,6 @@ def cell(point: Point, column: Column) -> str:
     return f"{number(found.value) or 'unknown'} ({number(found.target)})"
 
 
-def average(metric: MetricDocument) -> str:
-    """Return the kind of average: `average utilization`, `average`, or empty."""
-    return average_words(metric)
-
-
 def paused(pause: PauseDocument) -> str:
     """Return what a pause holds."""
     return "Paused" if pause.direction is Direction.BOTH else f"Scaling {pause.direction} paused"
@@ -131,7 +126,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "metric_columns": metric_columns,
     "cell": cell,
     "goal": target_decimal,
-    "average": average,
+    "average": average_words,
     "decimal": notation.plain,
     "paused": paused,
     "condition_class": condition_class,
