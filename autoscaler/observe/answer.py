@@ -29,7 +29,10 @@ _MOST_WARNINGS: Final = 3
 """Most warnings shown."""
 FARTHEST_SECONDS: Final = 60.0
 """Largest difference between the requested time and a sample's, and between two clocks."""
-MORE_ROOM: Final = "aggregate in the expression, or raise its maxAnswer"
+MORE_ROOM: Final = (
+    "aggregate in the expression, split a shared query by an expression for each autoscaler that selects the labels of "
+    "its match, or raise its maxAnswer"
+)
 """The remedy for an answer that is too large."""
 REFUSED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 """HTTP statuses of a server that does not accept the credentials. Its text may repeat them."""

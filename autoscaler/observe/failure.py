@@ -23,7 +23,7 @@ class QueryFailure(Failure, frozen=True, gc=False):
     """Why a query has no answer. Made once, where the failure is seen."""
 
     outcome: Outcome = Outcome.FAILED
-    """For a search for the cause; FAILED: neither the query's text nor its data is the cause."""
+    """FAILED: neither the query's text nor its data is the cause."""
     answered: bool = False
     """Whether the server answered, or its answer was too large: the server works."""
 

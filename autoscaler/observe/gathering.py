@@ -10,6 +10,8 @@ from autoscaler.observe.plan import Question, questions_of
 from autoscaler.observe.planner import PlannedQuery
 from autoscaler.observe.result import QueryResult
 
+_MOST_HELD: Final = 100_000
+"""Samples kept before observations are made early."""
 Complete: TypeAlias = Callable[[Autoscaler, Answers], object]
 """Makes one autoscaler's observation from the answers."""
 
@@ -17,12 +19,23 @@ Complete: TypeAlias = Callable[[Autoscaler, Answers], object]
 class Gathering:
     """Collects the answers of one batch. Used by one thread."""
 
-    def __init__(self, scalers: Sequence[Autoscaler], complete: Complete, most_held: int) -> None:
-        """`complete` is called once for each autoscaler. `most_held`: samples kept before it is called early."""
+    def __init__(
+        self,
+        scalers: Sequence[Autoscaler],
+        complete: Complete,
+        targets_read: Callable[[], bool] = lambda: True,
+        most_held: int = _MOST_HELD,
+    ) -> None:
+        """`complete` is called once for each autoscaler, and early only if `targets_read` returns True.
+
+        `complete` waits for the adapter, and a query that waits with it would be late. `most_held`: samples kept before
+        it is called early.
+        """
         self.samples: Final[dict[Question, int]] = {}
         """Number of samples of each answered question."""
         self._scalers = scalers
         self._complete = complete
+        self._targets_read = targets_read
         self._most_held = most_held
         self._results: dict[Question, QueryResult | QueryFailure] = {}
         self._answers = Answers(self._results)
@@ -58,7 +71,7 @@ class Gathering:
                 self._missing[number] -= 1
                 if not self._missing[number]:
                     self._ready.append(number)
-        if self._held >= self._most_held:
+        if self._held >= self._most_held and self._targets_read():
             self.complete()
 
     def complete(self) -> None:

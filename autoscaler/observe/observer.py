@@ -31,7 +31,6 @@ from autoscaler.observe.planner import PlannedQuery, alone
 from autoscaler.observe.prometheus import Connect, Prometheus
 from autoscaler.observe.queries import Queries
 from autoscaler.observe.run_queries import Queried, run_queries
-from autoscaler.observe.split_answers import SplitBatch
 from autoscaler.observe.targets import Connection, States
 
 _SHARE: Final = 2 / 3
@@ -91,7 +90,7 @@ class Observer:
         began, due = self._clock.monotonic(), call.deadline
         call = replace(call, deadline=began + _SHARE * (call.deadline - began))
         reading = targets.begin(self._connections, [scaler.target for scaler in scalers], call)
-        states = cache(lambda: self._completed(reading(), known, call.now))
+        states = cache(lambda: self._completed(reading.states(), known, call.now))
         observations: dict[str, Observation] = {}
 
         def complete(scaler: Autoscaler, answers: Answers) -> None:
@@ -104,16 +103,15 @@ class Observer:
                 partial(self._unranked, scaler),
             )
 
-        batch = self._split(scalers)
-        gathering = Gathering(batch.scalers, complete, self._queries.sizes.held)
-        plan = self._plan(gathering.questions, batch)
+        gathering = Gathering(scalers, complete, reading.done)
+        plan = self._plan(gathering.questions)
         ordered = self._queries.in_order(gathering.in_order(plan))
         asked = run_queries(ordered, self._sources, call, self._clock, self._queried, gathering.settle, self._queries)
         gathering.complete()
         self._or_else(
             lambda: None,
             "queries_not_learned_from",
-            lambda: self._queries.learn(asked, gathering.samples, batch, self._clock.monotonic()),
+            lambda: self._queries.learn(asked, gathering.questions, gathering.samples.keys(), self._clock.monotonic()),
         )
         ended = self._clock.monotonic()
         if ended - due > _LATE_SECONDS:
@@ -125,15 +123,7 @@ class Observer:
         for source in self._sources.values():
             source.close()
 
-    def _split(self, scalers: Sequence[Autoscaler]) -> SplitBatch:
-        """Divide large queries into parts. A query that cannot be divided is asked as a whole."""
-        return self._or_else(
-            lambda: SplitBatch(scalers),
-            "queries_not_split",
-            lambda: self._queries.prepare(scalers, self._settings),
-        )
-
-    def _plan(self, wanted: Sequence[Question], batch: SplitBatch) -> Sequence[PlannedQuery]:
+    def _plan(self, wanted: Sequence[Question]) -> Sequence[PlannedQuery]:
         """Merge queries. A query that cannot be merged is asked as written."""
         longest = {
             name: source.longest_text for name, source in self._sources.items() if source.longest_text is not None
@@ -141,7 +131,7 @@ class Observer:
         return self._or_else(
             lambda: [alone(question) for question in wanted],
             "queries_not_merged",
-            lambda: self._queries.plan(wanted, batch, self._settings, longest),
+            lambda: self._queries.plan(wanted, self._settings, longest),
         )
 
     def _or_else(self, otherwise: Callable[[], T], event: str, work: Callable[[], T]) -> T:

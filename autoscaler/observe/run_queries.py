@@ -9,15 +9,16 @@ from typing import Final, TypeAlias
 from autoscaler.clock import Clock
 from autoscaler.errors import bug
 from autoscaler.model import Call
+from autoscaler.observe.answers import Results
 from autoscaler.observe.failure import QueryFailure
-from autoscaler.observe.planner import Asked, PlannedQuery
+from autoscaler.observe.planner import PlannedQuery
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.queries import Queries
-from autoscaler.observe.source_queries import Job, JobResult, Settle, SourceQueries
+from autoscaler.observe.source_queries import Job, JobResult, SourceQueries
 from autoscaler.threads import NoThread, spawn
 
 _SHARE: Final = 3 / 4
-"""Share of the available time that a query may take, so that a search can follow.
+"""Share of the available time that a query may take, so that the members of a merged one can follow.
 
 Queries that run last have no such limit.
 """
@@ -26,6 +27,10 @@ _LATE: Final = "did not answer before the cycle's deadline"
 _NO_THREAD: Final = "was not asked: no thread could be started; raise the limit of tasks (TasksMax) of the daemon"
 
 
+_SILENT: Final = "was not asked: it has answered nothing in this cycle"
+
+Settle: TypeAlias = Callable[[Results], object]
+"""Called once with each question's answer or error, as soon as it is known."""
 Queried: TypeAlias = Callable[[str, float, QueryFailure | None], object]
 """Called on the thread of the cycle for each query: its source, the seconds that it took, and its failure."""
 _Line: TypeAlias = SimpleQueue[Job | None]
@@ -40,26 +45,37 @@ def run_queries(
     queried: Queried,
     settle: Settle,
     known: Queries | None = None,
-) -> Asked:
+) -> Mapping[str, SourceQueries]:
     """Run the queries, settle every question on this thread with its answer or error, and return by the deadline.
 
-    If a merged query fails because of some members, the others are still answered in this cycle, if time and budget
-    allow.
+    If a merged query fails because of some members, the others are still answered in this cycle, if time allows.
+    Returns what became of the queries to each source.
     """
     began, known = clock.monotonic(), known or Queries()
     left, groups = max(call.deadline - began, _LEAST), dict[str, list[PlannedQuery]]()
     for query in queries:
         groups.setdefault(query.prometheus, []).append(query)
     asking, lines = dict[str, SourceQueries](), dict[str, _Line]()
+    wanted: list[str] = []
     for name, group in groups.items():
-        most = min(sources[name].timeout_seconds, left)
-        asking[name] = SourceQueries(group, known, min(most, _SHARE * left), most, settle)
+        source = sources[name]
+        most = min(source.timeout_seconds, left)
+        asking[name] = SourceQueries(
+            group,
+            known.alone,
+            min(most, _SHARE * left),
+            most,
+            concurrency=source.concurrency,
+            unanswered=known.unanswered,
+            turn=known.turns[name],
+            patient=known.patient(name, began),
+        )
         lines[name] = SimpleQueue()
-    wanted = [name for name, group in groups.items() for _ in range(min(len(group), sources[name].concurrency))]
-    arrived: Queue[tuple[JobResult, float]] = Queue(
-        len(wanted)
-    )  # bounded, because one answer may use much of the memory
+        wanted += [name] * min(sum(len(query.members) for query in group), source.concurrency)
+    most_arrived = len(wanted)  # bounded, because one answer may use much of the memory
+    arrived: Queue[tuple[JobResult, float]] = Queue(most_arrived)
     workers: list[str] = []
+    ending = _SILENT
     try:
         with suppress(NoThread):  # the threads that did start do the work
             for name in wanted:
@@ -69,24 +85,22 @@ def run_queries(
             if name in workers:
                 _send(each, lines[name])
             else:
-                _end(each, queried, 0.0, _NO_THREAD)
+                _end(each, queried, settle, 0.0, _NO_THREAD)
         while any(each.has_pending for each in asking.values()):
             came, seconds = arrived.get(timeout=max(call.deadline - clock.monotonic(), 0))
             name = came.job.query.prometheus
             queried(name, seconds, asking[name].take(came))
             del came  # frees a possibly large answer before waiting for the next
             _send(asking[name], lines[name])
+            settle(asking[name].settled())
     except Empty:
-        for each in asking.values():
-            _end(each, queried, clock.monotonic() - began, _LATE)
+        ending = _LATE
     finally:
         for name in workers:
             lines[name].put(None)
-    return Asked(
-        [sent for each in asking.values() for sent in each.sent],
-        [searched for each in asking.values() for searched in each.searched()],
-        frozenset(name for name, each in asking.items() if each.responsive),
-    )
+    for each in asking.values():
+        _end(each, queried, settle, clock.monotonic() - began, ending)
+    return asking
 
 
 def _send(asking: SourceQueries, line: _Line) -> None:
@@ -94,9 +108,10 @@ def _send(asking: SourceQueries, line: _Line) -> None:
         line.put(job)
 
 
-def _end(asking: SourceQueries, queried: Queried, seconds: float, why: str) -> None:
+def _end(asking: SourceQueries, queried: Queried, settle: Settle, seconds: float, why: str) -> None:
     for query, error in asking.end(why):
         queried(query.prometheus, seconds, error)
+    settle(asking.settled())
 
 
 def _work(source: Prometheus, line: _Line, arrived: "Queue[tuple[JobResult, float]]", call: Call, clock: Clock) -> None:

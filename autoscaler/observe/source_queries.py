@@ -1,45 +1,22 @@
-"""Decides what one source is asked in a cycle, in which order, and records the results.
+"""The queries to one source in one cycle: which is sent next, and what became of each.
 
-Queries that were answered last time run first, then the others. Heavy queries run last, one at a time, when no other
-query is running. If a merged query fails, a search finds the members at fault (`planner/bisect.py`).
-
-A search for a heavy member starts only after the source answered something quickly in this cycle. Otherwise one member,
-the canary, is asked first, and a second one if the first is late, since the first may be the heavy one. Without their
-answer the source is overloaded, and is asked nothing more. If the last cycle had no quick answer, the first canary runs
-before everything else, because late queries may fill this cycle too.
+Members of merged queries that failed are sent before the remaining planned queries, and heavy queries after all others,
+one at a time. A source that does not answer at all is asked nothing more in the cycle, because the shard waits for it.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
 from autoscaler.errors import MetricError, bug
-from autoscaler.observe.answers import Results
+from autoscaler.observe.asked_alone import CHEAP_SHARE, AloneQuestions, Result
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import (
-    BUDGET,
-    HEAVY_SHARE,
-    Bisection,
-    Outcome,
-    PlannedQuery,
-    Searched,
-    Sent,
-    Why,
-    bisect,
-    halves,
-    split,
-)
-from autoscaler.observe.queries import CANARIES, Queries
+from autoscaler.observe.planner import Outcome, PlannedQuery, split
 from autoscaler.observe.result import QueryResult
-
-_PROBE_SHARE: Final = 1 / 10
-"""Share of a query's time for each query of a search for a heavy member: eight in a row find one of 250."""
-Settle: TypeAlias = Callable[[Results], object]
-"""Called once with each question's answer, as soon as it is known."""
+from autoscaler.observe.taking_apart import GivenUp, TakingApart
 
 
 class Job(NamedTuple):
@@ -49,9 +26,8 @@ class Job(NamedTuple):
     seconds: float
     """Time limit of the query."""
     heavy: bool = False
-    canary: bool = False
-    search: int | None = None
-    """The search that asks it; None for a planned query."""
+    member: bool = False
+    """Whether it is a member of a merged query that failed."""
 
 
 class JobResult(NamedTuple):
@@ -63,264 +39,172 @@ class JobResult(NamedTuple):
     """Time that the source took."""
 
 
-class _Failed(NamedTuple):
-    """A query to be searched for the members at fault."""
-
-    query: PlannedQuery
-    error: QueryFailure | None
-    """None if it failed in an earlier cycle and was not sent in this one."""
-
-
-@dataclass(slots=True)
-class _Search:
-    state: Bisection
-    error: QueryFailure | None
-    """The error of the last query that failed."""
-    costly: bool
-    share: float = 0.0
-    said: dict[Question, tuple[Outcome, str]] = field(default_factory=dict)
-
-
 class SourceQueries:
     """The queries to one source in one cycle. Used by one thread."""
 
     def __init__(
         self,
         queries: Sequence[PlannedQuery],
-        known: Queries,
+        known: AloneQuestions,
         seconds: float,
         most: float,
-        settle: Settle,
+        *,
+        concurrency: int = 2,
+        unanswered: Set[Question] = frozenset(),
+        turn: int = 0,
+        patient: bool = True,
     ) -> None:
         """`queries` are in the order in which they are sent, except for heavy ones.
 
-        `seconds` is the time limit of a query, and `most` that of a query that runs after all others.
+        `seconds` is the time limit of a query, and `most` that of a heavy one. `unanswered`, `turn`: as for
+        `TakingApart`. `patient`: False if the source was silent in an earlier cycle.
         """
-        self.sent: Final[list[Sent]] = []
-        self.responsive = False
-        """Whether the source has answered something quickly."""
-        self._known, self._seconds, self._settle = known, seconds, settle
-        self._ready: deque[Job] = deque()
-        self._heavy: deque[Job] = deque()
-        self._failed: deque[_Failed] = deque()
-        self._open: dict[int, PlannedQuery] = {}
-        """Planned queries without a result."""
-        self._searches: list[_Search] = []
-        self._searching: int | None = None
-        """The running search for a heavy member."""
-        self._budget = BUDGET
-        """Shared by all searches for heavy members."""
-        self._canaries = 0
-        """Number of canaries sent."""
-        self._canary_pending = False
-        self._pending = 0
-        for query in queries:
-            why = known.why(query)
-            self._open[id(query)] = query
-            if why is Why.HEAVY:
-                self._heavy.append(Job(query, most, heavy=True))
-            elif why is Why.SUSPECT:
-                self._failed.append(_Failed(query, None))
-            else:
-                self._ready.append(Job(query, seconds))
-        if queries and known.doubts(queries[0].prometheus):
-            self._ask_a_first_canary(queries)
+        self.results: Final[list[Result]] = []
+        """What became of each question that was asked alone."""
+        self.untried: Final[set[Question]] = set()
+        """Questions that had no time in this cycle."""
+        self.alive = False
+        """Whether the source has answered anything."""
+        self._seconds, self._most = seconds, most
+        self._concurrency, self._patient = concurrency, patient
+        self._planned = deque([query for query in queries if not known.heavy(query)])
+        self._heavy = deque([query for query in queries if known.heavy(query)])
+        self._members: deque[PlannedQuery] = deque()
+        """Members to ask alone."""
+        heavy = known.count_heavy(queries[0].prometheus) if queries else 0
+        self._apart = TakingApart(heavy, unanswered, turn)
+        self._open = {id(query): query for query in queries}
+        """Planned queries and members without a result."""
+        self._settled: dict[Question, QueryResult | QueryFailure] = {}
+        self._pending = self._late = 0
 
-    def _ask_a_first_canary(self, queries: Sequence[PlannedQuery]) -> None:
-        """Queue a first canary. Its answer only shows how the source is doing."""
-        canary = next((part for query in queries if (part := self._known.canary(query, 0)) is not None), None)
-        if canary is not None:
-            self._canaries = 1
-            self._ready.appendleft(Job(canary, _PROBE_SHARE * self._seconds, canary=True))
+    @property
+    def responsive(self) -> bool:
+        """Return whether the source has answered a query quickly, and not with an error."""
+        return self._apart.responsive
+
+    @property
+    def late_first(self) -> bool:
+        """Return whether the member that was asked first did not show that the source answers quickly."""
+        return self._apart.asked_first and not self.responsive
+
+    @property
+    def silent(self) -> bool:
+        """Return whether the source was late, and has answered nothing."""
+        return not self.alive and self._late > 0
 
     @property
     def has_pending(self) -> bool:
-        """Return whether an answer is still expected."""
+        """Return whether a result is still expected."""
         return self._pending > 0
 
     def jobs(self) -> Iterator[Job]:
         """Yield the jobs that can be sent now."""
-        self._search()
-        while self._ready:
+        decision = self._apart.decide(last=not (self._pending or self._members or self._planned))
+        self._members += decision.ask
+        self._give_up(decision.give_up)
+        given_up = self.silent and self._late > (self._concurrency if self._patient else 0)
+        while self._pending < self._concurrency and not given_up:
+            if self._members:
+                job = Job(self._members.popleft(), CHEAP_SHARE * self._seconds, member=True)
+            elif self._planned:
+                hurry = self.silent or not (self.alive or self._patient)
+                job = Job(self._planned.popleft(), (CHEAP_SHARE if hurry else 1) * self._seconds)
+            elif self._heavy and not self._pending:
+                job = Job(self._heavy.popleft(), self._most, heavy=True)
+            else:
+                return
             self._pending += 1
-            yield self._ready.popleft()
-        if self._heavy and not self._pending:
-            self._pending += 1
-            yield self._heavy.popleft()
+            yield job
 
     def take(self, came: JobResult) -> QueryFailure | None:
         """Record the result of one job and return its error."""
-        job, answer = came.job, _parts(came.job.query, came.answer)
+        job, share = came.job, came.seconds / self._seconds
+        answer = _parts(job.query, came.answer)
         self._pending -= 1
-        share, error = came.seconds / self._seconds, answer if isinstance(answer, QueryFailure) else None
-        if error is not None and error.late and came.seconds < job.seconds / 2:
-            error, share = replace(error, outcome=Outcome.FAILED), 0.0  # the cycle ended before the query's time limit
-        if error is None and share <= HEAVY_SHARE:
-            self.responsive = True
-        if job.canary:
-            if self._canary_pending:  # otherwise it is the first canary
-                self._accept_canary(job.query, answer)
-            return error
         if not isinstance(answer, QueryFailure):
-            self._settle(answer)
-        if job.search is not None:
-            self._record_search_result(job.search, error, share)
-        else:
-            self._finish_planned(job, error, share)
-        return error
+            self.alive = True
+            self._apart.responsive |= share <= CHEAP_SHARE
+            self._close(job, None, share)
+            self._settled.update(answer)
+            return None
+        if answer.late and came.seconds < job.seconds / 2:  # the cycle ended before the query's time limit
+            answer, share = replace(answer, outcome=Outcome.FAILED), 0.0
+        self.alive |= answer.answered
+        self._late += answer.late
+        self._take_failure(job, answer, share)
+        return answer
+
+    def settled(self) -> Mapping[Question, QueryResult | QueryFailure]:
+        """Return the answer or the error of each question that has one since the last call."""
+        settled, self._settled = self._settled, {}
+        return settled
 
     def end(self, why: str) -> Iterator[tuple[PlannedQuery, QueryFailure]]:
-        """End all queries without an answer, for this reason.
+        """End all queries without a result, for this reason.
 
-        Yields the unanswered planned queries, each with its error.
+        Yields those that were planned or sent, each with its error.
         """
-        for failed in self._failed:
-            if failed.error is not None:
-                self._give_up(failed)
-        for search in self._searches:
-            if search.state.next is not None:
-                search.state = search.state.stopped()
-                self._close_search(search)
+        self._give_up(self._apart.end())
+        unsent = set(map(id, self._members))
         for query in list(self._open.values()):
             late = QueryFailure(f"prometheus {query.prometheus!r} {why}")
-            self._close_planned(query, late, 0.0)
-            yield query, late
+            self._close(Job(query, 0.0), late, 0.0)
+            if id(query) not in unsent:
+                yield query, late
 
-    def searched(self) -> Iterator[Searched]:
-        """Yield the results of the searches."""
-        for each in self._searches:
-            yield Searched(each.state, each.costly, each.share, each.said)
-
-    def _finish_planned(self, job: Job, error: QueryFailure | None, share: float) -> None:
-        """Record the result of a planned query."""
-        query, outcome = job.query, _outcome(error)
-        if outcome is Outcome.REFUSED and len(query.members) > 1:
-            del self._open[id(query)]
-            self._begin_search(_Search(bisect(query), error, costly=False))
-        elif outcome is Outcome.TOO_LONG and len(query.members) > 1:
-            self._send_halves(job)
-        elif outcome.costly and not job.heavy and self._known.canary(query, 0) is not None:
-            self._failed.append(_Failed(query, error))
-        else:
-            self._close_planned(query, error, share)
-
-    def _send_halves(self, job: Job) -> None:
-        """Ask a query in halves, until each is short enough. The next cycle's queries are planned for that length."""
-        del self._open[id(job.query)]
-        for half in halves(job.query):
-            self._open[id(half)] = half
-            self._ready.append(job._replace(query=half))
-
-    def _close_planned(self, query: PlannedQuery, error: QueryFailure | None, share: float) -> None:
-        """Close a planned query."""
-        del self._open[id(query)]
-        self.sent.append(Sent(query, _outcome(error), share, str(error or "")))
-        if error is not None:
-            self._fail(query, error)
-
-    def _search(self) -> None:
-        """Continue with the queries that failed because of their cost, one search at a time."""
-        while self._failed and self._searching is None and not self._canary_pending:
-            failed = self._failed[0]
-            canary = None if self.responsive else self._known.canary(failed.query, self._canaries)
-            if canary is not None and self._canaries < CANARIES:
-                self._canaries, self._canary_pending = self._canaries + 1, True
-                self._ready.append(Job(canary, _PROBE_SHARE * self._seconds, canary=True))
+    def _take_failure(self, job: Job, error: QueryFailure, share: float) -> None:
+        query, outcome = job.query, error.outcome
+        refused = outcome is Outcome.REFUSED and share <= CHEAP_SHARE
+        if len(query.members) == 1:
+            if job.member and self._apart.take_back(query, refused=refused):
                 return
-            self._failed.popleft()
-            if not self.responsive or not self._budget or len(failed.query.members) == 1:
-                self._give_up(failed)
-                continue
-            del self._open[id(failed.query)]
-            known, budget = failed.error is None, self._budget
-            state = Bisection((failed.query,), budget) if known else bisect(failed.query, budget)
-            self._searching = len(self._searches)
-            self._begin_search(_Search(state, failed.error, costly=True))
-
-    def _give_up(self, failed: _Failed) -> None:
-        """Skip the search for a query in this cycle. The next cycle runs it if the source is responsive."""
-        query, error = failed
-        if error is None:
-            self._ready.append(Job(query, self._seconds))
-        elif self.responsive and len(query.members) > 1:
-            del self._open[id(query)]
-            self._begin_search(_Search(Bisection((), self._budget, lost=(query,)), error, costly=True))
+            if job.member and error.late:
+                alone = "alone it takes more than a quarter of a query's time, so it runs after all others"
+                error = replace(error, message=f"{error}; {alone}")
+            self._close(job, error, share)
+        elif outcome is Outcome.TOO_LONG:  # the next cycle's queries are planned for the length that the source takes
+            self._planned.extendleft(self._replaced(query, query.halves()))
+        elif outcome.costly or outcome is Outcome.REFUSED:
+            self._apart.add(self._replaced(query, query.apart()), error, refused=refused)
         else:
-            self._close_planned(query, error, 1.0)
+            self._close(job, error, share)
 
-    def _accept_canary(self, canary: PlannedQuery, answer: Mapping[Question, QueryResult] | QueryFailure) -> None:
-        """Use the canary's answer for its members, and continue the merged query without them."""
-        self._canary_pending = False
-        query, error = self._failed[0]
-        if isinstance(answer, QueryFailure) or len(query.members) == 1:
-            return
-        self._settle(answer)
-        rest = query.narrowed([key for key in query.members if key not in canary.members])
+    def _replaced(self, query: PlannedQuery, parts: Sequence[PlannedQuery]) -> Sequence[PlannedQuery]:
+        """Wait for the results of these parts in place of the query's."""
         del self._open[id(query)]
-        self._open[id(rest)] = rest
-        self._failed[0] = _Failed(rest, error)
+        self._open.update({id(each): each for each in parts})
+        return parts
 
-    def _begin_search(self, search: _Search) -> None:
-        self._searches.append(search)
-        self._continue_search(len(self._searches) - 1)
+    def _give_up(self, given_up: Iterable[GivenUp]) -> None:
+        for members, error in given_up:
+            said = f"{error}; it is merged with other queries, and could not be asked alone in this cycle"
+            failed = replace(error, message=said)
+            for each in members:
+                del self._open[id(each)]
+                self._settled.update(dict.fromkeys(each.questions, failed))
 
-    def _record_search_result(self, number: int, error: QueryFailure | None, share: float) -> None:
-        """Record the result of a search's query."""
-        search = self._searches[number]
-        query = search.state.next
-        search.state = search.state.after(_outcome(error))
-        if error is None:
-            search.share += share
-        else:
-            search.error = error
-            search.costly |= error.outcome.costly
-            if query in search.state.culprits:
-                self._blame(search, query, error)
-        self._continue_search(number)
-
-    def _continue_search(self, number: int) -> None:
-        """Send a search's next query, or end the search."""
-        search = self._searches[number]
-        if (query := search.state.next) is not None:
-            share = _PROBE_SHARE if search.costly else 1.0
-            self._ready.append(Job(query, share * self._seconds, search=number))
-            return
-        if number == self._searching:
-            self._searching = None
-            self._budget = search.state.budget
-        self._close_search(search)
-
-    def _close_search(self, search: _Search) -> None:
-        """Close a search. Its unanswered members have no answer in this cycle."""
-        error = search.error or QueryFailure("the query was not sent: the cycle's time is over")
-        for query in search.state.lost:
-            merged = "it was merged with other queries, and the failing one was not found in time"
-            self._fail(query, replace(error, message=f"{error}; {merged}"))
-
-    def _blame(self, search: _Search, query: PlannedQuery, error: QueryFailure) -> None:
-        if error.late:
-            alone = "it delays queries merged with it, so it runs alone from the next cycle on"
-            error = replace(error, message=f"{error}; {alone}")
-        search.said.update(dict.fromkeys(query.questions, (error.outcome, error.message)))
-        self._fail(query, error)
-
-    def _fail(self, query: PlannedQuery, error: QueryFailure) -> None:
-        self._settle(dict.fromkeys(query.questions, error))
-
-
-def _outcome(error: QueryFailure | None) -> Outcome:
-    return Outcome.ANSWERED if error is None else error.outcome
+    def _close(self, job: Job, error: QueryFailure | None, share: float) -> None:
+        """Close a query with its error, or None if it was answered."""
+        query, outcome = job.query, Outcome.ANSWERED if error is None else error.outcome
+        del self._open[id(query)]
+        if error is not None:
+            self._settled.update(dict.fromkeys(query.questions, error))
+        if outcome is Outcome.FAILED and share == 0:
+            self.untried.update(query.questions)
+        if len(query.members) == 1:
+            self.results.append(Result(query, outcome, share, str(error or ""), job.member))
 
 
 def _parts(query: PlannedQuery, answer: QueryResult | QueryFailure) -> Mapping[Question, QueryResult] | QueryFailure:
     """Split an answer by question.
 
-    No expression can cause an answer that does not fit its query. It is the source's error, and begins no search.
+    No expression can cause an answer that does not fit its query. It is the source's error.
     """
     if isinstance(answer, QueryFailure):
         return answer
     try:
-        return split(query, answer).answers
+        return split(query, answer)
     except MetricError as error:
         return QueryFailure(f"prometheus {query.prometheus!r}: {error}")
     except Exception as error:  # noqa: BLE001 - a bug in splitting must not fail the cycle

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from autoscaler.clock import Clock
 from autoscaler.errors import TargetError, TargetUnavailable
@@ -17,6 +17,15 @@ from autoscaler.threads import NoThread, spawn
 
 States: TypeAlias = Mapping[TargetRef, TargetState | TargetError]
 """The states of a cycle's targets."""
+
+
+class Reading(NamedTuple):
+    """Targets that are being read."""
+
+    done: Callable[[], bool]
+    """Whether `states` returns at once."""
+    states: Callable[[], States]
+    """Waits for every target's state until the deadline."""
 
 
 class Connection:
@@ -50,14 +59,14 @@ class Connection:
         self._check.follow(targets)
         self.normalise.follow(targets)
 
-    def begin(self, targets: Sequence[TargetRef], call: Call) -> Callable[[], States]:
-        """Start reading. The returned function waits for the answer until the deadline."""
+    def begin(self, targets: Sequence[TargetRef], call: Call) -> Reading:
+        """Start reading."""
         try:
             future = spawn(f"adapter-{self._name}", partial(self._observe, targets, call))
         except NoThread as error:
             unasked = TargetUnavailable(f"adapter {self._name!r} was not asked: {error}")
-            return lambda: dict.fromkeys(targets, unasked)
-        return partial(self._end, future, targets, call)
+            return Reading(lambda: True, lambda: dict.fromkeys(targets, unasked))
+        return Reading(future.done, partial(self._end, future, targets, call))
 
     def _observe(self, targets: Sequence[TargetRef], call: Call) -> States:
         if not self._busy.acquire(timeout=max(call.deadline - self._clock.monotonic(), 0)):
@@ -123,10 +132,13 @@ class Connection:
         )
 
 
-def begin(connections: Mapping[str, Connection], targets: Sequence[TargetRef], call: Call) -> Callable[[], States]:
-    """Start reading all targets. The returned function returns every target's state, by the deadline."""
+def begin(connections: Mapping[str, Connection], targets: Sequence[TargetRef], call: Call) -> Reading:
+    """Start reading all targets."""
     by_adapter: dict[str, list[TargetRef]] = {}
     for target in dict.fromkeys(targets):
         by_adapter.setdefault(target.adapter, []).append(target)
-    ends = [connections[name].begin(tuple(group), call) for name, group in by_adapter.items()]
-    return lambda: {target: state for end in ends for target, state in end().items()}
+    readings = [connections[name].begin(tuple(group), call) for name, group in by_adapter.items()]
+    return Reading(
+        lambda: all(each.done() for each in readings),
+        lambda: {target: state for each in readings for target, state in each.states().items()},
+    )

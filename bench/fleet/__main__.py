@@ -27,7 +27,7 @@ def main() -> None:
     scale = 10 if "quick" in sys.argv[1:] else 1
     try:
         with running_fleet(1_000 // scale, 10) as fleet:
-            small = _shared(fleet, "at most 3")
+            small = _beside_bare(fleet, Queries.SHARED, "at most 3")
             late = max(shards.late_seconds(fleet, _CYCLES))
             report("1 of 4 shards hanging: the latest cycle of the others", f"{late * 1000:.0f} ms", "within 50 ms")
         with running_fleet(10_000 // scale, 10) as fleet:
@@ -43,11 +43,11 @@ def report(what: str, found: str, aim: str) -> None:
     print(f"{what:<58} {found:>22}   aim: {aim}", flush=True)
 
 
-def _shared(fleet: Fleet, aim: str) -> Measured:
-    with running_fleet_daemon(fleet.configuration(Queries.SHARED)) as daemon:
+def _beside_bare(fleet: Fleet, queries: Queries, aim: str) -> Measured:
+    with running_fleet_daemon(fleet.configuration(queries)) as daemon:
         found = daemon.measure(_CYCLES)
         least = bare.seconds(fleet.prometheus.url, METRIC)
-    report(f"cycle / bare, shared, {_size(fleet)}", _ratio(found.cycle, least), aim)
+    report(f"cycle / bare, {queries.name.lower()}, {_size(fleet)}", _ratio(found.cycle, least), aim)
     return found
 
 
@@ -82,7 +82,7 @@ def _large(fleet: Fleet, small: Measured, steady_cycles: int) -> None:
 
 
 def _huge(fleet: Fleet) -> None:
-    found = _shared(fleet, "at most 2")
+    found = _beside_bare(fleet, Queries.OWN, "at most 2")  # one answer of a million samples is above maxAnswer
     own = own_mebibytes(fleet.groups, fleet.instances)
     report(f"resident at {_size(fleet)}", f"{found.mebibytes:.0f} MiB", "none")
     report("of which the adapter's own states", f"{own:.0f} MiB", "none")

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from autoscaler.config.kept_labels import names_no_instance
 from autoscaler.config.promql import parse
 from autoscaler.config.promql_functions import FUNCTIONS, OTHERS, near_function
-from autoscaler.observe.planner import narrowing
 from tests.config.conftest import Load
 from tests.config.test_load import EXTERNAL, HEAD, SCALER, query
 from tests.observe.planner.build import ask, plan
@@ -334,7 +333,6 @@ def test_an_unknown_expression_is_not_merged(expr: str) -> None:
     """The meaning of a merged answer follows from the syntax."""
     questions = [ask(f'({expr}) * on() group_left() z{{asg="{value}"}}') for value in ("a", "b")]
     assert {each.expr for each in plan(questions)} == {each.expr for each in questions}
-    assert narrowing(expr, "asg") is None
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))

@@ -40,9 +40,9 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.observe import AskedAlone
+from autoscaler.observe.asked_alone import Why
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import Why
 from autoscaler.record import Cut, StateSize
 from tests.decisions import NOW, condition, cpu, decision, rescale
 from tests.replaced import replace

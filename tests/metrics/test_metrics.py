@@ -17,8 +17,8 @@ from autoscaler.model import (
     Unchanged,
     Written,
 )
+from autoscaler.observe.asked_alone import Why
 from autoscaler.observe.failure import QueryFailure
-from autoscaler.observe.planner import Why
 from autoscaler.record import StateSize
 from tests.decisions import condition, cpu, decision, rescale
 from tests.metrics.exposed import DISCOVERED, HEAVY, FakeShards, Shown

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
-from typing import Any, Protocol
+from datetime import datetime, timedelta
+from typing import Any, Final, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -30,6 +30,8 @@ from tests.observe.test_faults import Request, answering
 
 Answer = tuple[int, dict[str, Any]]
 """An HTTP status and the body."""
+UNHURRIED: Final = timedelta(minutes=1)
+"""The `timeout` of a source that is asked hundreds of queries: a pause of the machine makes none of them late."""
 _ASKED = re.compile(r'group=~?"([^"]*)"')
 
 
@@ -189,6 +191,7 @@ class Shard:
         self.names = [each.name for each in self.scalers]
         self.log = RecordingLogger()
         self.queries = queries or Queries()
+        self.queries.follow(self.scalers)
         self.gates = gates
         self.sources = {"default": PrometheusSource(server.url, **source)}
         self.clock = Ahead()
@@ -200,11 +203,11 @@ class Shard:
         return self.observe(**how).observations
 
     def observe(self, **how: Any) -> Observed:
-        """Run one cycle with a new observer, as after a reload."""
+        """Run one cycle with a new observer, as after a reload. It has two minutes, unless `seconds` are given."""
         observer = Observer(
             self.sources, self.connections, self.clock, self.log, queries=self.queries, gates=self.gates
         )
-        cycle = call(**how)
+        cycle = call(**{"seconds": 120.0} | how)
         left = cycle.deadline - SystemClock().monotonic()
         try:
             return observer.observe(self.scalers, replace(cycle, deadline=self.clock.monotonic() + left))

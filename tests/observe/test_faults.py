@@ -169,7 +169,8 @@ def test_an_endless_answer_is_bounded_in_memory() -> None:
     bomb = gzip.compress(b" " * 2**22)
     with answering(lambda request: request.reply(bomb, Content_Encoding="gzip")) as fake:
         assert fake.refusal(max_answer=2**20) == (
-            "prometheus 'main' answered with more than 1 MiB; aggregate in the expression, or raise its maxAnswer"
+            "prometheus 'main' answered with more than 1 MiB; aggregate in the expression, split a shared query by an "
+            "expression for each autoscaler that selects the labels of its match, or raise its maxAnswer"
         )
 
 

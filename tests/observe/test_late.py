@@ -36,7 +36,7 @@ def test_an_old_observation_is_not_used() -> None:
         shard_with_an_adapter_that_takes(3600) as shard,
         pytest.raises(LateError, match=r"^observed 3570 s after the deadline; nothing was decided from it$"),
     ):
-        shard.look()
+        shard.look(seconds=30)
 
 
 def test_the_time_that_observing_takes_is_measured() -> None:

@@ -45,7 +45,7 @@ def test_an_unused_capacity_is_not_asked() -> None:
 
 
 def test_every_query_can_be_replaced() -> None:
-    """A shared query in parts is asked by its part wherever it is used."""
+    """A replay asks another source wherever a query is used."""
     cpu = metric(MetricType.RESOURCE, "q", target=UTILIZATION, request=Query("q"), fallback=Fallback(query=Query("q")))
     one = scaler(cpu, victims=VictimRule(VictimOrder.LEAST, Query("q")))
     replaced = with_queries(one, lambda _: Query("shard"))

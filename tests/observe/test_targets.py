@@ -36,7 +36,7 @@ def states(
     adapters: Mapping[str, FakeAdapter], *targets: TargetRef, seconds: float = 30, log: RecordingLogger | None = None
 ) -> States:
     connections = {name: Connection(name, each, CLOCK, log or RecordingLogger()) for name, each in adapters.items()}
-    return begin(connections, targets, call(seconds))()
+    return begin(connections, targets, call(seconds)).states()
 
 
 def raising(error: BaseException) -> Callable[[], Any]:
@@ -144,9 +144,9 @@ def test_a_hanging_adapter_is_abandoned_and_not_called_again() -> None:
     adapter = Doing(lambda: {TARGET: state()} if go_on.wait(60) else {})
     connection = {"fleet": Connection("fleet", adapter, CLOCK, RecordingLogger())}
     try:
-        first = begin(connection, [TARGET], call(0.2))()[TARGET]
+        first = begin(connection, [TARGET], call(0.2)).states()[TARGET]
         assert "did not answer before the cycle's deadline" in str(first)
-        second = begin(connection, [TARGET], call(0.2))()[TARGET]
+        second = begin(connection, [TARGET], call(0.2)).states()[TARGET]
         assert isinstance(second, TargetError)
         assert connection["fleet"].calling()
         assert connection["fleet"].overdue_seconds() > 0
@@ -157,7 +157,7 @@ def test_a_hanging_adapter_is_abandoned_and_not_called_again() -> None:
     _wait_for_threads(0)
     assert not connection["fleet"].calling()
     assert connection["fleet"].overdue_seconds() == 0
-    assert begin(connection, [TARGET], call())()[TARGET] == state()
+    assert begin(connection, [TARGET], call()).states()[TARGET] == state()
 
 
 def _wait_for_threads(count: int) -> None:

@@ -210,7 +210,7 @@ class Shard:
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
         within = replace(call, deadline=SystemClock().monotonic() + 30)
-        found = begin({"fleet": self.connection}, [each.target for each in scalers], within)()
+        found = begin({"fleet": self.connection}, [each.target for each in scalers], within).states()
         self.observed = Observed(
             {each.name: Observation(found[each.target], self.readings[each.name]) for each in scalers}
         )

@@ -18,7 +18,7 @@ _MATCHER: Final = re.compile(
 Outside of braces a name, `=` and a string never follow one another.
 """
 _ESCAPE: Final = re.compile(r"\\(.)")
-UNPRINTED: Final = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffd]")
+_UNPRINTED: Final = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffd]")
 """Not written into a query: control characters, unpaired surrogates, and what Go reads as invalid UTF-8."""
 
 UNMATCHED: Final = "it has no equality matcher"
@@ -79,7 +79,7 @@ def read(prometheus: str, expr: str) -> ExpressionText | str:
 
 def _unquoted(text: str) -> str | None:
     quote, value = text[0], text[1:-1]
-    if UNPRINTED.search(value):
+    if _UNPRINTED.search(value):
         return None
     if "\\" not in value or quote == "`":
         return value

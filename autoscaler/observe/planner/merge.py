@@ -39,8 +39,6 @@ class Member(NamedTuple):
 
     question: Question
     reading: ExpressionText
-    part: int
-    """Only members of one part are merged."""
 
 
 class Choice(NamedTuple):
@@ -93,11 +91,11 @@ def _partitions(
     members: Sequence[Member], choice: Choice
 ) -> Iterator[tuple[ExpressionText, dict[Key, tuple[Question, ...]]]]:
     """Group members that differ only in the open variables, and yield each group's text and members by these values."""
-    found: dict[tuple[int, Key], dict[Key, tuple[Question, ...]]] = {}
-    readings: dict[tuple[int, Key], ExpressionText] = {}
-    for question, reading, part in members:
+    found: dict[Key, dict[Key, tuple[Question, ...]]] = {}
+    readings: dict[Key, ExpressionText] = {}
+    for question, reading in members:
         values = reading.values
-        partition = part, tuple([values[at] for at in choice.closed])
+        partition = tuple([values[at] for at in choice.closed])
         key = tuple([values[at] for at in choice.open])
         keys = found.setdefault(partition, {})
         keys[key] = (*keys.get(key, ()), question)

@@ -1,6 +1,6 @@
 """Makes each cycle's plan, and reuses it while the questions stay the same."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -11,10 +11,7 @@ from autoscaler.observe.planner.merge import ALONE, Choice, Limits, Member, by_s
 from autoscaler.observe.planner.query import PlannedQuery, alone
 from autoscaler.observe.planner.rewrite import Rewriting, rewrite
 
-ASKED_ALONE: Final = "it is excluded from merging"
-ALONE_PART: Final = 0
-"""The part of the questions that are asked as written."""
-_NO_PARTS: Final[Mapping[Question, int]] = {}
+_ASKED_ALONE: Final = "it is excluded from merging"
 _NO_LIMITS: Final[Mapping[str, int]] = {}
 _PLANS: Final = 4
 """Plans kept. Autoscalers with different sync periods ask different sets in turn."""
@@ -41,21 +38,22 @@ class Planner:
     def plan(
         self,
         questions: Sequence[Question],
-        parts: Mapping[Question, int] = _NO_PARTS,
+        asked_alone: Collection[Question] = (),
         longest: Mapping[str, int] = _NO_LIMITS,
     ) -> Sequence[PlannedQuery]:
         """Return the queries that answer these questions, in the order in which they are first needed.
 
         Each question is in one query.
 
-        `parts`: questions that are merged only within the same part, or not at all (ALONE_PART); see `separation.py`.
+        `asked_alone`: questions that are not merged.
         `longest`: sources with less room for a merged query's text, with its bytes.
         """
         wanted = tuple(dict.fromkeys(questions))
-        at = wanted, frozenset(parts.items()), frozenset(longest.items())
+        excluded = frozenset(asked_alone)
+        at = wanted, excluded, frozenset(longest.items())
         if (plan := self._plans.get(at)) is None:
             self._forget(len(wanted))
-            plan = tuple(self._queries(wanted, parts, longest))
+            plan = tuple(self._queries(wanted, excluded, longest))
             if len(self._plans) == _PLANS:
                 del self._plans[next(iter(self._plans))]
         else:
@@ -71,18 +69,17 @@ class Planner:
             self._proofs.clear()
 
     def _queries(
-        self, wanted: Sequence[Question], parts: Mapping[Question, int], longest: Mapping[str, int]
+        self, wanted: Sequence[Question], asked_alone: Collection[Question], longest: Mapping[str, int]
     ) -> Iterator[PlannedQuery]:
         members = []
         for question in wanted:
             reading = self._read(question)
-            part = parts.get(question, -1)
             if isinstance(reading, str):
                 yield alone(question, reading)
-            elif part == ALONE_PART:
-                yield alone(question, ASKED_ALONE)
+            elif question in asked_alone:
+                yield alone(question, _ASKED_ALONE)
             else:
-                members.append(Member(question, reading, part))
+                members.append(Member(question, reading))
         for same in by_shape(members).values():
             if len(same) == 1:
                 yield alone(same[0].question, ALONE)

@@ -16,7 +16,7 @@ values, never empty. Sources: Prometheus' promql/engine.go and the pages "Operat
 
 Sums add in the same order, because series are sorted, so even the last bit is the same. Exceptions are sums over a
 subquery or histogram_quantile, whose order in Prometheus depends on a hash, merged or not. What fails for one member
-fails merged. What fails merged may fail for no single member; `bisect.py` handles that.
+fails merged. What fails merged may fail for no single member; its members are then asked alone.
 """
 
 from collections.abc import Mapping

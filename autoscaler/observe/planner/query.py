@@ -1,12 +1,13 @@
 """The queries to send, each with the questions that it answers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner.rewrite import Slot, Template
 
+_FAILED: Final = "its merged query failed"
 Key: TypeAlias = tuple[str, ...]
 """A member's value of each label that varies."""
 
@@ -50,12 +51,21 @@ class PlannedQuery:
         """All questions that it answers."""
         return (question for questions in self.members.values() for question in questions)
 
-    def narrowed(self, keys: Iterable[Key]) -> "PlannedQuery":
-        """Return the query for some of its members; for one member, as written."""
+    def apart(self) -> Sequence["PlannedQuery"]:
+        """Return a query for each member, as written."""
+        return [as_written({key: questions}, _FAILED) for key, questions in self.members.items()]
+
+    def halves(self) -> Sequence["PlannedQuery"]:
+        """Return two queries for the two halves of a merged query's members."""
+        keys = sorted(self.members)
+        middle = (len(keys) + 1) // 2
+        return [self._of(keys[:middle]), self._of(keys[middle:])]
+
+    def _of(self, keys: Sequence[Key]) -> "PlannedQuery":
         members = {key: self.members[key] for key in keys}
-        if self.form is None or len(members) == 1:
-            return as_written(members, self.reason or "it is the last member of a merged query")
-        return PlannedQuery(self.prometheus, self.form.text(members), members, self.form)
+        if self.form is None or len(keys) == 1:
+            return as_written(members, _FAILED)
+        return PlannedQuery(self.prometheus, self.form.text(keys), members, self.form)
 
 
 def alone(question: Question, reason: str = "") -> PlannedQuery:

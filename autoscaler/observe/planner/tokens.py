@@ -24,14 +24,6 @@ _GROUPINGS: Final = frozenset({"by", "without"})
 _MATCHINGS: Final = frozenset({"on", "ignoring"})
 
 
-_NO_METRICS: Final = (
-    _GROUPINGS
-    | _MATCHINGS
-    | {"group_left", "group_right", "offset", "bool", "and", "or", "unless", "atan2", "inf", "nan"}
-)  # fmt: skip - one line
-_LISTS: Final = _GROUPINGS | _MATCHINGS | {"group_left", "group_right"}
-
-
 class _Token(NamedTuple):
     kind: str
     text: str
@@ -74,38 +66,6 @@ def places(text: str) -> dict[Clause, Place]:
             elif _is_list(tokens, before, closed):  # sum by (…) (…)
                 found[numbering.clause(Kind.GROUPING)] = _place(tokens, before + 1, closed[before + 1])
     return found
-
-
-def selectors(text: str) -> tuple[str, ...]:
-    """Return the text around a place for one more matcher in each selector: one piece more than selectors."""
-    tokens = _tokens(text)
-    closed = _brackets(tokens)
-    pieces, before, at, end = list[str](), "", 0, 0
-    while at < len(tokens):
-        token = tokens[at]
-        following = tokens[at + 1].text if at + 1 < len(tokens) else ""
-        if token.text == "{":
-            pieces.append(before + text[end : token.end])
-            before, end = "" if following == "}" else ",", token.end
-            while at < len(tokens) and tokens[at].text != "}":
-                at += 1
-        elif token.text == "[":
-            while at < len(tokens) and tokens[at].text != "]":
-                at += 1
-        elif token.kind == "word" and token.text.lower() in _LISTS and at + 1 in closed:
-            at = closed[at + 1]
-        elif _is_metric(token, following) and following != "{":
-            pieces.append(before + text[end : token.end] + "{")
-            before, end = "}", token.end
-        at += 1
-    return (*pieces, before + text[end:])
-
-
-def _is_metric(token: _Token, following: str) -> bool:
-    if token.kind != "word" or following == "(":
-        return False
-    word = token.text.lower()
-    return word not in _NO_METRICS and not (word in _AGGREGATIONS and following.lower() in _GROUPINGS)
 
 
 def _tokens(text: str) -> list[_Token]:

@@ -16,7 +16,6 @@ from autoscaler.observe.answers import Answers
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.observation import observation
 from autoscaler.observe.plan import Question, question, questions_of, with_queries
-from autoscaler.observe.planner import can_be_written, narrowing
 from autoscaler.observe.ranges import Grid
 from autoscaler.observe.result import QueryResult
 from autoscaler.observe.selectors import Matcher
@@ -54,7 +53,7 @@ class PrometheusPast:
         """
         every = replace(scaler, metrics=tuple(dict.fromkeys([spec for one in (scaler, *also) for spec in one.metrics])))
         self._with_all_metrics = every
-        self._scaler = _as_sent(every, prometheus)
+        self._scaler = with_queries(every, lambda query: replace(query, prometheus=prometheus or query.prometheus))
         self._fetcher, self._size_query = fetcher, size
         self._warm_up, self._span = _span(every, since, min(until, fetcher.now()))
         names = list(dict.fromkeys(query.prometheus for query in self._scaler.queries))
@@ -106,18 +105,6 @@ class PrometheusPast:
 
     def _answer(self, asked: Question, span: Grid) -> Recording:
         return self._fetcher.fetch([asked], span)[asked]
-
-
-def _as_sent(scaler: Autoscaler, prometheus: str | None) -> Autoscaler:
-    """The autoscaler with the queries to send: of a shared query only its own samples, where that is possible."""
-
-    def change(query: Query) -> Query:
-        for label, value in query.match:
-            if can_be_written(value) and (narrowed := narrowing(query.expr, label)) is not None:
-                query = replace(query, expr=narrowed.to(value))
-        return replace(query, prometheus=prometheus or query.prometheus)
-
-    return with_queries(scaler, change)
 
 
 def _span(scaler: Autoscaler, since: datetime, until: datetime) -> tuple[int, Grid]:

@@ -3,7 +3,7 @@
 import random
 
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import ALONE_PART, Limits, Planner
+from autoscaler.observe.planner import Limits, Planner
 from tests.observe.planner.build import SOURCE, ask, each, only, plan
 
 
@@ -92,11 +92,10 @@ def test_a_label_with_two_values_is_two_variables() -> None:
     )
 
 
-def test_parts_are_merged_among_themselves() -> None:
-    questions = each("a{g=$}", *"abcdef")
-    parts = {questions[0]: ALONE_PART, questions[1]: 1, questions[2]: 1}
-    queries = Planner().plan(questions, parts)
-    assert [query.expr for query in queries] == ['a{g="a"}', 'a{g=~"b|c"}', 'a{g=~"d|e|f"}']
+def test_a_question_that_is_asked_alone_is_not_merged() -> None:
+    questions = each("a{g=$}", *"abc")
+    queries = Planner().plan(questions, [questions[0]])
+    assert [query.expr for query in queries] == ['a{g="a"}', 'a{g=~"b|c"}']
     assert queries[0].reason == "it is excluded from merging"
 
 

@@ -153,7 +153,7 @@ def test_another_source_may_be_queried(fetcher: Fetcher) -> None:
     assert found.state(900).ready == 2
 
 
-def test_a_shared_query_is_narrowed_to_this_autoscaler(fetcher: Fetcher) -> None:
+def test_only_this_autoscalers_samples_of_a_shared_query_count(fetcher: Fetcher) -> None:
     found = read(fetcher, scaler(metric(MetricType.PODS, Query("load", match=(("instance", "b:80"),)))))
     assert [each.name for each in found.state(900).instances] == ["b:80", "1 without a sample"]
 

@@ -1,0 +1,69 @@
+"""Observations are made early when many samples are held."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+
+from autoscaler.model import Call, TargetRef
+from autoscaler.observe import Connection, observer
+from autoscaler.observe.gathering import Gathering
+from tests.observe.build import FakeAdapter, state
+from tests.observe.scripted import Answer, Shard, answered, fleet, scripted
+from tests.observe.test_merged import well
+
+
+def test_a_slow_adapter_makes_no_query_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An observation that is made early would wait for the adapter, and the queries that are left with it."""
+    asked = threading.Event()
+
+    class Waiting(FakeAdapter):
+        def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, Any]:
+            asked.wait(60)
+            return super().observe(targets, call)
+
+    def answer(groups: Sequence[str]) -> Answer:
+        if "g119" in groups:
+            asked.set()
+        return answered(groups)
+
+    monkeypatch.setattr(observer, "Gathering", partial(Gathering, most_held=10))
+    with scripted() as server:
+        server.answer = answer
+        shard = Shard(server, fleet(120), merge_queries=False)
+        adapter = Waiting({each.target: state() for each in shard.scalers})
+        shard.connections = {"fleet": Connection("fleet", adapter, shard.clock, shard.log)}
+        assert shard.values(seconds=60) == well(120)
+
+
+def test_answers_are_dropped_once_no_autoscaler_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million samples would be in memory until the last query is answered."""
+    held: list[int] = []
+    settle = Gathering.settle
+
+    def watched(self: Gathering, results: Any) -> None:
+        settle(self, results)
+        held.append(len(self._results))
+
+    read = threading.Event()
+
+    class Read(FakeAdapter):
+        def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, Any]:
+            read.set()
+            return super().observe(targets, call)
+
+    def answer(groups: Sequence[str]) -> Answer:
+        read.wait(60)
+        return answered(groups)
+
+    monkeypatch.setattr(Gathering, "settle", watched)
+    monkeypatch.setattr(observer, "Gathering", partial(Gathering, most_held=10))
+    with scripted() as server:
+        server.answer = answer
+        shard = Shard(server, fleet(120), merge_queries=False)
+        adapter = Read({each.target: state() for each in shard.scalers})
+        shard.connections = {"fleet": Connection("fleet", adapter, shard.clock, shard.log)}
+        assert shard.values(seconds=60) == well(120)
+    assert max(held) < 60
