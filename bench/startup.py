@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-AIM_SECONDS: Final = 0.7
+AIM_SECONDS: Final = 0.4
 _CONFIG: Final = Path(__file__).resolve().parent.parent / "config/demo.yaml"
 _RUNS: Final = 9
 

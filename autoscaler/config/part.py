@@ -13,7 +13,7 @@ class Part:
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Any]]
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", use_attribute_docstrings=True
+        alias_generator=to_camel, populate_by_name=True, extra="forbid"
     )
 
     @model_validator(mode="before")

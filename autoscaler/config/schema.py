@@ -11,11 +11,11 @@ from datetime import timedelta
 from typing import Any, Final
 
 from pydantic import TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema
 
 from autoscaler.config.connections import Common, Host, refused_keys
 from autoscaler.config.outside import OutsideAutoscaler
 from autoscaler.config.sections import File
+from autoscaler.described import DescribedSchema
 from autoscaler.quantity import format_duration
 from autoscaler.target import installed, load, one_host
 from autoscaler.version import DISTRIBUTION
@@ -23,7 +23,7 @@ from autoscaler.version import DISTRIBUTION
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
-class _Generator(GenerateJsonSchema):
+class _Generator(DescribedSchema):
     """Writes durations as in the file, such as `15s`; pydantic writes ISO 8601."""
 
     def encode_default(self, dft: Any) -> Any:

@@ -23,7 +23,6 @@ class Document(BaseModel):
         validate_by_name=True,
         validate_by_alias=True,
         serialize_by_alias=True,
-        use_attribute_docstrings=True,
         json_schema_serialization_defaults_required=True,
         from_attributes=True,
     )

@@ -27,9 +27,7 @@ class AdapterSettings(BaseModel):
     A key with the value null counts as omitted, as in Kubernetes.
     """
 
-    model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
 
     @model_validator(mode="before")
     @classmethod

@@ -6,6 +6,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from autoscaler.described import DescribedSchema
 from autoscaler.version import DISTRIBUTION, VERSION
 from autoscaler.web.api.answers import JSON, STATUS, ErrorType, Failure, Success
 from autoscaler.web.api.endpoints import PREFIX, Endpoint
@@ -33,7 +34,7 @@ def openapi(endpoints: Sequence[Endpoint], *, with_users: bool) -> dict[str, Any
     models: list[tuple[type[BaseModel], JsonSchemaMode]] = [(Failure, "serialization")]
     models += [(model, "serialization") for model in answers.values()]
     models += [(body, "validation") for body in bodies]
-    places, schemas = models_json_schema(models, ref_template=_REF)
+    places, schemas = models_json_schema(models, ref_template=_REF, schema_generator=DescribedSchema)
     paths: dict[str, dict[str, Any]] = {}
     for each in endpoints:
         operation: dict[str, Any] = {
@@ -89,7 +90,7 @@ def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
 
 
 def _properties(model: type[BaseModel]) -> dict[str, Any]:
-    properties: dict[str, Any] = model.model_json_schema().get("properties", {})
+    properties: dict[str, Any] = model.model_json_schema(schema_generator=DescribedSchema).get("properties", {})
     return properties
 
 

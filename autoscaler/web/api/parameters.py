@@ -77,7 +77,7 @@ LabelSelector: TypeAlias = Annotated[
 class Parameters(BaseModel):
     """Base of parameters and bodies: unknown names are refused."""
 
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True)
 
 
 class Nothing(Parameters):
