@@ -4,17 +4,18 @@
 class TokenBucket:
     """Full at first. Times are monotonic seconds. For one thread at a time."""
 
-    def __init__(self, burst: int, interval_seconds: float) -> None:
-        """`burst`: tokens that it holds. `interval_seconds`: between two that come in."""
-        self._burst = burst
-        self._interval = interval_seconds
-        self._tokens = float(burst)
+    def __init__(self, burst: float, interval_seconds: float) -> None:
+        """`burst`: tokens that it holds. `interval_seconds`: between two that come in. Both may be set later."""
+        self.burst = burst
+        self.interval_seconds = interval_seconds
+        self._tokens = burst
         self._at: float | None = None
 
     def tokens(self, now: float) -> float:
-        """How many there are."""
+        """How many there are; fewer than none: some are reserved."""
         if self._at is not None:
-            self._tokens = min(self._burst, self._tokens + max(0.0, now - self._at) / self._interval)
+            self._tokens += max(0.0, now - self._at) / self.interval_seconds
+        self._tokens = min(self.burst, self._tokens)
         self._at = now
         return self._tokens
 
@@ -25,6 +26,14 @@ class TokenBucket:
         self._tokens -= count
         return True
 
-    def wait_seconds(self, now: float) -> float:
-        """Until there is one."""
-        return max(0.0, (1 - self.tokens(now)) * self._interval)
+    def reserve(self, now: float, patience: float) -> float | None:
+        """Take one that may come in later, and return the seconds until then. None, and none taken: it is too long."""
+        wait = max(0.0, (1 - self.tokens(now)) * self.interval_seconds)
+        if wait > patience:
+            return None
+        self._tokens -= 1
+        return wait
+
+    def empty(self, now: float) -> None:
+        """Leave none. What is reserved stays reserved."""
+        self._tokens = min(self.tokens(now), 0.0)

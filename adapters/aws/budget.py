@@ -9,6 +9,8 @@ throttling for the Amazon ECS API".
 import threading
 from typing import Final
 
+from autoscaler.target import TokenBucket
+
 _CAPACITY: Final = 100.0
 _FASTEST: Final = 20.0
 _SLOWEST: Final = 1.0
@@ -22,10 +24,8 @@ class Budget:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # connections to one account share it, each from its own thread
-        self._tokens = _CAPACITY
+        self._bucket = TokenBucket(_CAPACITY, 1 / _FASTEST)
         self._rate = _FASTEST
-        self._at: float | None = None
-        self._members = 1
 
     def reserve(self, now: float, patience: float, members: int = 1) -> float | None:
         """Return the seconds to wait before one request; None, without taking a token, when longer than `patience`.
@@ -33,30 +33,19 @@ class Budget:
         `members`: the number of daemons that divide the account's rate and burst.
         """
         with self._lock:
-            self._members = members
-            self._refill(now)
-            wait = max(0.0, (1 - self._tokens) * members / self._rate)
-            if wait > patience:
-                return None
-            self._tokens -= 1
-            return wait
+            self._bucket.burst, self._bucket.interval_seconds = max(1.0, _CAPACITY / members), members / self._rate
+            return self._bucket.reserve(now, patience)
 
     def throttled(self, now: float) -> None:
         """Note that AWS throttled a request: halve the rate."""
         with self._lock:
-            self._refill(now)
-            self._tokens = min(self._tokens, 0.0)
+            self._bucket.empty(now)
             self._rate = max(_SLOWEST, self._rate / 2)
 
     def succeeded(self) -> None:
         """Note that AWS accepted a request."""
         with self._lock:
             self._rate = min(_FASTEST, self._rate + _RECOVERY)
-
-    def _refill(self, now: float) -> None:
-        elapsed = 0.0 if self._at is None else max(0.0, now - self._at)
-        self._tokens = min(max(1.0, _CAPACITY / self._members), self._tokens + elapsed * self._rate / self._members)
-        self._at = now
 
 
 _SHARED: Final[dict[tuple[str, str | None, str | None, str], Budget]] = {}

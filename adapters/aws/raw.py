@@ -1,31 +1,25 @@
 """AWS's objects as botocore parses them, and the error for an answer that lacks a documented field."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias, TypeVar
 
-from autoscaler.target import TargetError, TargetUnavailable
+from autoscaler import target
+from autoscaler.target import TargetError
 
 _T = TypeVar("_T")
 Raw: TypeAlias = Mapping[str, Any]
 """A group, a service, an instance. Keys as in AWS's API reference."""
 
+unavailable_if_malformed: Final = partial(
+    target.unavailable_if_malformed,
+    "{what}: the answer lacks what AWS documents ({found}); is there an AWS endpoint behind `endpointUrl`?",
+)
+
 
 def next_page(page: Raw) -> Mapping[str, str] | None:
     """Return the parameter that asks for the next page; None: this is the last one. Services differ in its case."""
     return next(({key: page[key]} for key in ("NextToken", "nextToken") if page.get(key)), None)
-
-
-@contextmanager
-def unavailable_if_malformed(what: str) -> Iterator[None]:
-    """Raise TargetUnavailable when the answer `what` lacks a documented field."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise TargetUnavailable(
-            f"{what}: the answer lacks what AWS documents ({type(error).__name__} {error}); "
-            "is there an AWS endpoint behind `endpointUrl`?"
-        ) from error
 
 
 def by_key(key: str, answer: Iterable[Raw], what: str) -> tuple[Mapping[str, Raw], TargetError | None]:

@@ -132,7 +132,7 @@ def _endpoints(context: AdapterContext[SwarmSettings]) -> Sequence[Endpoint]:
     except ValueError as error:
         raise AdapterError(f"adapter {context.name}: DOCKER_HOST: {error}") from None
     for endpoint in endpoints:
-        for file in endpoint.tls.files() if endpoint.tls is not None else ():
+        for file in endpoint.tls.files if endpoint.tls is not None else ():
             if not os.access(file, os.R_OK):
                 raise AdapterError(f"adapter {context.name}: {file} cannot be read; it is needed for TLS to {endpoint}")
     return endpoints

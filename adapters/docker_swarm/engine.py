@@ -33,7 +33,6 @@ from autoscaler.target.http import (
     HttpError,
     Malformed,
     NextAddress,
-    Tls,
     TooLarge,
     cannot_serve,
     decoded,
@@ -227,10 +226,8 @@ def _client(endpoint: Endpoint, dialer: Dialer, version: str, connect_share: Cal
     scheme = "http" if endpoint.tls is None else "https"
     host = f"[{endpoint.address}]" if ":" in endpoint.address else endpoint.address
     url = f"{scheme}://{host}:{endpoint.port}" if endpoint.scheme is Scheme.TCP else "http://docker:2375"
-    files = endpoint.tls
-    tls = None if files is None else Tls(files.ca_file, files.cert_file, files.key_file)
     client = _Client(
-        tls,
+        endpoint.tls,
         largest=LARGEST_ANSWER,
         dial=dialer.dial,
         connect_share=connect_share,

@@ -1,23 +1,16 @@
 """Objects as an engine sends them, and the error for objects that its API does not document."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, TypeAlias
 
-from autoscaler.target import TargetUnavailable
+from autoscaler import target
 
 Raw: TypeAlias = dict[str, Any]
 """A JSON object. Code reads its documented fields only inside `unavailable_if_malformed`."""
 
-
-@contextmanager
-def unavailable_if_malformed(what: str) -> Iterator[None]:
-    """Raise TargetUnavailable, naming `what`, when the block finds a shape that the Docker API does not document."""
-    try:
-        yield
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        found = f"{type(error).__name__}: {error}"
-        raise TargetUnavailable(f"{what} is not what the Docker API documents ({found})") from error
+unavailable_if_malformed: Final = partial(
+    target.unavailable_if_malformed, "{what} is not what the Docker API documents ({found})"
+)
 
 
 class OutOfSequence(Exception):

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from adapters.docker_swarm.rollouts import OnRollout
-from autoscaler.target import AdapterSettings, ExistingPath
+from autoscaler.target import AdapterSettings, TlsSettings
+from autoscaler.target.http import Tls
 
 DEFAULT_SOCKET: Final = "/var/run/docker.sock"
 _FORMS: Final = "unix:///var/run/docker.sock, tcp://HOST:2376 or ssh://USER@HOST"
@@ -25,19 +26,6 @@ class Scheme(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class TlsFiles:
-    """TLS for the engine's TCP port. Without `ca_file` the system's authorities apply."""
-
-    ca_file: Path | None
-    cert_file: Path | None
-    key_file: Path | None
-
-    def files(self) -> tuple[Path, ...]:
-        """Return every file that must exist."""
-        return tuple(file for file in (self.ca_file, self.cert_file, self.key_file) if file is not None)
-
-
-@dataclass(frozen=True, slots=True)
 class Endpoint:
     """The address of an engine."""
 
@@ -48,7 +36,7 @@ class Endpoint:
     """SSH without a port: the SSH client's configuration applies."""
     user: str | None = None
     """For SSH only."""
-    tls: TlsFiles | None = None
+    tls: Tls | None = None
 
     def __str__(self) -> str:
         if self.scheme is Scheme.UNIX:
@@ -56,23 +44,6 @@ class Endpoint:
         user = f"{self.user}@" if self.user else ""
         host = f"[{self.address}]" if ":" in self.address else self.address
         return f"{self.scheme}://{user}{host}" + (f":{self.port}" if self.port else "")
-
-
-class TlsSettings(AdapterSettings):
-    """TLS for a tcp:// host, as `docker --tlsverify` uses it."""
-
-    ca_file: ExistingPath | None = None
-    """Certificate authority of the engine's certificate. Default: the system's authorities."""
-    cert_file: ExistingPath | None = None
-    """The daemon's own certificate. The engine gives its holder full control."""
-    key_file: ExistingPath | None = None
-    """The key of `certFile`."""
-
-    @model_validator(mode="after")
-    def _pair(self) -> Self:
-        if (self.cert_file is None) != (self.key_file is None):
-            raise ValueError("certFile and keyFile belong together; give both, or neither")
-        return self
 
 
 class SwarmSettings(AdapterSettings):
@@ -140,23 +111,19 @@ def resolve(settings: SwarmSettings, environment: Mapping[str, str]) -> tuple[En
     The variables mean what they mean to the docker command line. Raises ValueError for an invalid $DOCKER_HOST.
     """
     one = settings.host or environment.get("DOCKER_HOST") or f"unix://{DEFAULT_SOCKET}"
-    tls = _file_tls(settings.tls) if settings.tls is not None else _environment_tls(environment)
+    tls = settings.tls.files() if settings.tls is not None else _environment_tls(environment)
     return tuple(_complete(parse_host(host), tls) for host in settings.addresses or (one,))
 
 
-def _complete(endpoint: Endpoint, tls: TlsFiles | None) -> Endpoint:
+def _complete(endpoint: Endpoint, tls: Tls | None) -> Endpoint:
     """Return the endpoint with the default port and TLS, which only tcp:// has."""
     if endpoint.scheme is not Scheme.TCP:
         return endpoint
     return Endpoint(Scheme.TCP, endpoint.address, endpoint.port or (2375 if tls is None else 2376), tls=tls)
 
 
-def _file_tls(tls: TlsSettings) -> TlsFiles:
-    return TlsFiles(tls.ca_file, tls.cert_file, tls.key_file)
-
-
-def _environment_tls(environment: Mapping[str, str]) -> TlsFiles | None:
+def _environment_tls(environment: Mapping[str, str]) -> Tls | None:
     if not environment.get("DOCKER_TLS_VERIFY"):
         return None
     folder = Path(environment.get("DOCKER_CERT_PATH") or "~/.docker").expanduser()
-    return TlsFiles(folder / "ca.pem", folder / "cert.pem", folder / "key.pem")
+    return Tls(folder / "ca.pem", folder / "cert.pem", folder / "key.pem")

@@ -112,7 +112,7 @@ class Nomad:
         """Revision -> the revision that our own write made of it, since the last observation."""
         self._announced: dict[TargetRef, str] = {}
         """Target -> the last event recorded with Nomad for a decision that was not written."""
-        if not self._connection.verify:
+        if self._connection.tls.insecure_skip_verify:
             addresses = ", ".join(self._connection.addresses)
             context.logger.warning("nomad_tls_not_verified", connection=context.name, address=addresses)
 

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from adapters.nomad.settings import AgentAccess
+from autoscaler import target
 from autoscaler.target import (
     Call,
     Clock,
@@ -25,7 +26,6 @@ from autoscaler.target.http import (
     Late,
     Malformed,
     Secrets,
-    Tls,
     TlsFailed,
     TooLarge,
     Unreachable,
@@ -48,6 +48,10 @@ LARGEST_LIST: Final = 2 * LARGEST_ANSWER
 """Bytes of all pages of a list; 150,000 allocations fit."""
 _SHOWN: Final = 200
 """Characters of a reply in an error message."""
+unavailable_if_malformed: Final = partial(
+    target.unavailable_if_malformed,
+    "Nomad's answer for {what} is not understood ({found}); is this address an agent's?",
+)
 
 
 class NomadRefusal(Exception):
@@ -214,26 +218,12 @@ class NomadClient:
     def _open(self) -> "Session":
         from autoscaler.target.http import Session  # noqa: PLC0415 - as above
 
-        at = self._access
-        tls = Tls(at.ca_file, at.cert_file, at.key_file, at.server_name, at.verify)
         return Session(
-            tls,
+            self._access.tls,
             largest=LARGEST_ANSWER,
-            compressed=not all(map(on_this_machine, at.addresses)),
+            compressed=not all(map(on_this_machine, self._access.addresses)),
             connect_share=self._addresses.connect_share,
         )
-
-
-@contextmanager
-def unavailable_if_malformed(what: str) -> Iterator[None]:
-    """Raise TargetUnavailable, naming `what`, when the block finds a shape that Nomad's API does not document."""
-    try:
-        yield
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
-        raise TargetUnavailable(
-            f"Nomad's answer for {what} is not understood ({type(error).__name__}: {error}); "
-            "is this address an agent's?"
-        ) from error
 
 
 def _unavailable(request: str, error: HttpError, *, write: bool) -> TargetError:

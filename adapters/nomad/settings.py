@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from autoscaler.target import AdapterError, AdapterSettings, ExistingPath, TargetForbidden, files
+from autoscaler.target import AdapterError, AdapterSettings, ExistingPath, TargetForbidden, TlsSettings, files
+from autoscaler.target.http import Tls
 
 DEFAULT_ADDRESS: Final = "http://127.0.0.1:4646"
 DEFAULT_NAMESPACE: Final = "default"
@@ -16,25 +17,13 @@ _TRUE: Final = frozenset({"1", "t", "true"})
 _FALSE: Final = frozenset({"", "0", "f", "false"})
 
 
-class NomadTls(AdapterSettings):
+class NomadTls(TlsSettings):
     """TLS for the agent. Omitted settings come from NOMAD_CACERT, NOMAD_CLIENT_CERT and so on."""
 
-    ca_file: ExistingPath | None = None
-    """Certificate authority of the agent's certificate. Default: the system's."""
-    cert_file: ExistingPath | None = None
-    """The daemon's own certificate, when the agent requires one (verify_https_client)."""
-    key_file: ExistingPath | None = None
-    """The key of `certFile`."""
     server_name: str | None = None
     """The name in the agent's certificate, for example `server.global.nomad`. Default: the host in the address."""
     insecure_skip_verify: bool | None = None
     """true: accept any certificate."""
-
-    @model_validator(mode="after")
-    def _pair(self) -> Self:
-        if (self.cert_file is None) != (self.key_file is None):
-            raise ValueError("certFile and keyFile go together; give both or neither")
-        return self
 
 
 class NomadSettings(AdapterSettings):
@@ -100,11 +89,7 @@ class AgentAccess:
     namespace: str
     token_file: Path | None
     token: str | None
-    ca_file: Path | None
-    cert_file: Path | None
-    key_file: Path | None
-    server_name: str | None
-    verify: bool
+    tls: Tls
 
     def read_token(self) -> str | None:
         """Return the ACL token's secret id, or None without a token. Raises TargetForbidden when it cannot be read."""
@@ -144,21 +129,22 @@ def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> AgentAcc
             namespace=namespace_of(settings, environment),
             token_file=settings.token_file,
             token=environment.get("NOMAD_TOKEN") or None,
-            ca_file=tls.ca_file or path("NOMAD_CACERT"),
-            cert_file=tls.cert_file if own_pair else path("NOMAD_CLIENT_CERT"),
-            key_file=tls.key_file if own_pair else path("NOMAD_CLIENT_KEY"),
-            server_name=tls.server_name or environment.get("NOMAD_TLS_SERVER_NAME") or None,
-            verify=not (_flag("NOMAD_SKIP_VERIFY", environment) if skip is None else skip),
+            tls=Tls(
+                ca_file=tls.ca_file or path("NOMAD_CACERT"),
+                cert_file=tls.cert_file if own_pair else path("NOMAD_CLIENT_CERT"),
+                key_file=tls.key_file if own_pair else path("NOMAD_CLIENT_KEY"),
+                server_name=tls.server_name or environment.get("NOMAD_TLS_SERVER_NAME") or None,
+                insecure_skip_verify=_flag("NOMAD_SKIP_VERIFY", environment) if skip is None else skip,
+            ),
         )
     except ValueError as error:
         raise AdapterError(f"NOMAD_* environment: {error}") from None
     if access.namespace == "*":
         raise AdapterError('NOMAD_NAMESPACE: "*" is not a single namespace; name one')
-    if (access.cert_file is None) != (access.key_file is None):
+    if (access.tls.cert_file is None) != (access.tls.key_file is None):
         raise AdapterError("NOMAD_CLIENT_CERT and NOMAD_CLIENT_KEY go together; give both or neither")
-    for file in (access.token_file, access.ca_file, access.cert_file, access.key_file):
-        if file is not None:
-            _check_readable(file)
+    for file in (*filter(None, [access.token_file]), *access.tls.files):
+        _check_readable(file)
     return access
 
 

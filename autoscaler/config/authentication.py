@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo, field_validator
 
+from autoscaler import net
 from autoscaler.config.fields import Flag, Text
 from autoscaler.config.part import Part
 from autoscaler.config.server import HeaderValue, TokenParameterName, TokenUrl
@@ -24,7 +25,7 @@ class BasicAuth(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class Tls(Part):
+class Tls(net.Tls, Part):
     """TLS towards the server, and our own certificate."""
 
     ca_file: ExistingPath | None = None

@@ -26,8 +26,13 @@ class Tls:
     """Its key; None: in `cert_file`."""
     server_name: str | None = None
     """The name in the peer's certificate; None: the host of the URL."""
-    verify: bool = True
-    """False: accept any certificate."""
+    insecure_skip_verify: bool = False
+    """True: accept any certificate."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every file that must exist."""
+        return tuple([file for file in (self.ca_file, self.cert_file, self.key_file) if file is not None])
 
 
 def in_mib(size: int) -> str:

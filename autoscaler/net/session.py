@@ -62,10 +62,10 @@ class Session(requests.Session):
         self.trust_env = environment
         self.headers["User-Agent"] = USER_AGENT
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
-        self.verify = str(tls.ca_file) if tls.verify and tls.ca_file else tls.verify
+        self.verify = not tls.insecure_skip_verify and (str(tls.ca_file) if tls.ca_file else True)
         if tls.cert_file:
             self.cert = (str(tls.cert_file), str(tls.key_file or tls.cert_file))
-        if not tls.verify:  # the setting is explicit: no warning for each request
+        if tls.insecure_skip_verify:  # the setting is explicit: no warning for each request
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         self.transport: Final = Transport(
             tls.server_name, largest, dial, secrets, compressed=compressed, connect_share=connect_share

@@ -35,7 +35,6 @@ from autoscaler.observe.methods import (
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult, parse_range
 from autoscaler.observe.result import QueryResult
-from autoscaler.observe.secret_files import tls_of
 from autoscaler.text import plain
 
 _AWS_ERROR: Final = re.compile(r"[A-Za-z]{1,64}Exception\b")
@@ -52,7 +51,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         """`credentials`, `methods`: shared by the connections to this source."""
         written = plain_headers(source.headers)
         session = Session(
-            tls_of(source.tls),
+            source.tls,
             largest=source.max_answer,
             environment=True,
             compressed=compressed(source),

@@ -15,7 +15,7 @@ from autoscaler.net import HttpError
 from autoscaler.net.answer import decoded
 from autoscaler.net.session import Session
 from autoscaler.observe.failure import not_now
-from autoscaler.observe.secret_files import secret_of, tls_of
+from autoscaler.observe.secret_files import secret_of
 
 _SECONDS: Final = 30.0
 """Time limit of a request for a token. Queries wait for less, and use a later token in the next cycle."""
@@ -66,7 +66,7 @@ def request_token(settings: OAuth2) -> tuple[Bearer, float]:
     server = f"cannot be asked: oauth2.tokenUrl {settings.token_url}"
     try:
         secrets = settings.endpoint_params.values()
-        with Session(tls_of(settings.tls), largest=_LARGEST, environment=True, secrets=secrets) as session:
+        with Session(settings.tls, largest=_LARGEST, environment=True, secrets=secrets) as session:
             answer = session.request(
                 "POST",
                 settings.token_url,

@@ -1,10 +1,8 @@
-"""What the settings of authentication name: secrets in files, certificates."""
+"""What the settings of authentication name: secrets in files."""
 
 from pathlib import Path
 
-from autoscaler.config.authentication import Tls as TlsSettings
 from autoscaler.errors import MetricError
-from autoscaler.net import Tls
 from autoscaler.net.errors import words
 from autoscaler.net.files import read_secret
 
@@ -20,9 +18,3 @@ def secret_of(file: Path, key: str) -> str:
     if not secret or not secret.isprintable():
         raise MetricError(f"cannot be asked: {key} {file} does not hold one line with the secret")
     return secret
-
-
-def tls_of(settings: TlsSettings | None) -> Tls:
-    """Return the settings as a session takes them."""
-    tls = settings or TlsSettings()
-    return Tls(tls.ca_file, tls.cert_file, tls.key_file, tls.server_name, verify=not tls.insecure_skip_verify)

@@ -1,5 +1,6 @@
 """The adapter contract: every name that an adapter imports. `autoscaler.target.contract` is its test suite."""
 
+from autoscaler.bucket import TokenBucket
 from autoscaler.clock import Clock
 from autoscaler.errors import (
     AdapterError,
@@ -49,7 +50,9 @@ from autoscaler.target.fields import (
     Program,
     SharedFile,
     SharedPath,
+    TlsSettings,
 )
+from autoscaler.target.malformed import unavailable_if_malformed
 from autoscaler.target.precondition import check_before_write
 from autoscaler.target.protocol import (
     Adapter,
@@ -140,6 +143,8 @@ __all__ = [
     "TargetRefused",
     "TargetState",
     "TargetUnavailable",
+    "TlsSettings",
+    "TokenBucket",
     "TriesDrains",
     "TriesWrites",
     "Unchanged",
@@ -157,5 +162,6 @@ __all__ = [
     "plain",
     "programs",
     "spawn",
+    "unavailable_if_malformed",
     "without_requests",
 ]

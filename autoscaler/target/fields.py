@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path, PosixPath
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -18,6 +18,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from autoscaler.net import Tls
 from autoscaler.quantity import format_duration, parse_duration
 
 
@@ -129,3 +130,24 @@ Command: TypeAlias = Annotated[tuple[Annotated[str, Strict()], ...], Field(min_l
 
 `check` only warns when it is missing, because it may run on another machine. `run` starts, and what needs it fails.
 """
+
+
+class TlsSettings(AdapterSettings):
+    """TLS for a connection's server."""
+
+    ca_file: ExistingPath | None = None
+    """Certificate authority of the server's certificate. Default: the system's."""
+    cert_file: ExistingPath | None = None
+    """The daemon's own certificate, when the server requires one. Docker gives its holder full control."""
+    key_file: ExistingPath | None = None
+    """The key of `certFile`."""
+
+    @model_validator(mode="after")
+    def _pair(self) -> Self:
+        if (self.cert_file is None) != (self.key_file is None):
+            raise ValueError("certFile and keyFile go together; give both or neither")
+        return self
+
+    def files(self) -> Tls:
+        """Return the files as a session takes them."""
+        return Tls(self.ca_file, self.cert_file, self.key_file)

@@ -131,7 +131,7 @@ class TestTls:
     def test_any_certificate_is_accepted_when_asked_for(self, authority: Authority) -> None:
         """A warning would be an error in pytest."""
         with scripted(fine, context(authority, NAME)) as server:
-            assert ask(server, Tls(verify=False)) == "{}"
+            assert ask(server, Tls(insecure_skip_verify=True)) == "{}"
 
     def test_the_environments_authorities_do_not_replace_those_asked_for(
         self, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -140,7 +140,7 @@ class TestTls:
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(Authority(tmp_path).ca))
         with scripted(fine, context(authority, NAME)) as server:
             assert ask(server, Tls(authority.ca, server_name=NAME), environment=True) == "{}"
-            assert ask(server, Tls(verify=False), environment=True) == "{}"
+            assert ask(server, Tls(insecure_skip_verify=True), environment=True) == "{}"
 
     @pytest.mark.parametrize("which", ["ca_file", "cert_file"])
     def test_a_missing_file_is_named_and_nothing_is_sent(

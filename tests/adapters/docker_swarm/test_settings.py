@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from adapters.docker_swarm.settings import Endpoint, Scheme, SwarmSettings, TlsFiles, resolve
+from adapters.docker_swarm.settings import Endpoint, Scheme, SwarmSettings, resolve
 from autoscaler.errors import AdapterError
+from autoscaler.target.http import Tls
 from tests.adapters.docker_swarm.build import adapter
 
 TLS_ENVIRONMENT = {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": "/certs"}
-ENVIRONMENT_TLS = TlsFiles(Path("/certs/ca.pem"), Path("/certs/cert.pem"), Path("/certs/key.pem"))
+ENVIRONMENT_TLS = Tls(Path("/certs/ca.pem"), Path("/certs/cert.pem"), Path("/certs/key.pem"))
 FILE_TLS = {"caFile": "ca.pem", "certFile": "cert.pem", "keyFile": "key.pem"}
 
 
@@ -52,7 +53,7 @@ def test_the_files_certificates_go_before_the_environments(tmp_path: Path) -> No
     """Paths are relative to the configuration file."""
     section = {"host": "tcp://a", "tls": FILE_TLS}
     settings = SwarmSettings.model_validate(section, context={"folder": tmp_path})
-    tls = TlsFiles(tmp_path / "ca.pem", tmp_path / "cert.pem", tmp_path / "key.pem")
+    tls = Tls(tmp_path / "ca.pem", tmp_path / "cert.pem", tmp_path / "key.pem")
     assert resolve(settings, TLS_ENVIRONMENT) == (Endpoint(Scheme.TCP, "a", 2376, tls=tls),)
 
 
@@ -72,7 +73,7 @@ def test_the_files_certificates_go_before_the_environments(tmp_path: Path) -> No
         ({"host": "tcp://a", "addresses": ["tcp://b"]}, "keep one of them"),
         ({"addresses": []}, "at least 1"),
         ({"addresses": ["tcp://a", "b"]}, "is not a valid engine address"),
-        ({"host": "tcp://a", "tls": {"certFile": "c"}}, "certFile and keyFile belong together"),
+        ({"host": "tcp://a", "tls": {"certFile": "c"}}, "certFile and keyFile go together"),
         ({"hosts": "tcp://a"}, "Extra inputs"),
     ],
 )

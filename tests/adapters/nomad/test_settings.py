@@ -31,7 +31,7 @@ def test_the_defaults_are_nomads_own() -> None:
     assert connection.addresses == ("http://127.0.0.1:4646",)
     assert (connection.region, connection.namespace) == (None, "default")
     assert connection.read_token() is None
-    assert connection.verify
+    assert not connection.tls.insecure_skip_verify
 
 
 def test_the_environment_fills_the_gaps() -> None:
@@ -40,8 +40,8 @@ def test_the_environment_fills_the_gaps() -> None:
     assert connection.addresses == ("https://env.example:4646",)
     assert (connection.region, connection.namespace) == ("env-region", "env-namespace")
     assert connection.read_token() == "env-token"
-    assert connection.server_name == "env.name"
-    assert not connection.verify
+    assert connection.tls.server_name == "env.name"
+    assert connection.tls.insecure_skip_verify
 
 
 def test_the_file_takes_precedence_over_the_environment(tmp_path: Path) -> None:
@@ -58,8 +58,8 @@ def test_the_file_takes_precedence_over_the_environment(tmp_path: Path) -> None:
     assert connection.addresses == ("http://file.example:4646",)
     assert (connection.region, connection.namespace) == ("file-region", "file-namespace")
     assert connection.read_token() == "file-token"
-    assert connection.server_name == "file.name"
-    assert connection.verify
+    assert connection.tls.server_name == "file.name"
+    assert not connection.tls.insecure_skip_verify
 
 
 def test_several_addresses_go_before_the_environments_one() -> None:
