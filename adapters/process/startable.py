@@ -26,10 +26,8 @@ def unstartable(pool: PoolSettings, environment: Mapping[str, str]) -> str | Non
     path = pool.env.get("PATH", environment.get("PATH", os.defpath))
     candidates = [where / folder / name for folder in path.split(os.pathsep)]
     found = [each for each in candidates if each.is_file()]
-    if any(os.access(each, os.X_OK) for each in found):
-        return _not_a_program(next(each for each in found if os.access(each, os.X_OK)))
     if found:
-        return _not_a_program(found[0])
+        return _not_a_program(next((each for each in found if os.access(each, os.X_OK)), found[0]))
     return (
         f"{name!r} is not in any folder of PATH {path!r} (a running daemon uses its own PATH); write "
         "the whole path of the program, or set PATH in the pool's env"
