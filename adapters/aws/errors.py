@@ -3,10 +3,13 @@
 Of a write, only OutcomeUnknown is; the others become a TargetNotWritten.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
-from autoscaler.target import TargetNotWritten, TargetUnavailable
+from autoscaler.target import TargetError, TargetForbidden, TargetNotWritten, TargetUnavailable
+
+_T = TypeVar("_T")
 
 
 class Busy(TargetUnavailable):
@@ -34,3 +37,27 @@ def not_written() -> Iterator[None]:
         raise
     except TargetUnavailable as error:
         raise TargetNotWritten(str(error)) from error
+
+
+def do_each(work: Callable[[_T], object], items: Iterable[_T]) -> None:
+    """Do the work for each item. Raises the first TargetError when it is done for all."""
+    failed: TargetError | None = None
+    for one in items:
+        try:
+            work(one)
+        except TargetError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
+
+
+def require_permissions(asked: Iterable[Callable[[], object]]) -> None:
+    """Send each request. Raises TargetForbidden, which names every missing permission, or another TargetError."""
+    missing = []
+    for ask in asked:
+        try:
+            ask()
+        except TargetForbidden as error:
+            missing.append(str(error))
+    if missing:
+        raise TargetForbidden("; ".join(missing))

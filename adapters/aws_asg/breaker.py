@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from adapters.aws.errors import do_each
 from adapters.aws.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.settings import CircuitBreaker
-from autoscaler.target import Call, Clock, HoldReason, Moment, TargetError
+from autoscaler.target import Call, Clock, HoldReason, Moment
 
 if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
@@ -62,15 +63,12 @@ class Breaker:
         self._open = {group: state for group, state in self._open.items() if group in lacking}
         self._asked = {group: at for group, at in self._asked.items() if group in lacking}
         self._looks += 1
-        failed: TargetError | None = None
-        for group in sorted(lacking, key=lambda each: self._asked.get(each, 0))[:_GROUPS_A_CYCLE]:
+
+        def judge(group: str) -> None:
             self._asked[group] = self._looks
-            try:
-                self._judge(group, self._launches(group, call))
-            except TargetError as error:
-                failed = failed or error
-        if failed is not None:
-            raise failed
+            self._judge(group, self._launches(group, call))
+
+        do_each(judge, sorted(lacking, key=lambda each: self._asked.get(each, 0))[:_GROUPS_A_CYCLE])
 
     def hold(self, group: str) -> HoldReason | None:
         """Return why the group must not grow now, or None."""

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from adapters.aws.ec2 import Ec2Instances
+from adapters.aws.errors import do_each
 from adapters.aws.raw import Raw, unavailable_if_malformed
 from autoscaler.target import AwaitingDrain, Call, Clock, HoldReason, TargetError, TargetNotFound, TargetUnavailable
 
@@ -65,14 +66,8 @@ class Hooks:
         """
         now = self._clock.monotonic()
         due = [name for name in self._drains.keys() & groups if self._due.get(name, now) <= now]
-        failed: TargetError | None = None
-        for name in sorted(due, key=lambda name: (name not in leaving, self._due.get(name, 0.0)))[:_GROUPS_A_CYCLE]:
-            try:
-                self._ask(name, call)
-            except TargetError as error:
-                failed = failed or error
-        if failed is not None:
-            raise failed
+        due.sort(key=lambda name: (name not in leaving, self._due.get(name, 0.0)))
+        do_each(lambda name: self._ask(name, call), due[:_GROUPS_A_CYCLE])
 
     def before_scale_in(self, group: str, call: Call) -> HoldReason | None:
         """Return why a scale-in must wait, or None. Raises TargetError: its instances could end without a drain."""

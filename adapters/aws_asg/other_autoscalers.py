@@ -8,9 +8,10 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from adapters.aws.errors import do_each
 from adapters.aws.lists import List, Lists
 from adapters.aws.raw import Raw, unavailable_if_malformed
-from autoscaler.target import Call, Clock, TargetError
+from autoscaler.target import Call, Clock
 
 if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
@@ -51,17 +52,14 @@ class OtherAutoscalers:
         if entries is None:
             return
         found = defaultdict[str, list[_Other]](list)
-        problem: TargetError | None = None
-        for one in entries:
-            try:
-                with unavailable_if_malformed("describe_policies"):
-                    if (other := _other(one)) is not None:
-                        found[one["AutoScalingGroupName"]].append(other)
-            except TargetError as error:
-                problem = error
+
+        def read(one: Raw) -> None:
+            with unavailable_if_malformed("describe_policies"):
+                if (other := _other(one)) is not None:
+                    found[one["AutoScalingGroupName"]].append(other)
+
         self._found = found
-        if problem is not None:
-            raise problem
+        do_each(read, entries)
 
 
 def _other(one: Raw) -> _Other | None:

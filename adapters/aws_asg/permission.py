@@ -12,11 +12,11 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws.errors import OutcomeUnknown
+from adapters.aws.errors import OutcomeUnknown, require_permissions
 from adapters.aws.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.hooks import ACTIONS, Hooks
 from adapters.aws_asg.refreshes import Refreshes
-from autoscaler.target import Call, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
+from autoscaler.target import Call, TargetNotFound, TargetRefused, TargetUnavailable
 
 if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
@@ -44,14 +44,7 @@ def try_write(api: "AwsApi", refreshes: Refreshes, hooks: Hooks, group: Raw, cal
     ]
     if hooks.serves(name):
         asked += [partial(_act_on_no_instance, api, operation, name, call) for operation in ACTIONS]
-    missing = []
-    for ask in asked:
-        try:
-            ask()
-        except TargetForbidden as error:
-            missing.append(str(error))
-    if missing:
-        raise TargetForbidden("; ".join(missing))
+    require_permissions(asked)
     return f"permitted: AWS refused the size {size} only because it is above MaxSize; {_UNTESTED}"
 
 

@@ -7,6 +7,7 @@ Source: Auto Scaling API Reference, DescribeInstanceRefreshes and InstanceRefres
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
+from adapters.aws.errors import do_each
 from adapters.aws.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.settings import OnInstanceRefresh
 from autoscaler.target import Call, Hold, HoldReason, TargetError
@@ -47,15 +48,15 @@ class Refreshes:
         """
         known = self._known.copy()  # a slow write in another thread may add to it
         self._known = {group: reason for group, reason in known.items() if group in observed}
-        failed: TargetError | None = None
-        for group in list(self._known)[:_GROUPS_A_CYCLE]:
+
+        def ask(group: str) -> None:
             try:
                 self._ask(group, call)
-            except TargetError as error:
+            except TargetError:
                 self._known[group] = self._known.pop(group)  # in the next cycle the others are asked about first
-                failed = failed or error
-        if failed is not None:
-            raise failed
+                raise
+
+        do_each(ask, list(self._known)[:_GROUPS_A_CYCLE])
 
     def _ask(self, group: str, call: Call) -> None:
         """Read the group's refreshes. Raises TargetError; what was known then stays known."""

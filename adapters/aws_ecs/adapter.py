@@ -2,11 +2,11 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Final
 
-from adapters.aws.errors import OutcomeUnknown, not_written
+from adapters.aws.errors import OutcomeUnknown, not_written, require_permissions
 from adapters.aws.optional import OptionalReads
 from adapters.aws.raw import Raw, by_key
 from adapters.aws.settings import AwsSettings
@@ -21,7 +21,6 @@ from autoscaler.target import (
     ScaleChange,
     ScaleOutcome,
     TargetError,
-    TargetForbidden,
     TargetNotFound,
     TargetNotWritten,
     TargetRef,
@@ -99,18 +98,11 @@ class AwsEcs:
         """
         self._look(target.name, call)
         registered = {"ServiceNamespace": "ecs", "MaxResults": 1}
-        asked: Sequence[Callable[[], object]] = (
+        asked = (
             partial(self._api.ask, "application-autoscaling", "describe_scalable_targets", call, registered),
             partial(self._update, target.name, call),
         )
-        missing = []
-        for each in asked:
-            try:
-                each()
-            except TargetForbidden as error:
-                missing.append(str(error))
-        if missing:
-            raise TargetForbidden("; ".join(missing))
+        require_permissions(asked)
         return "permitted: AWS accepted an update that changes nothing"
 
     def close(self) -> None:

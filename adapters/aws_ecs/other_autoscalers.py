@@ -5,9 +5,10 @@ Sources: Application Auto Scaling API Reference, DescribeScalableTargets and Sus
 
 from typing import TYPE_CHECKING, Final
 
+from adapters.aws.errors import do_each
 from adapters.aws.lists import List, Lists
-from adapters.aws.raw import unavailable_if_malformed
-from autoscaler.target import Call, Clock, TargetError
+from adapters.aws.raw import Raw, unavailable_if_malformed
+from autoscaler.target import Call, Clock
 
 if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
@@ -30,7 +31,7 @@ class OtherAutoscalers:
 
     def __init__(self, api: "AwsApi", clock: Clock) -> None:
         self._lists = Lists(api, (_REGISTERED,), clock)
-        self._found: frozenset[str] = frozenset()
+        self._found = set[str]()
 
     def warnings(self, name: str) -> tuple[str, ...]:
         """Return a sentence if the service CLUSTER/SERVICE is registered and any of its scaling is not suspended."""
@@ -42,14 +43,11 @@ class OtherAutoscalers:
         if entries is None:
             return
         found = set[str]()
-        problem: TargetError | None = None
-        for one in entries:
-            try:
-                with unavailable_if_malformed(_REGISTERED.operation):
-                    if not all((one.get("SuspendedState") or {}).get(each) for each in _SUSPENDED):
-                        found.add(one["ResourceId"].removeprefix("service/"))
-            except TargetError as error:
-                problem = error
-        self._found = frozenset(found)
-        if problem is not None:
-            raise problem
+
+        def read(one: Raw) -> None:
+            with unavailable_if_malformed(_REGISTERED.operation):
+                if not all((one.get("SuspendedState") or {}).get(each) for each in _SUSPENDED):
+                    found.add(one["ResourceId"].removeprefix("service/"))
+
+        self._found = found
+        do_each(read, entries)
