@@ -78,11 +78,12 @@ bench-replay: $(VENV)/installed-dev ## measure the replay of a week from Prometh
 bench-hostile: $(VENV)/installed-dev ## measure an autoscaler beside hostile neighbours, ten minutes; ARGS="--case cookies" for one case
 	$(BIN)/python -m tests.faults --only hostile $(ARGS)
 
-mutants: $(VENV)/installed-dev ## check that the tests notice 99 broken places, for half an hour; ARGS="--seed 2" for others
-	$(BIN)/python -m bench.mutants $(ARGS)
+mutants: $(VENV)/installed-dev ## break the code in many places and list those that no test notices; ARGS="autoscaler.decide.idle*" for some
+	$(BIN)/mutmut run $(ARGS)
+	$(BIN)/mutmut results
 
-fuzz: $(VENV)/installed-dev ## test all parsers of foreign input with a million inputs; ARGS="--seed 2" for others
-	$(BIN)/python -m bench.fuzz $(ARGS)
+fuzz: $(VENV)/installed-dev ## run the tests of properties with 20,000 examples each; ARGS=tests/hostile for some
+	$(BIN)/python -m pytest -n auto -m hypothesis --hypothesis-profile=fuzz --timeout=0 $(ARGS)
 
 rehearse: $(VENV)/installed-dev ## rehearse hundreds of faults, under three hours; ARGS="--only kill" for some, ARGS=--short for a minute
 	$(BIN)/python -m tests.faults $(ARGS)
@@ -134,7 +135,7 @@ servers: ## as root: install the servers of the tests and list them
 venv: $(VENV)/installed-dev ## install .venv for development
 
 clean: ## remove all generated files, including the servers in .cache
-	rm -rf $(VENV) .cache .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
+	rm -rf $(VENV) .cache .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist mutants *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/pip:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.workermanage import WorkerController
 
@@ -18,6 +18,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The duration of one example depends on the machine.
 settings.register_profile("no deadline", deadline=None)
+# `make fuzz`: an example that takes longer is a hang.
+settings.register_profile("fuzz", max_examples=20_000, deadline=20_000, suppress_health_check=list(HealthCheck))
 settings.load_profile("no deadline")
 
 # Without bytecode files, every daemon that a test starts and every worker of pytest-xdist would compile all imports: a

@@ -42,7 +42,7 @@ LONGEST: Final = (
     "tests/faults/test_kills.py",
     "tests/faults/hosts/test_hosts.py",
     "tests/hostile/test_bad_days.py",
-    "tests/hostile/test_fuzz.py",
+    "tests/hostile/test_requests.py",
     "systemd",
     "tests/quickstart/test_nomad.py",
     "tests/quickstart/test_aws.py",

@@ -13,7 +13,19 @@ from tests.packaging.artefacts import PROJECT, checked
 pytestmark = pytest.mark.slow
 
 NOT_SOURCES = (
-    *(".git", ".venv", ".cache", ".*_cache", "*.egg-info", "__pycache__", "build", "dist", ".hypothesis", ".coverage*"),
+    *(
+        ".git",
+        ".venv",
+        ".cache",
+        ".*_cache",
+        "*.egg-info",
+        "__pycache__",
+        "build",
+        "dist",
+        "mutants",
+        ".hypothesis",
+        ".coverage*",
+    ),
 )
 
 

@@ -1,1 +1,0 @@
-"""A million inputs for every parser of foreign text: no crash, no hang, bounded memory."""
