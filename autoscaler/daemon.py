@@ -25,11 +25,10 @@ from autoscaler.notify import Notifier
 from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep
 from autoscaler.runtime.barrier import Barrier
 from autoscaler.runtime.building import Builder
-from autoscaler.runtime.discovery import Discoveries
 from autoscaler.runtime.following import Following
 from autoscaler.runtime.options import make_state_folder, open_state, read, read_web
-from autoscaler.runtime.requests import Moved, NewFiles, Reload
-from autoscaler.runtime.team_watch import TeamWatch
+from autoscaler.runtime.outside import Outside
+from autoscaler.runtime.requests import Moved, Reload
 from autoscaler.threads import Stop, Stopping, within
 from autoscaler.version import VERSION
 
@@ -62,8 +61,8 @@ class Daemon:
         self._options = options
         self._logger = logger
         self._ready = False
-        self._requests: SimpleQueue[int | Reload | NewFiles | Moved] = SimpleQueue()
-        """Signals, reloads that were asked for over HTTP, changed files of teams, and that other shards are held."""
+        self._requests: SimpleQueue[int | Reload | Moved] = SimpleQueue()
+        """Signals, reloads that were asked for over HTTP, and that there is something to do."""
         self._stop = Stop()
         for known in (*_STOP, signal.SIGHUP):  # first of all, so that a signal during the build is handled afterwards
             signal.signal(known, self._on_signal)
@@ -87,7 +86,8 @@ class Daemon:
         self._runtime = Runtime(
             self._state, state_dir, clock, logger, self._report, self._metrics, self._stop, self._membership, host
         )
-        self._discoveries = Discoveries(Builder(state_dir, clock, logger, self._stop), clock, logger)
+        builder = Builder(state_dir, clock, logger, self._stop)
+        self._outside = Outside(builder, clock, logger, lambda: self._requests.put(Moved()))
         answered, shards = self._metrics.state_answered, self._runtime.shards
         self._upkeep = Upkeep(self._state, self._reporter.state_cut, answered, shards, clock, logger)
         self._following = Following(
@@ -95,7 +95,7 @@ class Daemon:
             settings,
             self._state,
             self._runtime,
-            self._discoveries,
+            self._outside,
             self._reporter,
             self._metrics,
             self._notifier,
@@ -113,7 +113,7 @@ class Daemon:
         metrics.watch_log(self.registry, log_dropped)
         metrics.watch_shards(self.registry, self._runtime.shards)
         metrics.watch_queries(self.registry, self._runtime.asked_alone)
-        metrics.watch_discovery(self.registry, self._discoveries.document)
+        metrics.watch_discovery(self.registry, self._outside.document)
         metrics.watch_grants(self.registry, lambda: self._following.settings)
         metrics.watch_state(self.registry, partial(self._asked, self._state.archive.size), clock)
         if self._membership is not None:
@@ -142,28 +142,27 @@ class Daemon:
             self._close()
             raise
         self._begin()
-        teams = TeamWatch(lambda: self._following.files, self._requests.put, self._clock, self._logger)
         with suppress(Stopping):
             if not self._stop.asked():
                 self._guarded("ticks", self._runtime.shards.start)
             while not self._stop.asked():
-                self._turn(web, teams)
+                self._turn(web)
         self._service.stopping()
         self._logger.info("stopping")
-        self._guarded("teams", teams.close)
+        self._guarded("outside", self._outside.close)
         self._guarded("web", web.stop)
         return self._close()
 
-    def _turn(self, web: "WebServer", teams: TeamWatch) -> None:
+    def _turn(self, web: "WebServer") -> None:
         """What the main thread does every second, or sooner when it is asked for something. Raises Stopping."""
         request = self._next_request()
         self._guarded("request", partial(self._answer, request, web))
-        for part, work in self._parts(teams):
+        for part, work in self._parts():
             self._guarded(part, work)
         if self._runtime.shards.alive():
             self._service.progress()
 
-    def _parts(self, teams: TeamWatch) -> Sequence[tuple[str, Callable[[], object]]]:
+    def _parts(self) -> Sequence[tuple[str, Callable[[], object]]]:
         """Return what is done in each turn. None of it may end the daemon, nor keep the rest from being done."""
         shards = self._runtime.shards
         return (
@@ -172,8 +171,7 @@ class Daemon:
             ("report", lambda: self._reporter.shards_hung(shards.hung())),
             ("lease", lambda: self._membership and self._membership.check()),
             ("shards", self._runtime.supervise),
-            ("discovery", self._discover),
-            ("teams", teams.keep_up),
+            ("outside", self._follow_outside),
             ("metrics", self._following.count_served),
             ("upkeep", self._upkeep.turn),
             ("notices", self._notifier.turn),
@@ -183,19 +181,15 @@ class Daemon:
     def _guarded(self, part: str, work: Callable[[], object]) -> None:
         self._barrier.run(part, work, None)
 
-    def _answer(self, request: "int | Reload | NewFiles | Moved | None", web: "WebServer") -> None:
+    def _answer(self, request: "int | Reload | Moved | None", web: "WebServer") -> None:
         if isinstance(request, Reload):
             request.answer.put(self._barrier.run("reload", partial(self._reload, web), [_RELOAD_BROKEN]))
-        elif isinstance(request, NewFiles):
-            is_old = request.before is not self._following.files  # a reload came first, and has looked at the files
-            follow = partial(self._following.follow_outside, request.after, "teams")
-            request.answer.put(is_old or self._barrier.run("teams", follow, otherwise=False))
         elif request == signal.SIGHUP:
             self._reload(web)
 
-    def _discover(self) -> None:
-        if self._discoveries.turn():
-            self._following.follow_outside(self._following.files, "policies")
+    def _follow_outside(self) -> None:
+        if what := self._outside.turn():
+            self._following.follow_outside(what)
 
     def _tell_status(self) -> None:
         """Tell the service manager how things are, and once that the daemon is ready."""
@@ -267,10 +261,10 @@ class Daemon:
                 lease_lost=self._is_lease_lost(),
                 state_failure=self._upkeep.failure,
                 alone=self._runtime.asked_alone(),
-                discovered=self._discoveries.document(),
+                discovered=self._outside.document(),
                 state_folder=str(self._state_dir.absolute()),
             ),
-            discovered=self._discoveries.document,
+            discovered=self._outside.document,
             malformed=self._metrics.request_malformed,
         )
         listen = self._options.listen or self._following.settings.web.listen_address
@@ -294,7 +288,7 @@ class Daemon:
             self._stop.ask()
         self._requests.put(number)  # safe in a signal handler: SimpleQueue.put is reentrant
 
-    def _next_request(self) -> "int | Reload | NewFiles | Moved | None":
+    def _next_request(self) -> "int | Reload | Moved | None":
         try:
             return self._requests.get(timeout=_HEARTBEAT_SECONDS)
         except Empty:

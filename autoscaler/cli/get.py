@@ -128,7 +128,7 @@ def _show_discovered(found: DiscoveredList, output: Output, *, header: bool) -> 
         show_document(found, Form(output.value))
         return
     show(discovered_rows(found, screen(), wide=output is Output.WIDE, header=header))
-    notes_below = [*discovery_notes(found)] if found.connections else ["no connection has `discover`"]
+    notes_below = [*discovery_notes(found)] if found.connections or found.files else ["no connection has `discover`"]
     for line in notes_below:
         typer.echo(plain(line), err=True)
 

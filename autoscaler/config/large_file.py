@@ -14,19 +14,22 @@ from pathlib import Path
 from typing import Final
 
 from autoscaler.config.loader import load_text
+from autoscaler.config.origins import Origins
 from autoscaler.config.settings import Settings
 from autoscaler.config.source import read
-from autoscaler.config.teams import Teams, with_teams
+from autoscaler.config.teams import with_teams
 from autoscaler.errors import ConfigError, Problem
 
 SMALL: Final = 256 * 2**10
 """Characters. A smaller file is loaded in this process, because a child process takes half a second longer."""
 
 
-def load_for_daemon(path: Path, small: int = SMALL, *, before: Teams | None = None, dry_run: bool = False) -> Settings:
+def load_for_daemon(
+    path: Path, small: int = SMALL, *, before: Origins | None = None, dry_run: bool = False
+) -> Settings:
     """Return the settings in `path`, with the autoscalers of teams. Raises ConfigError with every problem of the file.
 
-    `before`: the teams' files in force. `dry_run`: all autoscalers are dry runs. A file of more than `small` characters
+    `before`: the origins in force. `dry_run`: all autoscalers are dry runs. A file of more than `small` characters
     is loaded in a child process; in this process if the child process cannot start, or cannot return the settings of an
     adapter.
     """

@@ -2,16 +2,21 @@
 
 Each origin gives a document, which is read by itself, under the grant that applies to it. A version that is wrong keeps
 the last good one in force, as long as the daemon runs and the main file's grants allow that one. After a restart a
-wrong version has none before it. Which origins there are is said by their sources (`teams.py`, `known_policies.py`),
-each of which lets an origin go only when it is sure that this one is gone.
+wrong version has none before it. Which origins there are is said by their sources: the folders of teams (`teams.py`)
+and the back ends of connections (`runtime/policies.py`). An origin is let go only when its source has found that this
+one is gone; of what a source does not tell, the last version stays.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from autoscaler.config.grants import Grant
+from autoscaler.config.join import OutsideSet, join, merged
+from autoscaler.config.new_names import Admit, admit_all
 from autoscaler.config.outside import Effort, Granted, read_outside
 from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError, Problem, bug
@@ -19,7 +24,8 @@ from autoscaler.model import TargetRef
 
 _MOST_PROBLEMS: Final = 100
 """Of one document."""
-_K = TypeVar("_K")
+Key: TypeAlias = Path | TargetRef
+"""Of an origin: a team's file, or the target of a policy."""
 
 
 class Document(NamedTuple):
@@ -82,14 +88,85 @@ class Origin(Generic[_V]):
         return () if self.reading is None else self.reading.granted
 
 
-def settled(
-    main: Settings, before: Settings, origins: Mapping[_K, Origin[_V]], newest: Mapping[_K, _V]
-) -> dict[_K, Origin[_V]]:
-    """Return the origins with these versions. Only what has changed is read.
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """The table of all origins."""
 
-    `main`: the main file's settings. `before`: those under which `origins` were read. `newest`: of each origin that
-    there is.
-    """
+    main: Settings
+    """The main file's settings alone, under which they are read."""
+    table: Mapping[Key, Origin[Any]] = field(default_factory=dict)
+    problems: Mapping[str, Problem] = field(default_factory=dict)
+    """What is wrong with the whole folder of a team, by its name. With the name "": with the folder of all."""
+    unserved: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
+    """Place of an origin -> the autoscalers in it that are right, and not served: the path is the name."""
+
+    def of(self, owns: Callable[[Key], bool]) -> "Origins":
+        """Return the table of the origins of one source."""
+        return replace(self, table={key: each for key, each in self.table.items() if owns(key)})
+
+    def after(self, found: Mapping[Any, Version], gone: Collection[Key] = ()) -> "Origins":
+        """Return the table with the versions that were found. Only what has changed is read.
+
+        `gone`: the origins that a source is sure to be gone. What is neither found nor gone stays.
+        """
+        newest = {key: each.newest for key, each in self.table.items() if key not in gone} | dict(found)
+        return replace(self, table=_settled_all(self.main, self.main, self.table, newest))
+
+    def under(self, main: Settings) -> "Origins":
+        """Return the table under another main file. What is the same under both is not read again."""
+        newest = {key: each.newest for key, each in self.table.items()}
+        return replace(self, main=main, table=_settled_all(main, self.main, self.table, newest))
+
+    def joined(self, admit: Admit = admit_all) -> Settings:
+        """Return the main file's settings with the autoscalers of all origins. `admit`: limits new names.
+
+        The main file has precedence, then the files of teams in their order, then policies.
+        """
+        files = {key: self.table[key] for key in sorted(key for key in self.table if isinstance(key, Path))}
+        policies = {each.newest.place: each for key, each in self.table.items() if key not in files and each.reading}
+        sets = [
+            OutsideSet(each.reading.grant, each.newest.place, each.granted)
+            for each in (*files.values(), *(policies[place] for place in sorted(policies)))
+            if each.reading is not None
+        ]
+        joined = join(self.main, sets, admit)
+        unserved: dict[str, tuple[Problem, ...]] = {}
+        for problem in (problem for some in joined.refused.values() for problem in some):
+            unserved[problem.file] = (*unserved.get(problem.file, ()), problem)
+        of_folders = {name: (problem,) for name, problem in self.problems.items()}
+        of_files = [{each.newest.team: each.problems} for each in files.values() if each.problems]
+        of_teams = {
+            name: tuple([each for each in some if each.file not in policies]) for name, some in joined.refused.items()
+        }
+        capped = [
+            Problem(each.newest.place, one.line, one.column, one.scaler.name, one.capped)
+            for each in files.values()
+            for one in each.granted
+            if one.capped
+        ]
+        return replace(
+            joined,
+            hints=(*self.main.hints, *capped),
+            refused={name: some for name, some in merged(of_folders, *of_files, of_teams).items() if some},
+            outside=replace(self, unserved=unserved),
+            digest=self._digest(files),
+        )
+
+    def _digest(self, files: Mapping[Any, Origin[Any]]) -> str:
+        """Return the hash of all files. Daemons that share a state compare it, and discover each for itself."""
+        if self.main.autoscalers_dir is None:
+            return self.main.digest
+        digest = sha256(self.main.digest.encode())
+        for path, each in files.items():
+            in_force = "" if each.version is None else each.version.digest
+            digest.update(f"{path} {in_force} ".encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()[:16]
+
+
+def _settled_all(
+    main: Settings, before: Settings, origins: Mapping[Key, Origin[Any]], newest: Mapping[Key, Version]
+) -> Mapping[Key, Origin[Any]]:
+    """Return the origins with these newest versions. `before`: the main file under which `origins` were read."""
     efforts: defaultdict[object, Effort] = defaultdict(Effort)
     return {key: _settled(main, before, origins.get(key), each, efforts) for key, each in newest.items()}
 

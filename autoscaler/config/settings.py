@@ -36,7 +36,7 @@ from autoscaler.quantity import format_duration, format_size
 from autoscaler.target import ExistingPath
 
 if TYPE_CHECKING:
-    from autoscaler.config.teams import Teams
+    from autoscaler.config.origins import Origins
 
 _SMALLEST_STATE: Final = 16 * 2**20
 """Bytes. The last hour of a few autoscalers fits."""
@@ -358,8 +358,8 @@ class Settings:
     grants: Mapping[str, Grant] = field(default_factory=dict)
     """By the name of a team's folder."""
     shared: Shared = field(default_factory=Shared)
-    teams: "Teams | None" = None
-    """The files of teams that are in force; None: there is no folder."""
+    outside: "Origins | None" = None
+    """The origins of autoscalers outside the main file; None: there are none."""
     owners: Mapping[str, str] = field(default_factory=dict)
     """Of autoscalers that are not in the main file: name -> name of the grant."""
     refused: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)

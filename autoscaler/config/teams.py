@@ -4,16 +4,14 @@ A file that is wrong keeps its last good version in force, as `origins.py` says.
 versions of its files.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from autoscaler.config.grants import Grant
-from autoscaler.config.join import OutsideSet, join, merged
-from autoscaler.config.new_names import Admit, admit_all
-from autoscaler.config.origins import Document, Origin, settled
+from autoscaler.config.origins import Document, Key, Origins
 from autoscaler.config.settings import Settings
 from autoscaler.config.team_files import Look, Mark, Seen, look, read_team_file
 from autoscaler.errors import ConfigError, Problem
@@ -50,69 +48,47 @@ class TeamFile:
         return Document(self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Teams:
-    """The files of all teams."""
-
-    main: Settings
-    """The main file alone."""
-    files: Mapping[Path, Origin[TeamFile]] = field(default_factory=dict)
-    problems: Mapping[str, Problem] = field(default_factory=dict)
-    """As those of `Look`."""
-
-
-def with_teams(main: Settings, before: Teams | None = None) -> Settings:
-    """Return the main file's settings with the autoscalers of all teams. `before`: the files in force."""
+def with_teams(main: Settings, before: Origins | None = None) -> Settings:
+    """Return the main file's settings with the autoscalers of all teams. `before`: the origins in force."""
     if main.autoscalers_dir is None:
         return main
-    return follow(main, before or Teams(main), look(main.autoscalers_dir, main.grants))
+    known = (before or Origins(main)).of(is_file)
+    of_teams = known.of(lambda key: known.table[key].newest.team in main.grants).under(main)
+    return follow(of_teams, look(main.autoscalers_dir, main.grants)).joined()
 
 
-def changed_files(teams: Teams, seen: Look) -> Mapping[Path, Mark]:
-    """Return the files that differ from those in `teams`, each with its mark; the empty mark: it is gone."""
-    new = {path: each.mark for path, each in seen.files.items() if _mark_of(teams, path) != each.mark}
-    gone = [
-        path for path, each in teams.files.items() if path not in seen.files and not seen.is_unread(each.newest.team)
-    ]
+def is_file(key: Key) -> bool:
+    """Return whether an origin is a team's file."""
+    return isinstance(key, Path)
+
+
+def changed_files(files: Origins, seen: Look) -> Mapping[Path, Mark]:
+    """Return the files that differ from those in `files`, each with its mark; the empty mark: it is gone."""
+    known = _newest(files)
+    new = {path: each.mark for path, each in seen.files.items() if path not in known or known[path].mark != each.mark}
+    gone = [path for path, each in known.items() if path not in seen.files and not seen.is_unread(each.team)]
     return new | dict.fromkeys(gone, _NOTHING)
 
 
-def problems_of(teams: Teams, seen: Look) -> Mapping[str, Problem]:
+def problems_of(files: Origins, seen: Look) -> Mapping[str, Problem]:
     """Return what is wrong with whole folders. One that never was is no problem."""
-    known = {each.newest.team: path.parent for path, each in teams.files.items()}
+    known = {each.team: path.parent for path, each in _newest(files).items()}
     message = "the folder is gone; its files' last versions stay in force until it is back, or the grant is removed"
     gone = {team: Problem(str(known[team]), 1, 1, "", message) for team in known if team in seen.absent}
     return gone | dict(seen.problems)
 
 
-def follow(
-    main: Settings, before: Teams, seen: Look, only: Collection[Path] | None = None, admit: Admit = admit_all
-) -> Settings:
-    """Return the settings with what was seen. `only`: the changed files to read; the others wait."""
-    newest = dict(_newest(before, seen, only, main.grants))
-    teams = Teams(main, settled(main, before.main, before.files, newest))
-    return _joined(main, replace(teams, problems=problems_of(teams, seen)), admit)
+def follow(files: Origins, seen: Look, only: Collection[Path] | None = None) -> Origins:
+    """Return the table of files with what was seen. `only`: the changed files to read; the others wait."""
+    changed = {path: mark for path, mark in changed_files(files, seen).items() if only is None or path in only}
+    found = {path: _read(path, seen.files[path]) for path, mark in changed.items() if mark != _NOTHING}
+    gone = changed.keys() - found.keys()
+    after = files.after(found, gone)
+    return replace(after, problems=problems_of(after, seen))
 
 
-def _newest(
-    before: Teams, seen: Look, only: Collection[Path] | None, teams: Collection[str]
-) -> Iterator[tuple[Path, TeamFile]]:
-    """Yield the newest version of each file of these teams, sorted.
-
-    A file stays as it is known while its folder is unread, or it is not among `only`: it may only be gone for a moment.
-    """
-    kept = [
-        path
-        for path, each in before.files.items()
-        if each.newest.team in teams and (seen.is_unread(each.newest.team) or (only is not None and path not in only))
-    ]
-    for path in sorted({*seen.files, *kept}):
-        each, known = seen.files.get(path), before.files.get(path)
-        waits = only is not None and path not in only
-        if known is not None and (each is None or waits or each.mark == known.newest.mark):
-            yield path, known.newest
-        elif each is not None and not waits:
-            yield path, _read(path, each)
+def _newest(files: Origins) -> Mapping[Path, TeamFile]:
+    return {path: each.newest for path, each in files.table.items() if isinstance(path, Path)}
 
 
 def _read(path: Path, seen: Seen) -> TeamFile:
@@ -123,35 +99,3 @@ def _read(path: Path, seen: Seen) -> TeamFile:
     except ConfigError as error:
         return TeamFile(seen.team, path, seen.mark, problems=tuple(error.problems))
     return TeamFile(seen.team, path, seen.mark, text, sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
-
-
-def _mark_of(teams: Teams, path: Path) -> Mark:
-    known = teams.files.get(path)
-    return _NOTHING if known is None else known.newest.mark
-
-
-def _joined(main: Settings, teams: Teams, admit: Admit) -> Settings:
-    sets = [OutsideSet(each.newest.team, str(path), each.granted) for path, each in teams.files.items()]
-    joined = join(main, sets, admit)
-    of_files: dict[str, tuple[Problem, ...]] = {}
-    for each in teams.files.values():
-        of_files[each.newest.team] = (*of_files.get(each.newest.team, ()), *each.problems)
-    of_folders = {name: (problem,) for name, problem in teams.problems.items()}
-    digest = sha256(main.digest.encode())
-    for path, each in teams.files.items():
-        in_force = "" if each.version is None else each.version.digest
-        digest.update(f"{path} {in_force} ".encode("utf-8", "surrogatepass"))
-    refused = merged(of_folders, of_files, joined.refused)
-    capped = [
-        Problem(each.file, one.line, one.column, one.scaler.name, one.capped)
-        for each in sets
-        for one in each.granted
-        if one.capped
-    ]
-    return replace(
-        joined,
-        hints=(*main.hints, *capped),
-        refused={name: some for name, some in refused.items() if some},
-        teams=teams,
-        digest=digest.hexdigest()[:16],
-    )

@@ -1,4 +1,4 @@
-"""The scaling policies that were discovered, and what became of each."""
+"""The origins of autoscalers outside the main file, and what became of each: teams' files, and discovered policies."""
 
 from datetime import datetime
 
@@ -20,6 +20,22 @@ class DiscoveredPolicy(Document):
     """Where the autoscaler scales differently than the policy, or may."""
 
 
+class DiscoveredFile(Document):
+    """A file in the folder of a team."""
+
+    file: str
+    grant: str
+    """The name of the team and its grant."""
+    autoscalers: tuple[str, ...]
+    """Those that are served: of the file, or of its last good version."""
+    dry_run: bool
+    """Whether all of these are dry runs."""
+    refused: str | None
+    """Why autoscalers of it are not served, or why its newest version is not in force."""
+    differences: tuple[str, ...]
+    """What the ceiling of the grant changes."""
+
+
 class DiscoveringConnection(Document):
     """One connection whose policies are discovered."""
 
@@ -37,9 +53,11 @@ class DiscoveringConnection(Document):
 
 
 class DiscoveredList(Document):
-    """The policies that this daemon has discovered."""
+    """The files of teams that this daemon follows, and the policies that it has discovered."""
 
     connections: tuple[DiscoveringConnection, ...] = ()
     """Sorted by name."""
     policies: tuple[DiscoveredPolicy, ...] = ()
     """Sorted by target."""
+    files: tuple[DiscoveredFile, ...] = ()
+    """Sorted by name."""

@@ -11,8 +11,8 @@ from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics
 from autoscaler.notify import Notifier
 from autoscaler.record import State
-from autoscaler.runtime.discovery import Discoveries, Prepared
 from autoscaler.runtime.options import RunOptions, read, read_web, retention_of, unfollowable
+from autoscaler.runtime.outside import Outside
 from autoscaler.runtime.runtime import Runtime
 from autoscaler.threads import Stop, Stopping
 
@@ -24,30 +24,28 @@ _LOGGED_PROBLEMS: Final = 100
 
 
 class Following:
-    """Used by the main thread; any thread can read `files` and `settings`."""
+    """Used by the main thread; any thread can read `settings`."""
 
     def __init__(
         self,
         options: RunOptions,
-        files: Settings,
+        settings: Settings,
         state: State,
         runtime: Runtime,
-        discoveries: Discoveries,
+        outside: Outside,
         reporter: Reporter,
         metrics: Metrics,
         notifier: Notifier,
         stop: Stop,
         logger: Logger,
     ) -> None:
-        """`files`: the first configuration, which `begin` follows."""
+        """`settings`: the first configuration, which `begin` follows."""
         self._options = options
-        self.files = files
-        """The settings of the files."""
-        self.settings = files
-        """The same, with the autoscalers that were discovered."""
+        self.settings = settings
+        """Those in force, with the autoscalers outside the main file."""
         self._state = state
         self._runtime = runtime
-        self._discoveries = discoveries
+        self._outside = outside
         self._reporter = reporter
         self._metrics = metrics
         self._notifier = notifier
@@ -61,7 +59,7 @@ class Following:
         self._report_settings()
         self._state.follow(retention_of(self.settings), self.settings.autoscalers)
         self._reporter.refused(self.settings.refused)
-        self._discoveries.follow(self._discoveries.prepare(self.settings))
+        self._outside.follow(self.settings)
         failure = self._runtime.follow(self.settings)
         self._count()
         return failure
@@ -85,9 +83,8 @@ class Following:
     def _follow_files(self, also: Callable[["WebConfig | None", WebSettings], None]) -> Sequence[str]:
         """Follow both files: each names users of the other."""
         try:
-            files = self._stop.run_interruptibly(partial(read, self._options, self.files.teams))
-            prepared = self._stop.run_interruptibly(partial(self._discoveries.prepare, files))
-            settings = prepared.settings
+            files = self._stop.run_interruptibly(partial(read, self._options, self.settings.outside))
+            settings = self._stop.run_interruptibly(partial(self._outside.prepare, files))
             web_config = self._stop.run_interruptibly(partial(read_web, self._options, settings))
             if key := unfollowable(self._options, self.settings, settings):
                 return [f"{key} changed, which a reload cannot follow; restart the daemon, or change it back"]
@@ -100,33 +97,32 @@ class Following:
             return [str(error)]
         except Exception as error:  # noqa: BLE001 - a defect of ours or an adapter's must not end what runs
             return [f"the reload failed: {bug(error)}"]
-        self._take(files, prepared)
+        self._take(settings)
         self._report_settings()
         self._count()
         return []
 
-    def follow_outside(self, files: Settings, what: str) -> bool:
-        """Follow changed autoscalers outside the main file: those of teams' files, and those that were discovered.
+    def follow_outside(self, what: str) -> None:
+        """Follow the autoscalers outside the main file. Shards without a changed one go on untouched. Raises Stopping.
 
-        Shards without a changed autoscaler go on untouched. Returns whether they are followed. Raises Stopping.
+        `what`: "teams" or "policies", for the log.
         """
-        prepared = self._discoveries.prepare(files)
+        settings = self._outside.changed()
         try:
-            self._runtime.follow(prepared.settings)
+            self._runtime.follow(settings)
         except Stopping:
             raise
         except AutoscalerError as error:
             self._logger.error(f"{what}_not_followed", error=str(error))  # noqa: TRY400 - expected, not a bug
-            self._discoveries.put_off()
-            return False
-        self._take(files, prepared)
-        self._logger.info(f"{what}_followed", autoscalers=len(self.settings.autoscalers))
-        return True
+            self._outside.put_off()
+            return
+        self._take(settings)
+        self._logger.info(f"{what}_followed", autoscalers=len(settings.autoscalers))
 
-    def _take(self, files: Settings, prepared: Prepared) -> None:
+    def _take(self, settings: Settings) -> None:
         """Use the settings that the runtime follows, everywhere else, too."""
-        self.files, self.settings = files, (settings := prepared.settings)
-        self._discoveries.follow(prepared)
+        self.settings = settings
+        self._outside.follow(settings)
         self._state.follow(retention_of(settings), settings.autoscalers)
         self._reporter.follow({scaler.name for scaler in settings.autoscalers})
         self._reporter.refused(settings.refused)

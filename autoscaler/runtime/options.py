@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from autoscaler.clock import Clock
 from autoscaler.config import load_for_daemon
+from autoscaler.config.origins import Origins
 from autoscaler.config.settings import Settings
-from autoscaler.config.teams import Teams
 from autoscaler.errors import ConfigError
 from autoscaler.record import LeaseOptions, Retention, State, make_folder, state_folder
 from autoscaler.runtime.wanted import refuse_other_hosts
@@ -33,10 +33,10 @@ class RunOptions:
     """True: a single cycle, without an HTTP server."""
 
 
-def read(options: RunOptions, before: Teams | None = None) -> Settings:
+def read(options: RunOptions, before: Origins | None = None) -> Settings:
     """Return the configuration to run. Raises ConfigError, also for the warnings of `check` (absent secret files).
 
-    `before`: the teams' files in force.
+    `before`: the origins in force.
     """
     settings = load_for_daemon(options.config_file, before=before, dry_run=options.dry_run)
     if settings.warnings:

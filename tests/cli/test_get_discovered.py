@@ -1,4 +1,4 @@
-"""`autoscaler get --discovered` lists the policies that the daemon has discovered."""
+"""`autoscaler get --discovered` lists the files of teams and the policies that the daemon has discovered."""
 
 import json
 import re
@@ -19,12 +19,13 @@ def discovering(online: ServedScene) -> Iterator[ServedScene]:
     online.daemon.discovered = DiscoveredList()
 
 
-def test_each_policy_has_a_row(discovering: ServedScene) -> None:
+def test_each_file_and_policy_has_a_row(discovering: ServedScene) -> None:
     """Refused ones say why; on stderr is of what nothing new is known."""
     said = discovering.run("get", "--discovered")
     assert said.code == 0
     assert [re.split(r" {2,}", line.rstrip()) for line in said.lines] == [
-        ["POLICY", "AUTOSCALER", "STATE", "WHY"],
+        ["ORIGIN", "AUTOSCALER", "STATE", "WHY"],
+        ["autoscalers.d/shop/web.yaml", "shop-web", "scaled", "2:1: invalid YAML"],
         ["nomad/pay/api/api", "pay.api.api", "dry run"],
         ["nomad/pay/web/web", "pay.web.web", "scaled"],
         ["nomad/shop/<b>/q", "<none>", "refused", "check <c>: it is left out"],

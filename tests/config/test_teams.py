@@ -69,9 +69,8 @@ class Folders:
 
     def after(self, before: Settings) -> Settings:
         """The settings with what the folders have now."""
-        assert before.teams is not None
-        seen = look(self.teams, before.grants)
-        return follow(before.teams.main, before.teams, seen, changed_files(before.teams, seen))
+        assert before.outside is not None
+        return follow(before.outside, look(self.teams, before.grants)).joined()
 
 
 @pytest.fixture
@@ -146,7 +145,7 @@ def test_an_unchanged_file_is_not_read_again(folders: Folders, monkeypatch: pyte
     assert folders.after(after).autoscalers[1] is after.autoscalers[1], "nor one with another time and the same text"
     folders.grants["pay"]["maxQueries"] = 7
     folders.main()
-    load_for_daemon(folders.path, before=after.teams)
+    load_for_daemon(folders.path, before=after.outside)
     assert read == ["web.yaml", "api.yaml"], "under another grant, the files of its team alone"
 
 
@@ -163,10 +162,10 @@ def test_a_file_that_may_only_be_replaced_is_kept(folders: Folders) -> None:
     path = folders.write("shop", "web.yaml", scaler("shop-web"))
     before = load(folders.path)
     path.unlink()
-    assert before.teams is not None
+    assert before.outside is not None
     seen = look(folders.teams, before.grants)
-    assert names(follow(before.teams.main, before.teams, seen, only=())) == ["shop-web"]
-    assert changed_files(before.teams, seen) == {path: ()}
+    assert names(follow(before.outside, seen, only=()).joined()) == ["shop-web"]
+    assert changed_files(before.outside, seen) == {path: ()}
 
 
 def test_a_folder_that_is_gone_keeps_its_versions(folders: Folders) -> None:
@@ -178,10 +177,10 @@ def test_a_folder_that_is_gone_keeps_its_versions(folders: Folders) -> None:
     assert names(after) == ["shop-web"]
     assert "cannot be read: No such file or directory" in problems(after, "")
     assert after.refused.keys() == {""}
-    assert changed_files(after.teams, look(folders.teams, after.grants)) == {}  # type: ignore[arg-type]  # it has teams
+    assert changed_files(after.outside, look(folders.teams, after.grants)) == {}  # type: ignore[arg-type]  # it has teams
     del folders.grants["shop"]
     folders.main()
-    assert names(load_for_daemon(folders.path, before=after.teams)) == []
+    assert names(load_for_daemon(folders.path, before=after.outside)) == []
     assert not path.exists()
 
 
@@ -210,11 +209,11 @@ def test_a_new_main_file_is_applied_to_versions_in_force(folders: Folders) -> No
     before = folders.after(before)
     folders.grants["shop"]["maxReplicas"] = 4
     folders.main()
-    lowered = load_for_daemon(folders.path, before=before.teams)
+    lowered = load_for_daemon(folders.path, before=before.outside)
     assert {each.name: each.max_replicas for each in lowered.autoscalers} == {"pay-api": 3, "shop-web": 4}
     folders.grants["pay"]["sources"] = EMPTY
     folders.main()
-    taken = load_for_daemon(folders.path, before=lowered.teams)
+    taken = load_for_daemon(folders.path, before=lowered.outside)
     assert names(taken) == ["shop-web"]
     assert "api.yaml" in problems(taken, "pay")
 
@@ -226,7 +225,7 @@ def test_what_a_grant_now_allows_is_read_again(folders: Folders) -> None:
     folders.grants["shop"] |= {"namePrefix": "w", "targets": ["web"], "sources": ["default"]}
     path.write_text(path.read_text().replace("prometheus: web", "prometheus: default"))
     folders.main()
-    assert names(load_for_daemon(folders.path, before=before.teams)) == ["web"]
+    assert names(load_for_daemon(folders.path, before=before.outside)) == ["web"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from autoscaler.config.grants import Grant
 from autoscaler.config.settings import Settings
 from autoscaler.cycle import Batch
-from autoscaler.documents.discovered import DiscoveredList, DiscoveredPolicy, DiscoveringConnection
+from autoscaler.documents.discovered import DiscoveredFile, DiscoveredList, DiscoveredPolicy, DiscoveringConnection
 from autoscaler.errors import Problem, TargetUnavailable
 from autoscaler.metrics import (
     Metrics,
@@ -55,6 +55,16 @@ LIMITS: Final = ConnectionLimits(RemovalBudget(5, timedelta(seconds=60)), 40)
 
 WRONG: Final = Problem("shop.yaml", 1, 1, "", "the file is empty; write a list")
 DISCOVERED: Final = DiscoveredList(
+    files=(
+        DiscoveredFile(
+            file="autoscalers.d/shop/web.yaml",
+            grant="shop",
+            autoscalers=("shop-web",),
+            dry_run=False,
+            refused="2:1: invalid YAML",
+            differences=(),
+        ),
+    ),
     connections=(
         DiscoveringConnection(name="nomad", at=NOW, found=3, refused=1, failing=1, failures=("shop: HTTP 403",)),
     ),

@@ -1,18 +1,22 @@
-"""`autoscaler get --discovered`: one row for each policy that was discovered."""
+"""`autoscaler get --discovered`: one row for each file of a team and each policy that was discovered."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from autoscaler.documents.discovered import DiscoveredList, DiscoveredPolicy
+from autoscaler.documents.discovered import DiscoveredFile, DiscoveredList, DiscoveredPolicy
 from autoscaler.layout import NONE, Screen, Table
-from autoscaler.text import clean
+from autoscaler.text import clean, listed
 
-_HEADER: Final = ("POLICY", "AUTOSCALER", "STATE", "WHY")
+_HEADER: Final = ("ORIGIN", "AUTOSCALER", "STATE", "WHY")
+_SHOWN: Final = 3
+"""Autoscalers of a file."""
 
 
 def discovered_rows(found: DiscoveredList, screen: Screen, *, wide: bool, header: bool) -> Sequence[str]:
     """Return the table, in lines. `wide`: also with where autoscalers scale differently."""
-    lines = Table(_HEADER, screen).lines([_row(each, wide=wide) for each in found.policies])
+    files = [_row(each.file, each.autoscalers, each, wide=wide) for each in found.files]
+    policies = [_row(each.target, [*filter(None, [each.autoscaler])], each, wide=wide) for each in found.policies]
+    lines = Table(_HEADER, screen).lines([*files, *policies])
     return lines if header else lines[1:]
 
 
@@ -25,7 +29,7 @@ def discovery_notes(found: DiscoveredList) -> Iterator[str]:
             yield f"connection {each.name}: {failure}"
 
 
-def _row(policy: DiscoveredPolicy, *, wide: bool) -> tuple[str, ...]:
-    state = "refused" if policy.autoscaler is None else "dry run" if policy.dry_run else "scaled"
-    why = policy.refused or ("; ".join(policy.differences) if wide else "")
-    return clean(policy.target), clean(policy.autoscaler or NONE), state, clean(why)
+def _row(origin: str, names: Sequence[str], each: DiscoveredFile | DiscoveredPolicy, *, wide: bool) -> tuple[str, ...]:
+    state = "dry run" if each.dry_run else "scaled" if names else "refused" if each.refused else "empty"
+    why = each.refused or ("; ".join(each.differences) if wide else "")
+    return clean(origin), clean(listed(names, _SHOWN) if names else NONE), state, clean(why)

@@ -1,7 +1,6 @@
 """A policy is let go only when the back end says of its target that it, or its policy, is gone."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -9,28 +8,33 @@ from typing import Any, Final
 import pytest
 
 from autoscaler.config import Settings
+from autoscaler.config.origins import Key, Origins
 from autoscaler.convert.discovered import Policy
 from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, TargetUnavailable
 from autoscaler.model import TargetRef
-from autoscaler.runtime.known_policies import KnownPolicies
+from autoscaler.runtime import policies as looks
+from autoscaler.runtime.policies import Finding
 from autoscaler.target import Discovery
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 WEB: Final = TargetRef("nomad", "web/web", "shop")
 API: Final = TargetRef("nomad", "api/api", "shop")
-BOTH: Final = KnownPolicies(Settings(Path("autoscaler.yaml"), {}, {}, ())).after(
-    Discovery({WEB: {"Max": 3}, API: {"Max": 5}}, {}), ["shop"], NOW - timedelta(minutes=1)
-)
+BOTH: Final = looks.after(
+    Origins(Settings(Path("autoscaler.yaml"), {}, {}, ())),
+    Discovery({WEB: {"Max": 3}, API: {"Max": 5}}, {}),
+    ["shop"],
+    NOW - timedelta(minutes=1),
+).origins
 
 
-def after(policies: Mapping[TargetRef, Any], failures: Mapping[str, TargetError] | None = None) -> KnownPolicies:
+def after(policies: Mapping[TargetRef, Any], failures: Mapping[str, TargetError] | None = None) -> Finding:
     """Return what is known after an answer for the namespace of BOTH."""
-    return BOTH.after(Discovery(policies, failures or {}), ["shop"], NOW)
+    return looks.after(BOTH, Discovery(policies, failures or {}), ["shop"], NOW)
 
 
-def policies(known: KnownPolicies) -> Mapping[TargetRef, Policy]:
+def policies(known: Finding) -> Mapping[Key, Policy]:
     """Return the newest policies."""
-    return {target: origin.newest.policy for target, origin in known.origins.items()}
+    return {target: origin.newest.policy for target, origin in known.origins.table.items()}
 
 
 def test_a_new_and_a_changed_policy_are_taken_up() -> None:
@@ -43,7 +47,7 @@ def test_a_new_and_a_changed_policy_are_taken_up() -> None:
 
 def test_an_equal_policy_stays_the_same_object() -> None:
     """It is not read again, nor followed as a change."""
-    assert after({WEB: {"Max": 3}, API: {"Max": 5}}).origins[WEB] is BOTH.origins[WEB]
+    assert after({WEB: {"Max": 3}, API: {"Max": 5}}).origins.table[WEB] is BOTH.table[WEB]
 
 
 def test_a_target_that_is_gone_is_let_go() -> None:
@@ -61,21 +65,21 @@ def test_another_error_of_a_target_keeps_its_policy(error: TargetError) -> None:
 
 def test_an_empty_answer_lets_nothing_go() -> None:
     """An adapter that says nothing of a known target says not that it is gone."""
-    assert after({}).origins == BOTH.origins
+    assert after({}).origins == BOTH
 
 
 def test_a_namespace_that_fails_keeps_its_policies() -> None:
     """A lost right is not a deleted job."""
     found = after({}, {"shop": TargetForbidden("403")})
-    assert (found.origins, found.failures) == (BOTH.origins, {"shop": "403"})
+    assert (found.origins, found.failures) == (BOTH, {"shop": "403"})
 
 
 def test_a_failed_call_keeps_everything() -> None:
-    """The time of the last answer stays."""
-    found = BOTH.after(TargetUnavailable("down"), ["shop"], NOW)
-    assert found == replace(BOTH, failures={"shop": "down"})
+    """There is no new time of an answer."""
+    found = looks.after(BOTH, TargetUnavailable("down"), ["shop"], NOW)
+    assert found == Finding(BOTH, {"shop": "down"})
 
 
 def test_the_policies_of_a_namespace_that_is_not_granted_are_let_go() -> None:
     """Also while the back end does not answer: the operator has taken the grant back."""
-    assert BOTH.after(TargetUnavailable("down"), ["pay"], NOW).origins == {}
+    assert looks.after(BOTH, TargetUnavailable("down"), ["pay"], NOW).origins.table == {}

@@ -1,13 +1,16 @@
-"""The watch of teams' folders, turn by turn, without its thread."""
+"""Looks at teams' folders, turn by turn, without their threads."""
 
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from autoscaler.config import Settings, load
-from autoscaler.runtime.requests import NewFiles
-from autoscaler.runtime.team_watch import TeamWatch
+from autoscaler.runtime import folders as looks
+from autoscaler.runtime.outside import Outside
+from autoscaler.runtime.policies import Finding
 from autoscaler.runtime.wanted import wanted_shards
 from tests.config.test_teams import Folders, names, scaler
 from tests.schedule.clock import FakeClock
@@ -15,31 +18,40 @@ from tests.web.serving import Logged
 
 
 class Followed:
-    """A watch, and the settings that it has had followed."""
+    """The folders, and the settings that a daemon follows."""
 
     def __init__(self, folders: Folders) -> None:
         self.folders = folders
         self.settings: Settings = load(folders.path)
         self.clock = FakeClock()
         self.asked = 0
-        self.watch = TeamWatch(lambda: self.settings, self._follow, self.clock, Logged())
+        nothing: Any = None
+        self.outside = Outside(nothing, self.clock, Logged())
+        self.outside.follow(self.settings)
 
-    def _follow(self, request: NewFiles) -> None:
-        self.asked += 1
-        assert request.before is self.settings
-        self.settings = request.after
-        request.answer.put(True)
+    def _turn(self) -> None:
+        one = self.outside._sources[""]
+        assert isinstance(one.source, looks.Folders)
+        found = one.source._turn(self.outside._known())
+        if found is not None:
+            one.looking = Future()
+            one.looking.set_result(Finding(found))
+            self.outside._take_up("", one)
+        if self.outside._changed or self.outside._new_names.due(self.clock.monotonic()):
+            self.asked += 1
+            self.settings = self.outside.changed()
+            self.outside.follow(self.settings)
 
     def turn(self, times: int = 1) -> list[str]:
         for _ in range(times):
-            self.watch._turn()
+            self._turn()
         return names(self.settings)
 
 
 @pytest.fixture
 def followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Followed:
-    monkeypatch.setattr("autoscaler.runtime.team_watch._REST_SECONDS", 0)
-    monkeypatch.setattr("autoscaler.runtime.team_watch._LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("autoscaler.runtime.folders._REST_SECONDS", 0)
+    monkeypatch.setattr("autoscaler.runtime.folders._LOOK_SECONDS", 0.01)
     folders = Folders(tmp_path)
     folders.write("pay", "api.yaml", scaler("pay-api"))
     return Followed(folders)

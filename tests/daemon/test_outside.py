@@ -10,11 +10,14 @@ from typing import Any, Final
 import pytest
 
 from autoscaler.config import AdapterSection, Settings
-from autoscaler.config.join import OutsideSet, join
+from autoscaler.config.origins import Origin, Origins, Reading
+from autoscaler.config.outside import Granted
+from autoscaler.config.teams import TeamFile
 from autoscaler.convert.discovered import Policy
 from autoscaler.errors import AdapterError, TargetError, TargetForbidden, TargetNotFound
 from autoscaler.model import Call, TargetRef
-from autoscaler.runtime.discovery import DEADLINE_SECONDS, PERIOD_SECONDS, Discoveries
+from autoscaler.runtime.outside import PERIOD_SECONDS, Outside
+from autoscaler.runtime.policies import DEADLINE_SECONDS
 from autoscaler.target import Discovery
 from autoscaler.target.contract import RecordingLogger
 from tests.cli.test_import_nomad import policy
@@ -62,15 +65,15 @@ class Bench:
     def __init__(self, given: Settings) -> None:
         self.back, self.clock, self.logger = Back(), FakeClock(), RecordingLogger()
         builder: Any = self.back
-        self.discoveries = Discoveries(builder, self.clock, self.logger)
+        self.discoveries = Outside(builder, self.clock, self.logger)
         self.follow(given)
 
     def follow(self, given: Settings) -> list[str]:
         """Follow a configuration, as the daemon does. Returns the autoscalers."""
         self.given = given
-        prepared = self.discoveries.prepare(given)
-        self.discoveries.follow(prepared)
-        return [scaler.name for scaler in prepared.settings.autoscalers]
+        self.settings = self.discoveries.prepare(given)
+        self.discoveries.follow(self.settings)
+        return [scaler.name for scaler in self.settings.autoscalers]
 
     def look(self) -> list[str]:
         """Begin a look, wait for its end, and follow it if it changed something. Returns the autoscalers."""
@@ -79,13 +82,30 @@ class Bench:
         looks = [thread for thread in threading.enumerate() if thread.name == "discover-nomad"]
         for thread in looks:
             thread.join(until - time.monotonic())
-        self.discoveries.turn()
-        return self.follow(self.given)
+        if self.discoveries.turn():
+            self.settings = self.discoveries.changed()
+            self.discoveries.follow(self.settings)
+        return [scaler.name for scaler in self.settings.autoscalers]
 
     def later(self) -> list[str]:
         """Look again when that is due."""
         self.clock.advance(PERIOD_SECONDS)
         return self.look()
+
+
+def only_granted(followed: Settings) -> Granted:
+    """Return the autoscaler of the only origin."""
+    assert followed.outside is not None
+    (origin,) = followed.outside.table.values()
+    (granted,) = origin.granted
+    return granted
+
+
+def with_file(main: Settings, granted: Granted) -> Settings:
+    """Return the settings with the file of a team that has this autoscaler."""
+    path = Path("shop.yaml")
+    file = TeamFile("shop", path, ())
+    return Origins(main, {path: Origin(file, file, Reading("shop", (granted,)))}).joined()
 
 
 @pytest.fixture
@@ -208,7 +228,7 @@ def test_a_policy_that_becomes_wrong_keeps_its_last_good_version(bench: Bench, t
     (connection,) = bench.discoveries.document().connections
     assert (connection.found, connection.refused) == (2, 1)
     prepared = bench.discoveries.prepare(settings(tmp_path, maxReplicas=6))
-    assert [each.max_replicas for each in prepared.settings.autoscalers] == [6, 5]
+    assert [each.max_replicas for each in prepared.autoscalers] == [6, 5]
     assert bench.follow(settings(tmp_path, targets=["web/*"])) == ["shop.web.web"]
     assert bench.follow(settings(tmp_path)) == ["shop.web.web"]
     bench.back.answer = lambda: Discovery(policies(APP, WEB), {})
@@ -299,29 +319,51 @@ def test_live_keeps_what_is_known(bench: Bench, tmp_path: Path) -> None:
 def test_the_autoscalers_of_files_have_precedence(bench: Bench) -> None:
     """One target has one autoscaler. A team's file and discovery share the grant's budget of queries."""
     bench.look()
-    (origin,) = bench.discoveries.prepare(bench.given).known["nomad"].origins.values()
-    (granted,) = origin.granted
+    granted = only_granted(bench.settings)
     mine = replace(granted, scaler=replace(granted.scaler, name="shop.mine"))
-    files = join(bench.given, [OutsideSet("shop", "shop.yaml", [mine])])
+    files = with_file(bench.given, mine)
     assert bench.follow(files) == ["shop.mine"]
     (found,) = bench.discoveries.document().policies
     assert found.refused == "nomad/cache/app is already scaled by shop.mine; remove one of the two"
-    assert bench.discoveries.prepare(files).settings.owners == {"shop.mine": "shop"}
-    assert bench.discoveries.prepare(files).settings.refused == {}
+    (file,) = bench.discoveries.document().files
+    assert (file.file, file.grant, file.autoscalers, file.refused) == ("shop.yaml", "shop", ("shop.mine",), None)
+    assert bench.discoveries.prepare(files).owners == {"shop.mine": "shop"}
+    assert bench.discoveries.prepare(files).refused == {}
 
 
 def test_the_budget_of_queries_is_shared_with_files(bench: Bench, tmp_path: Path) -> None:
     """Two halves of a grant must not ask for twice as much."""
     bench.back.answer = lambda: Discovery(policies(APP), {})
     bench.look()
-    (origin,) = bench.discoveries.prepare(bench.given).known["nomad"].origins.values()
-    (granted,) = origin.granted
+    granted = only_granted(bench.settings)
     scaler = granted.scaler
     metric = replace(scaler.metrics[0], query=replace(scaler.metrics[0].query, expr="sum(other)"))
     other = replace(scaler, name="shop.other", target=WEB, metrics=(metric,))
     queries = frozenset({("shop", "sum(other)", False)})
     mine = replace(granted, scaler=other, target=replace(WEB, region="global"), queries=queries)
-    files = join(settings(tmp_path, maxQueries=1), [OutsideSet("shop", "shop.yaml", [mine])])
+    files = with_file(settings(tmp_path, maxQueries=1), mine)
     assert bench.follow(files) == ["shop.other"]
     (found,) = bench.discoveries.document().policies
     assert "go beyond the grant's maxQueries 1" in (found.refused or "")
+
+
+def test_files_and_policies_share_one_budget_of_new_names(bench: Bench, tmp_path: Path) -> None:
+    """Else a grant would bring twice as many as it may, and each leaves rows in the state."""
+    bench.follow(settings(tmp_path, maxQueries=100))
+    bench.clock.advance(3600)
+    bench.back.answer = lambda: Discovery(
+        policies(*[TargetRef("nomad", f"cache/g{number}", "shop") for number in range(100)]), {}
+    )
+    assert len(bench.look()) == 100
+    assert bench.settings.outside is not None
+    granted = bench.settings.outside.table[TargetRef("nomad", "cache/g7", "shop")].granted[0]
+    mine = replace(granted, scaler=replace(granted.scaler, name="shop.new", target=WEB), target=WEB)
+    after = with_file(bench.settings.outside.main, mine).outside
+    assert after is not None
+    bench.discoveries._table = replace(after, table={**after.table, **bench.settings.outside.table})
+    changed = bench.discoveries.changed()
+    assert len(changed.autoscalers) == 100
+    assert "100 new names within an hour" in changed.refused["shop"][-1].message
+    bench.clock.advance(3600)
+    assert bench.discoveries.turn() == "teams"
+    assert len(bench.discoveries.changed().autoscalers) == 101

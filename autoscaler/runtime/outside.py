@@ -1,0 +1,212 @@
+"""Follows the origins of autoscalers outside the main file: the folders of teams, and the policies of back ends.
+
+Each source of origins is looked at in a thread of its own, which delays no cycle. The main thread takes up what a look
+has found into one table, and follows it.
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from autoscaler.clock import Clock
+from autoscaler.config.new_names import FIRST_SECONDS, Admit, NewNames
+from autoscaler.config.origins import Origins
+from autoscaler.config.settings import Settings
+from autoscaler.documents.discovered import DiscoveredList
+from autoscaler.errors import bug
+from autoscaler.logger import Logger
+from autoscaler.runtime.building import Builder
+from autoscaler.runtime.discovered_list import connection_row, discovered_list
+from autoscaler.runtime.folders import Folders
+from autoscaler.runtime.policies import DEADLINE_SECONDS, Finding, Policies
+from autoscaler.threads import NoThread, spawn
+
+PERIOD_SECONDS: Final = 30.0
+"""From the end of a look at a back end's policies to the next one."""
+_HANGS_AFTER_SECONDS: Final = 2 * DEADLINE_SECONDS
+_RETRY_SECONDS: Final = 15.0
+_END_SECONDS: Final = 1.0
+
+
+@dataclass(slots=True, eq=False)
+class _Followed:
+    """A source of origins."""
+
+    source: Folders | Policies
+    since: float
+    """When the daemon began to look at it, on the monotonic clock."""
+    failures: Mapping[str, str] = field(default_factory=dict)
+    at: datetime | None = None
+    """When the back end last answered; None: it has not."""
+    looking: Future[Finding] | None = None
+    begun: float = 0.0
+    """When the look that is under way began, on the monotonic clock."""
+    due: float = 0.0
+
+
+class Outside:
+    """All origins. Used by the main thread; any thread may call `document`."""
+
+    def __init__(
+        self, builder: Builder, clock: Clock, logger: Logger, wake: Callable[[], object] = lambda: None
+    ) -> None:
+        """`wake` is called when a look has ended, from its thread."""
+        self._builder = builder
+        self._clock = clock
+        self._logger = logger
+        self._wake = wake
+        self._table: Origins | None = None
+        """What is known."""
+        self._followed: Settings | None = None
+        self._sources: dict[str, _Followed] = {}
+        self._changed = ""
+        """"teams" or "policies": of what another origin is known than is followed."""
+        self._put_off = 0.0
+        self._new_names = NewNames()
+
+    def prepare(self, files: Settings) -> Settings:
+        """Return the settings of the files with the autoscalers of known policies, each read under the main file."""
+        own = files.outside or Origins(files)
+        if self._table is None:
+            return files
+        kept = [one.source for one in self._sources.values() if _is_kept(one.source, own.main)]
+        policies = self._table.of(lambda key: any(source.owns(key) for source in kept)).under(own.main)
+        if not policies.table:
+            return files
+        return replace(own, table={**own.table, **policies.table}).joined()
+
+    def changed(self) -> Settings:
+        """Return the settings with what is known now. The number of new names is limited."""
+        return self._known().joined(self._admit())
+
+    def follow(self, settings: Settings) -> None:
+        """Look at the sources of this configuration, which is in force."""
+        table = settings.outside or Origins(settings)
+        is_reload = self._table is None or table.main is not self._table.main
+        self._table, self._followed, self._changed = table, settings, ""
+        if is_reload:
+            self._follow_main(table.main)
+
+    def _follow_main(self, main: Settings) -> None:
+        """Look at the sources of this main file."""
+        before, now = self._sources, self._clock.monotonic()
+        self._sources = {}
+        if main.autoscalers_dir is not None:
+            self._sources[""] = _Followed(Folders(self._clock, self._logger), now)
+        for name, section in main.adapters.items():
+            if section.discover is not None:
+                known = before.get(name)
+                if known is None or not _is_kept(known.source, main):
+                    known = _Followed(Policies(name, section, self._builder, self._clock), now)
+                known.due = 0.0
+                self._sources[name] = known
+        for one in before.values():
+            if one not in self._sources.values():
+                one.source.close()
+
+    def close(self) -> None:
+        """End the look at the folders of teams. One that hangs in a file system ends with the process."""
+        for one in self._sources.values():
+            if isinstance(one.source, Folders):
+                one.source.close()
+                wait([one.looking] if one.looking else [], _END_SECONDS)
+
+    def document(self) -> DiscoveredList:
+        """Return all origins, and what became of each. From any thread."""
+        table = None if self._followed is None else self._followed.outside
+        found = discovered_list(self._table, {} if table is None else table.unserved)
+        now = self._clock.monotonic()
+        rows = []
+        for name, one in sorted(self._sources.items()):
+            if isinstance(one.source, Policies):
+                failures = [f"{where}: {error}" for where, error in one.failures.items()]
+                if one.looking is not None and now - one.begun > _HANGS_AFTER_SECONDS:
+                    failures.insert(0, f"its adapter has not answered for {now - one.begun:.0f} s")
+                rows.append(connection_row(name, one.at, failures, found.policies))
+        return found.model_copy(update={"connections": tuple(rows)})
+
+    def turn(self) -> str:
+        """Begin the looks that are due, and take up those that have ended. Called about every second.
+
+        Returns of what other autoscalers are found than those that are followed: "teams" or "policies"; else "".
+        """
+        now = self._clock.monotonic()
+        for name, one in self._sources.items():
+            self._take_up(name, one)
+            if one.looking is None and now >= one.due:
+                one.due = now + PERIOD_SECONDS
+                with suppress(NoThread):  # it is tried again
+                    look = partial(one.source.look, self._known().of(one.source.owns))
+                    one.looking, one.begun = spawn(f"discover-{name}" if name else "teams", look), now
+                    one.looking.add_done_callback(lambda _: self._wake())
+        if now < self._put_off:
+            return ""
+        return self._changed or ("teams" if self._new_names.due(now) else "")
+
+    def put_off(self) -> None:
+        """Let `turn` return "" for a while: what was found could not be followed."""
+        self._put_off = self._clock.monotonic() + _RETRY_SECONDS
+
+    def _known(self) -> Origins:
+        if self._table is None:
+            raise AssertionError("`follow` comes first")
+        return self._table
+
+    def _admit(self) -> Admit:
+        """Return what limits new names: not in a connection's first hour, in which all of its policies are found."""
+        now, names = self._clock.monotonic(), {*(self._followed.owners if self._followed else ())}
+        first = [one.source for one in self._sources.values() if now - one.since < FIRST_SECONDS]
+        for key, each in self._known().table.items():
+            if any(isinstance(source, Policies) and source.owns(key) for source in first):
+                names.update(granted.scaler.name for granted in each.granted)
+        return self._new_names.admitting(names, now)
+
+    def _take_up(self, name: str, one: _Followed) -> None:
+        if one.looking is None or not one.looking.done():
+            return
+        looked, one.looking, table, now = one.looking, None, self._known(), self._clock.monotonic()
+        try:
+            found = looked.result()
+        except Exception as error:  # noqa: BLE001 - a bug must not end all later looks
+            one.due = now + _RETRY_SECONDS
+            self._logger.error("teams_not_followed", error=bug(error))  # noqa: TRY400 - `bug` has the place
+            return
+        if found.origins.main is not table.main:  # the configuration was reloaded meanwhile
+            one.due = 0.0
+            return
+        one.due = now + (0.0 if found.is_part else PERIOD_SECONDS)
+        before = table.of(one.source.owns)
+        others = {key: each for key, each in table.table.items() if key not in before.table}
+        is_team = isinstance(one.source, Folders)
+        problems = found.origins.problems if is_team else table.problems
+        self._table = replace(table, table={**others, **found.origins.table}, problems=problems)
+        differs = found.origins.table != before.table
+        if differs or problems != table.problems:
+            self._changed = "teams" if is_team else "policies"
+        if not is_team:
+            self._log(name, one, found, differs=differs)
+        one.failures, one.at = found.failures, found.at or one.at
+
+    def _log(self, name: str, one: _Followed, found: Finding, *, differs: bool) -> None:
+        first = next(iter(found.failures.items()), None)
+        if first is not None and found.failures != one.failures:
+            where, error = first
+            self._logger.warning(
+                "discovery_failed", connection=name, where=where, error=error, failures=len(found.failures)
+            )
+        if differs:
+            table = found.origins.table
+            refused = sum(not each.granted or bool(each.problems) for each in table.values())
+            self._logger.info("policies_discovered", connection=name, policies=len(table), refused=refused)
+
+
+def _is_kept(source: Folders | Policies, main: Settings) -> bool:
+    """Return whether a source is a back end of this main file, so that what is known of it stays."""
+    if isinstance(source, Folders):
+        return False
+    section = main.adapters.get(source.name)
+    return section is not None and section.discover is not None and source.is_of(section)
