@@ -29,7 +29,9 @@ from autoscaler.target.http import (
     TlsFailed,
     TooLarge,
     Unreachable,
+    beginning,
     cannot_serve,
+    decoded,
     in_mib,
     on_this_machine,
 )
@@ -188,8 +190,6 @@ class NomadClient:
         if reply.status_code // 100 != 2 or (
             reply.status_code != 200 and not write
         ):  # a proxy may shorten a 203 or 206
-            from autoscaler.target.http import beginning  # noqa: PLC0415 - keeps `check` fast
-
             said = reply.headers.get("Location") or beginning(reply.content)
             refusal = NomadRefusal(f"{method} {address}{path}", reply.status_code, said)
             if cannot_serve(refusal.status) or refusal.no_leader:
@@ -199,8 +199,6 @@ class NomadClient:
         return reply
 
     def _decoded(self, reply: "Response", wanted: type[_T]) -> _T:
-        from autoscaler.target.http import beginning, decoded  # noqa: PLC0415 - keeps `check` fast
-
         try:
             return decoded(reply.content, wanted, LARGEST_ANSWER)
         except Malformed as error:
@@ -216,7 +214,7 @@ class NomadClient:
         return request
 
     def _open(self) -> "Session":
-        from autoscaler.target.http import Session  # noqa: PLC0415 - as above
+        from autoscaler.target.http import Session  # noqa: PLC0415 - keeps `check` fast
 
         return Session(
             self._access.tls,

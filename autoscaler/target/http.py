@@ -1,10 +1,9 @@
 """HTTP with one peer under one deadline, for adapters. `autoscaler.net` has it.
 
-What needs requests or msgspec is imported when it is first used: `autoscaler check` loads the modules of adapters.
+`Session` is imported when it is first used: it needs requests, and `autoscaler check` loads the modules of adapters.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from autoscaler.net import (
     LARGEST_ANSWER,
@@ -21,23 +20,13 @@ from autoscaler.net import (
     in_mib,
     on_this_machine,
 )
+from autoscaler.net.answer import beginning, decoded
+from autoscaler.net.connection import Dial, Left, bounded
 from autoscaler.net.secrets import Secrets, of_headers, of_proxies
 from autoscaler.target.addresses import Addresses, NextAddress, cannot_serve
 
 if TYPE_CHECKING:
-    from autoscaler.net.answer import beginning, decoded
-    from autoscaler.net.connection import Dial, Left, bounded
     from autoscaler.net.session import Session
-
-_LATER: Final = {
-    "Dial": "connection",
-    "Left": "connection",
-    "Session": "session",
-    "beginning": "answer",
-    "bounded": "connection",
-    "decoded": "answer",
-}
-"""Name -> its module in `autoscaler.net`."""
 
 __all__ = [
     "LARGEST_ANSWER",
@@ -69,6 +58,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"autoscaler.net.{_LATER[name]}"), name)
+    if name == "Session":
+        from autoscaler.net.session import Session  # noqa: PLC0415 - keeps `check` fast
+
+        return Session
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
