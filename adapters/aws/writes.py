@@ -7,10 +7,12 @@ size is kept: it would hide a size whose answer was lost.
 """
 
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
+
+import msgspec
 
 from adapters.aws.errors import OutcomeUnknown
 from autoscaler.target import (
@@ -39,8 +41,7 @@ class Write:
     """Sizes that the target had before and in between; empty: AWS's size is reported."""
     size: int
     """The size that AWS accepted last."""
-    at: str
-    """Time in ISO 8601, UTC."""
+    at: datetime
     ended: tuple[str, ...] = ()
     """Instances that were, or may have been, terminated by name."""
     unanswered: bool = False
@@ -54,7 +55,7 @@ class Write:
         """Return whether a read may not show the write yet."""
         if moment.boot == self.boot:
             return moment.elapsed - timedelta(seconds=self.elapsed) < BELIEVED_FOR
-        return abs(moment.now - datetime.fromisoformat(self.at)) < BELIEVED_FOR
+        return abs(moment.now - self.at) < BELIEVED_FOR
 
 
 class Writes:
@@ -96,10 +97,10 @@ class Writes:
 
     def _recall(self, name: str, values: Any) -> None:
         try:
-            write, known = _write(values), self._writes.get(name)
+            write, known = msgspec.convert(values, Write), self._writes.get(name)
             if known is None or known.change != write.change:  # else it may be confirmed by now
                 self._writes[name] = write
-        except (ValueError, TypeError, KeyError) as error:
+        except msgspec.ValidationError as error:
             self._logger.warning("aws_write_forgotten", target=name, error=type(error).__name__)
 
     def size(self, name: str, reported: int) -> int:
@@ -135,7 +136,7 @@ class Writes:
         Raises StateError when the record fails; the request must then not be sent.
         """
         moment = self._clock.moment()
-        before = self._lasting(name) or Write(change, (), size, "")
+        before = self._lasting(name) or Write(change, (), size, moment.now)
         with self._lock:
             self._previous[name] = self._writes.get(name)
             self._writes[name] = _timed(
@@ -186,7 +187,7 @@ class Writes:
     def accepted(self, name: str, change: str, before: int, size: int, *, ended: bool = False) -> None:
         """Note that AWS changed the target's size from `before` to `size`; `ended`: by the termination noted last."""
         moment = self._clock.moment()
-        known = self._lasting(name) or Write(change, (), before, "")
+        known = self._lasting(name) or Write(change, (), before, moment.now)
         with self._lock:
             self._previous.pop(name, None)
             passed, unanswered = tuple(dict.fromkeys((*known.passed, before))), known.unanswered and not ended
@@ -221,21 +222,8 @@ class Writes:
             write = self._writes.get(name)
         if write is not None and not believed:
             write = replace(write, passed=())
-        self._memory.save(TargetRef(self._connection, name), None if write is None else asdict(write))
+        self._memory.save(TargetRef(self._connection, name), None if write is None else msgspec.to_builtins(write))
 
 
 def _timed(write: Write, moment: Moment) -> Write:
-    return replace(write, at=moment.now.isoformat(), boot=moment.boot, elapsed=moment.elapsed.total_seconds())
-
-
-def _write(fields: Mapping[str, Any]) -> Write:
-    return Write(
-        str(fields["change"]),
-        tuple(map(int, fields["passed"])),
-        int(fields["size"]),
-        datetime.fromisoformat(fields["at"]).isoformat(),
-        tuple(map(str, fields["ended"])),
-        bool(fields["unanswered"]),
-        str(fields["boot"]),
-        float(fields["elapsed"]),
-    )
+    return replace(write, at=moment.now, boot=moment.boot, elapsed=moment.elapsed.total_seconds())

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from adapters.aws.ec2 import Ec2Instances
 from adapters.aws.optional import OptionalReads
-from adapters.aws.raw import Raw, by_key, unavailable_if_malformed
+from adapters.aws.raw import Raw, unavailable_if_malformed
 from adapters.aws.writes import Writes
 from adapters.aws_asg import groups, permission
 from adapters.aws_asg.breaker import Breaker
@@ -32,7 +32,6 @@ from autoscaler.target import (
 
 _NAME: Final = re.compile(r"[!-9;-~]{1,255}")
 """Source: Auto Scaling API Reference, CreateAutoScalingGroup: ASCII 33 to 126 without the colon."""
-_NAMES_A_CALL: Final = 100
 
 
 class AwsAsg:
@@ -78,7 +77,7 @@ class AwsAsg:
         if not targets:
             return {}
         self._writes.load()
-        found = self._describe(sorted({target.name for target in targets}), call)
+        found = groups.described(self._api, sorted({target.name for target in targets}), call)
         failed = self._learn([group for group in found.values() if not isinstance(group, TargetError)], call)
         read = {name: self._read(name, group, failed) for name, group in found.items()}
         seen = {name: state for name, state in read.items() if isinstance(state, TargetState)}
@@ -117,20 +116,6 @@ class AwsAsg:
     def close(self) -> None:
         """Close idle connections."""
         self._api.close()
-
-    def _describe(self, names: Sequence[str], call: Call) -> dict[str, Raw | TargetError]:
-        """Return the description of each group, or its error."""
-        found: dict[str, Raw | TargetError] = {}
-        for start in range(0, len(names), _NAMES_A_CALL):
-            batch = names[start : start + _NAMES_A_CALL]
-            # Without MaxRecords AWS accepts fifty names.
-            wanted = {"AutoScalingGroupNames": batch, "MaxRecords": _NAMES_A_CALL}
-            answer = self._api.pages("autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups", call, wanted)
-            listed, problem = by_key("AutoScalingGroupName", answer, "describe_auto_scaling_groups")
-            for name in batch:
-                missing = problem or groups.not_found(name, self._api.region)
-                found[name] = groups.scalable(listed[name]) if name in listed else missing
-        return found
 
     def _learn(self, described: Iterable[Raw], call: Call) -> Mapping[str, TargetError]:
         """Ask EC2 for new instances. Return the error of each instance whose request failed."""

@@ -1,13 +1,15 @@
 """A described group as the adapter contract's types."""
 
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from adapters.aws import templates
 from adapters.aws.ec2 import Ec2Instances
-from adapters.aws.raw import Raw, unavailable_if_malformed
+from adapters.aws.raw import Raw, by_key, unavailable_if_malformed
 from adapters.aws_asg.lifecycle import COUNTING, LifecycleStage, stage_of
 from autoscaler.target import (
+    Call,
     HoldReason,
     Instance,
     Limits,
@@ -17,6 +19,10 @@ from autoscaler.target import (
     TargetNotScalable,
 )
 
+if TYPE_CHECKING:
+    from adapters.aws.api import AwsApi
+
+_NAMES_A_CALL: Final = 100
 _PROTECTING: Final = (LifecycleStage.SERVING, LifecycleStage.RENEWING)
 _UNITS: Final = "units"
 
@@ -50,6 +56,20 @@ def not_found(name: str, region: str) -> TargetNotFound:
     return TargetNotFound(
         f"Auto Scaling group {name} does not exist in {region}; create it, or correct the name or region"
     )
+
+
+def described(api: "AwsApi", names: Sequence[str], call: Call) -> dict[str, Raw | TargetError]:
+    """Return the description of each group, or its error."""
+    found: dict[str, Raw | TargetError] = {}
+    for start in range(0, len(names), _NAMES_A_CALL):
+        batch = names[start : start + _NAMES_A_CALL]
+        # Without MaxRecords AWS accepts fifty names.
+        wanted = {"AutoScalingGroupNames": batch, "MaxRecords": _NAMES_A_CALL}
+        answer = api.pages("autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups", call, wanted)
+        listed, problem = by_key("AutoScalingGroupName", answer, "describe_auto_scaling_groups")
+        for name in batch:
+            found[name] = scalable(listed[name]) if name in listed else problem or not_found(name, api.region)
+    return found
 
 
 def scalable(group: Raw) -> Raw | TargetError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from adapters.aws.errors import InProgress, OutcomeUnknown, not_written
-from adapters.aws.raw import Raw, by_key, unavailable_if_malformed
+from adapters.aws.raw import Raw, unavailable_if_malformed
 from adapters.aws.writes import Writes
 from adapters.aws_asg import groups
 from adapters.aws_asg.breaker import Breaker
@@ -73,13 +73,7 @@ class Scaling:
 
     def look(self, name: str, call: Call) -> Raw:
         """Return the group as AWS describes it now. Raises TargetError."""
-        answer = self.api.pages(
-            "autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups", call, {"AutoScalingGroupNames": [name]}
-        )
-        listed, problem = by_key("AutoScalingGroupName", answer, "describe_auto_scaling_groups")
-        if name not in listed:
-            raise problem or groups.not_found(name, self.api.region)
-        found = groups.scalable(listed[name])
+        found = groups.described(self.api, [name], call)[name]
         if isinstance(found, TargetError):
             raise found
         return found
