@@ -22,7 +22,7 @@ def next_page(page: Raw) -> Mapping[str, str] | None:
     return next(({key: page[key]} for key in ("NextToken", "nextToken") if page.get(key)), None)
 
 
-def by_key(key: str, answer: Iterable[Raw], what: str) -> tuple[Mapping[str, Raw], TargetError | None]:
+def _by_key(key: str, answer: Iterable[Raw], what: str) -> tuple[Mapping[str, Raw], TargetError | None]:
     """Return the entries of an answer by their documented field `key`, and why others may be missing; None: none are.
 
     `answer`: may raise TargetError, as pages do; the entries before that are returned. An entry without the field costs
@@ -60,7 +60,7 @@ def read_in_batches(
     failed: dict[str, TargetError] = {}
     for start in range(0, len(names), size):
         batch = names[start : start + size]
-        listed, problem = by_key(key, ask(batch), what)
+        listed, problem = _by_key(key, ask(batch), what)
         for name in batch:
             try:
                 with unavailable_if_malformed(f"{what}, {name}"):

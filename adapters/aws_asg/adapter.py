@@ -27,7 +27,6 @@ from autoscaler.target import (
     TargetError,
     TargetRef,
     TargetState,
-    nothing_written,
 )
 
 _NAME: Final = re.compile(r"[!-9;-~]{1,255}")
@@ -77,22 +76,17 @@ class AwsAsg:
         if not targets:
             return {}
         self._writes.load()
-        found = groups.described(self._api, sorted({target.name for target in targets}), call)
-        failed = self._learn([group for group in found.values() if not isinstance(group, TargetError)], call)
-        read = {name: self._read(name, group, failed) for name, group in found.items()}
+        found, failed = groups.described(self._api, sorted({target.name for target in targets}), call)
+        unread = self._learn(found.values(), call)
+        read = {name: self._read(name, group, unread) for name, group in found.items()}
         seen = {name: state for name, state in read.items() if isinstance(state, TargetState)}
         self._read_optional(seen, call)
-        complete = {
-            name: self._completed(name, seen[name], group)
-            for name, group in found.items()
-            if name in seen and not isinstance(group, TargetError)
-        }
-        return {target: complete.get(target.name) or read[target.name] for target in targets}
+        complete = {name: self._completed(name, state, found[name]) for name, state in seen.items()}
+        answers = {**failed, **read, **complete}
+        return {target: answers[target.name] for target in targets}
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Set the group's DesiredCapacity, or terminate the chosen victims."""
-        with nothing_written():
-            self._writes.load()
         return self._scaling.scale(target.name, change, call)
 
     def release(self, target: TargetRef, instance: str, call: Call) -> None:
@@ -130,13 +124,9 @@ class AwsAsg:
                     self._logger.warning("aws_lifecycle_state_unknown", state=state, taken_for="not ready")
         return self._ec2.learn(settled, changing, call)
 
-    def _read(
-        self, name: str, group: Raw | TargetError, failed: Mapping[str, TargetError]
-    ) -> TargetState | TargetError:
-        if isinstance(group, TargetError):
-            return group
+    def _read(self, name: str, group: Raw, unread: Mapping[str, TargetError]) -> TargetState | TargetError:
         for one in group["Instances"]:
-            if (error := failed.get(one["InstanceId"])) is not None:
+            if (error := unread.get(one["InstanceId"])) is not None:
                 return error
         try:
             with unavailable_if_malformed(f"group {name}"):

@@ -1,12 +1,12 @@
 """A described group as the adapter contract's types."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from adapters.aws import templates
 from adapters.aws.ec2 import Ec2Instances
-from adapters.aws.raw import Raw, by_key, unavailable_if_malformed
+from adapters.aws.raw import Raw, read_in_batches, unavailable_if_malformed
 from adapters.aws_asg.lifecycle import COUNTING, LifecycleStage, stage_of
 from autoscaler.target import (
     Call,
@@ -58,34 +58,30 @@ def not_found(name: str, region: str) -> TargetNotFound:
     )
 
 
-def described(api: "AwsApi", names: Sequence[str], call: Call) -> dict[str, Raw | TargetError]:
-    """Return the description of each group, or its error."""
-    found: dict[str, Raw | TargetError] = {}
-    for start in range(0, len(names), _NAMES_A_CALL):
-        batch = names[start : start + _NAMES_A_CALL]
+def described(api: "AwsApi", names: Sequence[str], call: Call) -> tuple[Mapping[str, Raw], Mapping[str, TargetError]]:
+    """Return the description of each group that can be scaled, and the errors of the others."""
+
+    def ask(batch: Sequence[str]) -> Iterator[Raw]:
         # Without MaxRecords AWS accepts fifty names.
         wanted = {"AutoScalingGroupNames": batch, "MaxRecords": _NAMES_A_CALL}
-        answer = api.pages("autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups", call, wanted)
-        listed, problem = by_key("AutoScalingGroupName", answer, "describe_auto_scaling_groups")
-        for name in batch:
-            found[name] = scalable(listed[name]) if name in listed else problem or not_found(name, api.region)
-    return found
+        return api.pages("autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups", call, wanted)
+
+    what = "describe_auto_scaling_groups"
+    found, failed = read_in_batches(names, _NAMES_A_CALL, ask, "AutoScalingGroupName", what, _scalable)
+    return found, {name: failed.get(name) or not_found(name, api.region) for name in names if name not in found}
 
 
-def scalable(group: Raw) -> Raw | TargetError:
-    """Return the group, or why it cannot be scaled."""
+def _scalable(group: Raw) -> Raw:
+    """Return the group. Raises TargetError if it cannot be scaled."""
     name = group["AutoScalingGroupName"]
-    try:
-        with unavailable_if_malformed(f"group {name}"):
-            for one in group["Instances"]:
-                _ = one["InstanceId"], stage_of(one["LifecycleState"])
-    except TargetError as error:
-        return error
+    with unavailable_if_malformed(f"group {name}"):
+        for one in group["Instances"]:
+            _ = one["InstanceId"], stage_of(one["LifecycleState"])
     if group.get("Status"):  # present only while the group is being deleted
-        return TargetNotScalable(f"Auto Scaling group {name} cannot be scaled ({group['Status']}); name another")
+        raise TargetNotScalable(f"Auto Scaling group {name} cannot be scaled ({group['Status']}); name another")
     kind = group.get("DesiredCapacityType") or _UNITS
     if kind != _UNITS:
-        return TargetNotScalable(
+        raise TargetNotScalable(
             f"Auto Scaling group {name} cannot be scaled, because it is sized in {kind}; set its DesiredCapacityType "
             "to units and its sizes to numbers of instances"
         )

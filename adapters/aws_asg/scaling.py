@@ -49,6 +49,7 @@ class Scaling:
     def scale(self, name: str, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Return the outcome. Raises TargetError; OutcomeUnknown when AWS may have performed the write."""
         with not_written():
+            self.writes.load()
             return self._scale(name, change, call)
 
     def _scale(self, name: str, change: ScaleChange, call: Call) -> ScaleOutcome:
@@ -73,10 +74,10 @@ class Scaling:
 
     def look(self, name: str, call: Call) -> Raw:
         """Return the group as AWS describes it now. Raises TargetError."""
-        found = groups.described(self.api, [name], call)[name]
-        if isinstance(found, TargetError):
-            raise found
-        return found
+        found, failed = groups.described(self.api, [name], call)
+        if name in failed:
+            raise failed[name]
+        return found[name]
 
     def _set(self, name: str, change: ScaleChange, current: int, call: Call) -> ScaleOutcome:
         wanted = {
@@ -117,9 +118,10 @@ class Scaling:
         size = current
         for victim, weight in chosen.items():
             try:
-                self._remember(name, change.id, victim, size)
-            except TargetUnavailable as error:
-                return self._stopped(name, current, size, error)
+                self.writes.ending(name, change.id, victim, size)
+            except StateError as error:
+                unsaved = f"the termination of {victim} cannot be recorded in the state, so it is not sent: {error}"
+                return self._stopped(name, current, size, TargetUnavailable(f"group {name}: {unsaved}"))
             try:
                 self._end(victim, call)
             except TargetError as error:
@@ -149,14 +151,6 @@ class Scaling:
         if isinstance(error, InProgress):
             return _busy(error)
         raise error
-
-    def _remember(self, name: str, change: str, victim: str, size: int) -> None:
-        try:
-            self.writes.ending(name, change, victim, size)
-        except StateError as error:
-            raise TargetUnavailable(
-                f"group {name}: the termination of {victim} cannot be recorded in the state, so it is not sent: {error}"
-            ) from None
 
 
 def _busy(error: InProgress) -> Held:

@@ -2,13 +2,13 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Final
 
 from adapters.aws.errors import OutcomeUnknown, not_written, require_permissions
 from adapters.aws.optional import OptionalReads
-from adapters.aws.raw import Raw, by_key
+from adapters.aws.raw import Raw, read_in_batches
 from adapters.aws.settings import AwsSettings
 from adapters.aws.writes import Writes
 from adapters.aws_ecs import services
@@ -27,7 +27,6 @@ from autoscaler.target import (
     TargetState,
     TargetUnavailable,
     check_before_write,
-    nothing_written,
 )
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,255}/[A-Za-z0-9_-]{1,255}")
@@ -85,9 +84,8 @@ class AwsEcs:
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Set the service's desired count, after a last read of it."""
-        with nothing_written():
-            self._writes.load()
         with not_written():
+            self._writes.load()
             return self._scale(target.name, change, call)
 
     def try_write(self, target: TargetRef, call: Call) -> str:
@@ -113,24 +111,25 @@ class AwsEcs:
         """Return the description of each service, or its error."""
         found: dict[str, Raw | TargetError] = {}
         for cluster, own in _by_cluster(names).items():
-            for start in range(0, len(own), _SERVICES_A_CALL):
-                found |= self._describe_batch(cluster, own[start : start + _SERVICES_A_CALL], call)
+            found |= self._describe_in(cluster, own, call)
         return found
 
-    def _describe_batch(self, cluster: str, own: Sequence[str], call: Call) -> dict[str, Raw | TargetError]:
-        """Return the same for services of one cluster."""
-        names = [f"{cluster}/{one}" for one in own]
-        wanted = {"cluster": cluster, "services": own, "include": ["TAGS"]}
-        answer = self._api.pages("ecs", "describe_services", "services", call, wanted)
-        listed, problem = by_key("serviceName", answer, "describe_services")
-        if isinstance(problem, TargetNotFound):
-            problem = None  # the cluster does not exist
-        return {
-            name: services.scalable(name, listed[one], self._api.region)
-            if one in listed
-            else problem or services.not_found(name, self._api.region)
-            for one, name in zip(own, names, strict=True)
-        }
+    def _describe_in(self, cluster: str, own: Sequence[str], call: Call) -> Iterator[tuple[str, Raw | TargetError]]:
+        """Yield the same for services of one cluster."""
+
+        def ask(batch: Sequence[str]) -> Iterator[Raw]:
+            wanted = {"cluster": cluster, "services": batch, "include": ["TAGS"]}
+            return self._api.pages("ecs", "describe_services", "services", call, wanted)
+
+        def scalable(one: Raw) -> Raw:
+            return services.scalable(f"{cluster}/{one['serviceName']}", one, self._api.region)
+
+        found, failed = read_in_batches(own, _SERVICES_A_CALL, ask, "serviceName", "describe_services", scalable)
+        for one in own:
+            problem = failed.get(one)
+            if problem is None or isinstance(problem, TargetNotFound):  # the cluster does not exist
+                problem = services.not_found(f"{cluster}/{one}", self._api.region)
+            yield f"{cluster}/{one}", found.get(one) or problem
 
     def _read(self, name: str, service: Raw, tasks: Sequence[Instance] | TargetError) -> TargetState | TargetError:
         if isinstance(tasks, TargetError):
@@ -146,7 +145,7 @@ class AwsEcs:
 
     def _look(self, name: str, call: Call) -> Raw:
         """Return the service as AWS describes it now. Raises TargetError."""
-        found = self._describe_batch(_cluster(name), [_service(name)], call)[name]
+        found = self._describe([name], call)[name]
         if isinstance(found, TargetError):
             raise found
         return found

@@ -10,7 +10,7 @@ from typing import Final
 
 from adapters.aws import templates
 from adapters.aws.raw import Raw, unavailable_if_malformed
-from autoscaler.target import Hold, HoldReason, TargetError, TargetNotFound, TargetNotScalable
+from autoscaler.target import Hold, HoldReason, TargetNotFound, TargetNotScalable
 
 _ROLLS_BACK: Final = "rolling back"
 """Part of the rolloutStateReason of a deployment that replaces one that failed."""
@@ -21,15 +21,12 @@ def not_found(name: str, region: str) -> TargetNotFound:
     return TargetNotFound(f"ECS service {name} does not exist in {region}; create it, or correct the name or region")
 
 
-def scalable(name: str, service: Raw, region: str) -> Raw | TargetError:
-    """Return the service, or why it cannot be scaled."""
-    try:
-        with unavailable_if_malformed(f"service {name}"):
-            _ = service["status"], service["desiredCount"], hold(service), reset_by(service)
-    except TargetError as error:
-        return error
+def scalable(name: str, service: Raw, region: str) -> Raw:
+    """Return the service. Raises TargetError if it cannot be scaled."""
+    with unavailable_if_malformed(f"service {name}"):
+        _ = service["status"], service["desiredCount"], hold(service), reset_by(service)
     if service["status"] == "INACTIVE":
-        return not_found(name, region)
+        raise not_found(name, region)
     problem = None
     if service["status"] != "ACTIVE":
         problem = "is being deleted"
@@ -37,7 +34,9 @@ def scalable(name: str, service: Raw, region: str) -> Raw | TargetError:
         problem = "runs one task on each container instance (DAEMON); only a REPLICA service has a size"
     elif (service.get("deploymentController") or {}).get("type") == "EXTERNAL":
         problem = "has an external deployment controller, which sizes its task sets"
-    return service if problem is None else TargetNotScalable(f"ECS service {name} {problem}; remove its autoscaler")
+    if problem is not None:
+        raise TargetNotScalable(f"ECS service {name} {problem}; remove its autoscaler")
+    return service
 
 
 def hold(service: Raw) -> Hold:
