@@ -18,6 +18,7 @@ from adapters.aws_asg.refreshes import Refreshes
 from adapters.aws_asg.scaling import Scaling
 from adapters.aws_asg.settings import AsgSettings
 from autoscaler.target import (
+    Adapter,
     AdapterContext,
     Call,
     Hold,
@@ -33,13 +34,13 @@ _NAME: Final = re.compile(r"[!-9;-~]{1,255}")
 """Source: Auto Scaling API Reference, CreateAutoScalingGroup: ASCII 33 to 126 without the colon."""
 
 
-class AwsAsg:
+class AwsAsg(Adapter):
     """Sets the DesiredCapacity of Auto Scaling groups and changes nothing else."""
 
     Settings: ClassVar = AsgSettings
-    target_keys: ClassVar[frozenset[str]] = frozenset({"victims"})
-    drain_keys: ClassVar[frozenset[str]] = frozenset({"hook", "nomad", "http", "command"})
-    concurrent_writes: ClassVar[int] = 8
+    target_keys: ClassVar = frozenset({"victims"})
+    drain_keys: ClassVar = frozenset({"hook", "nomad", "http", "command"})
+    concurrent_writes = 8
     """Concurrent writes of one connection. A write takes two or three sequential requests; eight writes use the
     account's request budget even where each request takes a second."""
 

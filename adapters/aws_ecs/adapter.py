@@ -15,6 +15,7 @@ from adapters.aws_ecs import services
 from adapters.aws_ecs.other_autoscalers import OtherAutoscalers
 from adapters.aws_ecs.tasks import Tasks
 from autoscaler.target import (
+    Adapter,
     AdapterContext,
     Call,
     Instance,
@@ -35,12 +36,11 @@ _SERVICES_A_CALL: Final = 10
 _TRY_AGAIN: Final = (TargetUnavailable, TargetNotWritten)
 
 
-class AwsEcs:
+class AwsEcs(Adapter):
     """Sets the desired count of ECS services and changes nothing else."""
 
     Settings: ClassVar = AwsSettings
-    target_keys: ClassVar[frozenset[str]] = frozenset()
-    concurrent_writes: ClassVar[int] = 8
+    concurrent_writes = 8
 
     @staticmethod
     def target_problem(target: TargetRef, settings: AwsSettings) -> str | None:  # noqa: ARG004 - the contract's

@@ -10,6 +10,7 @@ from adapters.command import answers
 from adapters.command.messages import VERSION, Change, ObserveRequest, ScaleRequest
 from adapters.command.settings import CommandSettings
 from autoscaler.target import (
+    Adapter,
     AdapterContext,
     Call,
     ScaleChange,
@@ -33,11 +34,11 @@ _GRACE_SECONDS: Final = 1.0
 """The longest of each of these times."""
 
 
-class CommandAdapter:
+class CommandAdapter(Adapter):
     """One connection. The names of targets reach the programs on standard input only."""
 
     Settings: ClassVar = CommandSettings
-    target_keys: ClassVar[frozenset[str]] = frozenset({"namespace", "region", "victims"})
+    target_keys: ClassVar = frozenset({"namespace", "region", "victims"})
     without_requests: ClassVar = True
 
     @staticmethod

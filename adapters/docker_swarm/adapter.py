@@ -14,6 +14,7 @@ from adapters.docker_swarm.rollouts import OnRollout, rollout
 from adapters.docker_swarm.settings import Endpoint, SwarmSettings, resolve
 from adapters.docker_swarm.state import at_rest, read_target, replicas, revision
 from autoscaler.target import (
+    Adapter,
     AdapterContext,
     AdapterError,
     Call,
@@ -42,11 +43,10 @@ _PAUSE_SECONDS: Final = 0.2
 """The longest pause between two attempts."""
 
 
-class DockerSwarm:
+class DockerSwarm(Adapter):
     """Sets the number of replicas of replicated services and changes nothing else."""
 
     Settings: ClassVar = SwarmSettings
-    target_keys: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, context: AdapterContext[SwarmSettings]) -> None:
         from adapters.docker_swarm.engine import Engine  # noqa: PLC0415 - loading the class must not import docker

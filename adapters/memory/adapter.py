@@ -10,6 +10,7 @@ from typing import ClassVar
 from adapters.memory.groups import Group, Groups
 from adapters.memory.settings import GroupSettings, MemorySettings
 from autoscaler.target import (
+    Adapter,
     AdapterContext,
     Call,
     Instance,
@@ -29,11 +30,11 @@ from autoscaler.target import (
 )
 
 
-class Memory:
+class Memory(Adapter):
     """One connection. Its groups are files in its state folder; no process is started or stopped."""
 
     Settings: ClassVar = MemorySettings
-    target_keys: ClassVar[frozenset[str]] = frozenset({"victims"})
+    target_keys: ClassVar = frozenset({"victims"})
 
     @staticmethod
     def target_problem(target: TargetRef, settings: MemorySettings) -> str | None:

@@ -15,6 +15,7 @@ from adapters.nomad.policies import Policies
 from adapters.nomad.region import JobView, Region
 from adapters.nomad.settings import NomadSettings, namespace_of, region_of, resolve
 from autoscaler.target import (
+    Adapter,
     AdapterContext,
     Call,
     Conflict,
@@ -67,18 +68,14 @@ class _Place(NamedTuple):
     """Whether a policy in its `scaling` block is warned of."""
 
 
-class Nomad:
-    """One cluster, through one agent at a time.
-
-    It is an `autoscaler.target.AdapterType`, `Announces`, `Closes`, `Discovers`, `DrainsNodes`, `HasAddresses` and
-    `TriesWrites`.
-    """
+class Nomad(Adapter):
+    """One cluster, through one agent at a time."""
 
     Settings: ClassVar = NomadSettings
     target_keys: ClassVar = frozenset({"namespace", "region"})
 
     @staticmethod
-    def target_problem(target: TargetRef, settings: NomadSettings) -> str | None:  # noqa: ARG004 - AdapterType's
+    def target_problem(target: TargetRef, settings: NomadSettings) -> str | None:  # noqa: ARG004 - the contract's
         """Return what is wrong with the target's name or namespace, or None."""
         job, slash, group = target.name.rpartition("/")
         if not (job and slash and group) or target.name.split() != [target.name]:
@@ -231,7 +228,7 @@ class Nomad:
         return self._addresses.run(lambda: self._drains.try_drain(call), call)
 
     def discover(self, namespaces: Collection[str], known: Collection[TargetRef], call: Call) -> Discovery:
-        """Return the policies of the groups in these namespaces, as `Discovers.discover` says."""
+        """Return the policies of the groups in these namespaces, as `Adapter.discover` says."""
         return self._addresses.observe(lambda: self._policies.discover(namespaces, known, call), call)
 
     def close(self) -> None:

@@ -38,7 +38,7 @@ class NodeDrains:
         """Event and instance of each warning, which is logged once."""
 
     def drain(self, instance: str, addresses: Collection[str], deadline: timedelta, call: Call) -> NodeDrain:
-        """Begin or follow the drain of a node, as `DrainsNodes.drain_node` says."""
+        """Begin or follow the drain of a node, as `Adapter.drain_node` says."""
         with _as_target_error():
             return self._drain(instance, addresses, deadline, call)
 

@@ -1,4 +1,4 @@
-"""The scaling policies that stand in jobs, as `Discovers` reads them.
+"""The scaling policies that stand in jobs, as `Adapter.discover` reads them.
 
 GET /v1/scaling/policies lists stubs without the policies, so each new or changed policy is read by itself. The
 capabilities `list-jobs` and `read-job` suffice (Nomad's nomad/scaling_endpoint.go). Each namespace is listed by its
@@ -41,7 +41,7 @@ class Policies:
         """By id. A rebuilt cluster may repeat a modify index, but not an id."""
 
     def discover(self, namespaces: Collection[str], known: Collection[TargetRef], call: Call) -> Discovery:
-        """Return the policies of these namespaces, as `Discovers.discover` says."""
+        """Return the policies of these namespaces, as `Adapter.discover` says."""
         policies: dict[TargetRef, Mapping[str, Any] | TargetError] = {}
         failures: dict[str, TargetError] = {}
         listed: set[str] = set()

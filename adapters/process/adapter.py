@@ -11,6 +11,7 @@ from adapters.process.settings import PoolSettings, ProcessSettings, unknown_poo
 from adapters.process.startable import unstartable
 from adapters.process.upkeep import Upkeep
 from autoscaler.target import (
+    Adapter,
     AdapterContext,
     AdapterError,
     AwaitingDrain,
@@ -35,12 +36,11 @@ from autoscaler.target import (
 )
 
 
-class Process:
+class Process(Adapter):
     """Pools of worker processes on this machine. The workers outlive the connection; the next one finds them again."""
 
     Settings: ClassVar = ProcessSettings
-    target_keys: ClassVar[frozenset[str]] = frozenset()
-    drain_keys: ClassVar[frozenset[str]] = frozenset({"http", "command"})
+    drain_keys: ClassVar = frozenset({"http", "command"})
     one_host: ClassVar = True
     without_requests: ClassVar = True
     one_shard: ClassVar = True  # it keeps every pool of its section at its size

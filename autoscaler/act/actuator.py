@@ -5,17 +5,19 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from autoscaler.act.writers import Job, Writers
 from autoscaler.clock import Clock
 from autoscaler.errors import StaleLedger, TargetDeferred, TargetError, TargetUnavailable, named
 from autoscaler.logger import Logger
 from autoscaler.model import Call, Decision, Direction, Outcome, Proposed, ScaleChange, TargetRef
-from autoscaler.target import Adapter, Announces, concurrent_writes
+from autoscaler.target import Adapter
 from autoscaler.target.answers import WrongAnswer, checked_error, checked_outcome
 from autoscaler.threads import NoThread, spawn
 
+MOST_CONCURRENT_WRITES: Final = 64
+"""Writes of one connection, each on its own thread."""
 _PATIENT_CYCLES: Final = 4
 """After this many cycles without time, a scale-in has a scale-out's priority, so that it is not delayed forever."""
 _MOST_WAITING: Final = 10_000
@@ -82,7 +84,7 @@ class Actuator:
         """The result of `begin` in this cycle."""
         self._announcing: Future[None] | None = None
         """The last announcements. They have a thread of their own, because nothing may wait for one that hangs."""
-        self._writers = Writers(max(1, concurrent_writes(adapter) // shards), clock)
+        self._writers = Writers(max(1, _concurrent_writes(adapter) // shards), clock)
 
     def writing(self) -> bool:
         """Return whether a write is running in a thread of its own."""
@@ -120,14 +122,14 @@ class Actuator:
 
         Never raises. Skips reports that the deadline leaves no time for, and all while an earlier one hangs.
         """
-        adapter = cast("object", self._adapter)
         told = [made for made in decisions if isinstance(made.outcome, Proposed | TargetError)]
-        if not told or not isinstance(adapter, Announces) or not (self._announcing is None or self._announcing.done()):
+        hangs = self._announcing is not None and not self._announcing.done()
+        if not told or hangs or not self._adapter.implements("announce"):
             return
 
         def announce() -> None:
             for decision in told:
-                self._announce(adapter, decision, call)
+                self._announce(decision, call)
 
         with suppress(NoThread):  # a later cycle has other decisions
             self._announcing = spawn("announcer", announce)
@@ -157,11 +159,11 @@ class Actuator:
             f"{target}: the adapter {problem}; whether it was written is unknown until the next cycle"
         )
 
-    def _announce(self, adapter: Announces, decision: Decision, call: Call) -> None:
+    def _announce(self, decision: Decision, call: Call) -> None:
         if self._clock.monotonic() >= call.deadline or not self._is_current():
             return
         try:
-            adapter.announce(decision.target, decision, call)
+            self._adapter.announce(decision.target, decision, call)
         except TargetError as error:
             reason = str(checked_error(error))
         except BaseException as error:  # noqa: BLE001 - foreign code, and nothing depends on an announcement
@@ -169,3 +171,9 @@ class Actuator:
         else:
             return
         self._logger.warning("announcement_failed", autoscaler=decision.name, target=str(decision.target), error=reason)
+
+
+def _concurrent_writes(adapter: Adapter) -> int:
+    """Return how many `scale` calls an adapter accepts at a time; 1 if its attribute is not valid."""
+    found: object = adapter.concurrent_writes
+    return min(found, MOST_CONCURRENT_WRITES) if type(found) is int and found > 1 else 1

@@ -16,7 +16,7 @@ from autoscaler.cli.source import nearest
 from autoscaler.config import Settings, load
 from autoscaler.errors import AdapterError, TargetError, named
 from autoscaler.model import TargetRef
-from autoscaler.target import Adapter, Closes, one_shard
+from autoscaler.target import Adapter
 from autoscaler.target import load as load_type
 from autoscaler.target.contract import AdapterContract, Harness, make_context
 from autoscaler.text import clean, count
@@ -81,8 +81,7 @@ class _Connection(Harness):
 
     def close(self) -> None:
         """Close the adapter."""
-        if isinstance(self.adapter, Closes):
-            self.adapter.close()
+        self.adapter.close()
 
     def _build(self, *, dry_run: bool) -> Adapter:
         context = make_context(self._section.settings, self._folder, name=self.target.adapter, dry_run=dry_run)
@@ -157,7 +156,7 @@ def _check(settings: Settings, target: TargetRef) -> None:
         known = nearest(target.adapter, settings.adapters, f"it has {', '.join(settings.adapters) or 'none'}")
         raise AdapterError(f"{settings.path} has no connection {target.adapter[:64]!r}; {known}")
     kind = load_type(section.type)
-    if one_shard(kind):
+    if kind.one_shard:
         raise AdapterError(f"an adapter of type {section.type!r} keeps its targets running by itself; it is not tested")
     if (problem := kind.target_problem(target, section.settings)) is not None:
         raise AdapterError(f"TARGET: {problem.removeprefix('name: ')}")

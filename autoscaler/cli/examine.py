@@ -11,7 +11,7 @@ from autoscaler.cli.findings import Finding
 from autoscaler.clock import Clock
 from autoscaler.errors import TargetError, TargetForbidden, named
 from autoscaler.model import Call, TargetRef
-from autoscaler.target import Adapter, Examines, HasAddresses, TriesDrains, TriesWrites
+from autoscaler.target import Adapter
 from autoscaler.threads import spawn
 
 GRACE_SECONDS: Final = 2.0
@@ -28,7 +28,6 @@ def examine_addresses(
     asked = {
         name: spawn("examine", partial(_failing, adapter, Call(clock.now(), clock.monotonic() + seconds)))
         for name, adapter in adapters.items()
-        if isinstance(adapter, HasAddresses)
     }
     for name, answer in asked.items():
         try:
@@ -39,7 +38,7 @@ def examine_addresses(
             yield Finding(f"adapter {name}", problem, wrong=True)
 
 
-def _failing(adapter: HasAddresses, call: Call) -> Sequence[str]:
+def _failing(adapter: Adapter, call: Call) -> Sequence[str]:
     try:
         return [f"address {address}: {why}" for address, why in adapter.failing_addresses(call).items()]
     except Exception as error:  # noqa: BLE001 - foreign code
@@ -51,11 +50,8 @@ def try_drains(
 ) -> Iterator[Finding]:
     """Yield whether each of these connections may drain nodes. Every adapter is asked for `seconds` at most."""
     for name, adapter in adapters.items():
-        if not isinstance(adapter, TriesDrains):
-            yield Finding(f"adapter {name}", "drains: not tested: this adapter has no test of them")
-            continue
         try_drain = partial(adapter.try_drain, Call(clock.now(), clock.monotonic() + seconds))
-        asked = spawn("examine", partial(_tried, f"adapter {name}", "drains: ", try_drain))
+        asked = spawn("examine", partial(_tried, f"adapter {name}", "drains: ", "test of them", try_drain))
         try:
             yield asked.result(seconds + grace_seconds)
         except TimeoutError:
@@ -107,12 +103,13 @@ def _examine_one_by_one(
 
 
 def _findings(adapter: Adapter, target: TargetRef, call: Call, *, write_test: bool) -> Sequence[Finding]:
-    return [*_examined(adapter, target), *(_write_tested(adapter, target, call) if write_test else ())]
+    found = [*_examined(adapter, target)]
+    if write_test:
+        found.append(_tried("write", "", "write test", partial(adapter.try_write, target, call)))
+    return found
 
 
 def _examined(adapter: Adapter, target: TargetRef) -> Iterator[Finding]:
-    if not isinstance(adapter, Examines):
-        return
     try:
         problem = adapter.examine(target)
     except Exception as error:  # noqa: BLE001 - foreign code
@@ -121,17 +118,11 @@ def _examined(adapter: Adapter, target: TargetRef) -> Iterator[Finding]:
         yield Finding("scaling", problem, wrong=True)
 
 
-def _write_tested(adapter: Adapter, target: TargetRef, call: Call) -> Iterator[Finding]:
-    if not isinstance(adapter, TriesWrites):
-        yield Finding("write", "not tested: this adapter has no write test")
-        return
-    yield _tried("write", "", partial(adapter.try_write, target, call))
-
-
-def _tried(label: str, what: str, attempt: Callable[[], str]) -> Finding:
-    """Return what a write test came to. `what`: the beginning of the finding's text."""
+def _tried(label: str, what: str, test: str, attempt: Callable[[], str | None]) -> Finding:
+    """Return what a write test came to. `what`: the beginning of the finding's text. `test`: its name."""
     try:
-        return Finding(label, f"{what}{attempt()}")
+        answer = attempt()
+        return Finding(label, f"{what}not tested: this adapter has no {test}" if answer is None else f"{what}{answer}")
     except TargetForbidden as error:
         problem = str(error)
     except TargetError as error:

@@ -45,7 +45,7 @@ from autoscaler.observe.planner import alone
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
 from autoscaler.observe.run_queries import run_queries
-from autoscaler.target import Adapter, AdapterContext, Closes, load
+from autoscaler.target import Adapter, AdapterContext, load
 from autoscaler.text import count
 from autoscaler.threads import spawn
 
@@ -141,7 +141,7 @@ class _LongSince(dict[str, Sighting]):
         return Sighting(_LONG_AGO, True, _LONG_AGO)
 
 
-class _Unbuilt:
+class _Unbuilt(Adapter):
     """Replaces an adapter that could not be built, so that the queries are still sent."""
 
     def __init__(self, error: str) -> None:
@@ -204,7 +204,7 @@ def _build(name: str, settings: Settings, state: Path, spare: Path, clock: Clock
 
 def _close(adapters: Iterable[Adapter]) -> None:
     """Close all adapters at the same time, so that one that hangs does not delay the others."""
-    wait([spawn("close", each.close) for each in adapters if isinstance(each, Closes)], timeout=_CLOSE_SECONDS)
+    wait([spawn("close", each.close) for each in adapters], timeout=_CLOSE_SECONDS)
 
 
 def _unknown(settings: Settings, tally: _Tally, clock: Clock, seconds: float) -> Sequence[Finding]:

@@ -17,7 +17,7 @@ from autoscaler.config.problems import Problems
 from autoscaler.config.settings import AdapterSection
 from autoscaler.errors import AdapterError, named
 from autoscaler.model import ConnectionLimits
-from autoscaler.target import AdapterType, Discovers, installed, load, one_host, one_shard
+from autoscaler.target import Adapter, installed, load
 
 MOST_SHARDS: Final = 256
 """The most shards of a connection. Each has its own thread and adapter."""
@@ -60,10 +60,10 @@ class Common(Section):
         return ConnectionLimits(budget, self.max_total)
 
 
-def refused_keys(kind: AdapterType) -> Mapping[str, str]:
+def refused_keys(kind: type[Adapter]) -> Mapping[str, str]:
     """Return the keys of `Common` that a type refuses -> why."""
-    refused = {"shards": "has one shard"} if one_shard(kind) else {}
-    return refused if isinstance(kind, Discovers) else {**refused, "discover": "has no scaling policies"}
+    refused = {"shards": "has one shard"} if kind.one_shard else {}
+    return refused if kind.implements("discover") else {**refused, "discover": "has no scaling policies"}
 
 
 class Host(Section):
@@ -77,16 +77,16 @@ _OWN_KEYS: Final = frozenset({"type", *(field.alias or name for name, field in C
 """Keys of a section that the adapter does not see."""
 
 
-def own_keys(kind: AdapterType) -> frozenset[str]:
+def own_keys(kind: type[Adapter]) -> frozenset[str]:
     """Keys of a section of this type that its adapter does not see."""
-    return _OWN_KEYS | {"host"} if one_host(kind) else _OWN_KEYS
+    return _OWN_KEYS | {"host"} if kind.one_host else _OWN_KEYS
 
 
 @dataclass(frozen=True, slots=True)
 class Connections:
     """The connections of a file, as far as they are right."""
 
-    types: Mapping[str, AdapterType | None]
+    types: Mapping[str, type[Adapter] | None]
     """Every connection's name; None where its type is wrong."""
     sections: Mapping[str, AdapterSection]
     """Those without a problem."""
@@ -96,7 +96,7 @@ class Connections:
 
 def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -> Connections:
     """The connections in `raw`, the plain value of the file's `adapters`. Adds what is wrong to `problems`."""
-    kinds: dict[str, AdapterType | None] = {}
+    kinds: dict[str, type[Adapter] | None] = {}
     sections: dict[str, AdapterSection] = {}
     limits: dict[str, ConnectionLimits] = {}
     for name, section in raw.items():
@@ -114,14 +114,14 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
             problems.add(loc, f"adapter {section['type']!r} failed to read it: {named(error)}; report it")
         else:
             sections[name] = AdapterSection(
-                section["type"], settings, common.shards, host, one_host(kind), common.found()
+                section["type"], settings, common.shards, host, kind.one_host, common.found()
             )
             if (shared := common.limits()) is not None:
                 limits[name] = shared
     return Connections(kinds, sections, limits)
 
 
-def _common_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems: Problems) -> Common:
+def _common_of(loc: Loc, section: Mapping[str, Any], kind: type[Adapter], problems: Problems) -> Common:
     given = {key: section[key] for key in _OWN_KEYS - {"type"} if key in section}
     for key, why in refused_keys(kind).items():
         if key in given:
@@ -134,9 +134,9 @@ def _common_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems
         return Common()
 
 
-def _host_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems: Problems) -> str | None:
+def _host_of(loc: Loc, section: Mapping[str, Any], kind: type[Adapter], problems: Problems) -> str | None:
     """The host; None: not given. A wrong one counts as given."""
-    if one_host(kind) and "host" in section:
+    if kind.one_host and "host" in section:
         try:
             return Host.model_validate({"host": section["host"]}).host
         except ValidationError as error:
@@ -145,7 +145,7 @@ def _host_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems: 
     return None
 
 
-def type_of(name: str, section: Any, problems: Problems) -> AdapterType | None:
+def type_of(name: str, section: Any, problems: Problems) -> type[Adapter] | None:
     """The type of one connection; None where it is wrong, which is added to `problems`."""
     loc = ("adapters", name)
     if not isinstance(section, dict):

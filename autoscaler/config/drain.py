@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, Strict, ValidationInfo, model_valida
 from autoscaler import model
 from autoscaler.config.fields import AdapterName, PositiveDuration, Section, Text, scope_of
 from autoscaler.quantity import format_duration
-from autoscaler.target import Command, DrainsNodes, drain_keys
+from autoscaler.target import Adapter, Command
 
 ACTIONS: Final = tuple(model.DrainAction)
 LONGEST: Final = timedelta(hours=48)
@@ -39,8 +39,8 @@ def _check_url(url: str) -> str:
 
 
 def _drains_nodes(name: str, info: ValidationInfo) -> str:
-    kind: object = scope_of(info)["adapters"].get(name)
-    if kind is not None and not isinstance(kind, DrainsNodes):
+    kind = scope_of(info)["adapters"].get(name)
+    if kind is not None and not kind.implements("drain_node"):
         raise ValueError(f"adapter {name!r} drains no nodes; name a connection of type nomad")
     return name
 
@@ -91,9 +91,9 @@ class Drain(Section):
             )
         return self
 
-    def problem(self, adapter: str, kind: object) -> str | None:
+    def problem(self, adapter: str, kind: type[Adapter]) -> str | None:
         """Return what an autoscaler on this connection, of this type, cannot have of it; None: it can have all."""
-        known = drain_keys(kind)
+        known = kind.drain_keys
         given = [key for key in ("hook", *ACTIONS) if getattr(self, key) is not None]
         if not known:
             return f"adapter {adapter!r} cannot keep an instance that leaves, so nothing can be drained; remove drain"

@@ -31,7 +31,7 @@ from autoscaler.quantity import (
     parse_quantity,
     parse_size,
 )
-from autoscaler.target import AdapterSettings, AdapterType, Duration
+from autoscaler.target import Adapter, AdapterSettings, Duration
 from autoscaler.text import listed
 
 _LONGEST_COMPARED: Final = 100
@@ -52,7 +52,7 @@ class Scope(TypedDict):
     """The plain values of the shared queries."""
     expressions: promql.Parser
     """The parser of this file's expressions."""
-    adapters: Mapping[str, AdapterType | None]
+    adapters: Mapping[str, type[Adapter] | None]
     """None: the type is wrong, which is reported elsewhere."""
     schedules: Mapping[str, Any]
     """The plain values of the shared schedules."""

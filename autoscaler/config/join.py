@@ -14,7 +14,7 @@ from autoscaler.config.outside import MOST_VALUES, TOO_MANY, Granted
 from autoscaler.config.settings import Settings
 from autoscaler.errors import Problem
 from autoscaler.model import Autoscaler, TargetRef
-from autoscaler.target import canonical, load
+from autoscaler.target import load
 
 
 class OutsideSet(NamedTuple):
@@ -86,4 +86,4 @@ def merged(*problems: Mapping[str, Sequence[Problem]]) -> Mapping[str, tuple[Pro
 
 def _canonical(scaler: Autoscaler, settings: Settings) -> TargetRef:
     section = settings.adapters[scaler.target.adapter]
-    return canonical(load(section.type), scaler.target, section.settings)
+    return load(section.type).canonical(scaler.target, section.settings)

@@ -24,7 +24,7 @@ from autoscaler.config.rules import check_autoscalers, check_bounds
 from autoscaler.config.sections import Autoscaler
 from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError, Problem
-from autoscaler.target import canonical, load
+from autoscaler.target import load
 
 MOST_VALUES: Final = 50_000
 """Keys and values of one grant's autoscalers: a thousand or two. They bound what these cost in a cycle."""
@@ -122,7 +122,7 @@ def read_outside(
     for at, body in bodies.items():
         scaler = body.spec(shared.controller, options, shared.queries, shared.schedules)
         section = settings.adapters[scaler.target.adapter]
-        target = canonical(types[scaler.target.adapter], scaler.target, section.settings)
+        target = types[scaler.target.adapter].canonical(scaler.target, section.settings)
         for loc, message in grant.refusals(scaler, target):
             problems.add((_KEY, at, *loc), message)
         if body.dry_run and section.one_host:

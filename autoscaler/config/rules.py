@@ -12,7 +12,6 @@ from autoscaler.config.problems import Problems
 from autoscaler.config.schedules import entries_of
 from autoscaler.errors import named
 from autoscaler.model import TargetRef
-from autoscaler.target import ChecksSizes, canonical, one_host, without_requests
 
 _WAKING: Final = ("Object", "External")
 _OF_INSTANCES: Final = ("resource", "containerResource")
@@ -58,7 +57,7 @@ def check_sharing(raw: Mapping[str, Any], shared: bool, connections: Connections
         problems.add(("ha",), message, of_key=True)
     for name, section in connections.sections.items() if shared else ():
         kind = connections.types[name]
-        if kind is not None and one_host(kind) and section.host is None:
+        if kind is not None and kind.one_host and section.host is None:
             problems.add(
                 ("adapters", name, "host"),
                 "is missing; several daemons may share a PostgreSQL state, so write the name of the machine that runs "
@@ -107,8 +106,9 @@ def _check_metric(
     ref = body.get("scaleTargetRef")
     adapter = ref.get("adapter") if isinstance(ref, dict) else None
     kind = connections.types.get(adapter) if isinstance(adapter, str) else None
+    no_request = kind is not None and kind.without_requests
     is_share = isinstance(target, dict) and target.get("type") == "Utilization"
-    if is_share and metric.get("request") is None and loc[-1] in _OF_INSTANCES and without_requests(kind):
+    if is_share and metric.get("request") is None and loc[-1] in _OF_INSTANCES and no_request:
         message = (
             "is missing; Utilization is a share of it, and an instance of this adapter has no reservation of its own; "
             "add the capacity of one instance, or write a target of type AverageValue"
@@ -139,8 +139,8 @@ def _consult_about_size(
     target: TargetRef, maximum: Any, place: tuple[str | int, ...], connections: Connections, problems: Problems
 ) -> None:
     section = connections.sections.get(target.adapter)
-    kind: object = connections.types.get(target.adapter)
-    if section is None or not isinstance(kind, ChecksSizes) or type(maximum) is not int:
+    kind = connections.types.get(target.adapter)
+    if section is None or kind is None or type(maximum) is not int:
         return
     try:
         wrong = kind.size_problem(target, maximum, section.settings)
@@ -159,7 +159,7 @@ def _consult(
         return target
     try:
         wrong = kind.target_problem(target, section.settings)
-        known = canonical(kind, target, section.settings)
+        known = kind.canonical(target, section.settings)
     except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what it raises is named
         wrong = f"adapter {section.type!r} failed to check it: {named(error)}; report it"
         known = target

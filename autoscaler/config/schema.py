@@ -17,7 +17,7 @@ from autoscaler.config.outside import OutsideAutoscaler
 from autoscaler.config.sections import File
 from autoscaler.described import DescribedSchema
 from autoscaler.quantity import format_duration
-from autoscaler.target import installed, load, one_host
+from autoscaler.target import installed, load
 from autoscaler.version import DISTRIBUTION
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -61,7 +61,7 @@ def _section(type_name: str, definitions: dict[str, Any]) -> dict[str, Any]:
     shared = Common.model_json_schema(schema_generator=_Generator)
     definitions |= shared.pop("$defs")
     ours = {key: body for key, body in shared["properties"].items() if key not in refused_keys(kind)}
-    if one_host(kind):
+    if kind.one_host:
         ours |= Host.model_json_schema(schema_generator=_Generator)["properties"]
     properties = {"type": {"const": type_name}} | ours | section.get("properties", {})
     return section | {"properties": properties, "required": ["type", *section.get("required", [])]}

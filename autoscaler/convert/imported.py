@@ -11,7 +11,7 @@ from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
 from autoscaler.convert.blocks import AutoscalerBlock
 from autoscaler.convert.sources import Source
-from autoscaler.target import load, without_requests
+from autoscaler.target import load
 
 NO_ADAPTER: Final = "CHANGE-ME"
 _NOMAD: Final = "nomad"
@@ -36,7 +36,7 @@ class Destination:
     @property
     def reserves(self) -> bool:
         """Return whether its instances are known to have reservations of their own."""
-        return self.type is not None and not without_requests(load(self.type))
+        return self.type is not None and not load(self.type).without_requests
 
 
 @dataclass(frozen=True, slots=True)

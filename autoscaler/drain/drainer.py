@@ -21,7 +21,7 @@ from autoscaler.model import (
     TargetRef,
     TargetState,
 )
-from autoscaler.target import Drains
+from autoscaler.target import Adapter
 from autoscaler.threads import NoThread, spawn
 
 MOST_DRAINS: Final = 64
@@ -35,8 +35,8 @@ class Drainer:
 
     def __init__(
         self,
-        adapter: object,
-        nodes: Mapping[str, object],
+        adapter: Adapter,
+        nodes: Mapping[str, Adapter],
         clock: Clock,
         logger: Logger,
         is_current: Callable[[], bool] = lambda: True,
@@ -53,7 +53,7 @@ class Drainer:
         self._clock, self._most = clock, most
         self._tools: Tools | None = None
         """None: the adapter has no instances that wait."""
-        if isinstance(adapter, Drains):
+        if adapter.drain_keys:
             self._tools = Tools(adapter, nodes, clock, logger, is_current, members, local, pauses)
         self._jobs: dict[TargetRef, Mapping[str, Job]] = {}
         """Changed by the shard's thread alone. The jobs of a target are replaced as a whole."""

@@ -17,7 +17,7 @@ from autoscaler.drain.attempt import ActionContext, Attempt
 from autoscaler.errors import TargetError, named
 from autoscaler.logger import Logger
 from autoscaler.model import AwaitingDrain, Call, DrainAction, DrainOutcome, DrainReport, DrainRule, TargetRef
-from autoscaler.target import Drains
+from autoscaler.target import Adapter
 from autoscaler.target.answers import checked_error
 
 CALL_SECONDS: Final = 10.0
@@ -34,8 +34,8 @@ _HEARTBEAT_SHARE: Final = 1 / 3
 class Tools:
     """What all drains of a shard use."""
 
-    adapter: Drains
-    nodes: Mapping[str, object]
+    adapter: Adapter
+    nodes: Mapping[str, Adapter]
     """The adapters whose back ends have nodes, by connection."""
     clock: Clock
     logger: Logger

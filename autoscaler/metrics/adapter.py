@@ -1,12 +1,12 @@
 """Measures every call of every adapter."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol, cast
+from typing import Protocol
 
 from autoscaler.clock import Clock
 from autoscaler.errors import TargetError
 from autoscaler.model import Call, Decision, ScaleChange, ScaleOutcome, TargetRef, TargetState
-from autoscaler.target import Adapter, Announces, concurrent_writes
+from autoscaler.target import Adapter
 
 
 class CallMeter(Protocol):
@@ -20,15 +20,14 @@ class CallMeter(Protocol):
 
 def metered(name: str, adapter: Adapter, meter: CallMeter, clock: Clock) -> Adapter:
     """Return the adapter with its calls counted by `meter`. Its builder closes the original."""
-    announces = isinstance(cast("object", adapter), Announces)
-    return (_MeteredAnnouncer if announces else _Metered)(name, adapter, meter, clock)
+    return (_MeteredAnnouncer if adapter.implements("announce") else _Metered)(name, adapter, meter, clock)
 
 
-class _Metered:
+class _Metered(Adapter):
     def __init__(self, name: str, adapter: Adapter, meter: CallMeter, clock: Clock) -> None:
         self._name = name
         self._adapter = adapter
-        self.concurrent_writes = concurrent_writes(adapter)
+        self.concurrent_writes = adapter.concurrent_writes
         self._meter = meter
         self._clock = clock
 
@@ -61,7 +60,7 @@ class _MeteredAnnouncer(_Metered):
     def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
         began = self._clock.monotonic()
         try:
-            cast("Announces", self._adapter).announce(target, decision, call)
+            self._adapter.announce(target, decision, call)
         except BaseException as error:  # foreign code may raise anything
             self._count("announce", began, [error])
             raise

@@ -14,7 +14,7 @@ from autoscaler.logger import Logger
 from autoscaler.model import ShardName, TargetRef
 from autoscaler.record import Ledger, make_folder
 from autoscaler.runtime.wanted import Wanted, WantedAdapter
-from autoscaler.target import Adapter, AdapterContext, AdapterValues, Closes, load
+from autoscaler.target import Adapter, AdapterContext, AdapterValues, load
 from autoscaler.threads import NoThread, Stop, Stopping, spawn
 
 _CLOSE_SECONDS: Final = 2.0
@@ -125,14 +125,13 @@ class Builder:
         """Close adapters concurrently, within a time limit, so that one that hangs delays nothing else."""
         closing = list[Future[None]]()
         for adapter in adapters:
-            if isinstance(adapter, Closes):
-                try:
-                    closing.append(spawn("close", partial(self._close, adapter)))
-                except NoThread as error:
-                    self._logger.warning("adapter_close_failed", error=str(error))
+            try:
+                closing.append(spawn("close", partial(self._close, adapter)))
+            except NoThread as error:
+                self._logger.warning("adapter_close_failed", error=str(error))
         wait(closing, _CLOSE_SECONDS)
 
-    def _close(self, adapter: Closes) -> None:
+    def _close(self, adapter: Adapter) -> None:
         try:
             adapter.close()
         except Exception as error:  # noqa: BLE001 - foreign code, and the adapter is not used again

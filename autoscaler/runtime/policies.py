@@ -17,7 +17,7 @@ from autoscaler.convert.discovered import TargetPolicy, granted_namespaces
 from autoscaler.errors import AutoscalerError, TargetError, TargetNotFound, TargetUnavailable, bug
 from autoscaler.model import Call, TargetRef
 from autoscaler.runtime.building import Builder
-from autoscaler.target import Adapter, Discovers, Discovery
+from autoscaler.target import Adapter, Discovery
 from autoscaler.target.answers import WrongAnswer, checked_discovery, checked_error
 
 DEADLINE_SECONDS: Final = 30.0
@@ -77,11 +77,9 @@ class Policies:
             answer = TargetUnavailable(bug(error))
         return after(known, answer, namespaces, now)
 
-    def _discovering(self) -> Discovers:
+    def _discovering(self) -> Adapter:
         if self._adapter is None:
             self._adapter = self._builder.build_reader(self.name, self._section)
-        if not isinstance(self._adapter, Discovers):
-            raise AssertionError("`check` refuses `discover` for other adapters")
         return self._adapter
 
 

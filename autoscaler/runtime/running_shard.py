@@ -31,7 +31,7 @@ from autoscaler.runtime.building import BuiltAdapter
 from autoscaler.runtime.membership import Membership
 from autoscaler.runtime.wanted import Wanted
 from autoscaler.schedule import Shard, Work
-from autoscaler.target import canonical, load, one_host
+from autoscaler.target import load
 
 _HANGS_AFTER_PERIODS: Final = 3
 """Periods past its deadline after which a shard is superseded."""
@@ -164,7 +164,7 @@ class RunningShard:
             logger,
             ledger.is_current,
             lambda: 1 if membership is None else membership.members,
-            local=one_host(built.adapter),
+            local=built.adapter.one_host,
         )
         self._observer = self._new_observer()
         shard.assign(self._work())
@@ -255,7 +255,7 @@ class RunningShard:
     def _canonical(self, target: TargetRef) -> TargetRef:
         section = self.wanted.adapter.section
         try:
-            return canonical(load(section.type), target, section.settings)
+            return load(section.type).canonical(target, section.settings)
         except Exception:  # noqa: BLE001 - foreign code, although it did not raise when the configuration was checked
             return target
 

@@ -21,7 +21,7 @@ from autoscaler.model import (
 )
 from autoscaler.quantity import Milli
 from autoscaler.scenarios.clock import VirtualClock
-from autoscaler.target import check_before_write
+from autoscaler.target import Adapter, check_before_write
 
 _LONG_AGO: Final = timedelta(days=-1)
 """When the instances that are there at the start were started."""
@@ -102,8 +102,8 @@ class Group:
             )
 
 
-class Groups:
-    """An adapter of these groups: `target.Adapter`."""
+class Groups(Adapter):
+    """An adapter of these groups."""
 
     def __init__(self, connection: str, groups: Mapping[TargetRef, Group], clock: VirtualClock) -> None:
         self.silent_until = _LONG_AGO

@@ -1,17 +1,16 @@
 """The contract between the daemon and a back end: `observe` for a batch of targets, and `scale` for one target.
 
-An adapter is a class that `AdapterType` describes, registered under the entry point group `autoscaler.adapters` with
-its type's name. It imports `autoscaler.target` and its client library, nothing else of this project.
-`autoscaler.target.contract` is the suite that every adapter passes.
+An adapter is a subclass of `Adapter`, registered under the entry point group `autoscaler.adapters` with its type's
+name. It imports `autoscaler.target` and its client library, nothing else of this project. `autoscaler.target.contract`
+is the suite that every adapter passes.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
@@ -21,9 +20,6 @@ from autoscaler.logger import Logger
 from autoscaler.model import Call, Decision, ScaleChange, ScaleOutcome, TargetRef, TargetState
 
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
-
-MOST_CONCURRENT_WRITES: Final = 64
-"""Writes of one connection, each on its own thread."""
 
 AdapterValues: TypeAlias = Mapping[str, Any]
 """The values that an adapter remembers of one target: text keys, JSON values."""
@@ -87,191 +83,10 @@ class AdapterContext(Generic[SettingsT]):
     drains: Mapping[TargetRef, str | None] = field(default_factory=dict)
     """Targets whose instances are drained before they end, each with the hook that the configuration names.
 
-    Such an instance waits (`TargetState.awaiting_drain`) until `Drains.release`.
+    Such an instance waits (`TargetState.awaiting_drain`) until `Adapter.release`.
     """
     discovers: bool = False
     """Whether autoscalers are made of the back end's own policies. The adapter does not warn of those, then."""
-
-
-class Adapter(Protocol):
-    """One connection to a back end. One thread calls it at a time, unless it has `concurrent_writes`.
-
-    With the attribute `concurrent_writes` greater than 1, up to that many threads call `scale` at a time, one for each
-    target, each call with its own deadline. Still one thread at a time calls `observe`. No `scale` or `announce` runs
-    beside it, except one that has not returned by its deadline.
-
-    A connection with `shards: N` has an adapter for each shard. Each observes its own targets, concurrently with the
-    others. They divide `concurrent_writes` and share `state_dir`.
-    """
-
-    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
-        """Return the state of every target, or the error of that target.
-
-        Every target is a key of the answer. The method only reads, and returns by `call.deadline`. A raised TargetError
-        concerns all targets of the call. An unchanged state costs least when it is the same object as the last one.
-        """
-
-    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
-        """Set the absolute size `change.size`, guarded by `change.revision` or `change.decided_from`.
-
-        Doing nothing is an outcome: Unchanged (it has that size), Held (scaling would disturb an operation), Conflict
-        (another client changed it since the observation). Raises TargetError when the write failed; the message says
-        whether the outcome is unknown or certainly nothing changed.
-        """
-
-
-def concurrent_writes(adapter: object) -> int:
-    """Return how many `scale` calls an adapter accepts at a time: its attribute `concurrent_writes`, if valid.
-
-    Else 1; at most MOST_CONCURRENT_WRITES.
-    """
-    found: object = getattr(adapter, "concurrent_writes", 1)
-    return min(found, MOST_CONCURRENT_WRITES) if type(found) is int and found > 1 else 1
-
-
-def one_host(kind: object) -> bool:
-    """Return whether all targets of a connection are on the machine that its section names as `host`.
-
-    This is the attribute `one_host`. Only the daemon on that machine serves them.
-    """
-    return getattr(kind, "one_host", False) is True
-
-
-def one_shard(kind: object) -> bool:
-    """Return whether a connection of this type has one adapter only and refuses `shards`: the attribute `one_shard`.
-
-    An adapter that keeps processes running sets it: with several shards, each would keep them.
-    """
-    return getattr(kind, "one_shard", False) is True
-
-
-def without_requests(kind: object) -> bool:
-    """Return whether no instance of this type has a reservation, so that Utilization needs a `request`.
-
-    This is the attribute `without_requests`.
-    """
-    return getattr(kind, "without_requests", False) is True
-
-
-@runtime_checkable
-class Announces(Protocol):
-    """An adapter whose back end records decisions that were not written (a failure, a dry run)."""
-
-    def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
-        """Record `decision` with the back end. Raises TargetError, which has no other effect."""
-
-
-@runtime_checkable
-class Closes(Protocol):
-    """An adapter that holds threads or connections."""
-
-    def close(self) -> None:
-        """Release everything within a second. The back end's instances go on. Called once."""
-
-
-class AdapterType(Protocol):
-    """The class behind an entry point. Loading it imports no client library, because `check` loads every type."""
-
-    Settings: ClassVar[type[BaseModel]]
-    """Its section of the configuration: a subclass of `AdapterSettings`."""
-    target_keys: ClassVar[frozenset[str]]
-    """The optional keys of scaleTargetRef that it accepts, of `namespace`, `region`, `victims`."""
-
-    def __call__(self, context: AdapterContext[Any]) -> Adapter:
-        """Build a connection without connecting: a back end that is down is `observe`'s TargetUnavailable.
-
-        Raises AdapterError for a permanent problem, such as a missing secret file.
-        """
-
-    def target_problem(self, target: TargetRef, settings: Any) -> str | None:
-        """Return what is wrong with a target, known offline, or None.
-
-        The text begins with the wrong key of scaleTargetRef, for its position: "name: expected JOB/GROUP; …".
-        """
-
-
-@runtime_checkable
-class Canonicalizes(Protocol):
-    """An adapter type with several ways to name one target."""
-
-    def canonical(self, target: TargetRef, settings: Any) -> TargetRef:
-        """Return the target with the connection's defaults, known offline, so that equal targets compare equal.
-
-        A target may have only one autoscaler: two would overwrite each other's sizes.
-        """
-
-
-def canonical(kind: object, target: TargetRef, settings: object) -> TargetRef:
-    """The target with what its connection fills in written out, where a type knows several ways to name one."""
-    known = _canonicalizing(kind)
-    return target if known is None else known.canonical(target, settings)
-
-
-@lru_cache(maxsize=64)  # the check takes longer than the answer, and is made for every target
-def _canonicalizing(kind: object) -> Canonicalizes | None:
-    return kind if isinstance(kind, Canonicalizes) else None
-
-
-@runtime_checkable
-class ChecksSizes(Protocol):
-    """An adapter type whose settings may limit the size."""
-
-    def size_problem(self, target: TargetRef, maximum: int, settings: Any) -> str | None:
-        """Return what is wrong with a target's `maxReplicas`, known offline, and the remedy, or None."""
-
-
-@runtime_checkable
-class Examines(Protocol):
-    """An adapter with checks beyond `observe`, for `check --live`."""
-
-    def examine(self, target: TargetRef) -> str | None:
-        """Return why scaling the target would fail here, and the remedy; None: no problem is known. Changes nothing."""
-
-
-@runtime_checkable
-class HasAddresses(Protocol):
-    """An adapter whose connection may have several addresses, for `check --live`."""
-
-    def failing_addresses(self, call: Call) -> Mapping[str, str]:
-        """Return the addresses that cannot serve now -> why; empty when all can. Each gets a share of the time."""
-
-
-@runtime_checkable
-class TriesWrites(Protocol):
-    """An adapter that can find out whether it may scale, for `check --live --write-test`."""
-
-    def try_write(self, target: TargetRef, call: Call) -> str:
-        """Send a write that needs the same rights as `scale`, and that changes neither the size nor an instance.
-
-        Returns in words what the back end answered. Also called with `dry_run`. Raises TargetForbidden, which names the
-        missing right; any other TargetError means that the test failed to reach an answer.
-        """
-
-
-def drain_keys(kind: object) -> frozenset[str]:
-    """Return the keys of an autoscaler's `drain` that a type accepts, of `hook`, `nomad`, `http`, `command`.
-
-    This is the attribute `drain_keys`; without it an autoscaler has no `drain`.
-    """
-    found: frozenset[str] = getattr(kind, "drain_keys", frozenset())
-    return found
-
-
-@runtime_checkable
-class Drains(Protocol):
-    """An adapter whose instances can wait before they end. Its type has `drain_keys`.
-
-    Several threads call these methods at a time, also beside `observe` and `scale`, but one for each instance.
-    """
-
-    def release(self, target: TargetRef, instance: str, call: Call) -> None:
-        """Let an instance go, which then ends. Idempotent: one that no longer waits is no error. Raises TargetError."""
-
-    def extend(self, target: TargetRef, instance: str, call: Call) -> None:
-        """Keep an instance waiting for another `heartbeat`. Raises TargetError.
-
-        Called only where `AwaitingDrain.heartbeat` says so.
-        """
 
 
 class NodeDrain(Enum):
@@ -283,28 +98,6 @@ class NodeDrain(Enum):
     """The node still has allocations to move or to end."""
     DONE = "done"
     """The drain has ended, this daemon's or another client's, or the node is down or gone."""
-
-
-@runtime_checkable
-class DrainsNodes(Protocol):
-    """An adapter whose back end runs its work on nodes, and can move it off a node that is about to go."""
-
-    def drain_node(self, instance: str, addresses: Collection[str], deadline: timedelta, call: Call) -> NodeDrain:
-        """Begin or follow the drain of the one node that is this instance.
-
-        Its cloud instance id equals `instance`, and its address is in `addresses`. After `deadline` the back end ends
-        what is left on the node. Idempotent: called every few seconds until DONE or NO_NODE. A drain that another
-        client began is followed, never shortened. Several threads call it at a time, one for each instance. Raises
-        TargetError.
-        """
-
-
-@runtime_checkable
-class TriesDrains(Protocol):
-    """An adapter that can find out whether it may drain nodes, for `check --live --write-test`."""
-
-    def try_drain(self, call: Call) -> str:
-        """Send a write that needs the same rights as `drain_node`, and that changes no node; else as `try_write`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,14 +114,159 @@ class Discovery:
     """Namespace -> why its policies could not be listed."""
 
 
-@runtime_checkable
-class Discovers(Protocol):
-    """An adapter whose back end has scaling policies beside its targets. Its type accepts `discover`."""
+class Adapter:
+    """One connection to a back end. `observe` and `scale` are the adapter's own; every other method has a default.
+
+    One thread calls it at a time, unless it has `concurrent_writes`. The methods for drains say who else calls them.
+
+    A connection with `shards: N` has an adapter for each shard. Each observes its own targets, concurrently with the
+    others. They divide `concurrent_writes` and share `state_dir`.
+
+    Loading the class imports no client library, because `check` loads every type.
+    """
+
+    Settings: ClassVar[type[BaseModel]]
+    """Its section of the configuration: a subclass of `AdapterSettings`. It has no default."""
+    target_keys: ClassVar[frozenset[str]] = frozenset()
+    """The optional keys of scaleTargetRef that it accepts, of `namespace`, `region`, `victims`."""
+    drain_keys: ClassVar[frozenset[str]] = frozenset()
+    """The keys of an autoscaler's `drain` that it accepts, of `hook`, `nomad`, `http`, `command`.
+
+    With one, its instances can wait before they end: it has `release` and `extend`. Without, an autoscaler has no
+    `drain`.
+    """
+    one_host: ClassVar[bool] = False
+    """Whether all targets of a connection are on the machine that its section names as `host`.
+
+    Only the daemon on that machine serves them.
+    """
+    one_shard: ClassVar[bool] = False
+    """Whether a connection has one adapter only and refuses `shards`.
+
+    An adapter that keeps processes running sets it: with several shards, each would keep them.
+    """
+    without_requests: ClassVar[bool] = False
+    """Whether no instance of this type has a reservation, so that Utilization needs a `request`."""
+    concurrent_writes: int = 1
+    """How many threads may call `scale` at a time, at most 64: one for each target, each call with its own deadline.
+
+    Still one thread at a time calls `observe`. No `scale` or `announce` runs beside it, except one that has not
+    returned by its deadline.
+    """
+
+    def __init__(self, context: AdapterContext[Any]) -> None:
+        """Build a connection without connecting: a back end that is down is `observe`'s TargetUnavailable.
+
+        Raises AdapterError for a permanent problem, such as a missing secret file.
+        """
+
+    @classmethod
+    def implements(cls, method: str) -> bool:
+        """Return whether the adapter has a method of its own in the place of the default of this name."""
+        return getattr(cls, method) is not getattr(Adapter, method)
+
+    @staticmethod
+    def target_problem(target: TargetRef, settings: Any) -> str | None:
+        """Return what is wrong with a target, known offline, or None.
+
+        The text begins with the wrong key of scaleTargetRef, for its position: "name: expected JOB/GROUP; …".
+        """
+        return None
+
+    @staticmethod
+    def size_problem(target: TargetRef, maximum: int, settings: Any) -> str | None:
+        """Return what is wrong with a target's `maxReplicas`, known offline, and the remedy, or None."""
+        return None
+
+    @staticmethod
+    def canonical(target: TargetRef, settings: Any) -> TargetRef:
+        """Return the target with the connection's defaults, known offline, so that equal targets compare equal.
+
+        A target may have only one autoscaler: two would overwrite each other's sizes.
+        """
+        return target
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
+        """Return the state of every target, or the error of that target.
+
+        Every target is a key of the answer. The method only reads, and returns by `call.deadline`. A raised TargetError
+        concerns all targets of the call. An unchanged state costs least when it is the same object as the last one.
+        """
+        raise NotImplementedError
+
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        """Set the absolute size `change.size`, guarded by `change.revision` or `change.decided_from`.
+
+        Doing nothing is an outcome: Unchanged (it has that size), Held (scaling would disturb an operation), Conflict
+        (another client changed it since the observation). Raises TargetError when the write failed; the message says
+        whether the outcome is unknown or certainly nothing changed.
+        """
+        raise NotImplementedError
+
+    def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
+        """Record with the back end a decision that was not written (a failure, a dry run).
+
+        Raises TargetError, which has no other effect.
+        """
+
+    def close(self) -> None:
+        """Release threads and connections within a second. The back end's instances go on. Called once."""
+
+    def examine(self, target: TargetRef) -> str | None:
+        """For `check --live`: return why scaling the target would fail here, and the remedy, beyond `observe`.
+
+        None: no problem is known. Changes nothing.
+        """
+        return None
+
+    def failing_addresses(self, call: Call) -> Mapping[str, str]:
+        """For `check --live`: return the addresses of the connection that cannot serve now -> why.
+
+        Empty when all can. Each gets a share of the time.
+        """
+        return {}
+
+    def try_write(self, target: TargetRef, call: Call) -> str | None:
+        """For `check --live --write-test`: send a write that needs the same rights as `scale`.
+
+        It changes neither the size nor an instance. Returns in words what the back end answered; None: the adapter has
+        no such test. Also called with `dry_run`. Raises TargetForbidden, which names the missing right; any other
+        TargetError means that the test failed to reach an answer.
+        """
+        return None
+
+    def release(self, target: TargetRef, instance: str, call: Call) -> None:
+        """Let an instance go, which then ends. Idempotent: one that no longer waits is no error. Raises TargetError.
+
+        Several threads call `release` and `extend` at a time, also beside `observe` and `scale`, but one for each
+        instance.
+        """
+
+    def extend(self, target: TargetRef, instance: str, call: Call) -> None:
+        """Keep an instance waiting for another `heartbeat`. Raises TargetError.
+
+        Called only where `AwaitingDrain.heartbeat` says so.
+        """
+
+    def drain_node(self, instance: str, addresses: Collection[str], deadline: timedelta, call: Call) -> NodeDrain:
+        """Begin or follow the drain of the one node that is this instance of another back end.
+
+        Its cloud instance id equals `instance`, and its address is in `addresses`. After `deadline` the back end ends
+        what is left on the node. Idempotent: called every few seconds until DONE or NO_NODE. A drain that another
+        client began is followed, never shortened. Several threads call it at a time, one for each instance. Raises
+        TargetError.
+        """
+        return NodeDrain.NO_NODE
+
+    def try_drain(self, call: Call) -> str | None:
+        """Send a write that needs the same rights as `drain_node`, and that changes no node; else as `try_write`."""
+        return None
 
     def discover(self, namespaces: Collection[str], known: Collection[TargetRef], call: Call) -> Discovery:
-        """Return the policies in these namespaces, and what has become of the `known` targets.
+        """Return the scaling policies in these namespaces, and what has become of the `known` targets.
 
-        A known target whose policy is not listed is looked at by itself: only TargetNotFound means that it has none
-        any more. A target's `parts` say which of two targets it is whose names are equal. The method only reads. It is
-        called on an adapter that does nothing else.
+        An adapter that has it accepts the key `discover`. A known target whose policy is not listed is looked at by
+        itself: only TargetNotFound means that it has none any more. A target's `parts` say which of two targets it is
+        whose names are equal. The method only reads. It is called on an adapter that does nothing else.
         """
+        return Discovery({}, {})

@@ -22,6 +22,7 @@ from autoscaler.model import (
     Unchanged,
     Written,
 )
+from autoscaler.target import Adapter
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.decisions import NOW, decision, rescale
 from tests.schedule.clock import FakeClock
@@ -29,7 +30,7 @@ from tests.schedule.clock import FakeClock
 CALL = Call(NOW, deadline=10.0)
 
 
-class BackEnd:
+class BackEnd(Adapter):
     """A back end that answers writes as the test says."""
 
     def __init__(self, answer: Callable[[ScaleChange], ScaleOutcome]) -> None:

@@ -10,6 +10,7 @@ from autoscaler.act import Actuator
 from autoscaler.clock import SystemClock
 from autoscaler.errors import StaleLedger, TargetDeferred, TargetError, TargetUnavailable
 from autoscaler.model import Call, Decision, Outcome, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
+from autoscaler.target import Adapter
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.decisions import NOW, rescale
 
@@ -17,14 +18,14 @@ _SECONDS = 0.3
 """The time limit of a cycle with a hanging write."""
 
 
-class BackEnd:
-    """A back end with two concurrent writes. Writes of the names in `hanging` do not return before `release`."""
+class BackEnd(Adapter):
+    """A back end with two concurrent writes. Writes of the names in `hanging` do not return before `go_on`."""
 
     concurrent_writes = 2
 
     def __init__(self) -> None:
         self.hanging: set[str] = set()
-        self.release = threading.Event()
+        self.go_on = threading.Event()
         self.written: list[str] = []
         self.at_once = 0
         self.most_at_once = 0
@@ -41,7 +42,7 @@ class BackEnd:
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
             if name in self.hanging:
-                self.release.wait(30)
+                self.go_on.wait(30)
             return Written(change.size)
         finally:
             with self._lock:
@@ -62,7 +63,7 @@ class Shard:
 def back() -> Iterator[BackEnd]:
     made = BackEnd()
     yield made
-    made.release.set()
+    made.go_on.set()
 
 
 def test_writes_run_concurrently_up_to_the_adapters_limit(back: BackEnd) -> None:
@@ -121,7 +122,7 @@ def test_a_target_with_a_hanging_write_is_not_written_again(back: BackEnd) -> No
     assert outcomes["b"] == Written(5)
     assert back.written == ["a", "b"]
     assert shard.actuator.overdue_seconds() > 0
-    back.release.set()
+    back.go_on.set()
     while shard.actuator.writing():
         time.sleep(0.001)
     assert shard.actuator.overdue_seconds() == 0
@@ -145,7 +146,7 @@ def test_a_late_outcome_changes_nothing(back: BackEnd) -> None:
     shard = Shard(back)
     outcomes = shard.act(rescale("a"), seconds=_SECONDS)
     before = dict(outcomes)
-    back.release.set()
+    back.go_on.set()
     while shard.actuator.writing():
         time.sleep(0.001)
     assert outcomes == before

@@ -15,8 +15,11 @@ from autoscaler.target import Adapter
 _SECONDS = 2.0
 
 
-class Plain:
+class Plain(Adapter):
     """An adapter that only observes and scales."""
+
+    def __init__(self) -> None:
+        pass
 
     def observe(self, *_: object) -> NoReturn:
         raise AssertionError("the targets have been read already")

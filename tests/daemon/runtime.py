@@ -15,13 +15,13 @@ from autoscaler.metrics import Metrics
 from autoscaler.model import Autoscaler, Call, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
 from autoscaler.record import Retention, State
 from autoscaler.runtime import Runtime
-from autoscaler.target import AdapterContext, AdapterSettings
+from autoscaler.target import Adapter, AdapterContext, AdapterSettings
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.replaced import replace
 from tests.schedule.ports import scaler
 
 
-class FakeAdapter:
+class FakeAdapter(Adapter):
     """Every target has one instance, and every write succeeds."""
 
     def __init__(self, context: AdapterContext[Any]) -> None:

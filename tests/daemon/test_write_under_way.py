@@ -40,6 +40,7 @@ from autoscaler.model import (
 from autoscaler.observe import Observer
 from autoscaler.record import Retention, State
 from autoscaler.runtime.running_shard import Ports
+from autoscaler.target import Adapter
 from autoscaler.target.contract.harness import RecordingLogger
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -56,7 +57,7 @@ WEB = Autoscaler(
 )
 
 
-class Back:
+class Back(Adapter):
     """A group whose next write hangs until `lands` is set."""
 
     concurrent_writes = 2

@@ -20,7 +20,7 @@ from autoscaler.model import (
     TargetRef,
     TargetState,
 )
-from autoscaler.target import NodeDrain
+from autoscaler.target import Adapter, NodeDrain
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.adapters.process.harness import poll
 from tests.decisions import decision
@@ -31,8 +31,10 @@ PAUSES: Final = dict.fromkeys(DrainAction, 0.02)
 WEB: Final = TargetRef("fleet", "web")
 
 
-class BackEnd:
+class BackEnd(Adapter):
     """Keeps its calls. An error in `failing` is raised once; `hanging` instances hang in `release`."""
+
+    drain_keys = frozenset({"command"})
 
     def __init__(self) -> None:
         self.released: list[str] = []
@@ -52,7 +54,7 @@ class BackEnd:
         self.extended.append(instance)
 
 
-class NodesBackEnd:
+class NodesBackEnd(Adapter):
     """Answers each instance with its own answers, one after another; the last one stays."""
 
     def __init__(self, answers: Mapping[str, Sequence[NodeDrain | TargetError]]) -> None:
@@ -71,7 +73,7 @@ class NodesBackEnd:
 class Shard:
     """Hands drains over as a shard's cycles do."""
 
-    def __init__(self, back: BackEnd, rule: DrainRule, nodes: object = None, **options: Any) -> None:
+    def __init__(self, back: BackEnd, rule: DrainRule, nodes: Adapter | None = None, **options: Any) -> None:
         self.back, self.rule, self.logger = back, rule, RecordingLogger()
         self.clock: Final = SystemClock()
         adapters = {"nomad": nodes} if nodes is not None else {}

@@ -168,11 +168,11 @@ def test_an_instance_without_a_node_has_nothing_to_drain(back: BackEnd) -> None:
 def test_a_broken_adapter_costs_the_instances_that_it_concerns(back: BackEnd) -> None:
     """Foreign code may raise anything; the drain ends at its timeout."""
 
-    class Broken:
+    class Broken(NodesBackEnd):
         def drain_node(self, *_: Any) -> NodeDrain:
             raise KeyError("node")
 
-    shard = Shard(back, NOMAD, Broken())
+    shard = Shard(back, NOMAD, Broken({}))
     shard.rule = DrainRule(timedelta(seconds=0.3), nomad=NOMAD.nomad)
     shard.cycle(ONE)
     report = shard.wait_for_release("i-1")
@@ -183,7 +183,7 @@ def test_a_broken_adapter_costs_the_instances_that_it_concerns(back: BackEnd) ->
 def test_an_adapter_without_drains_has_none() -> None:
     """Its targets never have instances that wait; nothing begins by mistake."""
     shard = Shard(BackEnd(), COMMAND)
-    shard.drainer = Drainer(object(), {}, shard.clock, shard.logger)
+    shard.drainer = Drainer(NodesBackEnd({}), {}, shard.clock, shard.logger)
     shard.cycle(ONE)
     assert shard.drainer.reports(WEB) == ()
 

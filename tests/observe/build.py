@@ -22,6 +22,7 @@ from autoscaler.model import (
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.result import Point, QueryResult, ResultType
+from autoscaler.target import Adapter
 
 NOW: Final = datetime(2025, 6, 1, 12, tzinfo=UTC)
 CLOCK: Final = SystemClock()
@@ -71,8 +72,8 @@ def answers(result: QueryResult | QueryFailure, expr: str = "q") -> dict[Questio
 
 
 @dataclass(slots=True)
-class FakeAdapter:
-    """Returns what it was given, and records what it was asked. Implements `autoscaler.target.Adapter.observe`."""
+class FakeAdapter(Adapter):
+    """Returns what it was given, and records what it was asked."""
 
     states: Mapping[TargetRef, Any]
     calls: list[Sequence[TargetRef]] = field(default_factory=list)

@@ -54,6 +54,7 @@ from autoscaler.model import (
 from autoscaler.observe import Connection
 from autoscaler.observe.targets import begin
 from autoscaler.record import Ledger, Retention, State
+from autoscaler.target import Adapter
 from autoscaler.target.contract import RecordingLogger
 from tests.decide.build import CPU_60, QUEUE_15, metric
 from tests.replaced import replace
@@ -179,7 +180,7 @@ neighbours = st.one_of(
 )
 
 
-class Fleet:
+class Fleet(Adapter):
     """An adapter that returns the given answers for the neighbours."""
 
     def __init__(self) -> None:

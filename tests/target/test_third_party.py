@@ -4,13 +4,16 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from adapters.memory import Memory
 from autoscaler.errors import AdapterError
 from autoscaler.model import Call, TargetRef
-from autoscaler.target import installed, load
-from autoscaler.target.contract import make_context
+from autoscaler.target import Adapter, installed, load
+from autoscaler.target.contract import AdapterContract, Harness, make_context
+from tests.adapters.memory.harness import MemoryHarness
 
 Install = Callable[[str, str], None]
 
@@ -70,6 +73,36 @@ def test_a_third_partys_adapter_loads_and_works(install: Install, tmp_path: Path
     assert (state.replicas, state.status_replicas) == (4, 4)  # type: ignore[union-attr]  # an error would fail here
 
 
+WITHOUT_BASE = """
+from adapters.memory import Memory
+
+Lighthouse = type("Lighthouse", (), {k: v for k, v in vars(Memory).items() if k not in ("__dict__", "__weakref__")})
+Lighthouse.concurrent_writes = 4
+Lighthouse.announce = lambda self, target, decision, call: None
+"""
+
+
+class TestWithoutBase(AdapterContract):
+    """A class that only has the methods of the contract keeps its promises with the defaults that loading adds."""
+
+    @pytest.fixture
+    def harness(self, install: Install, tmp_path: Path) -> Harness:
+        install("lighthouse = acme_lighthouse:Lighthouse", WITHOUT_BASE)
+        return MemoryHarness(tmp_path / "state", cast("type[Memory]", load("lighthouse")))
+
+
+def test_a_class_without_the_base_has_its_own_methods_and_the_defaults_of_others(install: Install) -> None:
+    """An adapter that was written before a method existed still loads."""
+    install("lighthouse = acme_lighthouse:Lighthouse", WITHOUT_BASE)
+    kind, target = load("lighthouse"), TargetRef("shore", "north")
+    assert not issubclass(importlib.import_module("acme_lighthouse").Lighthouse, Adapter)
+    assert (kind.__name__, kind.concurrent_writes) == ("Lighthouse", 4)
+    assert kind.implements("announce")
+    assert not kind.implements("discover")
+    assert kind.canonical(target, None) == target
+    assert (kind.one_host, kind.drain_keys, kind.target_keys) == (False, frozenset(), frozenset({"victims"}))
+
+
 def test_this_projects_adapters_are_found_beside_it(install: Install) -> None:
     install("lighthouse = acme_lighthouse:Lighthouse", ADAPTER)
     assert {"lighthouse", "process"} <= set(installed())
@@ -89,6 +122,7 @@ def test_an_adapter_is_imported_when_it_is_configured(install: Install) -> None:
         ("lighthouse = acme_lighthouse:Lighthouse", "1 / 0", "ZeroDivisionError"),
         ("lighthouse = acme_lighthouse:Lighthouse", "", "has no attribute 'Lighthouse'"),
         ("lighthouse = acme_lighthouse:Lighthouse", "class Lighthouse: pass", "has no Settings"),
+        ("lighthouse = acme_lighthouse:Lighthouse", "Lighthouse = print", "expected a class, found builtin"),
     ],
 )
 def test_an_adapter_that_fails_to_load_shows_the_cause(install: Install, entry: str, source: str, cause: str) -> None:

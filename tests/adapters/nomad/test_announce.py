@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetError, TargetNotScalable, TargetRefused, TargetUnavailable
 from autoscaler.model import Decision, Held, HoldReason, Outcome, Proposed, Status, Written
-from autoscaler.target import Announces
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
 from tests.servers.faults import Fault, running_faults
 from tests.servers.nomad import NomadServer, service
@@ -43,11 +42,6 @@ def _events(nomad: NomadServer, job: str) -> list[dict[str, Any]]:
     """Return the events, newest first."""
     found = nomad.ask("GET", f"/v1/job/{job}/scale")["TaskGroups"]["work"]["Events"]
     return list(found or ())
-
-
-def test_the_adapter_announces(direct: LiveAdapter) -> None:
-    """The daemon asks for the protocol, not for the method."""
-    assert isinstance(direct.adapter, Announces)
 
 
 def test_a_failed_write_is_recorded_without_a_count(direct: LiveAdapter, nomad: NomadServer) -> None:

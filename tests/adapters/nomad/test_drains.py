@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from autoscaler.errors import TargetError, TargetForbidden, TargetUnavailable
-from autoscaler.target import DrainsNodes, NodeDrain, Phase
+from autoscaler.target import NodeDrain, Phase
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
 from tests.adapters.nomad.test_security import documented_policy
 from tests.servers.faults import Fault, Faults, running_faults
@@ -109,11 +109,6 @@ def faults(cluster: Cluster) -> Iterator[Faults]:
 @pytest.fixture
 def proxied_drainer(connect: Connect, cluster: Cluster, faults: Faults) -> Drainer:
     return Drainer(connect(address=faults.url, tokenFile=str(cluster.token)))
-
-
-def test_the_adapter_drains_nodes(drainer: Drainer) -> None:
-    """The daemon finds the verb by the protocol."""
-    assert isinstance(drainer.live.adapter, DrainsNodes)
 
 
 def test_a_drain_is_done_when_its_allocations_have_left_and_no_request_is_lost(

@@ -8,7 +8,6 @@ import pytest
 
 from adapters.process.procfs import runs
 from autoscaler.model import AwaitingDrain, TargetState, Written
-from autoscaler.target import Drains
 from tests.adapters.process.conftest import Build
 from tests.adapters.process.harness import ProcessHarness, poll, wait_for_end
 from tests.servers.ports import free_ports
@@ -24,7 +23,6 @@ def scale_in(harness: ProcessHarness, size: int) -> TargetState:
 
 
 def release(harness: ProcessHarness, worker: str) -> None:
-    assert isinstance(harness.adapter, Drains)
     harness.adapter.release(harness.target, worker, harness.call())
 
 
