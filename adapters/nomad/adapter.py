@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ClassVar, Final, NamedTuple
 
-from adapters.nomad.client import NomadClient, NomadRefusal, unavailable_if_malformed
+from adapters.nomad.client import NomadClient, NomadRefusal, refusals_as_target_errors, unavailable_if_malformed
 from adapters.nomad.drains import NodeDrains
 from adapters.nomad.jobs import Group, Job, JobKey, job_and_group, job_path
 from adapters.nomad.policies import Policies
@@ -176,10 +176,8 @@ class Nomad(Adapter):
         if self._announced.get(target) == key:
             return
         failed = isinstance(outcome, TargetError)
-        try:
+        with refusals_as_target_errors():
             self._addresses.run(lambda: self._post(self._place(target), message, {"Error": failed}, call), call)
-        except NomadRefusal as refusal:
-            raise refusal.as_target_error() from None
         if len(self._announced) >= _MOST_ANNOUNCED:  # most of these targets are not asked for any more
             self._announced.clear()
         self._announced[target] = key
@@ -188,10 +186,8 @@ class Nomad(Adapter):
         """Return the addresses whose agent finds no leader of the cluster -> why."""
 
         def find_leader(call: Call) -> None:
-            try:
+            with refusals_as_target_errors():
                 self._client.get("/v1/status/leader", {"region": self._connection.region}, call, str)
-            except NomadRefusal as refusal:
-                raise refusal.as_target_error() from None
 
         return self._addresses.failing(find_leader, call)
 
@@ -205,10 +201,8 @@ class Nomad(Adapter):
             with unavailable_if_malformed(f'a scaling event of job "{place.job.id}"'):
                 _ = written["JobModifyIndex"]
 
-        try:
+        with refusals_as_target_errors():
             self._addresses.run(record, call)
-        except NomadRefusal as refusal:
-            raise refusal.as_target_error() from None
         return "permitted: Nomad recorded a scaling event without a count; the count is unchanged"
 
     def drain_node(self, instance: str, addresses: Collection[str], deadline: timedelta, call: Call) -> NodeDrain:

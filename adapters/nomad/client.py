@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
@@ -86,6 +87,15 @@ class NomadRefusal(Exception):
         if self.request.startswith("POST") and (400 <= self.status < 500 or "job_max_count" in self.text):
             return TargetRefused(str(self))
         return TargetUnavailable(f"{self}; the next cycle tries again")
+
+
+@contextmanager
+def refusals_as_target_errors() -> Iterator[None]:
+    """Raise a NomadRefusal of the block as the TargetError of its status."""
+    try:
+        yield
+    except NomadRefusal as refusal:
+        raise refusal.as_target_error() from None
 
 
 def _right(request: str) -> str:

@@ -5,13 +5,12 @@ compare-and-set for a drain: a drain that another client begins between the last
 deadline.
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from ipaddress import ip_address
 from typing import Final
 
-from adapters.nomad.client import NomadClient, NomadRefusal
+from adapters.nomad.client import NomadClient, NomadRefusal, refusals_as_target_errors
 from adapters.nomad.entries import LongNode, NodeAllocation, NodeEntry
 from autoscaler.target import Call, Logger, NodeDrain, TargetUnavailable
 
@@ -39,7 +38,7 @@ class NodeDrains:
 
     def drain(self, instance: str, addresses: Collection[str], deadline: timedelta, call: Call) -> NodeDrain:
         """Begin or follow the drain of a node, as `Adapter.drain_node` says."""
-        with _as_target_error():
+        with refusals_as_target_errors():
             return self._drain(instance, addresses, deadline, call)
 
     def try_drain(self, call: Call) -> str:
@@ -47,7 +46,7 @@ class NodeDrains:
 
         Returns in words what Nomad answered. Raises TargetError.
         """
-        with _as_target_error():
+        with refusals_as_target_errors():
             found = self._write(_NO_SUCH_NODE, {"DrainSpec": None}, call)
         if found:
             raise TargetUnavailable(f"Nomad found a node {_NO_SUCH_NODE}; is this address an agent's?")
@@ -127,14 +126,6 @@ class NodeDrains:
         if (event, instance) not in self._told:
             self._told.add((event, instance))
             self._logger.warning(event, connection=self._connection, instance=instance, **keys)
-
-
-@contextmanager
-def _as_target_error() -> Iterator[None]:
-    try:
-        yield
-    except NomadRefusal as refusal:
-        raise refusal.as_target_error() from None
 
 
 def _no_node(refusal: NomadRefusal) -> bool:

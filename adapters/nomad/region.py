@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from adapters.nomad.allocations import LISTED, Details, is_canary, parse_details, to_instance
-from adapters.nomad.client import NomadClient, NomadRefusal, unavailable_if_malformed
+from adapters.nomad.client import NomadClient, NomadRefusal, refusals_as_target_errors, unavailable_if_malformed
 from adapters.nomad.entries import AllocationEntry, DeploymentEntry, JobEntry, LongAllocation
 from adapters.nomad.jobs import Job, JobKey, job_path, parse_job
 from adapters.nomad.lists import Listing
@@ -88,11 +88,8 @@ class Region:
 
     def read(self, keys: frozenset[JobKey], call: Call) -> Mapping[JobKey, JobView | TargetError]:
         """Return every requested job, or its own error. Raises TargetError that affects all."""
-        try:
-            with unavailable_if_malformed("a list"):
-                return self._read(keys, call)
-        except NomadRefusal as refusal:
-            raise refusal.as_target_error() from None
+        with refusals_as_target_errors(), unavailable_if_malformed("a list"):
+            return self._read(keys, call)
 
     def read_job(self, key: JobKey, call: Call) -> Job:
         """Return the current job. Raises TargetError."""
@@ -175,9 +172,8 @@ class Region:
     ) -> Mapping[JobKey, TargetError]:
         keys = frozenset(changed.values())
         try:
-            listed, _ = self._long_list.read_whole(keys, query, call)
-        except NomadRefusal as refusal:
-            return dict.fromkeys(keys, refusal.as_target_error())
+            with refusals_as_target_errors():
+                listed, _ = self._long_list.read_whole(keys, query, call)
         except TargetError as error:
             return dict.fromkeys(keys, error)
         failed = dict(listed.odd)
