@@ -154,10 +154,11 @@ class Adapter:
     returned by its deadline.
     """
 
-    def __init__(self, context: AdapterContext[Any]) -> None:
+    def __init__(self, context: AdapterContext[Any] | None = None) -> None:
         """Build a connection without connecting: a back end that is down is `observe`'s TargetUnavailable.
 
-        Raises AdapterError for a permanent problem, such as a missing secret file.
+        Raises AdapterError for a permanent problem, such as a missing secret file. The daemon always gives `context`;
+        a class without the base may call this one as that of `object`.
         """
 
     @classmethod

@@ -18,9 +18,6 @@ _SECONDS = 2.0
 class Plain(Adapter):
     """An adapter that only observes and scales."""
 
-    def __init__(self) -> None:
-        pass
-
     def observe(self, *_: object) -> NoReturn:
         raise AssertionError("the targets have been read already")
 

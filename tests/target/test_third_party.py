@@ -11,7 +11,7 @@ import pytest
 from adapters.memory import Memory
 from autoscaler.errors import AdapterError
 from autoscaler.model import Call, TargetRef
-from autoscaler.target import Adapter, installed, load
+from autoscaler.target import Adapter, AdapterSettings, installed, load
 from autoscaler.target.contract import AdapterContract, Harness, make_context
 from tests.adapters.memory.harness import MemoryHarness
 
@@ -103,6 +103,25 @@ def test_a_class_without_the_base_has_its_own_methods_and_the_defaults_of_others
     assert (kind.one_host, kind.drain_keys, kind.target_keys) == (False, frozenset(), frozenset({"victims"}))
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "class Lighthouse:\n    __slots__ = ('lamps', '__weakref__')",
+        "import abc\nclass Lighthouse(abc.ABC):\n    pass",
+        "class B:\n    def __init__(self, **more):\n        super().__init__(**more)\nclass Lighthouse(B):\n    pass",
+    ],
+)
+def test_a_class_of_any_kind_without_the_base_is_built(install: Install, head: str, tmp_path: Path) -> None:
+    """Its constructor may call the next one without arguments, as `object` has it."""
+    build = "    Settings = AdapterSettings\n    def __init__(self, context):\n        super().__init__()\n"
+    install(
+        "lighthouse = acme_lighthouse:Lighthouse", f"from autoscaler.target import AdapterSettings\n{head}\n{build}"
+    )
+    adapter = load("lighthouse")(make_context(AdapterSettings(), tmp_path))
+    adapter.close()
+    assert adapter.concurrent_writes == 1
+
+
 def test_this_projects_adapters_are_found_beside_it(install: Install) -> None:
     install("lighthouse = acme_lighthouse:Lighthouse", ADAPTER)
     assert {"lighthouse", "process"} <= set(installed())
@@ -123,6 +142,11 @@ def test_an_adapter_is_imported_when_it_is_configured(install: Install) -> None:
         ("lighthouse = acme_lighthouse:Lighthouse", "", "has no attribute 'Lighthouse'"),
         ("lighthouse = acme_lighthouse:Lighthouse", "class Lighthouse: pass", "has no Settings"),
         ("lighthouse = acme_lighthouse:Lighthouse", "Lighthouse = print", "expected a class, found builtin"),
+        (
+            "lighthouse = acme_lighthouse:Lighthouse",
+            "class Lighthouse:\n    def __init_subclass__(cls, *, lamps): pass",
+            "fails to load: TypeError",
+        ),
     ],
 )
 def test_an_adapter_that_fails_to_load_shows_the_cause(install: Install, entry: str, source: str, cause: str) -> None:
