@@ -219,31 +219,17 @@ def _instance(one: Instance) -> Instance:
         if _text("identities", identity) is not identity:
             identities = frozenset([_text("identities", each) for each in one.identities])
             break
-    turned, started = _time("ready_transition", one.ready_transition), _time("started_at", one.started_at)
-    first_ready = _time("first_ready", one.first_ready)
-    requests = _requests("requests", one.requests)
-    containers = _container_requests("container_requests", one.container_requests)
-    detail = _text("detail", one.detail)
-    if (
-        turned is one.ready_transition
-        and started is one.started_at
-        and first_ready is one.first_ready
-        and identities is one.identities
-        and requests is one.requests
-        and containers is one.container_requests
-        and detail is one.detail
-    ):
-        return one  # the usual case; a target may have many instances
-    return replace(
-        one,
-        ready_transition=turned,
-        started_at=started,
-        first_ready=first_ready,
-        identities=identities,
-        requests=requests,
-        container_requests=containers,
-        detail=detail,
-    )
+    checked: dict[str, Any] = {
+        "identities": identities,
+        "ready_transition": _time("ready_transition", one.ready_transition),
+        "started_at": _time("started_at", one.started_at),
+        "first_ready": _time("first_ready", one.first_ready),
+        "requests": _requests("requests", one.requests),
+        "container_requests": _container_requests("container_requests", one.container_requests),
+        "detail": _text("detail", one.detail),
+    }
+    changed = {name: value for name, value in checked.items() if value is not getattr(one, name)}
+    return replace(one, **changed) if changed else one  # usually as it is; a target may have many instances
 
 
 def _requests(field: str, requests: object) -> Mapping[str, int]:
