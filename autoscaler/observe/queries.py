@@ -36,8 +36,8 @@ class Queries:
     def __init__(self, limits: Limits | None = None) -> None:
         """`limits`: of a merged query."""
         self.alone: Final = AloneQuestions()
-        self.unanswered: frozenset[Question] = frozenset()
-        """Questions without an answer when they were last asked."""
+        self.unanswered: dict[Question, None] = {}
+        """Questions without an answer when they were last asked, longest first."""
         self.turns: Final[Counter[str]] = Counter()
         """Source -> how often the member that was asked first was late."""
         self._planner = Planner(limits)
@@ -51,7 +51,7 @@ class Queries:
         if self.alone.known or self.unanswered:
             asked = set(questions(scalers))
             self.alone.forget_others(asked)
-            self.unanswered &= asked
+            self.unanswered = {each: None for each in self.unanswered if each in asked}
 
     def plan(
         self, wanted: Sequence[Question], sources: Mapping[str, PrometheusSource], longest: Mapping[str, int]
@@ -63,7 +63,7 @@ class Queries:
         """Sort queries whose last run had no answer to the end. Queries that did not run stay in place."""
         if not self.unanswered:
             return planned
-        return sorted(planned, key=lambda query: not self.unanswered.isdisjoint(query.questions))
+        return sorted(planned, key=lambda query: not self.unanswered.keys().isdisjoint(query.questions))
 
     def patient(self, prometheus: str, now: float) -> bool:
         """Return whether a source gets its whole `timeout` although it has not answered.
@@ -90,7 +90,8 @@ class Queries:
             elif each.silent and self.patient(name, now):
                 self._silent[name] = now
         if missing or self.unanswered:
-            self.unanswered = self.unanswered.difference(answered).union(missing)
+            still = {each: None for each in self.unanswered if each not in answered}
+            self.unanswered = still | {each: None for each in wanted if each in missing}
 
     def asked_alone(self) -> Sequence[AskedAlone]:
         """Return what is asked alone now, and why. Any thread may call this."""

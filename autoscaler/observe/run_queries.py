@@ -66,7 +66,7 @@ def run_queries(
             min(most, _SHARE * left),
             most,
             concurrency=source.concurrency,
-            unanswered=known.unanswered,
+            unanswered=tuple(known.unanswered),
             turn=known.turns[name],
             patient=known.patient(name, began),
         )

@@ -5,7 +5,7 @@ one at a time. A source that does not answer at all is asked nothing more in the
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -50,7 +50,7 @@ class SourceQueries:
         most: float,
         *,
         concurrency: int = 2,
-        unanswered: Set[Question] = frozenset(),
+        unanswered: Sequence[Question] = (),
         turn: int = 0,
         patient: bool = True,
     ) -> None:
@@ -62,7 +62,7 @@ class SourceQueries:
         self.results: Final[list[Result]] = []
         """What became of each question that was asked alone."""
         self.untried: Final[set[Question]] = set()
-        """Questions that had no time in this cycle."""
+        """Questions of planned queries that had no time in this cycle."""
         self.alive = False
         """Whether the source has answered anything."""
         self._seconds, self._most = seconds, most
@@ -71,6 +71,8 @@ class SourceQueries:
         self._heavy = deque([query for query in queries if known.heavy(query)])
         self._members: deque[PlannedQuery] = deque()
         """Members to ask alone."""
+        self._apart_ids: set[int] = set()
+        """The ids of all members of merged queries that failed. Their merged query had its time."""
         heavy = known.count_heavy(queries[0].prometheus) if queries else 0
         self._apart = TakingApart(heavy, unanswered, turn)
         self._open = {id(query): query for query in queries}
@@ -149,7 +151,7 @@ class SourceQueries:
         unsent = set(map(id, self._members))
         for query in list(self._open.values()):
             late = QueryFailure(f"prometheus {query.prometheus!r} {why}")
-            self._close(Job(query, 0.0), late, 0.0)
+            self._close(Job(query, 0.0, member=id(query) in self._apart_ids), late, 0.0)
             if id(query) not in unsent:
                 yield query, late
 
@@ -166,7 +168,9 @@ class SourceQueries:
         elif outcome is Outcome.TOO_LONG:  # the next cycle's queries are planned for the length that the source takes
             self._planned.extendleft(self._replaced(query, query.halves()))
         elif outcome.costly or outcome is Outcome.REFUSED:
-            self._apart.add(self._replaced(query, query.apart()), error, refused=refused)
+            members = self._replaced(query, query.apart())
+            self._apart_ids.update(map(id, members))
+            self._apart.add(members, error, refused=refused)
         else:
             self._close(job, error, share)
 
@@ -190,7 +194,7 @@ class SourceQueries:
         del self._open[id(query)]
         if error is not None:
             self._settled.update(dict.fromkeys(query.questions, error))
-        if outcome is Outcome.FAILED and share == 0:
+        if outcome is Outcome.FAILED and share == 0 and not job.member:
             self.untried.update(query.questions)
         if len(query.members) == 1:
             self.results.append(Result(query, outcome, share, str(error or ""), job.member))

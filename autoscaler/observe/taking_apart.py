@@ -8,7 +8,7 @@ This must not overload the source further:
   source is slow. While the source answers nothing but refusals, the limit holds for refused members too.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -57,17 +57,17 @@ class Decision:
 class TakingApart:
     """The merged queries to one source that failed in one cycle."""
 
-    def __init__(self, heavy: int, unanswered: Set[Question], turn: int) -> None:
+    def __init__(self, heavy: int, unanswered: Sequence[Question], turn: int) -> None:
         """`heavy`: how many questions are asked alone because of their cost in earlier cycles.
 
-        `unanswered`: the questions without an answer when they were last asked. `turn`: how often the member that was
-        asked first did not show that the source answers quickly.
+        `unanswered`: the questions without an answer when they were last asked, longest first. `turn`: how often the
+        member that was asked first did not show that the source answers quickly.
         """
         self.responsive = False
         """Whether the source has answered a query quickly, and not with an error."""
         self._left = MOST_COSTLY - heavy
         """How many more members may be asked because of their cost."""
-        self._unanswered = unanswered
+        self._rank = {question: rank for rank, question in enumerate(unanswered)}
         self._turn = turn
         self._failed: list[_Failed] = []
         self._first: _First | None = None
@@ -116,9 +116,12 @@ class TakingApart:
         return [GivenUp(each.members, each.error) for each in failed]
 
     def _take_apart(self, failed: _Failed, decision: Decision) -> None:
-        """Ask the members alone as far as the limit allows, first those without an answer the last time."""
+        """Ask the members alone as far as the limit allows, first those that were unanswered longest."""
         self._begun = True
-        members = sorted(failed.members, key=lambda each: self._unanswered.isdisjoint(each.questions))
+        answered = len(self._rank)
+        members = sorted(
+            failed.members, key=lambda each: min(self._rank.get(question, answered) for question in each.questions)
+        )
         if failed.error.outcome.costly or not self.responsive:
             most = max(self._left, 0)
             decision.give_up.append(GivenUp(members[most:], failed.error))

@@ -293,3 +293,16 @@ def test_a_bug_in_the_planner_loses_no_answer(
     ((level, said, keys),) = shard.log.lines
     assert (level, said) == ("error", event)
     assert "ZeroDivisionError" in keys["error"]
+
+
+def test_members_that_had_no_time_go_first_in_the_next_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the same members are without a value in each cycle, and the heavy one among them is never found."""
+    shard, server = simulated(monkeypatch, 200)
+    heavy = max(shard.names)
+    server.cost = lambda groups: 60 if heavy in groups else 0.1
+    had = set[str]()
+    for _ in range(6):
+        values = shard.values(seconds=15)
+        had |= {name for name, value in values.items() if isinstance(value, int)}
+    assert had == set(well(200, heavy))
+    assert {name: values[name] for name in well(200, heavy)} == well(200, heavy)
