@@ -148,7 +148,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
 def test_every_recorded_decision_is_repeated_bit_for_bit(life: Life, name: str) -> None:
     """Only the records are used."""
     found = replayed(life.folder, name)
-    differences = [each for each in found.findings if each.kind in (FindingKind.DIFFERENCE, FindingKind.MEMORY)]
+    differences = [each for each in found.findings if each.kind is FindingKind.DIFFERENCE]
     assert differences == []
     assert found.same == found.compared == found.cycles > 20
 

@@ -27,7 +27,6 @@ from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.text import clean
 from autoscaler.version import VERSION
 from autoscaler.whatif.commands.pasts import Sources, opened, past_of
-from autoscaler.whatif.commands.progress import progress, share_of
 from autoscaler.whatif.compare.comparison import Comparison, compare
 from autoscaler.whatif.documents.measured import fit_text
 from autoscaler.whatif.documents.replay import ReplayDocument, ReplayList, replay_document
@@ -155,11 +154,8 @@ def _compared(
     start_up: timedelta | None,
     limits: ConnectionLimits,
 ) -> Comparison:
-    """As `compare`, with progress on stderr. Raises PastError, and what the past raises."""
-    with progress(past.name) as done:
-        found = compare(
-            past, candidates, since, until, lambda cycle: done(share_of(cycle.at, since, until)), start_up, limits
-        )
+    """As `compare`. Raises PastError, also for a past without cycles, and what the past raises."""
+    found = compare(past, candidates, since, until, start_up, limits)
     if not found.cycles:
         begin, end = (each.isoformat(timespec="seconds") for each in (since, until))
         raise PastError(f"autoscaler {past.name!r}: no cycle is known from {begin} to {end}; give another time")

@@ -1,17 +1,17 @@
 """Reads the past of one autoscaler, and runs every candidate through it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from autoscaler.model import ConnectionLimits
+from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.quantity import format_seconds
 from autoscaler.whatif.compare.fit import Check, Fit
 from autoscaler.whatif.past.missing_data import MissingData
-from autoscaler.whatif.past.past import Cycle, Finding, FindingKind, Past
+from autoscaler.whatif.past.past import Finding, FindingKind, Past
 from autoscaler.whatif.replay.course import Course
 from autoscaler.whatif.replay.demand import Demand, DemandRecorder
-from autoscaler.whatif.replay.reaction import Reactions
+from autoscaler.whatif.replay.load import unconserved
 from autoscaler.whatif.replay.repetition import Repetition
 from autoscaler.whatif.replay.replay import Candidate, Replay
 from autoscaler.whatif.replay.start_up import UNKNOWN_TIME, InstanceTime, StartUps
@@ -79,13 +79,12 @@ def compare(
     candidates: Sequence[Candidate],
     since: datetime,
     until: datetime,
-    watch: Callable[[Cycle], object] | None = None,
     start_up: timedelta | None = None,
     limits: ConnectionLimits | None = None,
 ) -> Comparison:
     """Run candidates through a past, decide recorded cycles again, and check the simulation against the record.
 
-    `watch` is called with each cycle before it is replayed. `start_up`: how long an instance takes to become ready,
+    `start_up`: how long an instance takes to become ready,
     where the past does not show it. `limits`: of the connection in the past. Raises what the past raises.
     """
     courses = [Course(), *[Course(each.label) for each in candidates]]
@@ -96,13 +95,11 @@ def compare(
     replays = [Replay(each, found.start_up.seconds, shown) for each in candidates]
     check, repetition = Check(found.start_up, shown, limits or ConnectionLimits()), Repetition()
     demand, missing = DemandRecorder(reference), MissingData(since)
-    reactions: Reactions | None = None
+    measured = reference if reference is not None and not past.recorded else None
     for cycle in past.cycles():
         found.add_cycle(past.origin, cycle.at)
-        if watch is not None:
-            watch(cycle)
-        reactions = reactions or Reactions(reference if reference and not past.recorded else cycle.scaler)
-        for each in (missing, demand, reactions, check):
+        measured = measured or cycle.scaler
+        for each in (missing, demand, check):
             each.add(cycle)
         repetition.step(cycle)
         courses[0].add_seen(cycle)
@@ -110,7 +107,7 @@ def compare(
             if (replayed := replay.step(cycle)) is not None:
                 course.add_replayed(replayed)
     missing.end(until)
-    about_load = [] if reactions is None else list(reactions.findings())
+    about_load = list(_unconserved(found, measured))
     found.demand, found.demand_is_known = demand.demand(), not about_load
     findings = {*past.findings, *missing.findings, *repetition.findings, *about_load, *_hidden(found)}
     findings |= {finding for each in replays for finding in each.findings}
@@ -127,6 +124,13 @@ def _start_ups(past: Past) -> StartUps:
         for cycle in past.cycles():
             times.add(cycle)
     return times
+
+
+def _unconserved(found: Comparison, scaler: Autoscaler | None) -> Iterator[Finding]:
+    """Which metrics of this configuration are no load."""
+    if found.part is not None and scaler is not None:
+        end = found.part.end
+        yield from (Finding(end, end, FindingKind.LOAD, message) for message in unconserved(scaler))
 
 
 def _hidden(found: Comparison) -> Sequence[Finding]:

@@ -4,9 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, NamedTuple, Protocol, TypeAlias
-
-from msgspec import structs
+from typing import Final, NamedTuple, Protocol
 
 from autoscaler.clock import Clock
 from autoscaler.errors import PastError
@@ -16,22 +14,18 @@ from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult
 from autoscaler.observe.result import QueryResult
 
-LARGEST: Final = 2048
-"""Steps of a block. Prometheus allows 11,000 points per series, and a smaller query delays live queries less."""
-SMALLEST: Final = 128
+BLOCK: Final = 512
+"""Steps of one query: Prometheus allows 11,000 points per series, and a small query delays live queries less.
+
+A query that is refused costs as much of the past.
+"""
 _MOST_TRIES: Final = 6
-"""Of a smallest block, if the server has answered before."""
-_TRIES_BEFORE_HALVING: Final = 2
+"""Of a block, if the server has answered before."""
 _FIRST_PAUSE_SECONDS: Final = 2.0
 _LONGEST_REST_SECONDS: Final = 10.0
 """After an answer, the server rests for as long as it took, at most this long."""
-_MOST_REFUSALS: Final = 16
-"""Of one question, after which refused blocks are no longer halved."""
 _LONG: Final = 3600.0
 """Seconds until the deadline of a query; the source's own timeout is shorter."""
-
-Progress: TypeAlias = Callable[[float], object]
-"""Called with the share that is fetched, 0 to 1. It may fall when more turns out to be needed."""
 
 
 class Server(Protocol):
@@ -74,20 +68,11 @@ class Fetcher:
     """Fetches from any number of Prometheus servers. It belongs to one thread."""
 
     def __init__(
-        self,
-        servers: Mapping[str, Server],
-        clock: Clock,
-        progress: Progress = lambda _: None,
-        sleep: Callable[[float], object] = time.sleep,
+        self, servers: Mapping[str, Server], clock: Clock, sleep: Callable[[float], object] = time.sleep
     ) -> None:
-        self._servers, self._clock = servers, clock
-        self._progress, self._sleep = progress, sleep
-        self._done = self._total = 0
+        self._servers, self._clock, self._sleep = servers, clock, sleep
         self._rests: dict[str, float] = {}
         """Seconds before the next query to each server that has answered."""
-        self._most_steps: dict[Question, int] = {}
-        """Of one query, where a larger one was refused because of its size."""
-        self._refusals: dict[Question, int] = {}
 
     def now(self) -> datetime:
         """The time, after which there is nothing to fetch."""
@@ -98,48 +83,18 @@ class Fetcher:
 
         The answer to a question that the server refuses is the refusal. Raises PastError if a server fails.
         """
-        questions = list(dict.fromkeys(questions))
-        self._total += span.count * len(questions)
         return {
-            question: Recording([each for part in parts(span) for each in self._fetch_part(question, part)])
-            for question in questions
+            question: Recording([Block(part.count, self._request(question, part)) for part in parts(span)])
+            for question in dict.fromkeys(questions)
         }
-
-    def _fetch_part(self, question: Question, part: Grid) -> Iterator[Block]:
-        """Fetch a part of the time, in halves if necessary."""
-        if part.count > self._most_steps.get(question, LARGEST):
-            yield from self._in_halves(question, part)
-            return
-        answer = self._request(question, part)
-        if isinstance(answer, QueryFailure) and part.count > SMALLEST and self._may_succeed_in_halves(question, answer):
-            if answer.outcome is Outcome.TOO_LARGE:
-                self._most_steps[question] = max(SMALLEST, part.count // 2)
-            yield from self._in_halves(question, part)
-            return
-        self._done += part.count
-        self._progress(self._done / self._total)
-        yield Block(part.count, answer)
-
-    def _in_halves(self, question: Question, part: Grid) -> Iterator[Block]:
-        half = part.count // 2
-        yield from self._fetch_part(question, replace(part, count=half))
-        yield from self._fetch_part(question, replace(part, first=part.first + half, count=part.count - half))
-
-    def _may_succeed_in_halves(self, question: Question, failure: QueryFailure) -> bool:
-        """Whether smaller blocks may succeed: the block was too large, or a single step caused the refusal."""
-        if failure.outcome is Outcome.TOO_LARGE:
-            return True
-        self._refusals[question] = self._refusals.get(question, 0) + 1
-        return self._refusals[question] <= _MOST_REFUSALS
 
     def _request(self, question: Question, part: Grid) -> RangeResult | QueryFailure:
         """The answer, or the refusal. Raises PastError if the server fails.
 
-        A server that has answered before may be overloaded, so it is asked again, and then for less.
+        A server that has answered before may be overloaded, so it is asked again after a pause.
         """
         name, pause = question.prometheus, _FIRST_PAUSE_SECONDS
-        has_answered = name in self._rests
-        tries = 1 if not has_answered else _MOST_TRIES if part.count <= SMALLEST else _TRIES_BEFORE_HALVING
+        tries = _MOST_TRIES if name in self._rests else 1
         while True:
             self._sleep(self._rests.get(name, 0.0))
             began = self._clock.monotonic()
@@ -150,8 +105,6 @@ class Fetcher:
             if answer.outcome not in (Outcome.FAILED, Outcome.LATE):
                 return answer
             tries -= 1
-            if tries == 0 and has_answered and part.count > SMALLEST:
-                return structs.replace(answer, outcome=Outcome.TOO_LARGE)
             if tries == 0:
                 raise PastError(answer.message)
             self._sleep(pause)
@@ -161,4 +114,4 @@ class Fetcher:
 def parts(span: Grid) -> Sequence[Grid]:
     """The parts of a span, each at most one query."""
     end = span.first + span.count
-    return [replace(span, first=at, count=min(LARGEST, end - at)) for at in range(span.first, end, LARGEST)]
+    return [replace(span, first=at, count=min(BLOCK, end - at)) for at in range(span.first, end, BLOCK)]

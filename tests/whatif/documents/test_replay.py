@@ -95,7 +95,7 @@ def test_a_week_is_thinned_and_keeps_every_change_of_size() -> None:
 
 def test_findings_are_bounded() -> None:
     """A replay by another version may have one in every cycle."""
-    findings = [Finding(NOW, NOW, FindingKind.CLOCK, "") for _ in range(MOST_FINDINGS + 7)]
+    findings = [Finding(NOW, NOW, FindingKind.RELOAD, "") for _ in range(MOST_FINDINGS + 7)]
     document = replay_document(made_up(curve([2, 2]), course([2, 3]), findings=findings))
     assert (len(document.findings), document.more_findings) == (MOST_FINDINGS, 7)
 

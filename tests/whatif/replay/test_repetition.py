@@ -4,16 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import apply_limits, conclude, decide, remember
+from autoscaler.decide import apply_limits, conclude, decide
 from autoscaler.errors import TargetNotFound, TargetUnavailable
 from autoscaler.model import (
     Conflict,
     ConnectionLimits,
-    Deployment,
     Direction,
-    Hold,
-    HoldReason,
-    Intent,
     Outcome,
     Pause,
     Proposed,
@@ -21,11 +17,10 @@ from autoscaler.model import (
     Standing,
     Steering,
     Written,
-    later,
 )
 from autoscaler.whatif.past.past import Cycle, FindingKind
 from autoscaler.whatif.replay.repetition import Repetition
-from tests.decide.build import NOW, state
+from tests.decide.build import NOW
 from tests.replaced import replace
 from tests.whatif.pasts import Life
 
@@ -61,30 +56,6 @@ def test_writes_have_their_recorded_outcome(outcome: Outcome) -> None:
     same_again(life)
 
 
-def test_an_outage_is_an_outage_again() -> None:
-    life = Life()
-    life.cpu(60)
-    life.fail()
-    life.unreadable(TargetUnavailable("throttled"))
-    life.cpu(60)
-    same_again(life)
-
-
-def test_a_size_that_a_deployment_reset_returns_again() -> None:
-    """With what the daemon remembered until the deployment ended."""
-    life = Life(size=8)
-    life.cpu(60)
-    life.size = 1
-    reset = replace(state(1), deployment=Deployment("7", 8, "preserve the count", certain=False))
-    told = replace(reset, deployment=replace(reset.deployment, certain=True))
-    busy = HoldReason("DeploymentActive", "a deployment is under way")
-    for target in (reset, told, replace(told, hold=Hold(busy, busy)), told):
-        made = life.see(replace(life.seen(60), target=target))
-    assert made.written == 8
-    life.cpu(60)
-    same_again(life)
-
-
 def test_a_decision_that_differs_from_the_record_is_found() -> None:
     """Without this, the comparison would accept anything."""
     life = Life()
@@ -93,21 +64,6 @@ def test_a_decision_that_differs_from_the_record_is_found() -> None:
     found = repeated(life, FindingKind.DIFFERENCE)
     assert (found.same, found.compared) == (1, 2)
     assert "desired" in found.findings[0].message
-
-
-def test_one_different_decision_does_not_change_the_later_ones() -> None:
-    """As after an upgrade: the record continues from the decision of the old version."""
-    life = Life()
-    life.cpu(60, 120, 60, 60)
-    second = life.cycles[1]
-    assert second.decision is not None
-    assert second.history is not None
-    other = replace(second.decision, recommendations=())
-    life.cycles[1] = replace(second, decision=other)
-    life.cycles[2] = replace(life.cycles[2], history=remember(life.scaler, second.history, other))
-    del life.cycles[3]
-    found = repeated(life, FindingKind.DIFFERENCE)
-    assert (found.same, found.compared) == (2, 3)
 
 
 def test_the_same_difference_in_successive_cycles_is_one_finding() -> None:
@@ -137,38 +93,6 @@ def test_a_reload_is_found_with_its_changes() -> None:
     life.scaler = replace(life.scaler, max_replicas=3)
     life.cpu(120)
     assert "max_replicas" in same_again(life, FindingKind.RELOAD).findings[0].message
-
-
-def test_a_clock_that_was_set_is_found_and_ages_stay() -> None:
-    life = Life()
-    life.cpu(120)
-    life.now += timedelta(hours=2)
-    life.history = later(life.history, timedelta(hours=2))
-    life.cpu(120)
-    same_again(life, FindingKind.CLOCK)
-
-
-def test_a_write_without_a_recorded_outcome_is_found() -> None:
-    life = Life()
-    life.cpu(60)
-    life.history = replace(life.history, unfinished=Intent(4, 2, life.now))
-    life.cpu(60)
-    same_again(life, FindingKind.RESTART)
-
-
-def test_a_memory_that_does_not_follow_is_found() -> None:
-    life = Life()
-    life.cpu(60)
-    life.history = replace(life.history, recommendations=())
-    life.cpu(60)
-    assert "recommendations" in repeated(life, FindingKind.MEMORY).findings[0].message
-
-
-def test_a_memory_that_the_state_lacks_follows_from_the_cycle_before() -> None:
-    life = Life()
-    life.cpu(60, 120, 30)
-    life.cycles[1] = replace(life.cycles[1], history=None)
-    same_again(life)
 
 
 def test_a_decision_that_the_limits_reduced_is_the_same_again() -> None:
