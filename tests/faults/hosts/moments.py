@@ -43,11 +43,13 @@ class _Strike:
             self._intended = True
             self._at(Moment.INTENT)
         elif kind == OUTCOME and self._intended:  # of a cycle with a write
+            self._intended = False
             self._at(Moment.OUTCOME)
 
     def looked(self) -> None:
-        """Before the daemon hears of it."""
-        self._at(Moment.LOOK)
+        """Before the daemon hears of it. A read before the intent's commit is an observation."""
+        if self._intended:
+            self._at(Moment.LOOK)
 
     def requested(self, write: Write) -> None:
         """Before it is forwarded."""

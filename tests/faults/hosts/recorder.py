@@ -29,13 +29,13 @@ class Order(NamedTuple):
 
 
 Reader: TypeAlias = Callable[[str, str, bytes], "Order | Sight | None"]
-"""Method, path and body of a request -> its write, or the last read before one; None: neither."""
+"""Method, path and body of a request -> its write, or its read of one target; None: neither."""
 CHECKED: Final = "X-Rehearsal-Checked"
 """The header of a daemon's request with the last time at which its thread read a clock (`launched`)."""
 
 
 class Sight(NamedTuple):
-    """A read of one target, as an adapter does just before a write."""
+    """A read of one target: an adapter's last look before a write, or an observation of a single target."""
 
     target: str
 
@@ -53,14 +53,11 @@ def read_nomad(method: str, path: str, body: bytes) -> Order | Sight | None:
 
 
 def read_aws(method: str, path: str, body: bytes) -> Order | Sight | None:
-    """Auto Scaling API Reference, DescribeAutoScalingGroups and SetDesiredCapacity.
-
-    The adapter sends MaxRecords to observe, and not to read the one group that it will write.
-    """
+    """Auto Scaling API Reference, DescribeAutoScalingGroups and SetDesiredCapacity."""
     asked = parse_qs(body.decode())
     if asked.get("Action") == ["DescribeAutoScalingGroups"]:
         names = [values[0] for key, values in asked.items() if key.startswith("AutoScalingGroupNames.")]
-        return Sight(f"aws/{names[0]}") if len(names) == 1 and "MaxRecords" not in asked else None
+        return Sight(f"aws/{names[0]}") if len(names) == 1 else None
     if asked.get("Action") != ["SetDesiredCapacity"]:
         return None
     return Order(f"aws/{asked['AutoScalingGroupName'][0]}", int(asked["DesiredCapacity"][0]), None)
@@ -107,7 +104,7 @@ class Recorder:
     on_request: Callable[[Write], None] | None = None
     """Called when a write has arrived, before it is forwarded. It may set `lost`."""
     on_sight: Callable[[], None] | None = None
-    """Called when the back end has answered a last read before a write, before the daemon gets the answer."""
+    """Called when the back end has answered a read of one target, before the daemon gets the answer."""
     on_answer: Callable[[Write], None] | None = None
     """Called when the back end has answered a write, before the daemon gets the answer."""
     writes: list[Write] = field(default_factory=list)
