@@ -5,12 +5,17 @@ import io
 import os
 import signal
 import sys
+import warnings
 from typing import Final
 
 from autoscaler.cli.app import app
 
-_UNUSED: Final = "uvicorn.supervisors.watchfilesreload"
-"""uvicorn loads it where watchfiles is installed, to reload code: 1.5 MiB of the daemon's memory."""
+_UNUSED: Final = ("uvicorn.supervisors.watchfilesreload", "rich", "charset_normalizer")
+"""What libraries load because it is installed, for what is never asked of them: 8 MiB of the daemon's memory.
+
+uvicorn reloads code with the first; structlog draws tracebacks with the second (typer needs it, and is told not to use
+it); requests guesses the encoding of a text with the third, where we read bytes.
+"""
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 _OF_SHELLS: Final = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU})
@@ -49,7 +54,9 @@ def main() -> None:
     """Run the command line; exits with its code."""
     reset_signals()
     open_streams()
-    sys.modules.setdefault(_UNUSED, None)  # type: ignore[arg-type]  # None: its import fails (importlib)
+    for unused in _UNUSED:
+        sys.modules.setdefault(unused, None)  # type: ignore[arg-type]  # None: its import fails (importlib)
+    warnings.filterwarnings("ignore", "Unable to find acceptable character detection dependency")  # requests misses it
     try:
         app(prog_name="autoscaler")
     except OSError as error:

@@ -8,7 +8,7 @@ from typing import Final
 from bench import alone
 from demo.stage import Stage, StageError
 
-AIM_MEBIBYTES: Final = 90
+AIM_MEBIBYTES: Final = 80
 _DECISIONS: Final = 10
 _WITHIN_SECONDS: Final = 120.0
 

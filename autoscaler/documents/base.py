@@ -25,6 +25,7 @@ class Document(BaseModel):
         serialize_by_alias=True,
         json_schema_serialization_defaults_required=True,
         from_attributes=True,
+        defer_build=True,  # the build takes memory, and a daemon that nobody asks needs few documents
     )
 
     @classmethod
