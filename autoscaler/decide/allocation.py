@@ -1,7 +1,6 @@
 """Divides a limited number of units among autoscalers that want to change their size: the largest need first."""
 
 import math
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
@@ -38,12 +37,6 @@ class SizeRequest(NamedTuple):
         """Return `size` moved one unit towards the wanted size."""
         return size + (1 if self.out else -1)
 
-    def until(self, need: float) -> int:
-        """Return the first size on the way whose need is at most `need`, a finite number of at least 1."""
-        step = self.next(0)
-        way = range(self.size, self.wanted + step, step)
-        return way[bisect_left(way, -need, key=lambda size: -self.need(size))]
-
 
 def allocate(requests: Sequence[SizeRequest], units: int) -> Mapping[str, int]:
     """Return the size granted to each autoscaler, by name. All sizes together change by at most `units`.
@@ -53,33 +46,7 @@ def allocate(requests: Sequence[SizeRequest], units: int) -> Mapping[str, int]:
     """
     if sum([request.units for request in requests]) <= max(0, units):
         return {request.name: request.wanted for request in requests}
-    sizes = _sizes_at_equal_need(requests, units)
-    _grant_remaining(requests, sizes, units - _total_change(requests, sizes))
-    return {request.name: size for request, size in zip(requests, sizes, strict=True)}
-
-
-def _sizes_at_equal_need(requests: Sequence[SizeRequest], units: int) -> list[int]:
-    """Return the sizes at the smallest need that all requests can reach with `units`.
-
-    A bisection, because sizes can be in the millions.
-    """
-    enough, too_many = 2.0 * max([max(request.size, request.wanted) for request in requests]), 1.0
     sizes = [request.size for request in requests]
-    while too_many < (need := (enough + too_many) / 2) < enough:
-        reached = [request.until(need) for request in requests]
-        if _total_change(requests, reached) > units:
-            too_many = need
-        else:
-            enough, sizes = need, reached
-    return sizes
-
-
-def _total_change(requests: Sequence[SizeRequest], sizes: Sequence[int]) -> int:
-    return sum([abs(size - request.size) for request, size in zip(requests, sizes, strict=True)])
-
-
-def _grant_remaining(requests: Sequence[SizeRequest], sizes: list[int], units: int) -> None:
-    """Move `sizes` by `units` more. The wanted sizes need more than that."""
 
     def rank(place: int) -> tuple[float, int, str, int]:
         request, size = requests[place], sizes[place]
@@ -94,3 +61,4 @@ def _grant_remaining(requests: Sequence[SizeRequest], sizes: list[int], units: i
             heappop(waiting)
         else:
             heapreplace(waiting, rank(place))
+    return {request.name: size for request, size in zip(requests, sizes, strict=True)}

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,7 +45,7 @@ def unit_by_unit(requests: Sequence[SizeRequest], units: int) -> Mapping[str, in
 
 @given(ways, st.integers(0, 200), st.booleans())
 def test_each_unit_goes_to_the_largest_need(pairs: list[tuple[int, int]], units: int, grows: bool) -> None:
-    """The fast algorithm for sizes in the millions gives the same result as one step per unit."""
+    """Also by an algorithm that compares all of them for every unit."""
     requests = out(*pairs) if grows else inwards(*pairs)
     assert allocate(requests, units) == unit_by_unit(requests, units)
 
@@ -80,12 +79,3 @@ def test_a_service_without_an_instance_comes_first() -> None:
 def test_the_most_oversized_service_shrinks_first() -> None:
     """With equal sizes, the service with the smaller need has more to spare."""
     assert reached(inwards((2, 10), (90, 98)), 8) == [2, 98]
-
-
-@pytest.mark.parametrize("grows", [True, False])
-def test_sizes_in_the_billions_take_no_time(grows: bool) -> None:
-    """A load beyond all sizes asks for maxReplicas, which can be any number."""
-    largest = 2**31 - 1
-    requests = [SizeRequest(f"s{k}", 0, largest) if grows else SizeRequest(f"s{k}", largest, 0) for k in range(500)]
-    moved = [abs(size - request.size) for request, size in zip(requests, reached(requests, 2**36 + 7), strict=True)]
-    assert (sum(moved), max(moved) - min(moved)) == (2**36 + 7, 1)
