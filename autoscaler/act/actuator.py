@@ -1,11 +1,11 @@
 """Applies decisions through the adapter, several at a time if it allows that, until the batch's deadline."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from autoscaler.act.writers import Job, Writers
 from autoscaler.clock import Clock
@@ -24,13 +24,6 @@ _MOST_WAITING: Final = 10_000
 """Writes whose waiting is remembered."""
 
 
-class Write(NamedTuple):
-    """A decision to write."""
-
-    decision: Decision
-    change: ScaleChange
-
-
 class Turns:
     """Tracks how long each autoscaler's write has waited. Used on one shard's thread."""
 
@@ -38,9 +31,9 @@ class Turns:
         self._waited: dict[str, int] = {}
         """Autoscaler's name -> consecutive cycles without time for its write."""
 
-    def order(self, writes: Sequence[Write]) -> Sequence[Write]:
-        """Sort scale-outs first, then by waiting time, then in the order given."""
-        return sorted(writes, key=self._rank)
+    def order(self, decisions: Iterable[Decision]) -> Sequence[Decision]:
+        """Sort decisions to write: scale-outs first, then by waiting time, then in the order given."""
+        return sorted(decisions, key=self._rank)
 
     def note(self, decision: Decision, outcome: Outcome | None) -> None:
         """Record a decision's outcome in this cycle; None if there was nothing to write."""
@@ -51,9 +44,9 @@ class Turns:
         else:
             self._waited.pop(decision.name, None)
 
-    def _rank(self, write: Write) -> tuple[bool, int]:
-        waited = self._waited.get(write.decision.name, 0)
-        first = write.change.direction is Direction.OUT or waited >= _PATIENT_CYCLES
+    def _rank(self, decision: Decision) -> tuple[bool, int]:
+        waited, change = self._waited.get(decision.name, 0), decision.change
+        first = (change is not None and change.direction is Direction.OUT) or waited >= _PATIENT_CYCLES
         return not first, -waited
 
 
@@ -109,13 +102,20 @@ class Actuator:
         Failures are values. A change that the deadline leaves no time for is TargetDeferred. Raises StaleLedger, before
         the next write, if another shard has taken over.
         """
-        writes = [Write(decision, decision.change) for decision in decisions if decision.change is not None]
-        live = self._turns.order([write for write in writes if not write.decision.dry_run])
-        jobs = [Job(one.decision.name, one.decision.target, partial(self._write, one, call)) for one in live]
+        live = self._turns.order(made for made in decisions if made.change is not None and not made.dry_run)
+        jobs = [
+            Job(made.name, made.target, partial(self._write, made.target, change, call))
+            for made in live
+            if (change := made.change) is not None
+        ]
         written = self._writers.run(jobs, call, self.busy)
         for decision in decisions:
             self._turns.note(decision, written.get(decision.name))
-        return {one.name: Proposed(change.size) if one.dry_run else written[one.name] for one, change in writes}
+        return {
+            made.name: Proposed(change.size) if made.dry_run else written[made.name]
+            for made in decisions
+            if (change := made.change) is not None
+        }
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         """Report concluded decisions without a write (failures, proposals) to an adapter that records decisions.
@@ -136,9 +136,8 @@ class Actuator:
             if wait([self._announcing], max(0.0, call.deadline - self._clock.monotonic())).not_done:
                 self._logger.warning("announcement_failed", error="it has no answer by the cycle's deadline")
 
-    def _write(self, write: Write, call: Call) -> Outcome:
+    def _write(self, target: TargetRef, change: ScaleChange, call: Call) -> Outcome:
         """Return the outcome of one write. Raises StaleLedger."""
-        change, target = write.change, write.decision.target
         if self._clock.monotonic() >= call.deadline:
             return TargetDeferred(
                 f"{target}: the cycle's deadline passed before size {change.size} was written; "

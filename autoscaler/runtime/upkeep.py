@@ -16,10 +16,6 @@ from autoscaler.threads import NoThread, spawn
 _T = TypeVar("_T")
 
 _SECONDS: Final = 5.0
-_QUIET_SECONDS: Final = 1.0
-"""Time without a cycle that a collection needs, because it stops every thread. It takes less."""
-_PATIENCE_SECONDS: Final = 10.0
-"""How long a collection waits for such a moment. After that, it may delay a cycle."""
 
 
 class Upkeep:
@@ -50,19 +46,16 @@ class Upkeep:
         self._tidying: Future[None] | None = None
         self._retired = 0
         """Number of retired shards at the last collection."""
-        self._collect_by: float | None = None
-        """Latest time of the next collection, on the monotonic clock; None: none is needed."""
 
     def turn(self) -> None:
         """Do what is due. Called about every second."""
-        self._collect()
         if self._checking is not None and self._checking.done():
             checked, self._checking = self._checking, None
             self._report(checked)
         if self._clock.monotonic() < self._due:
             return
         self._due = self._clock.monotonic() + _SECONDS
-        memory.trim()
+        self._free_memory()
         self._begin_tidying()
         if self._checking is not None:
             self._failed(f"the state has not answered for {_SECONDS:g} s; check the database")
@@ -89,14 +82,12 @@ class Upkeep:
             self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
             return None
 
-    def _collect(self) -> None:
-        """Free the memory of retired shards, when no cycle is disturbed."""
-        now, retired = self._clock.monotonic(), self._shards.retired
-        if retired != self._retired and self._collect_by is None:
-            self._collect_by = now + _PATIENCE_SECONDS
-        if self._collect_by is not None and (now >= self._collect_by or self._shards.quiet(_QUIET_SECONDS)):
+    def _free_memory(self) -> None:
+        """Return free pages to the system; after the end of shards, also what they have left behind."""
+        if self._retired != self._shards.retired:
+            self._retired = self._shards.retired
             memory.collect()
-            self._retired, self._collect_by = retired, None
+        memory.trim()
 
     def _report(self, checked: "Future[Sequence[Cut]]") -> None:
         try:

@@ -150,13 +150,6 @@ class Shards:
         """Return whether at least one shard's cycles still end."""
         return not self._shards or any(shard.alive() for shard in self._shards.values())
 
-    def quiet(self, seconds: float) -> bool:
-        """Return whether no cycle is running and none starts within `seconds`."""
-        until = self._clock.now() + timedelta(seconds=seconds)
-        due = (job.next_run_time for job in self._scheduler.get_jobs())
-        running = any(shard.running() for shard in self._shards.copy().values())
-        return not running and all(at is None or at > until for at in due)
-
     def hung(self) -> tuple[ShardName, ...]:
         """Return the shards past their deadline, sorted."""
         # any thread may call this

@@ -1,30 +1,26 @@
 """The order of writes."""
 
-from autoscaler.act.actuator import Turns, Write
+from autoscaler.act.actuator import Turns
 from autoscaler.errors import TargetDeferred, TargetUnavailable
-from autoscaler.model import Written
+from autoscaler.model import Decision, Written
 from tests.decisions import rescale
 
 
-def out(name: str) -> Write:
-    decision = rescale(name, 5)
-    assert decision.change is not None
-    return Write(decision, decision.change)
+def out(name: str) -> Decision:
+    return rescale(name, 5)
 
 
-def inward(name: str) -> Write:
-    decision = rescale(name, 1)
-    assert decision.change is not None
-    return Write(decision, decision.change)
+def inward(name: str) -> Decision:
+    return rescale(name, 1)
 
 
-def order(turns: Turns, *writes: Write) -> list[str]:
-    return [write.decision.name for write in turns.order(writes)]
+def order(turns: Turns, *decisions: Decision) -> list[str]:
+    return [made.name for made in turns.order(decisions)]
 
 
-def defer(turns: Turns, *writes: Write) -> None:
-    for write in writes:
-        turns.note(write.decision, TargetDeferred("no time"))
+def defer(turns: Turns, *decisions: Decision) -> None:
+    for made in decisions:
+        turns.note(made, TargetDeferred("no time"))
 
 
 def test_scale_outs_go_first() -> None:
@@ -44,17 +40,17 @@ def test_a_write_that_was_sent_has_had_its_turn() -> None:
     """Otherwise a write that hangs in each cycle would block all others."""
     turns = Turns()
     defer(turns, out("b"))
-    turns.note(out("b").decision, TargetUnavailable("no answer"))
+    turns.note(out("b"), TargetUnavailable("no answer"))
     assert order(turns, out("a"), out("b")) == ["a", "b"]
     defer(turns, out("b"))
-    turns.note(out("b").decision, Written(5))
+    turns.note(out("b"), Written(5))
     assert order(turns, out("a"), out("b")) == ["a", "b"]
 
 
 def test_a_cancelled_write_no_longer_waits() -> None:
     turns = Turns()
     defer(turns, out("b"))
-    turns.note(out("b").decision, None)
+    turns.note(out("b"), None)
     assert order(turns, out("a"), out("b")) == ["a", "b"]
 
 

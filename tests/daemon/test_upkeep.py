@@ -1,4 +1,4 @@
-"""The memory of ended shards is freed when it disturbs no cycle."""
+"""The memory of ended shards is freed."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -13,14 +13,10 @@ from tests.schedule.clock import FakeClock
 
 
 class FakeShards:
-    """Stands for `schedule.Shards`: the number of retired shards, and whether a cycle is near."""
+    """Stands for `schedule.Shards`: the number of retired shards."""
 
     def __init__(self) -> None:
-        self.retired, self.is_quiet = 0, True
-
-    def quiet(self, seconds: float) -> bool:
-        assert seconds > 0
-        return self.is_quiet
+        self.retired = 0
 
 
 @pytest.fixture
@@ -70,26 +66,10 @@ def test_nothing_is_collected_while_no_shard_has_ended(turn: Callable[[], None],
     assert collected == []
 
 
-def test_after_the_end_of_shards_a_collection_waits_for_a_pause(
+def test_after_the_end_of_shards_their_memory_is_collected_once(
     turn: Callable[[], None], shards: FakeShards, collected: list[float]
 ) -> None:
-    """Then it happens once."""
-    shards.retired, shards.is_quiet = 2, False
-    for _ in range(5):
-        turn()
-    assert collected == []
-    shards.is_quiet = True
-    for _ in range(5):
-        turn()
-    assert len(collected) == 1
-
-
-def test_without_a_pause_a_collection_waits_for_ten_seconds(
-    turn: Callable[[], None], shards: FakeShards, collected: list[float]
-) -> None:
-    """With periods of a second there is no pause."""
-    shards.retired, shards.is_quiet = 1, False
-    began = CLOCK.monotonic()
+    shards.retired = 2
     for _ in range(30):
         turn()
-    assert [at - began for at in collected] == [11]
+    assert len(collected) == 1

@@ -261,16 +261,6 @@ def test_an_unchanged_clock_moves_no_tick(running: RunningShards) -> None:
     assert running.cycles("a") == 1
 
 
-def test_shards_are_quiet_only_between_cycles(running: RunningShards) -> None:
-    """Used by work that stops every thread for a moment."""
-    running.shard("a", 30)
-    running.shards.start()
-    until(lambda: running.cycles("a") >= 1 and running.shards.quiet(1))
-    assert not running.shards.quiet(60)
-    running.shard("b", 30, hangs=True)
-    until(lambda: not running.shards.quiet(1))
-
-
 def test_ticks_that_found_no_thread_at_the_start_begin_later(
     running: RunningShards, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,11 +15,9 @@ _AGE: Final = timedelta(hours=1)
 def _no_lease_check() -> None:
     """Write every decision, however late, and whichever daemon serves the target."""
     from autoscaler.act import Actuator
-    from autoscaler.act.actuator import Write
-    from autoscaler.model import Call, Outcome
+    from autoscaler.model import Call, Outcome, ScaleChange, TargetRef
 
-    def write(self: Actuator, write: Write, call: Call) -> Outcome:
-        change, target = write.change, write.decision.target
+    def write(self: Actuator, target: TargetRef, change: ScaleChange, call: Call) -> Outcome:
         return self._adapter.scale(target, change, Call(call.now, self._clock.monotonic() + _SECONDS))
 
     Actuator._write = write  # type: ignore[method-assign]
