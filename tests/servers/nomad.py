@@ -119,8 +119,11 @@ class NomadServer:
         return reply.json() if reply.content else None
 
     def register(self, job: Mapping[str, Any]) -> None:
-        """Register a job, or change it."""
-        self.ask("POST", f"/v1/jobs?namespace={job.get('Namespace', 'default')}", {"Job": job})
+        """Register a job, or change it. Wait until the scheduler has seen it, and has begun its deployment."""
+        namespace = f"namespace={job.get('Namespace', 'default')}"
+        if evaluation := self.ask("POST", f"/v1/jobs?{namespace}", {"Job": job})["EvalID"]:
+            at = f"/v1/evaluation/{evaluation}?{namespace}"
+            self.wait(lambda: self.ask("GET", at)["Status"] != "pending", f"evaluation of {job['ID']}")
 
     def purge(self, job: str) -> None:
         """Stop a job and remove all of it."""
