@@ -1,6 +1,7 @@
 """Measures every call of every adapter."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 from autoscaler.clock import Clock
@@ -32,36 +33,30 @@ class _Metered(Adapter):
         self._clock = clock
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
-        began = self._clock.monotonic()
-        try:
+        with self._counted("observe", len(targets)) as errors:
             states = self._adapter.observe(targets, call)
-        except BaseException as error:  # foreign code may raise anything
-            self._count("observe", began, [error] * len(targets), len(targets))
-            raise
-        answers = states.values() if isinstance(states, Mapping) else ()  # foreign code: the caller checks the answer
-        self._count("observe", began, [answer for answer in answers if isinstance(answer, TargetError)], len(targets))
+            if isinstance(states, Mapping):  # foreign code: the caller checks the answer
+                errors += [answer for answer in states.values() if isinstance(answer, TargetError)]
         return states
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
-        began = self._clock.monotonic()
-        try:
-            outcome = self._adapter.scale(target, change, call)
-        except BaseException as error:  # foreign code may raise anything
-            self._count("scale", began, [error])
-            raise
-        self._count("scale", began, ())
-        return outcome
+        with self._counted("scale"):
+            return self._adapter.scale(target, change, call)
 
-    def _count(self, operation: str, began: float, errors: Collection[BaseException], targets: int = 1) -> None:
-        self._meter.called(self._name, operation, self._clock.monotonic() - began, errors, targets)
+    @contextmanager
+    def _counted(self, operation: str, targets: int = 1) -> Iterator[list[BaseException]]:
+        """Count the call in this block, with the errors that it adds, or with its exception for each target."""
+        began, errors = self._clock.monotonic(), list[BaseException]()
+        try:
+            yield errors
+        except BaseException as error:  # foreign code may raise anything
+            errors[:] = [error] * targets
+            raise
+        finally:
+            self._meter.called(self._name, operation, self._clock.monotonic() - began, errors, targets)
 
 
 class _MeteredAnnouncer(_Metered):
     def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
-        began = self._clock.monotonic()
-        try:
+        with self._counted("announce"):
             self._adapter.announce(target, decision, call)
-        except BaseException as error:  # foreign code may raise anything
-            self._count("announce", began, [error])
-            raise
-        self._count("announce", began, ())

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Metric
-from prometheus_client.core import GaugeMetricFamily
 
 from autoscaler.config.settings import Settings
 from autoscaler.documents.status import GrantStatus
-from autoscaler.metrics.watch import Collected
+from autoscaler.metrics.families import gauge, show
 from autoscaler.text import plain
 
 _MOST_REFUSED: Final = 20
@@ -36,17 +35,10 @@ def watch_grants(registry: CollectorRegistry, settings: Callable[[], Settings]) 
     """Show what is served and refused under each grant, of the configuration in force."""
 
     def collect() -> Iterator[Metric]:
-        served = GaugeMetricFamily(
-            "autoscaler_grant_autoscalers", "Autoscalers that are served under a grant.", labels=["grant"]
-        )
-        refused = GaugeMetricFamily(
-            "autoscaler_grant_refused",
-            "Problems of a grant's folder, files and autoscalers, for which some of them are not in force.",
-            labels=["grant"],
-        )
-        for each in grants_of(settings()):
-            served.add_metric([each.name], each.autoscalers)
-            refused.add_metric([each.name], each.refused)
-        yield from (served, refused)
+        grants = grants_of(settings())
+        text = "Autoscalers that are served under a grant."
+        yield gauge("grant_autoscalers", text, {each.name: each.autoscalers for each in grants}, "grant")
+        text = "Problems of a grant's folder, files and autoscalers, for which some of them are not in force."
+        yield gauge("grant_refused", text, {each.name: each.refused for each in grants}, "grant")
 
-    registry.register(Collected(collect))
+    show(registry, collect)

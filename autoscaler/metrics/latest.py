@@ -3,20 +3,48 @@
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from prometheus_client import Metric
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from autoscaler.isolation import each
+from autoscaler.metrics.families import counter, gauge
 from autoscaler.metrics.words import Action, action_of
 from autoscaler.model import Autoscaler, Decision, DrainOutcome, MetricOutcome, MetricTarget, TargetType
 
-_METRIC: Final = ("autoscaler", "metric", "metric_type", "target_type")
+_GAUGES: Final = {
+    "autoscalers": "Autoscalers that this daemon serves.",
+    "info": "Always 1: what an autoscaler scales, and whether it is a dry run.",
+    "labels": "Always 1: an autoscaler's labels; no series without any.",
+    "sync_period_seconds": "How often an autoscaler decides.",
+    "last_success_timestamp_seconds": "When its last cycle without any failure ended; 0 before the first since the "
+    "start.",
+    "brake_active": "1 while a configured brake is on, else 0.",
+    "drains": "Instances whose drain is under way.",
+    "drain_oldest_seconds": "Age of the oldest drain under way; 0 without one.",
+    "drain_timeout_seconds": "When an instance is let go, drained or not.",
+    "current_replicas": "The target's size; no series while it cannot be read.",
+    "desired_replicas": "The decided size; no series while none can be decided.",
+    "min_replicas": "The lower bound in force.",
+    "max_replicas": "The upper bound in force.",
+    "condition": "1 while the condition is true, 0 while it is false.",
+    "metric_value": "A metric's value; utilization as a ratio; no series while it has none.",
+    "metric_target": "A metric's target; utilization as a ratio.",
+    "metric_failed": "1 while a metric has no value.",
+    "metric_missing_ratio": "Share of the running instances without a usable sample.",
+    "metric_fallback_active": "1 while a metric has no value and its fallback applies.",
+    "unmatched_samples": "Samples that match none of its instances, or several.",
+    "paused": "1 while an operator's pause prevents scaling out, in, or both.",
+}
+_COUNTERS: Final = {
+    "rescales": "Written sizes.",
+    "direction_changes": "Written sizes in the other direction than the previous one.",
+    "drains_ended": "Ended drains.",
+}
 _MOVES: Final = (Action.SCALE_UP, Action.SCALE_DOWN)
 
 
@@ -28,25 +56,17 @@ class _Known:
     decision: Decision | None = None
     succeeded: float = 0.0
     """Unix time of the last cycle without a failure; 0: none since the start."""
-    rescales: tuple[int, int] = (0, 0)
-    """Written sizes: up, down."""
+    rescales: Mapping[Action, int] = field(default_factory=Counter)
+    """Written sizes."""
     last_move: Action = Action.NONE
     """Direction of the last written size; NONE: none since the start."""
     turns: int = 0
     """Written sizes in the opposite direction of the previous one."""
-    drained: Mapping[DrainOutcome, int] = field(default_factory=dict)
+    drained: Mapping[DrainOutcome, int] = field(default_factory=Counter)
     """Drains that ended."""
 
 
-def _following(scaler: Autoscaler, had: _Known | None) -> _Known:
-    """Return what is known of an autoscaler. `had`: under its name, before the configuration changed."""
-    if had is None or had.scaler.target != scaler.target:
-        return _Known(scaler)
-    had.scaler = scaler
-    return had
-
-
-class Latest(Collector):
+class Latest:
     """The configured autoscalers and their latest decisions."""
 
     def __init__(self) -> None:
@@ -70,9 +90,8 @@ class Latest(Collector):
                 if made.error is None:
                     known.succeeded = made.now.timestamp()
                 action = action_of(made.written, made.current)
-                up, down = known.rescales
-                known.rescales = up + (action is Action.SCALE_UP), down + (action is Action.SCALE_DOWN)
                 if action in _MOVES:
+                    known.rescales = Counter(known.rescales) + Counter([action])
                     known.turns += known.last_move not in (Action.NONE, action)
                     known.last_move = action
                 ended = Counter(each.outcome for each in made.drains if each.outcome and each.ended == made.now)
@@ -84,163 +103,94 @@ class Latest(Collector):
             made = {name: known.decision for name, known in self._known.items()}
         return {name: one.warnings[0] for name, one in made.items() if one is not None and one.warnings}
 
-    def describe(self) -> Sequence[Metric]:
-        """Return nothing, so that the registration does not collect."""
-        return ()
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield every series."""
+    def collect(self) -> Iterable[Metric]:
+        """Return every family."""
         with self._lock:
-            known = [
-                (each.scaler, each.decision, each.succeeded, each.rescales, each.turns, each.drained)
-                for each in self._known.values()
-            ]
-        decisions = [decision for _, decision, *_ in known if decision is not None]
-        configured = _gauge("autoscalers", "Autoscalers that this daemon serves.")
-        configured.add_metric((), len(known))
-        info = _gauge(
-            "info",
-            "Always 1: what an autoscaler scales, and whether it is a dry run.",
-            "autoscaler",
-            "adapter",
-            "target",
-            "dry_run",
-        )
-        labels = _gauge("labels", "Always 1: an autoscaler's labels; no series without any.")
-        period = _gauge("sync_period_seconds", "How often an autoscaler decides.", "autoscaler")
-        succeeded = _gauge(
-            "last_success_timestamp_seconds",
-            "When its last cycle without any failure ended; 0 before the first since the start.",
-            "autoscaler",
-        )
-        rescales = CounterMetricFamily("autoscaler_rescales", "Written sizes.", labels=("autoscaler", "action"))
-        turned = CounterMetricFamily(
-            "autoscaler_direction_changes",
-            "Written sizes in the other direction than the previous one.",
-            labels=("autoscaler",),
-        )
-        braked = _gauge(
-            "brake_active", "1 while a configured brake is on, else 0.",
-            *("autoscaler", "brake"),
-        )  # fmt: skip
-        drains = _gauge("drains", "Instances whose drain is under way.", "autoscaler")
-        oldest = _gauge("drain_oldest_seconds", "Age of the oldest drain under way; 0 without one.", "autoscaler")
-        timeout = _gauge("drain_timeout_seconds", "When an instance is let go, drained or not.", "autoscaler")
-        drained = CounterMetricFamily("autoscaler_drains_ended", "Ended drains.", labels=("autoscaler", "outcome"))
-        for scaler, decision, success, counts, turns, ended in known:
-            name = scaler.name
-            mine = {"autoscaler": name}
-            info.add_metric((name, scaler.target.adapter, scaler.target.name, str(scaler.dry_run).lower()), 1)
-            if scaler.labels:
-                labels.add_sample(labels.name, {**mine, **_label_names(scaler.labels)}, 1)
-            period.add_sample(period.name, mine, scaler.sync_period.total_seconds())
-            succeeded.add_sample(succeeded.name, mine, success)
-            for action, count in zip(_MOVES, counts, strict=True):
-                rescales.add_metric((name, action), count)
-            turned.add_metric((name,), turns)
-            on = () if decision is None else [each.brake for each in decision.brakes]
-            for brake in scaler.brakes.configured:
-                braked.add_metric((name, brake), brake in on)
-            if scaler.drain is not None:
-                ages = [] if decision is None else decision.drain_ages
-                drains.add_metric((name,), len(ages))
-                oldest.add_metric((name,), max(ages, default=timedelta(0)).total_seconds())
-                timeout.add_metric((name,), scaler.drain.timeout.total_seconds())
-                for outcome in DrainOutcome:
-                    drained.add_metric((name, outcome), ended.get(outcome, 0))
-        yield from (configured, info, labels, period, succeeded, rescales, turned, braked)
-        yield from (drains, oldest, timeout, drained)
-        latest = _LatestFamilies()
-        each(decisions, latest.add, {})  # an error of one autoscaler does not affect the others' series
-        yield from latest.families
+            known = [replace(each) for each in self._known.values()]
+        found = _Families()
+        found.add("autoscalers", {}, len(known))
+        for one in known:
+            _add_configured(found, one)
+        decisions = [one.decision for one in known if one.decision is not None]
+        each(decisions, partial(_add_decision, found), {})  # an error of one autoscaler does not affect the others
+        return found.families.values()
 
 
-class _LatestFamilies:
-    """The series of the latest decisions."""
+class _Families:
+    """The families of one scrape."""
 
     def __init__(self) -> None:
-        self._current = _gauge(
-            "current_replicas", "The target's size; no series while it cannot be read.", "autoscaler"
-        )
-        self._desired = _gauge(
-            "desired_replicas", "The decided size; no series while none can be decided.", "autoscaler"
-        )
-        self._minimum = _gauge("min_replicas", "The lower bound in force.", "autoscaler")
-        self._maximum = _gauge("max_replicas", "The upper bound in force.", "autoscaler")
-        self._condition = _gauge(
-            "condition", "1 while the condition is true, 0 while it is false.", "autoscaler", "condition", "reason"
-        )
-        self._value = _gauge(
-            "metric_value", "A metric's value; utilization as a ratio; no series while it has none.", *_METRIC
-        )
-        self._target = _gauge("metric_target", "A metric's target; utilization as a ratio.", *_METRIC)
-        self._failed = _gauge("metric_failed", "1 while a metric has no value.", *_METRIC)
-        self._missing = _gauge(
-            "metric_missing_ratio", "Share of the running instances without a usable sample.", *_METRIC
-        )
-        self._fallback = _gauge(
-            "metric_fallback_active", "1 while a metric has no value and its fallback applies.", *_METRIC
-        )
-        self._unmatched = _gauge(
-            "unmatched_samples", "Samples that match none of its instances, or several.", "autoscaler"
-        )
-        self._paused = _gauge(
-            "paused", "1 while an operator's pause prevents scaling out, in, or both.", "autoscaler", "direction"
-        )
+        gauges = {name: gauge(name, text, {}) for name, text in _GAUGES.items()}
+        self.families: Final = gauges | {f"{name}_total": counter(name, text, {}) for name, text in _COUNTERS.items()}
 
-    @property
-    def families(self) -> Sequence[Metric]:
-        """Return all families."""
-        return (
-            self._current, self._desired, self._minimum, self._maximum,
-            self._condition, self._value, self._target, self._failed, self._missing,
-            self._fallback,
-            self._unmatched, self._paused,
-        )  # fmt: skip
-
-    def add(self, made: Decision) -> None:
-        """Add the series of one autoscaler. Equal labels are shared, because there are many series."""
-        labels = {"autoscaler": made.name}
-        for family, size in (
-            (self._current, made.current), (self._desired, made.desired),
-            (self._minimum, made.minimum), (self._maximum, made.maximum),
-        ):  # fmt: skip
-            if size is not None:
-                family.add_sample(family.name, labels, size)
-        for condition in made.conditions:
-            self._condition.add_metric((made.name, condition.type, condition.reason), condition.status)
-        for metric, names in zip(made.metrics, _labels(made), strict=True):
-            self._add_metric(metric, dict(zip(_METRIC, names, strict=True)))
-        strangers = sum(len(metric.unmatched) + metric.more_unmatched for metric in made.metrics)
-        self._unmatched.add_sample(self._unmatched.name, labels, strangers)
-        if made.steering.pause is not None:
-            self._paused.add_metric((made.name, made.steering.pause.direction), 1)
-
-    def _add_metric(self, metric: MetricOutcome, labels: dict[str, str]) -> None:
-        current, missing = _value(metric), metric.missing_ratio
-        for family, value in (
-            (self._value, None if current is None else _in_units(current, metric.target)),
-            (self._target, _in_units(metric.target.value, metric.target)),
-            (self._failed, metric.failed),
-            (self._missing, missing),
-            (self._fallback, 1 if metric.on_fallback else None),
-        ):
-            if value is not None:
-                family.add_sample(family.name, labels, value)
+    def add(self, name: str, labels: dict[str, str], value: float | None) -> None:
+        """Add a series, unless it has no value. Equal labels may be shared, because there are many series."""
+        if value is not None:
+            self.families[name].add_sample(f"autoscaler_{name}", labels, value)
 
 
-def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"autoscaler_{name}", text, labels=labels)
+def _following(scaler: Autoscaler, had: _Known | None) -> _Known:
+    """Return what is known of an autoscaler. `had`: under its name, before the configuration changed."""
+    if had is None or had.scaler.target != scaler.target:
+        return _Known(scaler)
+    had.scaler = scaler
+    return had
 
 
-def _labels(made: Decision) -> Sequence[tuple[str, ...]]:
+def _add_configured(found: _Families, known: _Known) -> None:
+    """Add the series that a configured autoscaler has from the start."""
+    scaler, made = known.scaler, known.decision
+    mine = {"autoscaler": scaler.name}
+    target = {"adapter": scaler.target.adapter, "target": scaler.target.name}
+    found.add("info", {**mine, **target, "dry_run": str(scaler.dry_run).lower()}, 1)
+    if scaler.labels:
+        found.add("labels", {**mine, **_label_names(scaler.labels)}, 1)
+    found.add("sync_period_seconds", mine, scaler.sync_period.total_seconds())
+    found.add("last_success_timestamp_seconds", mine, known.succeeded)
+    for action in _MOVES:
+        found.add("rescales_total", {**mine, "action": action}, known.rescales.get(action, 0))
+    found.add("direction_changes_total", mine, known.turns)
+    on = () if made is None else [each.brake for each in made.brakes]
+    for brake in scaler.brakes.configured:
+        found.add("brake_active", {**mine, "brake": brake}, brake in on)
+    if scaler.drain is not None:
+        ages = [] if made is None else made.drain_ages
+        found.add("drains", mine, len(ages))
+        found.add("drain_oldest_seconds", mine, max(ages, default=timedelta(0)).total_seconds())
+        found.add("drain_timeout_seconds", mine, scaler.drain.timeout.total_seconds())
+        for outcome in DrainOutcome:
+            found.add("drains_ended_total", {**mine, "outcome": outcome}, known.drained.get(outcome, 0))
+
+
+def _add_decision(found: _Families, made: Decision) -> None:
+    """Add the series of an autoscaler's latest decision."""
+    mine = {"autoscaler": made.name}
+    found.add("current_replicas", mine, made.current)
+    found.add("desired_replicas", mine, made.desired)
+    found.add("min_replicas", mine, made.minimum)
+    found.add("max_replicas", mine, made.maximum)
+    for condition in made.conditions:
+        of = {**mine, "condition": condition.type, "reason": condition.reason}
+        found.add("condition", of, condition.status)
+    for metric, labels in zip(made.metrics, _labels(made), strict=True):
+        value = _value(metric)
+        found.add("metric_value", labels, None if value is None else _in_units(value, metric.target))
+        found.add("metric_target", labels, _in_units(metric.target.value, metric.target))
+        found.add("metric_failed", labels, metric.failed)
+        found.add("metric_missing_ratio", labels, metric.missing_ratio)
+        found.add("metric_fallback_active", labels, 1 if metric.on_fallback else None)
+    found.add("unmatched_samples", mine, sum(len(each.unmatched) + each.more_unmatched for each in made.metrics))
+    if made.steering.pause is not None:
+        found.add("paused", {**mine, "direction": made.steering.pause.direction}, 1)
+
+
+def _labels(made: Decision) -> Sequence[dict[str, str]]:
     """Return each metric's labels. Metrics of the same name and kind also get their position."""
-    found: list[tuple[str, ...]] = []
+    found: list[dict[str, str]] = []
     for position, metric in enumerate(made.metrics, start=1):
-        labels = (made.name, metric.name, metric.type, metric.target.type)
-        if labels in found:
-            labels = (made.name, f"{metric.name}#{position}", metric.type, metric.target.type)
-        found.append(labels)
+        kind = {"metric_type": metric.type, "target_type": metric.target.type}
+        labels = {"autoscaler": made.name, "metric": metric.name, **kind}
+        found.append({**labels, "metric": f"{metric.name}#{position}"} if labels in found else labels)
     return found
 
 

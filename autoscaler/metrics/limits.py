@@ -1,10 +1,11 @@
 """The use of the limits that a connection's autoscalers share, after its last cycle."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry, Metric
 
+from autoscaler.metrics.families import gauge, show
 from autoscaler.model import ConnectionLimits
 
 
@@ -25,36 +26,30 @@ class LimitsInUse:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         """Registers its metrics with `registry`."""
-
-        def gauge(name: str, text: str) -> Gauge:
-            return Gauge(f"autoscaler_{name}", text, ("adapter",), registry=registry)
-
-        self._removals_left = gauge(
-            "removal_budget_left", "Instances that may still leave under the removalBudget, over all daemons."
-        )
-        self._total = gauge("total_size", "The sum of a connection's sizes, over all daemons; only with a maxTotal.")
-        self._max_total = gauge("total_size_limit", "The connection's maxTotal.")
+        self._limits: Mapping[str, ConnectionLimits] = {}
         self._used: dict[str, Used] = {}
+        show(registry, self._collect)
 
     def configured(self, limits: Mapping[str, ConnectionLimits]) -> None:
         """Follow the connections that have limits. Earlier values are forgotten."""
-        self._used = dict.fromkeys(limits, _NOTHING)
-        for family in (self._removals_left, self._total, self._max_total):
-            family.clear()
-        for name, known in limits.items():
-            if known.max_total is not None:
-                self._max_total.labels(name).set(known.max_total)
+        self._limits, self._used = limits, {}
 
     def cycle_ended(self, connection: str, used: Used) -> None:
         """Note the values of a cycle that ended."""
-        if connection not in self._used or used == _NOTHING:
-            return
-        self._used[connection] = used
-        if used.removals_left is not None:
-            self._removals_left.labels(connection).set(used.removals_left)
-        if used.total is not None:
-            self._total.labels(connection).set(used.total)
+        if connection in self._limits and used != _NOTHING:
+            self._used[connection] = used
 
     def used(self, connection: str) -> Used:
         """Return the values of the last cycle."""
         return self._used.get(connection, _NOTHING)
+
+    def _collect(self) -> Iterator[Metric]:
+        used = self._used.copy()
+        text = "Instances that may still leave under the removalBudget, over all daemons."
+        left = {name: each.removals_left for name, each in used.items() if each.removals_left is not None}
+        yield gauge("removal_budget_left", text, left, "adapter")
+        text = "The sum of a connection's sizes, over all daemons; only with a maxTotal."
+        total = {name: each.total for name, each in used.items() if each.total is not None}
+        yield gauge("total_size", text, total, "adapter")
+        limits = {name: each.max_total for name, each in self._limits.items() if each.max_total is not None}
+        yield gauge("total_size_limit", "The connection's maxTotal.", limits, "adapter")

@@ -15,6 +15,7 @@ from autoscaler.clock import Clock
 from autoscaler.cycle import Batch
 from autoscaler.errors import bug
 from autoscaler.isolation import each, without
+from autoscaler.metrics.families import show
 from autoscaler.metrics.health import Health
 from autoscaler.metrics.latest import Latest
 from autoscaler.metrics.limits import LimitsInUse, Used
@@ -125,7 +126,7 @@ class Metrics:
         self._state_up = gauge("state_up", "1 if the state answered the last check, some seconds ago.")
         self._state_up.set(1)
         gauge("build_info", "Always 1: the version.", "version").labels(version).set(1)
-        registry.register(self._latest)
+        show(registry, self._latest.collect)
 
     def configured(
         self,

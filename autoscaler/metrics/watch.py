@@ -5,12 +5,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry, Metric
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from autoscaler.clock import Clock
 from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.errors import StateError
+from autoscaler.metrics.families import counter, gauge, show
 from autoscaler.model import ShardName
 from autoscaler.observe import AskedAlone
 from autoscaler.record import StateSize
@@ -57,21 +56,6 @@ class MembershipCounts(Protocol):
         """Return the shards that this daemon holds."""
 
 
-class Collected(Collector):
-    """Yields what a function makes of present values. It describes no series, so that registration does not collect."""
-
-    def __init__(self, collect: Callable[[], Iterator[Metric]]) -> None:
-        self._collect = collect
-
-    def describe(self) -> Sequence[Metric]:
-        """Return nothing."""
-        return ()
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the families."""
-        return self._collect()
-
-
 class _Costly(Generic[_T]):
     """A value of the state that is read at most once in some seconds."""
 
@@ -96,66 +80,40 @@ def watch_shards(registry: CollectorRegistry, shards: ShardCounts) -> None:
     """Show each adapter's missed ticks and hung shards, without a series for each shard."""
 
     def collect() -> Iterator[Metric]:
-        missed = CounterMetricFamily(
-            "autoscaler_missed_ticks",
-            "Cycles that were left out because the previous one was running.",
-            labels=("adapter",),
-        )
-        hung = GaugeMetricFamily(
-            "autoscaler_shard_hung", "1 while a cycle runs past its deadline.", labels=("adapter",)
-        )
-        superseded = CounterMetricFamily(
-            "autoscaler_shards_superseded", "Shards that hung and were replaced.", labels=("adapter",)
-        )
-        for name, count in shards.superseded().items():
-            superseded.add_metric((name,), count)
-        hanging = {shard.adapter for shard in shards.hung()}
-        for name, count in shards.missed().items():
-            missed.add_metric((name,), count)
-            hung.add_metric((name,), name in hanging)
-        yield from (missed, hung, superseded)
+        missed, hung = shards.missed(), {shard.adapter for shard in shards.hung()}
+        text = "Cycles that were left out because the previous one was running."
+        yield counter("missed_ticks", text, missed, "adapter")
+        text = "1 while a cycle runs past its deadline."
+        yield gauge("shard_hung", text, {name: name in hung for name in missed}, "adapter")
+        yield counter("shards_superseded", "Shards that hung and were replaced.", shards.superseded(), "adapter")
 
-    registry.register(Collected(collect))
+    show(registry, collect)
 
 
 def watch_queries(registry: CollectorRegistry, alone: Callable[[], Sequence[AskedAlone]]) -> None:
     """Show how many queries the daemon sends alone, and why."""
 
     def collect() -> Iterator[Metric]:
-        family = GaugeMetricFamily(
-            "autoscaler_queries_asked_alone",
-            "Queries that are sent alone, because they are refused or heavy; no series while there are none.",
-            labels=("prometheus", "reason"),
-        )
+        text = "Queries that are sent alone, because they are refused or heavy; no series while there are none."
         counts = Counter((each.question.prometheus, each.why.value) for each in alone())
-        for labels, count in counts.items():
-            family.add_metric(labels, count)
-        yield family
+        yield gauge("queries_asked_alone", text, counts, "prometheus", "reason")
 
-    registry.register(Collected(collect))
+    show(registry, collect)
 
 
 def watch_discovery(registry: CollectorRegistry, found: Callable[[], DiscoveredList]) -> None:
     """Show how many policies were discovered, and what of that failed."""
 
     def collect() -> Iterator[Metric]:
-        policies = GaugeMetricFamily(
-            "autoscaler_policies_discovered",
-            "Scaling policies that the back end has: those that are autoscalers, and those that are refused.",
-            labels=("adapter", "state"),
-        )
-        failures = GaugeMetricFamily(
-            "autoscaler_discovery_failures",
-            "Namespaces and targets of which the last look learned nothing; what was known of them stays.",
-            labels=("adapter",),
-        )
-        for each in found().connections:
-            policies.add_metric((each.name, "converted"), each.found - each.refused)
-            policies.add_metric((each.name, "refused"), each.refused)
-            failures.add_metric((each.name,), each.failing)
-        yield from (policies, failures)
+        connections = found().connections
+        converted = {(each.name, "converted"): each.found - each.refused for each in connections}
+        refused = {(each.name, "refused"): each.refused for each in connections}
+        text = "Scaling policies that the back end has: those that are autoscalers, and those that are refused."
+        yield gauge("policies_discovered", text, converted | refused, "adapter", "state")
+        text = "Namespaces and targets of which the last look learned nothing; what was known of them stays."
+        yield gauge("discovery_failures", text, {each.name: each.failing for each in connections}, "adapter")
 
-    registry.register(Collected(collect))
+    show(registry, collect)
 
 
 def watch_state(registry: CollectorRegistry, size: Callable[[], StateSize], clock: Clock) -> None:
@@ -165,32 +123,17 @@ def watch_state(registry: CollectorRegistry, size: Callable[[], StateSize], cloc
     def collect() -> Iterator[Metric]:
         if (known := latest.get()) is None:
             return
-        yield GaugeMetricFamily(
-            "autoscaler_state_size_bytes", "Size of the state, checked once a minute.", value=known.bytes
-        )
-        cut = GaugeMetricFamily(
-            "autoscaler_state_cut_timestamp_seconds",
-            "When data was last deleted because the state reached state.maxSize.",
-            labels=("tier",),
-        )
-        for each in known.cuts:
-            cut.add_metric((each.tier,), each.at.timestamp())
-        yield cut
+        yield gauge("state_size_bytes", "Size of the state, checked once a minute.", known.bytes)
+        text = "When data was last deleted because the state reached state.maxSize."
+        yield gauge("state_cut_timestamp_seconds", text, {cut.tier: cut.at.timestamp() for cut in known.cuts}, "tier")
 
-    registry.register(Collected(collect))
+    show(registry, collect)
 
 
 def watch_log(registry: CollectorRegistry, dropped: Callable[[], int]) -> None:
     """Show how many lines of the log were not written."""
-
-    def collect() -> Iterator[Metric]:
-        yield CounterMetricFamily(
-            "autoscaler_log_lines_dropped",
-            "Lines of the log that were not written: stderr could not be written, or its reader was too slow.",
-            value=dropped(),
-        )
-
-    registry.register(Collected(collect))
+    text = "Lines of the log that were not written: stderr could not be written, or its reader was too slow."
+    show(registry, lambda: [counter("log_lines_dropped", text, dropped())])
 
 
 def watch_membership(
@@ -203,29 +146,16 @@ def watch_membership(
     unserved = _Costly(unheld, clock, _UNHELD_SECONDS)
 
     def collect() -> Iterator[Metric]:
-        yield GaugeMetricFamily(
-            "autoscaler_lease_held",
-            "1 while this daemon's lease is valid; at 0 it scales nothing.",
-            value=membership.is_member,
-        )
-        yield GaugeMetricFamily(
-            "autoscaler_lease_seconds_left",
-            "How long the daemon may continue without renewing its lease.",
-            value=max(0.0, membership.seconds_left()),
-        )
-        yield CounterMetricFamily("autoscaler_lease_lost", "How often the lease was lost.", value=membership.lost)
-        yield GaugeMetricFamily(
-            "autoscaler_members", "Daemons that share the state, as last seen.", value=membership.members
-        )
-        shards = GaugeMetricFamily("autoscaler_shards_held", "Shards that this daemon holds.", labels=("adapter",))
-        for adapter, count in Counter(sorted(name.adapter for name in membership.held())).items():
-            shards.add_metric((adapter,), count)
-        yield shards
+        text = "1 while this daemon's lease is valid; at 0 it scales nothing."
+        yield gauge("lease_held", text, membership.is_member)
+        text = "How long the daemon may continue without renewing its lease."
+        yield gauge("lease_seconds_left", text, max(0.0, membership.seconds_left()))
+        yield counter("lease_lost", "How often the lease was lost.", membership.lost)
+        yield gauge("members", "Daemons that share the state, as last seen.", membership.members)
+        held = Counter(sorted(name.adapter for name in membership.held()))
+        yield gauge("shards_held", "Shards that this daemon holds.", held, "adapter")
         if (found := unserved.get()) is not None:
-            yield GaugeMetricFamily(
-                "autoscaler_unheld",
-                "Autoscalers of the newest loaded configuration that no daemon serves.",
-                value=found,
-            )
+            text = "Autoscalers of the newest loaded configuration that no daemon serves."
+            yield gauge("unheld", text, found)
 
-    registry.register(Collected(collect))
+    show(registry, collect)
