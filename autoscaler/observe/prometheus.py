@@ -89,19 +89,20 @@ class Prometheus:
 
         A `heavy` query runs when no other query waits.
         """
-        return self._named(lambda client, left: client.instant_query(expr, at, left), deadline, seconds, heavy=heavy)
+        return self._asked(lambda client, left: client.instant_query(expr, at, left), deadline, seconds, heavy=heavy)
 
     def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult | QueryFailure:
         """Return the complete answer to a range query, within the same limits, or the failure."""
-        ask = self._named(lambda client, left: client.range_query(expr, grid, left), deadline, self.timeout_seconds)
-        return ask.answer
+        return self._asked(
+            lambda client, left: client.range_query(expr, grid, left), deadline, self.timeout_seconds
+        ).answer
 
     def get(self, path: str, form: Mapping[str, str], kind: type[_T], deadline: float) -> _T:
         """Return the `data` that the API has at `path` below /api/v1, decoded as `kind`. Raises MetricError."""
-        ask = self._named(lambda client, left: client.get(path, form, kind, left), deadline, self.timeout_seconds)
+        ask = self._asked(lambda client, left: client.get(path, form, kind, left), deadline, self.timeout_seconds)
         return _raised(ask.answer)
 
-    def _named(
+    def _asked(
         self,
         ask: Callable[[PrometheusClient, float], _T | QueryFailure],
         deadline: float,
@@ -109,37 +110,29 @@ class Prometheus:
         *,
         heavy: bool = False,
     ) -> Exchange[_T]:
-        answer, took = self._exchange(ask, deadline, seconds, heavy=heavy)
-        if isinstance(answer, QueryFailure):
-            address = "" if answer.answered else f" ({self.url})"  # which is often wrong
-            answer = replace(answer, message=f"prometheus {self._name!r} {answer.message}{address}")
-        return Exchange(answer, took)
+        """Wait for a turn, and ask."""
+        done = Exchange[_T](QueryFailure(f"was not asked: {self._gate.limit} earlier queries are still under way"), 0.0)
+        if self._gate.enter(deadline - self._clock.monotonic(), heavy=heavy):
+            try:
+                done = self._in_turn(ask, deadline, seconds)
+            finally:
+                self._gate.leave(heavy=heavy)
+        if isinstance(done.answer, QueryFailure):
+            address = "" if done.answer.answered else f" ({self.url})"  # which is often wrong
+            message = f"prometheus {self._name!r} {done.answer.message}{address}"
+            return Exchange(replace(done.answer, message=message), done.seconds)
+        return done
 
-    def _exchange(
-        self,
-        ask: Callable[[PrometheusClient, float], _T | QueryFailure],
-        deadline: float,
-        seconds: float,
-        *,
-        heavy: bool,
-    ) -> Exchange[_T]:
-        if not self._gate.enter(deadline - self._clock.monotonic(), heavy=heavy):
-            return Exchange(QueryFailure(f"was not asked: {self._gate.limit} earlier queries are still under way"), 0.0)
-        try:
-            return self._asked(ask, deadline, seconds)
-        finally:
-            self._gate.leave(heavy=heavy)
-
-    def _asked(
+    def _in_turn(
         self, ask: Callable[[PrometheusClient, float], _T | QueryFailure], deadline: float, seconds: float
     ) -> Exchange[_T]:
         began = self._clock.monotonic()
-        seconds = min(deadline - began, seconds)
-        if seconds <= 0:
+        left = min(deadline - began, seconds)
+        if left <= 0:
             return Exchange(QueryFailure("was not asked: the cycle's time is over"), 0.0)
         client = self._client()
         try:
-            return Exchange(ask(client, seconds), self._clock.monotonic() - began)
+            return Exchange(ask(client, left), self._clock.monotonic() - began)
         finally:
             self.server_time = client.server_time or self.server_time
             self._idle.append(client)

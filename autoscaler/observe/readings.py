@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec.structs import replace
 
 from autoscaler.config.kept_labels import names_no_instance
 from autoscaler.decide.instances import NOT_SCRAPED_YET, are_new
@@ -38,15 +40,6 @@ _REMEDY: Final = {
 _LOOK: Final = "`autoscaler check --live` says what Prometheus has of its series"
 _ZERO: Final = f"if that means zero, say so in the expression, as in … or vector(0); if not, {_LOOK}"
 """For Object and External metrics only: a zero without labels belongs to no instance."""
-
-
-class InstanceSamples(NamedTuple):
-    """A query's samples, one per instance that has a usable one."""
-
-    samples: Mapping[str, Sample]
-    unmatched: tuple[str, ...]
-    more_unmatched: int
-    dropped: tuple[str, ...]
 
 
 def read(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, now: datetime) -> Reading | Failure:
@@ -90,25 +83,22 @@ def _values(metric: MetricSpec, answers: Answers, now: datetime) -> ValueReading
 def _per_instance(
     metric: MetricSpec, instances: Sequence[Instance], answers: Answers, now: datetime
 ) -> InstanceReading:
-    of = instance_samples(metric.query, instances, answers, now, metric)
-    dropped = of.dropped
+    reading = instance_samples(metric.query, instances, answers, now, metric)
     query = metric.request_query
-    requests: Mapping[str, Milli]
     if query is not None:
         capacity = instance_samples(query, instances, answers, now, metric)
         requests = {name: sample.value for name, sample in capacity.samples.items()}
-        dropped += tuple(f"request of {each}" for each in capacity.dropped)
-    elif isinstance(metric.request, Milli):
-        requests = dict.fromkeys((instance.name for instance in instances), metric.request)
-    else:
-        requests = _reservations(metric, instances)
-    return InstanceReading(of.samples, requests, of.unmatched, of.more_unmatched, dropped)
+        dropped = (*reading.dropped, *[f"request of {each}" for each in capacity.dropped])
+        return replace(reading, requests=requests, dropped=dropped)
+    if isinstance(metric.request, Milli):
+        return replace(reading, requests=dict.fromkeys((instance.name for instance in instances), metric.request))
+    return replace(reading, requests=_reservations(metric, instances))
 
 
 def instance_samples(
     query: Query, instances: Sequence[Instance], answers: Answers, now: datetime, metric: MetricSpec | None = None
-) -> InstanceSamples:
-    """Return the query's samples by instance.
+) -> InstanceReading:
+    """Return the query's samples by instance, without requests.
 
     With a ContainerResource `metric`, only its container's. Raises MetricError.
     """
@@ -143,7 +133,7 @@ def instance_samples(
             dropped.append(
                 f"{name}: has {len(fresh)} samples where one is needed: {plain(_some(fresh), _LONGEST_LIST)}"
             )
-    return InstanceSamples(samples, joined.unmatched, joined.more_unmatched, tuple(dropped))
+    return InstanceReading(samples, {}, joined.unmatched, joined.more_unmatched, tuple(dropped))
 
 
 def _points(query: Query, answers: Answers, wanted: Sequence[ResultType], remedy: str) -> Sequence[Point]:

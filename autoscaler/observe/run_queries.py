@@ -12,9 +12,10 @@ from autoscaler.model import Call
 from autoscaler.observe.answers import Results
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.planner import PlannedQuery
-from autoscaler.observe.prometheus import Prometheus
+from autoscaler.observe.prometheus import Exchange, Prometheus
 from autoscaler.observe.queries import Queries
-from autoscaler.observe.source_queries import Job, JobResult, SourceQueries
+from autoscaler.observe.result import QueryResult
+from autoscaler.observe.source_queries import Job, SourceQueries
 from autoscaler.threads import NoThread, spawn
 
 _SHARE: Final = 3 / 4
@@ -25,8 +26,6 @@ Queries that run last have no such limit.
 _LEAST: Final = 0.001
 _LATE: Final = "did not answer before the cycle's deadline"
 _NO_THREAD: Final = "was not asked: no thread could be started; raise the limit of tasks (TasksMax) of the daemon"
-
-
 _SILENT: Final = "was not asked: it has answered nothing in this cycle"
 
 Settle: TypeAlias = Callable[[Results], object]
@@ -35,6 +34,8 @@ Queried: TypeAlias = Callable[[str, float, QueryFailure | None], object]
 """Called on the thread of the cycle for each query: its source, the seconds that it took, and its failure."""
 _Line: TypeAlias = SimpleQueue[Job | None]
 """Jobs waiting for one Prometheus. None ends the queue."""
+_Arrived: TypeAlias = Queue[tuple[Job, Exchange[QueryResult], float]]
+"""Jobs with their results, and the seconds that each took with the wait for its turn."""
 
 
 def run_queries(
@@ -73,7 +74,7 @@ def run_queries(
         lines[name] = SimpleQueue()
         wanted += [name] * min(sum(len(query.members) for query in group), source.concurrency)
     most_arrived = len(wanted)  # bounded, because one answer may use much of the memory
-    arrived: Queue[tuple[JobResult, float]] = Queue(most_arrived)
+    arrived: _Arrived = Queue(most_arrived)
     workers: list[str] = []
     ending = _SILENT
     try:
@@ -87,9 +88,9 @@ def run_queries(
             else:
                 _end(each, queried, settle, 0.0, _NO_THREAD)
         while any(each.has_pending for each in asking.values()):
-            came, seconds = arrived.get(timeout=max(call.deadline - clock.monotonic(), 0))
-            name = came.job.query.prometheus
-            queried(name, seconds, asking[name].take(came))
+            job, came, seconds = arrived.get(timeout=max(call.deadline - clock.monotonic(), 0))
+            name = job.query.prometheus
+            queried(name, seconds, asking[name].take(job, came))
             del came  # frees a possibly large answer before waiting for the next
             _send(asking[name], lines[name])
             settle(asking[name].settled())
@@ -114,21 +115,18 @@ def _end(asking: SourceQueries, queried: Queried, settle: Settle, seconds: float
     settle(asking.settled())
 
 
-def _work(source: Prometheus, line: _Line, arrived: "Queue[tuple[JobResult, float]]", call: Call, clock: Clock) -> None:
+def _work(source: Prometheus, line: _Line, arrived: _Arrived, call: Call, clock: Clock) -> None:
     """Run jobs one after another."""
     with suppress(Full):  # at the deadline the cycle stops waiting
         while (job := line.get()) is not None and clock.monotonic() < call.deadline:
             began = clock.monotonic()
-            came = _came(source, job, call), clock.monotonic() - began
+            came = job, _exchange(source, job, call), clock.monotonic() - began
             arrived.put(came, timeout=max(call.deadline - clock.monotonic(), 0))
             del came  # frees a possibly large answer before waiting for the next
 
 
-def _came(source: Prometheus, job: Job, call: Call) -> JobResult:
+def _exchange(source: Prometheus, job: Job, call: Call) -> Exchange[QueryResult]:
     try:
-        done = source.exchange(job.query.expr, call.now, call.deadline, job.seconds, heavy=job.heavy)
+        return source.exchange(job.query.expr, call.now, call.deadline, job.seconds, heavy=job.heavy)
     except BaseException as error:  # noqa: BLE001 - a bug must not fail the other autoscalers' cycle
-        return JobResult(
-            job, QueryFailure(f"prometheus {job.query.prometheus!r} could not be asked: {bug(error)}"), 0.0
-        )
-    return JobResult(job, done.answer, done.seconds)
+        return Exchange(QueryFailure(f"prometheus {job.query.prometheus!r} could not be asked: {bug(error)}"), 0.0)

@@ -15,6 +15,7 @@ from autoscaler.observe.asked_alone import CHEAP_SHARE, AloneQuestions, Result
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Outcome, PlannedQuery, split
+from autoscaler.observe.prometheus import Exchange
 from autoscaler.observe.result import QueryResult
 from autoscaler.observe.taking_apart import GivenUp, TakingApart
 
@@ -28,15 +29,6 @@ class Job(NamedTuple):
     heavy: bool = False
     member: bool = False
     """Whether it is a member of a merged query that failed."""
-
-
-class JobResult(NamedTuple):
-    """The result of a job."""
-
-    job: Job
-    answer: QueryResult | QueryFailure
-    seconds: float
-    """Time that the source took."""
 
 
 class SourceQueries:
@@ -119,9 +111,9 @@ class SourceQueries:
             self._pending += 1
             yield job
 
-    def take(self, came: JobResult) -> QueryFailure | None:
+    def take(self, job: Job, came: Exchange[QueryResult]) -> QueryFailure | None:
         """Record the result of one job and return its error."""
-        job, share = came.job, came.seconds / self._seconds
+        share = came.seconds / self._seconds
         answer = _parts(job.query, came.answer)
         self._pending -= 1
         if not isinstance(answer, QueryFailure):
