@@ -26,7 +26,6 @@ from autoscaler.config.warnings import (
     doubtful_days,
     idle_schedules,
     never_on,
-    overlaps,
     unknown_expressions,
     unshared_files,
     without_effect,
@@ -122,7 +121,6 @@ def _settings(path: Path, document: YamlDocument, digest: str, *, judge: bool) -
         *never_on(document, None if file is None else file.controller, entries),
         *without_effect(document, entries),
         *doubtful_days(document, entries),
-        *overlaps(document, entries),
         *idle_schedules(document, entries),
     )
     without_instance = problems if judge else Problems(document)

@@ -4,7 +4,6 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from itertools import permutations
 from typing import Final
 
 from autoscaler import model
@@ -126,25 +125,6 @@ def doubtful_days(document: YamlDocument, entries: Entries) -> tuple[Problem, ..
                         "as in 1-31/2, if a match of either is meant"
                     )
                     hints.add((*loc, name), message)
-    return tuple(sorted(hints))
-
-
-def overlaps(document: YamlDocument, entries: Entries) -> tuple[Problem, ...]:
-    """The autoscalers of which a schedule's minimum is open at a time at which another's maximum is lower."""
-    hints = Problems(document)
-    for number, body in entries.autoscalers.items():
-        own = list(entries_of(body.schedules, entries.schedules))
-        for (_, low), (index, high) in permutations(own, 2):
-            minimum, maximum = low.min_replicas, high.max_replicas
-            if minimum is None or maximum is None or minimum <= maximum:
-                continue
-            at = low.overlap(high)
-            if at is not None:
-                message = (
-                    f"{low.name} and {high.name} are open together, as on {at:%Y-%m-%d at %H:%M} UTC; then minReplicas "
-                    f"{minimum} takes precedence over maxReplicas {maximum}"
-                )
-                hints.add(("autoscalers", number, "schedules", index), message)
     return tuple(sorted(hints))
 
 
