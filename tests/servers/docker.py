@@ -196,6 +196,7 @@ def _run(
         client.import_image_from_data(_root_file_system(Path(busybox)), repository="worker", tag="1")
         yield Engine(socket_path, process.pid, client, tls_address)
     finally:
+        _assert_runs(process, log)
         if client is not None:
             if client.info()["Swarm"]["LocalNodeState"] != "inactive":
                 client.leave_swarm(force=True)
@@ -206,7 +207,7 @@ def _run(
 def _wait_ready(process: subprocess.Popen[bytes], path: Path, log: Path) -> None:
     end = time.monotonic() + READY_WITHIN_SECONDS
     while True:
-        assert process.poll() is None, f"dockerd ended with {process.returncode}:\n{log.read_text()[-2000:]}"
+        _assert_runs(process, log)
         assert time.monotonic() < end, f"dockerd was not ready within {READY_WITHIN_SECONDS:g} s; see {log}"
         with socket.socket(socket.AF_UNIX) as probe:
             probe.settimeout(5)
@@ -218,6 +219,11 @@ def _wait_ready(process: subprocess.Popen[bytes], path: Path, log: Path) -> None
             except OSError:  # not listening yet
                 pass
         time.sleep(0.05)
+
+
+def _assert_runs(process: subprocess.Popen[bytes], log: Path) -> None:
+    """Fail with the last words of an engine that has ended. Its log is deleted with its folder."""
+    assert process.poll() is None, f"dockerd ended with {process.returncode}:\n{log.read_text()[-20_000:]}"
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
