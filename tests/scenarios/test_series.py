@@ -95,14 +95,21 @@ class TestWithPrometheus:
 
     def test_a_command_that_is_terminated_ends_its_prometheus(self, project: Project, tmp_path: Path) -> None:
         project.write({"always": "size >= 1"}, subject={"values": {}}, series={"q": "20"}, duration="2d", tick="5s")
-        words = [sys.executable, "-m", "autoscaler", "test", str(project.tests)]
-        environment = os.environ | {"TMPDIR": str(tmp_path)}
-        with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL) as command:
-            while not any(tmp_path.glob("autoscaler-test-*/data/queries.active")):
-                assert command.poll() is None, "the command ended before its Prometheus ran"
-                time.sleep(0.05)
-            command.send_signal(signal.SIGTERM)
-            assert command.wait(60) == 128 + signal.SIGTERM
+        words = [sys.executable, "-X", "faulthandler", "-m", "autoscaler", "test", str(project.tests)]
+        environment, said = os.environ | {"TMPDIR": str(tmp_path)}, tmp_path / "stderr"
+        with said.open("wb") as err, subprocess.Popen(words, env=environment, stdout=err, stderr=err) as command:
+            try:
+                end = time.monotonic() + 120
+                while not any(tmp_path.glob("autoscaler-test-*/data/queries.active")):
+                    assert command.poll() is None, f"the command ended before its Prometheus ran: {said.read_text()}"
+                    assert time.monotonic() < end, "its Prometheus did not start"
+                    time.sleep(0.05)
+                command.send_signal(signal.SIGTERM)
+                assert command.wait(60) == 128 + signal.SIGTERM
+            finally:
+                command.send_signal(signal.SIGABRT)  # one that hangs says where
+                command.wait()
+                sys.stdout.write(said.read_text())
         left = [each / "cmdline" for each in Path("/proc").iterdir() if each.name.isdecimal()]
         assert not any(str(tmp_path).encode() in _read(file) for file in left)
         assert list(tmp_path.glob("autoscaler-test-*")) == []
