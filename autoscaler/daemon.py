@@ -265,7 +265,6 @@ class Daemon:
                 state_folder=str(self._state_dir.absolute()),
             ),
             discovered=self._outside.document,
-            malformed=self._metrics.request_malformed,
         )
         listen = self._options.listen or self._following.settings.web.listen_address
         control = self._following.settings.web.control_socket or default_socket(os.environ, self._state_dir)

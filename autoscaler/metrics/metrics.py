@@ -122,7 +122,6 @@ class Metrics:
         self._notices = counter("notices_total", "Notices for the webhook, by result of a try.", "result")
         for result in ("delivered", "failed", "refused", "dropped"):  # start at 0, as those of queries
             self._notices.labels(result)
-        self._malformed = counter("malformed_requests_total", "Requests to the daemon that are not HTTP.")
         self._state_up = gauge("state_up", "1 if the state answered the last check, some seconds ago.")
         self._state_up.set(1)
         gauge("build_info", "Always 1: the version.", "version").labels(version).set(1)
@@ -161,11 +160,6 @@ class Metrics:
             for operation, word in product(("observe", "scale"), FAILURES):
                 self._call_failures.labels(name, operation, word)
         self._latest.follow(scalers)
-
-    @_never_raises
-    def request_malformed(self) -> None:
-        """Count a request that is not HTTP."""
-        self._malformed.inc()
 
     @_never_raises
     def reload_failed(self, problems: Sequence[str]) -> None:

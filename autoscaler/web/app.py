@@ -21,7 +21,7 @@ from autoscaler.web.api.answers import JSON, ErrorType, RequestError, failure, r
 from autoscaler.web.api.endpoints import PREFIX, Endpoint, endpoints
 from autoscaler.web.api.openapi import openapi
 from autoscaler.web.sources import Sources
-from autoscaler.web.work import SharedWork, Work
+from autoscaler.web.work import Work
 
 _MOST_BODY_BYTES: Final = 64 * 1024
 _MOST_PARAMETERS: Final = 32
@@ -40,7 +40,7 @@ def application(sources: Sources, logger: Logger, *, with_users: bool, pages: Se
     async def describe(request: Request) -> Response:  # noqa: ARG001 - starlette's signature
         return JSONResponse(await sources.work.run(document))
 
-    return Starlette(
+    made = Starlette(
         routes=[
             Route("/-/healthy", web.healthy),
             Route("/-/ready", web.ready),
@@ -53,6 +53,8 @@ def application(sources: Sources, logger: Logger, *, with_users: bool, pages: Se
         middleware=[Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=1)],
         exception_handlers={HTTPException: _refused},
     )
+    made.router.redirect_slashes = False  # a redirect would repeat the Host header, which the client chooses
+    return made
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -73,7 +75,6 @@ class _Web:
         self._sources = sources
         self._logger = logger
         self._work = sources.work
-        self._exposition = SharedWork(self._work, partial(exposition, sources.registry))
         self._reloads = Work(threads=1, most_waiting=1)
 
     async def healthy(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
@@ -100,7 +101,7 @@ class _Web:
     async def metrics(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
         """Answer the registry as text."""
         try:
-            body = await self._exposition.run()
+            body = await self._work.run(partial(exposition, self._sources.registry))
         except RequestError as error:
             return PlainTextResponse(f"{error}\n", 503, error.headers)
         return Response(body, headers={"Content-Type": CONTENT_TYPE})

@@ -1,58 +1,21 @@
 """One client's connection: uvicorn's HTTP/1.1 with a deadline for requests and a limit of connections."""
 
 import asyncio
-import math
 import socket
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from autoscaler.logger import Logger
-
 _AWAITED: Final = (h11.IDLE, h11.SEND_BODY)
 """The client's states while its request is incomplete."""
 _UNANSWERED: Final = (h11.IDLE, h11.SEND_RESPONSE)
 """The server's states before it answers."""
-_LARGEST_HEAD: Final = 16 * 1024
-"""Bytes of a request's line and headers."""
-_BETWEEN_LINES_SECONDS: Final = 60.0
-
-
-class Malformed:
-    """Counts requests that are not HTTP, and logs them once a minute. Used by the server's thread."""
-
-    def __init__(self, count: Callable[[], None], logger: Logger) -> None:
-        self._count, self._logger = count, logger
-        self._requests = 0
-        """Since the last line."""
-        self._next = -math.inf
-
-    def add(self, problem: str, now: float) -> None:
-        """Count one, at the loop's time `now`."""
-        self._count()
-        self._requests += 1
-        if now >= self._next:
-            self._logger.warning("requests_malformed", requests=self._requests, last=problem)
-            self._requests, self._next = 0, now + _BETWEEN_LINES_SECONDS
-
-
-class _Requests(h11.Connection):
-    """Refuses large headers. h11 itself bounds only those that arrive in several pieces."""
-
-    def next_event(self) -> Any:
-        """Return the next event. Raises RemoteProtocolError."""
-        event = super().next_event()
-        if isinstance(event, h11.Request):
-            line = len(event.method) + len(event.target) + len("  HTTP/1.1\r\n")
-            if line + sum(len(name) + len(value) + len(": \r\n") for name, value in event.headers) > _LARGEST_HEAD:
-                raise h11.RemoteProtocolError("headers too long", error_status_hint=431)
-        return event
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +48,10 @@ class Connection(H11Protocol):
         state: ServerState,
         limits: Limits,
         opened: dict["Connection", None],
-        malformed: "Malformed",
     ) -> None:
-        """`opened`: the connections of the same socket, oldest first. `malformed`: shared by all connections."""
+        """`opened`: the connections of the same socket, oldest first."""
         super().__init__(settings, state, {})
-        self.conn = _Requests(h11.SERVER)
-        self._limits, self._opened, self._malformed = limits, opened, malformed
+        self._limits, self._opened = limits, opened
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as H11Protocol's
@@ -116,11 +77,7 @@ class Connection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Uvicorn calls it for a request that is not HTTP, also in its body, when the answer may have begun."""
-        self._malformed.add(msg, self.loop.time())
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True  # what the handler answers is dropped
-            self.cycle.message_event.set()
-        if self.conn.our_state in _UNANSWERED:
+        if self.conn.our_state in _UNANSWERED and (self.cycle is None or self.cycle.response_complete):
             super().send_400_response(msg)
         else:
             self.transport.abort()

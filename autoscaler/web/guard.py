@@ -17,7 +17,6 @@ import socket
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -92,8 +91,6 @@ class Guard:
                 for name, value in self._headers.items():
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-store")
-                if "location" in headers:
-                    headers["location"] = _path_of(headers["location"])
             await send(message)
 
         headers = Headers(scope=scope)
@@ -193,11 +190,3 @@ def _host_of(header: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].removesuffix(".")
-
-
-def _path_of(location: str) -> str:
-    """Return the path without scheme and host: the client chooses its Host header, and a cache could serve it to
-    others.
-    """
-    parts = urlsplit(location)
-    return "/" + parts.path.lstrip("/\\") + (f"?{parts.query}" if parts.query else "")

@@ -26,7 +26,7 @@ from autoscaler.errors import ConfigError, ListenError, Problem, named
 from autoscaler.logger import Logger
 from autoscaler.threads import spawn
 from autoscaler.web.app import application
-from autoscaler.web.connection import Connection, Limits, Malformed
+from autoscaler.web.connection import Connection, Limits
 from autoscaler.web.control import BACKLOG, MOST_CONNECTIONS, ControlGuard, ControlSocket
 from autoscaler.web.descriptors import most_connections
 from autoscaler.web.guard import Guard
@@ -79,7 +79,6 @@ class WebServer:
         settings = _settings(self._guard)
         logging.getLogger("uvicorn").setLevel(logging.ERROR)  # a client that does not speak HTTP must not fill the log
         self._context = None if config is None or config.tls is None else config.tls.context()
-        self._malformed = Malformed(sources.malformed, logger)
         self._limits = limits or Limits(most_connections())
         untaken_ms = int(self._limits.untaken_seconds * 1000)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, untaken_ms)  # accepted sockets inherit it
@@ -178,7 +177,7 @@ class WebServer:
     ) -> Iterable[Connection]:
         """Accept clients from now on. Returns the open connections of the socket."""
         opened: dict[Connection, None] = {}
-        connect = partial(Connection, settings, self._server.server_state, limits, opened, self._malformed)
+        connect = partial(Connection, settings, self._server.server_state, limits, opened)
         seconds = None if tls is None else limits.handshake_seconds
         await self._loop.create_server(
             connect, sock=listening, backlog=_AT_A_TIME, ssl=tls, ssl_handshake_timeout=seconds

@@ -32,8 +32,6 @@ class Sources:
     """Returns the status of the daemon and its dependencies. Does not block."""
     discovered: Callable[[], DiscoveredList] = DiscoveredList
     """Returns the policies that were discovered. Does not block."""
-    malformed: Callable[[], None] = lambda: None
-    """Counts a request that is not HTTP. Does not block."""
     work: Work = field(default_factory=Work)
     """The threads that make answers."""
 

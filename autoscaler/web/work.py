@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from math import inf
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
 import anyio
 
@@ -71,21 +71,3 @@ class Work:
 
     def _waiting(self) -> int:
         return self._places.statistics().tasks_waiting
-
-
-class SharedWork(Generic[_T]):
-    """Runs a function once for all concurrent callers."""
-
-    def __init__(self, work: Work, function: Callable[[], _T]) -> None:
-        self._work = work
-        self._function = function
-        self._running: asyncio.Future[_T] | None = None
-
-    async def run(self) -> _T:
-        """Return the function's result, computed during this call at the earliest. Raises TooBusy and the function's
-        errors.
-        """
-        if self._running is None or self._running.done():
-            self._running = asyncio.ensure_future(self._work.run(self._function))
-            self._running.add_done_callback(lambda done: done.cancelled() or done.exception())  # no caller may be left
-        return await asyncio.shield(self._running)

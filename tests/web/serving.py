@@ -53,7 +53,6 @@ class Daemon:
     is_ready: bool = True
     problems: Sequence[str] = ()
     reloads: int = 0
-    malformed: int = 0
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     work: Work = field(default_factory=Work)
     web: WebSettings = field(default_factory=WebSettings)
@@ -97,12 +96,8 @@ class Daemon:
             reload=self._reload,
             status=lambda: self.health.status(self.settings, shards, "1.2.3", self.clock.now()),
             discovered=lambda: self.discovered,
-            malformed=self._count,
             work=self.work,
         )
-
-    def _count(self) -> None:
-        self.malformed += 1
 
     def _reload(self) -> Sequence[str]:
         self.reloads += 1

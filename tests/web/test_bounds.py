@@ -10,7 +10,7 @@ import pytest
 from autoscaler.bucket import TokenBucket
 from autoscaler.web.api.answers import TooBusy
 from autoscaler.web.descriptors import most_connections
-from autoscaler.web.work import SharedWork, Work
+from autoscaler.web.work import Work
 
 
 def test_a_bucket_allows_a_burst_then_one_request_per_interval() -> None:
@@ -79,26 +79,5 @@ def test_a_full_queue_refuses_work(go_on: threading.Event) -> None:
         go_on.set()
         assert await asyncio.gather(*tasks) == [True] * 3
         assert await work.run(lambda: "again") == "again"
-
-    asyncio.run(test())
-
-
-def test_concurrent_callers_share_one_run(go_on: threading.Event) -> None:
-    """A hundred concurrent scrapes cost one exposition."""
-    runs: list[int] = []
-
-    def count() -> int:
-        runs.append(1)
-        go_on.wait(20)
-        return len(runs)
-
-    async def test() -> None:
-        shared = SharedWork(Work(), count)
-        tasks = [asyncio.create_task(shared.run()) for _ in range(100)]
-        await asyncio.sleep(0.05)
-        tasks[0].cancel()
-        go_on.set()
-        assert await asyncio.gather(*tasks[1:]) == [1] * 99
-        assert await shared.run() == 2, "a later caller starts a new run"
 
     asyncio.run(test())

@@ -130,14 +130,8 @@ def test_without_operators_nothing_changes_over_tcp(served: Served) -> None:
 
 
 @pytest.mark.parametrize("path", ["/metrics/", "/api/v1/autoscalers/", "//evil.example/-/healthy/", "/metrics/?a=b"])
-def test_a_redirect_names_a_path_only(served: Served, path: str) -> None:
+def test_there_are_no_redirects(served: Served, path: str) -> None:
     """The client chooses the Host header, and a cache or a browser could pass a redirect to others."""
     url = served.server.url + path
     answer = served.session.get(url, headers={"Host": "10.1.2.3"}, allow_redirects=False, timeout=10)
-    location = answer.headers.get("location", "/")
-    assert (answer.is_redirect, answer.status_code) in ((True, 307), (False, 404))
-    assert location.startswith("/")
-    assert not location.startswith("//")
-    assert "10.1.2.3" not in location
-    if path == "/metrics/?a=b":
-        assert location == "/metrics?a=b"
+    assert (answer.status_code, answer.headers.get("location")) == (404, None)

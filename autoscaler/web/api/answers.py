@@ -96,7 +96,7 @@ def refusal_of(error: Exception, path: str, logger: Logger) -> RequestError:
             return RequestError(ErrorType.NOT_FOUND, str(error))
         case StateError():
             return RequestError(ErrorType.UNAVAILABLE, str(error))
-        case ClientDisconnect():  # which is not told; Connection counts what is malformed
+        case ClientDisconnect():
             return RequestError(ErrorType.BAD_DATA, "the request has no end; send all of it")
     logger.error("request_failed", path=path[:200], error=named(error))
     return RequestError(
