@@ -188,8 +188,8 @@ class Daemon:
             self._reload(web)
 
     def _follow_outside(self) -> None:
-        if what := self._outside.turn():
-            self._following.follow_outside(what)
+        if kinds := self._outside.turn():
+            self._following.follow_outside(kinds)
 
     def _tell_status(self) -> None:
         """Tell the service manager how things are, and once that the daemon is ready."""

@@ -21,8 +21,8 @@ class NewNames:
     def __init__(self) -> None:
         self._came: dict[str, dict[str, float]] = {}
         """Grant's name -> name -> when it came, the oldest first."""
-        self._waiting: set[str] = set()
-        """The grants of which a name was refused."""
+        self._waiting: set[tuple[str, str]] = set()
+        """Grants, each with a name of it that was refused."""
 
     def admitting(self, known: Collection[str], now: float) -> Admit:
         """Return a function that admits `known` names, and as many others as each grant may bring."""
@@ -33,7 +33,7 @@ class NewNames:
             if name in known or name in came:
                 return True
             if len(came) >= most:
-                self._waiting.add(grant)
+                self._waiting.add((grant, name))
                 return False
             came[name] = now
             return True
@@ -41,8 +41,8 @@ class NewNames:
         return admit
 
     def due(self, now: float) -> Collection[str]:
-        """Return the grants that were refused a name and can bring one now, because an hour has passed for another."""
-        return {grant for grant in self._waiting if now - min(self._came[grant].values(), default=now) >= _HOUR}
+        """Return the refused names of the grants that can bring one now, because an hour has passed for another."""
+        return {name for grant, name in self._waiting if now - min(self._came[grant].values(), default=now) >= _HOUR}
 
     def _recent(self, grant: str, now: float) -> dict[str, float]:
         came = self._came.setdefault(grant, {})

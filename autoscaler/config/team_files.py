@@ -11,7 +11,7 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -30,7 +30,7 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 Mark: TypeAlias = tuple[int, ...]
-"""Differs between versions of a file: device, inode, size, and times of the last changes of content and inode."""
+"""Differs between versions of a file: folder's and own device and inode, size, and times of the last changes."""
 
 
 class Seen(NamedTuple):
@@ -52,6 +52,8 @@ class Look:
     """What is wrong with a team's whole folder, by its name. With the name "": with the folder of all."""
     absent: Collection[str] = ()
     """The teams without a folder."""
+    empty: Mapping[str, Mark] = field(default_factory=dict)
+    """The teams whose folder has no file, with the beginning that the marks of its files would have."""
 
     def is_unread(self, team: str) -> bool:
         """Return whether the files of a team are unknown, so that none counts as removed."""
@@ -63,6 +65,7 @@ def look(folder: Path, teams: Collection[str]) -> Look:
     files: dict[Path, Seen] = {}
     problems: dict[str, Problem] = {}
     absent: list[str] = []
+    empty: dict[str, Mark] = {}
     try:
         with _opened(folder, None, _FOLDER & ~os.O_NOFOLLOW) as handle:
             names = _entries(handle)
@@ -71,7 +74,11 @@ def look(folder: Path, teams: Collection[str]) -> Look:
                 place = folder / name
                 if name in teams:
                     try:
-                        files |= {place / each: seen for each, seen in _look_at(handle, name)}
+                        with _opened(name, handle, _FOLDER) as inner:
+                            found = {place / each: seen for each, seen in _look_at(inner, name)}
+                            if not found:
+                                empty[name] = _identity(os.fstat(inner))
+                        files |= found
                     except OSError as error:
                         problems[name] = _wrong(place, _reason(error))
                 elif names[name] and not name.startswith("."):
@@ -80,7 +87,7 @@ def look(folder: Path, teams: Collection[str]) -> Look:
                     )
     except OSError as error:
         problems[""] = _wrong(folder, _reason(error))
-    return Look(files, problems, absent)
+    return Look(files, problems, absent, empty)
 
 
 def read_team_file(path: Path, mark: Mark) -> str:
@@ -89,31 +96,29 @@ def read_team_file(path: Path, mark: Mark) -> str:
         with _opened(path.parent, None, _FOLDER) as folder, _opened(path.name, folder, _FILE) as handle:
             before = os.fstat(handle)
             raw = os.read(handle, MOST_BYTES + 1) if stat.S_ISREG(before.st_mode) else b""
-            if not mark == _mark(before) == _mark(os.fstat(handle)) or len(raw) != before.st_size:
+            if not mark == _mark(folder, before) == _mark(folder, os.fstat(handle)) or len(raw) != before.st_size:
                 raise _refusal(path, "the file changes while it is read; write another file and rename it to this one")
     except OSError as error:
         raise _refusal(path, _reason(error)) from None
     return decoded(path, raw)
 
 
-def _look_at(above: int, team: str) -> Iterator[tuple[str, Seen]]:
+def _look_at(folder: int, team: str) -> Iterator[tuple[str, Seen]]:
     """Yield the files of a team. Raises OSError if the folder cannot be read or has too many names."""
-    with _opened(team, above, _FOLDER) as handle:
-        names = sorted(filter(_NAME.fullmatch, _entries(handle)))
-        total = 0
-        for number, name in enumerate(names, 1):
-            try:
-                status = os.stat(name, dir_fd=handle, follow_symlinks=False)
-            except FileNotFoundError:  # it has just gone
-                continue
-            problem = _problem(status)
-            if not problem:
-                total += status.st_size
-                if number > MOST_FILES:
-                    problem = f"the folder has more than {MOST_FILES} files; join some of them"
-                elif total > MOST_BYTES:
-                    problem = f"the folder's files have more than {MOST_BYTES // 2**10} KiB in total; shorten them"
-            yield name, Seen(team, _mark(status), problem)
+    total = 0
+    for number, name in enumerate(sorted(filter(_NAME.fullmatch, _entries(folder))), 1):
+        try:
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:  # it has just gone
+            continue
+        problem = _problem(status)
+        if not problem:
+            total += status.st_size
+            if number > MOST_FILES:
+                problem = f"the folder has more than {MOST_FILES} files; join some of them"
+            elif total > MOST_BYTES:
+                problem = f"the folder's files have more than {MOST_BYTES // 2**10} KiB in total; shorten them"
+        yield name, Seen(team, _mark(folder, status), problem)
 
 
 def _problem(status: os.stat_result) -> str:
@@ -149,8 +154,13 @@ def _entries(handle: int) -> Mapping[str, bool]:
     return found
 
 
-def _mark(status: os.stat_result) -> Mark:
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+def _mark(folder: int, status: os.stat_result) -> Mark:
+    times = status.st_mtime_ns, status.st_ctime_ns
+    return (*_identity(os.fstat(folder)), *_identity(status), status.st_size, *times)
+
+
+def _identity(status: os.stat_result) -> Mark:
+    return status.st_dev, status.st_ino
 
 
 def _reason(error: OSError) -> str:

@@ -1,7 +1,7 @@
 """The files in the folders of teams, each an origin of autoscalers.
 
-A file that is wrong keeps its last good version in force, as `origins.py` says. A folder that cannot be read keeps the
-versions of its files.
+A file that is wrong keeps its last good version in force, as `origins.py` says. A folder that cannot be read, or
+that is empty and another one than before, keeps the versions of its files: a disk may not be mounted.
 """
 
 from collections.abc import Collection, Mapping
@@ -66,7 +66,12 @@ def changed_files(files: Origins, seen: Look) -> Mapping[Path, Mark]:
     """Return the files that differ from those in `files`, each with its mark; the empty mark: it is gone."""
     known = _newest(files)
     new = {path: each.mark for path, each in seen.files.items() if path not in known or known[path].mark != each.mark}
-    gone = [path for path, each in known.items() if path not in seen.files and not seen.is_unread(each.team)]
+    moved = _replaced(files, seen)
+    gone = [
+        path
+        for path, each in known.items()
+        if path not in seen.files and not seen.is_unread(each.team) and each.team not in moved
+    ]
     return new | dict.fromkeys(gone, _NOTHING)
 
 
@@ -75,7 +80,20 @@ def problems_of(files: Origins, seen: Look) -> Mapping[str, Problem]:
     known = {each.team: path.parent for path, each in _newest(files).items()}
     message = "the folder is gone; its files' last versions stay in force until it is back, or the grant is removed"
     gone = {team: Problem(str(known[team]), 1, 1, "", message) for team in known if team in seen.absent}
-    return gone | dict(seen.problems)
+    message = (
+        "the folder is empty, and another one than that of its files, whose last versions stay in force; "
+        "mount its disk, or put a file with [] into it, which lets them go"
+    )
+    moved = {team: Problem(str(known[team]), 1, 1, "", message) for team in _replaced(files, seen)}
+    return gone | moved | dict(seen.problems)
+
+
+def _replaced(files: Origins, seen: Look) -> Collection[str]:
+    """Return the teams whose folder is empty, and none of those that their known files are from."""
+    known: dict[str, set[Mark]] = {}
+    for each in _newest(files).values():
+        known.setdefault(each.team, set()).add(each.mark[:2])
+    return [team for team, folder in seen.empty.items() if team in known and folder not in known[team]]
 
 
 def follow(files: Origins, seen: Look, only: Collection[Path] | None = None) -> Origins:

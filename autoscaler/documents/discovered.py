@@ -31,7 +31,7 @@ class DiscoveredFile(Document):
     dry_run: bool
     """Whether all of these are dry runs."""
     refused: str | None
-    """Why autoscalers of it are not served, or why its newest version is not in force."""
+    """Why autoscalers of it are not served, or why its newest version is not in force or not known."""
     differences: tuple[str, ...]
     """What the ceiling of the grant changes."""
 

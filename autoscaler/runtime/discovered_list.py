@@ -16,11 +16,14 @@ _MOST_SHOWN: Final = 20
 
 def discovered_list(origins: Origins | None, unserved: Mapping[str, Sequence[Problem]]) -> DiscoveredList:
     """Return all origins, without the connections. `unserved`: as that of `Origins`."""
+    problems = {} if origins is None else origins.problems
     files: list[DiscoveredFile] = []
     policies: list[DiscoveredPolicy] = []
     for key, each in () if origins is None else origins.table.items():
         row = _row(each, unserved.get(each.newest.place, ()))
         if is_file(key):
+            of_folder = [problems[name].message for name in ("", each.newest.team) if name in problems]
+            row["refused"] = plain("; ".join([*of_folder, *filter(None, [row["refused"]])])) or None
             files.append(DiscoveredFile(file=plain(each.newest.place), grant=each.newest.team, **row))
         else:
             row["autoscaler"] = next(iter(row.pop("autoscalers")), None)

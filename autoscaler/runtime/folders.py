@@ -30,6 +30,9 @@ _LEAST_SECONDS: Final = 1.0
 class Folders:
     """The folders of all teams, under one main file. Each look is in a thread of its own, until something changes."""
 
+    kind: Final = "teams"
+    """For the log's events."""
+
     def __init__(self, clock: Clock, logger: Logger) -> None:
         self._clock = clock
         self._logger = logger

@@ -1,6 +1,6 @@
 """The configuration in force, and how all parts of the daemon follow the next one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -102,10 +102,10 @@ class Following:
         self._count()
         return []
 
-    def follow_outside(self, what: str) -> None:
+    def follow_outside(self, kinds: Collection[str]) -> None:
         """Follow the autoscalers outside the main file. Shards without a changed one go on untouched. Raises Stopping.
 
-        `what`: "teams" or "policies", for the log.
+        `kinds`: what has changed, "teams" or "policies" or both, for the log.
         """
         settings = self._outside.changed()
         try:
@@ -113,11 +113,13 @@ class Following:
         except Stopping:
             raise
         except AutoscalerError as error:
-            self._logger.error(f"{what}_not_followed", error=str(error))  # noqa: TRY400 - expected, not a bug
+            for kind in sorted(kinds):
+                self._logger.error(f"{kind}_not_followed", error=str(error))  # noqa: TRY400 - expected, not a bug
             self._outside.put_off()
             return
         self._take(settings)
-        self._logger.info(f"{what}_followed", autoscalers=len(settings.autoscalers))
+        for kind in sorted(kinds):
+            self._logger.info(f"{kind}_followed", autoscalers=len(settings.autoscalers))
 
     def _take(self, settings: Settings) -> None:
         """Use the settings that the runtime follows, everywhere else, too."""

@@ -4,7 +4,7 @@ Each source of origins is looked at in a thread of its own, which delays no cycl
 has found into one table, and follows it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,6 +16,7 @@ from autoscaler.clock import Clock
 from autoscaler.config.new_names import FIRST_SECONDS, Admit, NewNames
 from autoscaler.config.origins import Origins
 from autoscaler.config.settings import Settings
+from autoscaler.config.teams import is_file
 from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.errors import bug
 from autoscaler.logger import Logger
@@ -63,8 +64,8 @@ class Outside:
         """What is known."""
         self._followed: Settings | None = None
         self._sources: dict[str, _Followed] = {}
-        self._changed = ""
-        """"teams" or "policies": of what another origin is known than is followed."""
+        self._changed: frozenset[str] = frozenset()
+        """The kinds of the sources of which other origins are known than are followed."""
         self._put_off = 0.0
         self._new_names = NewNames()
 
@@ -87,7 +88,7 @@ class Outside:
         """Look at the sources of this configuration, which is in force."""
         table = settings.outside or Origins(settings)
         is_reload = self._table is None or table.main is not self._table.main
-        self._table, self._followed, self._changed = table, settings, ""
+        self._table, self._followed, self._changed = table, settings, frozenset()
         if is_reload:
             self._follow_main(table.main)
 
@@ -129,10 +130,10 @@ class Outside:
                 rows.append(connection_row(name, one.at, failures, found.policies))
         return found.model_copy(update={"connections": tuple(rows)})
 
-    def turn(self) -> str:
+    def turn(self) -> Collection[str]:
         """Begin the looks that are due, and take up those that have ended. Called about every second.
 
-        Returns of what other autoscalers are found than those that are followed: "teams" or "policies"; else "".
+        Returns the kinds of sources, "teams" and "policies", that have other autoscalers than those that are followed.
         """
         now = self._clock.monotonic()
         for name, one in self._sources.items():
@@ -144,17 +145,25 @@ class Outside:
                     one.looking, one.begun = spawn(f"discover-{name}" if name else "teams", look), now
                     one.looking.add_done_callback(lambda _: self._wake())
         if now < self._put_off:
-            return ""
-        return self._changed or ("teams" if self._new_names.due(now) else "")
+            return ()
+        return self._changed | self._kinds(self._new_names.due(now))
 
     def put_off(self) -> None:
-        """Let `turn` return "" for a while: what was found could not be followed."""
+        """Let `turn` return nothing for a while: what was found could not be followed."""
         self._put_off = self._clock.monotonic() + _RETRY_SECONDS
 
     def _known(self) -> Origins:
         if self._table is None:
             raise AssertionError("`follow` comes first")
         return self._table
+
+    def _kinds(self, names: Collection[str]) -> frozenset[str]:
+        """Return the kinds of the sources that have autoscalers of these names."""
+        if not names:
+            return frozenset()
+        table = self._known().table
+        keys = [key for key, each in table.items() if any(one.scaler.name in names for one in each.granted)]
+        return frozenset(Folders.kind if is_file(key) else Policies.kind for key in keys)
 
     def _admit(self) -> Admit:
         """Return what limits new names: not in a connection's first hour, in which all of its policies are found."""
@@ -173,7 +182,7 @@ class Outside:
             found = looked.result()
         except Exception as error:  # noqa: BLE001 - a bug must not end all later looks
             one.due = now + _RETRY_SECONDS
-            self._logger.error("teams_not_followed", error=bug(error))  # noqa: TRY400 - `bug` has the place
+            self._logger.error(f"{one.source.kind}_not_followed", error=bug(error))  # noqa: TRY400 - `bug` has the place
             return
         if found.origins.main is not table.main:  # the configuration was reloaded meanwhile
             one.due = 0.0
@@ -186,7 +195,7 @@ class Outside:
         self._table = replace(table, table={**others, **found.origins.table}, problems=problems)
         differs = found.origins.table != before.table
         if differs or problems != table.problems:
-            self._changed = "teams" if is_team else "policies"
+            self._changed |= {one.source.kind}
         if not is_team:
             self._log(name, one, found, differs=differs)
         one.failures, one.at = found.failures, found.at or one.at

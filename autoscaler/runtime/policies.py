@@ -41,6 +41,9 @@ class Finding:
 class Policies:
     """The policies of one connection. Each look is in a thread of its own, with an adapter that does nothing else."""
 
+    kind: Final = "policies"
+    """For the log's events."""
+
     def __init__(self, name: str, section: AdapterSection, builder: Builder, clock: Clock) -> None:
         self.name = name
         self._section = section

@@ -185,7 +185,7 @@ def test_a_folder_that_is_gone_keeps_its_versions(folders: Folders) -> None:
 
 
 def test_a_team_s_folder_that_is_gone_keeps_its_versions(folders: Folders) -> None:
-    """An empty folder in its place, or the grant's end, lets them go. One that never was is no problem."""
+    """The grant's end lets them go. One that never was is no problem."""
     folders.write("shop", "web.yaml", scaler("shop-web"))
     folders.write("pay", "api.yaml", scaler("pay-api"))
     before = load(folders.path)
@@ -194,10 +194,39 @@ def test_a_team_s_folder_that_is_gone_keeps_its_versions(folders: Folders) -> No
     assert names(after) == ["pay-api", "shop-web"]
     assert "the folder is gone" in problems(after, "shop")
     assert after.refused.keys() == {"shop"}
-    (folders.teams / "shop").mkdir()
-    assert names(folders.after(after)) == ["pay-api"]
-    (folders.teams / "shop").rmdir()
     assert load(folders.path).refused == {}
+
+
+def test_an_empty_folder_in_the_place_of_a_team_s_keeps_its_versions(folders: Folders) -> None:
+    """It may be where a disk is not mounted. A list without autoscalers, or the disk, makes it clear."""
+    path = folders.write("shop", "web.yaml", scaler("shop-web"))
+    folders.write("pay", "api.yaml", scaler("pay-api"))
+    before = load(folders.path)
+    path.parent.rename(folders.teams / ".shop")
+    path.parent.mkdir()
+    after = folders.after(before)
+    assert names(after) == ["pay-api", "shop-web"]
+    assert f"{path.parent}:1:1: the folder is empty, and another one" in problems(after, "shop")
+    assert after.refused.keys() == {"shop"}
+    assert names(folders.after(after)) == ["pay-api", "shop-web"], "however often the daemon looks"
+    assert names(load_for_daemon(folders.path, before=after.outside)) == ["pay-api", "shop-web"], "nor at a reload"
+    path.parent.rmdir()
+    (folders.teams / ".shop").rename(path.parent)
+    back = folders.after(after)
+    assert (names(back), back.refused) == (["pay-api", "shop-web"], {})
+    path.parent.rename(folders.teams / ".shop")
+    path.parent.mkdir()
+    folders.text("shop", "none.yaml", "[]")
+    assert names(folders.after(back)) == ["pay-api"]
+
+
+def test_a_folder_whose_files_are_removed_lets_their_autoscalers_go(folders: Folders) -> None:
+    """It is the folder that had them."""
+    path = folders.write("shop", "web.yaml", scaler("shop-web"))
+    before = load(folders.path)
+    path.unlink()
+    after = folders.after(before)
+    assert (names(after), after.refused) == ([], {})
 
 
 def test_a_new_main_file_is_applied_to_versions_in_force(folders: Folders) -> None:

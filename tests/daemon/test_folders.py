@@ -90,6 +90,23 @@ def test_a_folder_that_is_closed_and_opened_again_waits_too(followed: Followed) 
     assert followed.settings.refused == {}
 
 
+def test_a_disk_that_is_not_mounted_is_named_and_lets_nothing_go(followed: Followed) -> None:
+    """Its mount point is an empty folder. `get --discovered` has the reason, the log one line."""
+    folder = followed.folders.teams / "pay"
+    folder.rename(followed.folders.teams / ".pay")
+    folder.mkdir()
+    assert followed.turn(5) == ["pay-api"]
+    assert followed.asked == 1
+    (file,) = followed.outside.document().files
+    assert file.autoscalers == ("pay-api",)
+    assert (file.refused or "").startswith("the folder is empty, and another one than that of its files")
+    folder.rmdir()
+    (followed.folders.teams / ".pay").rename(folder)
+    followed.clock.advance(2)
+    assert followed.turn(2) == ["pay-api"]
+    assert followed.outside.document().files[0].refused is None
+
+
 def test_no_adapter_is_built_anew_for_a_team_s_change(followed: Followed) -> None:
     """Also not for a dry run that begins: the shard of all teams goes on in its epoch."""
     before = wanted_shards(followed.settings)

@@ -365,5 +365,23 @@ def test_files_and_policies_share_one_budget_of_new_names(bench: Bench, tmp_path
     assert len(changed.autoscalers) == 100
     assert "100 new names within an hour" in changed.refused["shop"][-1].message
     bench.clock.advance(3600)
-    assert bench.discoveries.turn() == "teams"
+    assert bench.discoveries.turn() == {"teams"}, "the name that is due is of a file"
     assert len(bench.discoveries.changed().autoscalers) == 101
+
+
+def test_a_policy_s_name_that_is_due_is_of_policies(bench: Bench, tmp_path: Path) -> None:
+    """The log names what is followed."""
+    bench.follow(settings(tmp_path, maxQueries=100))
+    bench.clock.advance(3600)
+    targets = [TargetRef("nomad", f"cache/g{number:03}", "shop") for number in range(101)]
+    bench.back.answer = lambda: Discovery(policies(*targets), {})
+    assert len(bench.look()) == 100
+    bench.clock.advance(3600)
+    assert bench.discoveries.turn() == {"policies"}
+
+
+def test_a_look_with_a_bug_is_named_after_what_it_looks_at(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not after the files of teams; the next look tries again."""
+    monkeypatch.setattr("autoscaler.runtime.policies.after", lambda *_: 1 / 0)
+    bench.look()
+    assert [event for level, event, _ in bench.logger.lines if level == "error"] == ["policies_not_followed"]
