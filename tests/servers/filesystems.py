@@ -1,4 +1,4 @@
-"""A rehearsal's own file systems, and full ones."""
+"""File systems of a test, and full ones."""
 
 import errno
 import os
