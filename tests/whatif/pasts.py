@@ -33,8 +33,8 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.whatif.compare.comparison import Comparison, compare
-from autoscaler.whatif.past.past import STATE, Cycle, Finding
-from autoscaler.whatif.replay.replay import Candidate
+from autoscaler.whatif.past.past import STATE, Cycle, Finding, Replayed
+from autoscaler.whatif.replay.replay import Candidate, Replay
 from tests.decide.build import CPU_60, NOW, samples, scaler, state
 from tests.replaced import replace
 
@@ -115,6 +115,12 @@ class Listed:
 
     def cycles(self) -> Iterator[Cycle]:
         return iter(self._cycles)
+
+
+def replay(cycles: Sequence[Cycle], candidate: Candidate, start_up: timedelta) -> Iterator[Replayed]:
+    """The cycles as the candidate would have decided them."""
+    made = Replay(candidate, start_up)
+    return (replayed for cycle in cycles if (replayed := made.step(cycle)) is not None)
 
 
 def compared(past: Listed | Sequence[Cycle], *candidates: Candidate, start_up: timedelta | None = None) -> Comparison:

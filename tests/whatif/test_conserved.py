@@ -17,10 +17,10 @@ from autoscaler.model import (
 )
 from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.replay.course import AS_IT_WAS, Course
-from autoscaler.whatif.replay.replay import Candidate, replay
+from autoscaler.whatif.replay.replay import Candidate
 from tests.decide.build import NOW, metric, scaler
 from tests.replaced import replace
-from tests.whatif.pasts import Life, compared
+from tests.whatif.pasts import Life, compared, replay
 
 AT_ONCE = timedelta(0)
 LOAD = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 600)

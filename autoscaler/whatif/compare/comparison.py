@@ -90,10 +90,9 @@ def compare(
     courses = [Course(), *[Course(each.label) for each in candidates]]
     found = Comparison(past.name, since, until, courses)
     reference = candidates[0].scaler if candidates else None
-    times = _start_ups(past)
-    found.start_up, shown = times.used(start_up), times.shown
-    replays = [Replay(each, found.start_up.seconds, shown) for each in candidates]
-    check, repetition = Check(found.start_up, shown, limits or ConnectionLimits()), Repetition()
+    found.start_up = _start_ups(past).used(start_up)
+    replays = [Replay(each, found.start_up.seconds) for each in candidates]
+    check, repetition = Check(found.start_up, limits or ConnectionLimits()), Repetition()
     demand, missing = DemandRecorder(reference), MissingData(since)
     measured = reference if reference is not None and not past.recorded else None
     for cycle in past.cycles():

@@ -1,7 +1,5 @@
 """Checks the simulation against what was: the configuration that ran, simulated, must come to what it came to."""
 
-from collections.abc import Mapping
-from datetime import datetime, timedelta
 from typing import Final
 
 from autoscaler.documents.base import Document
@@ -45,9 +43,8 @@ class Check:
     After a gap and after a dry run the simulation begins again from the real size.
     """
 
-    def __init__(self, start_up: InstanceTime, shown: Mapping[datetime, timedelta], limits: ConnectionLimits) -> None:
-        """`shown`: as in Replay; `limits`: of the connection."""
-        self._shown: Final = shown
+    def __init__(self, start_up: InstanceTime, limits: ConnectionLimits) -> None:
+        """`limits`: of the connection."""
         self._candidate: Final = Candidate("what ran", None, limits)
         self._start_up: Final = start_up.seconds
         self._was, self._simulated = Course(), Course("what ran")
@@ -64,7 +61,7 @@ class Check:
             return
         if before is None or cycle.at - before.at > GAP * max(before.scaler.sync_period, cycle.scaler.sync_period):
             self._replay = None
-        self._replay = self._replay or Replay(self._candidate, self._start_up, self._shown)
+        self._replay = self._replay or Replay(self._candidate, self._start_up)
         self._was.add_seen(cycle)
         replayed = self._replay.step(cycle)
         if replayed is not None:

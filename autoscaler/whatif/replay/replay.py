@@ -4,9 +4,8 @@ Pure: the same cycles give the same decisions. Nothing is read or written.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
-from types import MappingProxyType
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import Final
 
 from msgspec.structs import replace
@@ -45,22 +44,11 @@ class Candidate:
     """Of the candidate's connection. They apply to its own use alone: that of its neighbours is unknown."""
 
 
-def replay(cycles: Iterable[Cycle], candidate: Candidate, start_up: timedelta) -> Iterator[Replayed]:
-    """Decide cycles as the candidate would have; those between two cycles of a longer sync period are left out."""
-    made = Replay(candidate, start_up)
-    return (replayed for cycle in cycles if (replayed := made.step(cycle)) is not None)
-
-
 class Replay:
     """Runs one candidate through a past. Its instances take the load that the target's had."""
 
-    def __init__(
-        self, candidate: Candidate, start_up: timedelta, shown: Mapping[datetime, timedelta] = MappingProxyType({})
-    ) -> None:
-        """`start_up`: how long an instance takes to become ready. `shown`: by the time of a decision, where the past
-        shows it; they differ from one scale-out to another.
-        """
-        self._shown: Final = shown
+    def __init__(self, candidate: Candidate, start_up: timedelta) -> None:
+        """`start_up`: how long an instance takes to become ready."""
         self._limits: Final = candidate.limits
         self._start_up: Final = start_up
         self._follows: Final = candidate.scaler is None
@@ -107,7 +95,7 @@ class Replay:
         if self._fleet is not None and made.change is not None:
             size = made.change.size
             made = conclude(made, Written(size))
-            self._fleet = self._fleet.resized(size, cycle.at, self._shown.get(cycle.at, self._start_up))
+            self._fleet = self._fleet.resized(size, cycle.at, self._start_up)
             ready = None if ready is None else min(ready, size)  # what it adds is seen later, as in a record
         self._history, self._before, self._decided = remember(scaler, history, made), cycle, made
         return Replayed(cycle, made, scaler.sync_period, ready)

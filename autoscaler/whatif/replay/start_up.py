@@ -1,6 +1,6 @@
 """How long instances take to become ready, and the source of this time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -52,13 +52,6 @@ class StartUps:
         self._from: dict[tuple[str, datetime], datetime] = {}
         """By instance, its name and its start: the time from which its readiness is measured."""
         self._times: dict[tuple[str, datetime], timedelta] = {}
-        self._by_decision: dict[datetime, list[timedelta]] = {}
-        """By the time of the decision that asked for the instances."""
-
-    @property
-    def shown(self) -> Mapping[datetime, timedelta]:
-        """For each decision of the record that asked for instances, the median of their times."""
-        return {at: _median(times) for at, times in self._by_decision.items()}
 
     def add(self, cycle: Cycle) -> None:
         """Take the next cycle."""
@@ -82,8 +75,6 @@ class StartUps:
             took = max(turned - self._from[key], timedelta(0))
             if took <= LONGEST:
                 self._times[key] = took
-                if self._from[key] != started:
-                    self._by_decision.setdefault(self._from[key], []).append(took)
 
     def used(self, given: timedelta | None) -> InstanceTime:
         """The time to use: what the instances show, else `given`, else DEFAULT.

@@ -15,10 +15,10 @@ from autoscaler.model import (
     later,
 )
 from autoscaler.whatif.past.past import Cycle, FindingKind, Replayed
-from autoscaler.whatif.replay.replay import Candidate, Replay, replay
+from autoscaler.whatif.replay.replay import Candidate, Replay
 from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
 from tests.replaced import replace
-from tests.whatif.pasts import Life
+from tests.whatif.pasts import Life, replay
 
 
 def tried(life: Life, autoscaler: Autoscaler, cycles: Sequence[Cycle] | None = None) -> list[Replayed]:

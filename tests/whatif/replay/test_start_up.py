@@ -60,7 +60,6 @@ def test_it_begins_with_the_decision_that_asked_for_the_instance() -> None:
     assert life.cycles[0].decision is not None
     assert life.cycles[0].decision.written == 2
     assert [took.total_seconds() for took in times._times.values()] == [0, 17, 90]
-    assert times.shown == {life.cycles[0].at: seconds(17)}
 
 
 @pytest.mark.parametrize("other", [instance("a", 10, 5, ready=False), instance("a", 10, LONGEST.total_seconds() + 1)])
