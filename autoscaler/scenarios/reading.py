@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from autoscaler.config import Settings, load
 from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.fields import suggest
 from autoscaler.config.file_of_model import read_model
 from autoscaler.config.problems import Problems
-from autoscaler.config.source import read
 from autoscaler.errors import ConfigError
 from autoscaler.model import Autoscaler, MetricSpec
 from autoscaler.observe.plan import Question, question
@@ -205,24 +204,12 @@ class _Check:
         found = dict[str, Signal]()
         for number, each in enumerate(self._test.queries):
             loc: Loc = ("queries", number)
-            expr = each.expr
-            if each.ref is not None:
-                known = self._shared_texts()
-                if each.ref not in known:
-                    message = f"{self._settings.path} has no query {each.ref[:64]!r}; {suggest(each.ref, known)}"
-                    self._add((*loc, "ref"), message)
-                    continue
-                expr = known[each.ref]
-            if expr is None or expr.strip() not in {text.strip() for text in asked}:
-                self._add((*loc, "expr" if each.ref is None else "ref"), "no autoscaler of the test asks this query")
-                continue
-            found |= {text: each.values for text in asked if text.strip() == expr.strip()}
+            same = [text for text in asked if text.strip() == each.expr.strip()]
+            if not same:
+                self._add((*loc, "expr"), "no autoscaler of the test asks this query")
+            values: Signal = each.values
+            found |= dict.fromkeys(same, values)
         return found
-
-    def _shared_texts(self) -> Mapping[str, str]:
-        value = YamlDocument(read(self._settings.path), str(self._settings.path)).value
-        queries: Mapping[str, Any] = value.get("queries") or {}
-        return {name: str(body["expr"]) for name, body in queries.items()}
 
     def _unanswered(self, spec: MetricSpec, loc: Loc, *, is_request: bool) -> None:
         if is_request:
