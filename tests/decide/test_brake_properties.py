@@ -20,19 +20,47 @@ from autoscaler.model import (
     Hold,
     HoldReason,
     LossBrake,
+    MetricType,
     Observation,
     OutsideChangeBrake,
+    PolicyType,
     Reading,
     Reason,
+    ScalingPolicy,
+    ScalingRules,
+    SelectPolicy,
     TargetState,
+    TargetType,
     UnfulfilledBrake,
     Written,
 )
 from tests.decide.braking import workers
-from tests.decide.build import NOW, scaler
-from tests.decide.test_properties import QUEUE, behaviors, bounds, readings
+from tests.decide.build import NOW, metric, scaler, value
 from tests.replaced import replace
 
+QUEUE = metric(MetricType.EXTERNAL, TargetType.AVERAGE_VALUE, 10_000, "queue")
+
+policies = st.lists(
+    st.builds(
+        ScalingPolicy,
+        st.sampled_from(PolicyType),
+        st.integers(1, 120),
+        st.integers(1, 90).map(lambda s: timedelta(seconds=s)),
+    ),
+    min_size=1,
+    max_size=3,
+).map(tuple)
+rules = st.builds(
+    ScalingRules,
+    st.integers(0, 120).map(lambda s: timedelta(seconds=s)),
+    st.sampled_from([SelectPolicy.MAX, SelectPolicy.MIN]),
+    policies,
+    st.none() | st.floats(0, 0.5),
+)
+behaviors = st.none() | st.builds(Behavior, rules, rules)
+bounds = st.tuples(st.integers(1, 20), st.integers(0, 40)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+readings = st.integers(0, 500_000).map(value) | st.just(Failure("down"))
+loads = st.lists(readings, min_size=1, max_size=20)
 spans = st.integers(1, 120).map(lambda seconds: timedelta(seconds=seconds))
 percents = st.integers(1, 100)
 brakes = st.builds(

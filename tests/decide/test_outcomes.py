@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.decide import announced, conclude, decide, remember
-from autoscaler.errors import TargetDeferred, TargetNotFound, TargetRefused, TargetUnavailable
+from autoscaler.errors import TargetDeferred, TargetRefused, TargetUnavailable
 from autoscaler.model import (
     Behavior,
     ConditionType,
@@ -45,14 +45,6 @@ def rising() -> Decision:
 
 def condition(decision: Decision, kind: ConditionType) -> tuple[bool, str]:
     return next((known.status, known.reason) for known in decision.conditions if known.type is kind)
-
-
-def test_a_written_size_is_a_scale_event_and_a_condition() -> None:
-    decision = conclude(rising(), Written(4))
-    assert decision.written == 4
-    assert condition(decision, ConditionType.ABLE_TO_SCALE) == (True, "SucceededRescale")
-    assert decision.status.desired == 4
-    assert [event.change for event in remember(UP, History(), decision).scale_ups] == [2]
 
 
 @pytest.mark.parametrize(
@@ -108,14 +100,6 @@ def test_a_dry_run_keeps_its_trace_and_writes_nothing() -> None:
     assert decision.trace[-1].reason == "DryRun"
 
 
-def test_an_unreadable_target_keeps_the_last_status() -> None:
-    status = Status(5, 6)
-    decision = decide(UP, Observation(TargetNotFound("no such group"), ()), History(status=status), NOW)
-    assert decision.status == status
-    assert (decision.current, decision.desired) == (None, None)
-    assert condition(decision, ConditionType.ABLE_TO_SCALE) == (False, "FailedGetScale")
-
-
 def test_the_targets_own_limits_narrow_the_bounds_and_are_named() -> None:
     limited = replace(state(2), limits=Limits(1, 3, "the group's MinSize and MaxSize"))
     decision = first_decision(UP, limited, value(600_000))
@@ -131,42 +115,10 @@ def test_bounds_without_a_size_in_common_are_a_condition() -> None:
     assert decision.change is None
 
 
-def test_a_write_cut_off_by_a_crash_still_counts_against_the_policies() -> None:
-    """The daemon died between the write and its record. The size of the target shows that the write arrived."""
-    intent = Intent(size=4, decided_from=2, at=NOW - timedelta(seconds=5))
-    observed = Observation(state(4), (value(600_000),))
-    settled = decide(UP, observed, History(unfinished=intent), NOW)
-    assert settled.trace[0].reason == "Settled"
-    assert settled.desired == 6, "4 pods every 15 s, 2 of which were used up before the crash"
-    remembered = remember(UP, History(unfinished=intent), conclude(settled, Written(6)))
-    assert [event.change for event in remembered.scale_ups] == [2, 2]
-    assert remembered.unfinished is None
-
-
-def test_a_write_that_never_arrived_counts_for_nothing() -> None:
-    intent = Intent(size=4, decided_from=2, at=NOW - timedelta(seconds=5))
-    decision = decide(UP, Observation(state(2), (value(60_000),)), History(unfinished=intent), NOW)
-    assert decision.scale_ups == ()
-    assert decision.scale_event is not None
-    assert decision.scale_event.at == NOW
-
-
 def test_an_unfinished_write_stays_so_while_the_target_cannot_be_read() -> None:
     history = History(unfinished=Intent(4, 2, NOW))
     decision = decide(UP, Observation(TargetUnavailable("down"), ()), history, NOW)
     assert remember(UP, history, decision).unfinished == history.unfinished
-
-
-def test_an_own_scale_to_zero_is_remembered_and_left_again() -> None:
-    """The autoscaler leaves its own size of 0 when there is load, but not a 0 that an operator set."""
-    life = Life(scaler(QUEUE_15, minimum=0, behavior=Behavior()), 1)
-    life.step(value(0))
-    slept = life.step(value(0), after=600)
-    assert life.size == 0
-    assert condition(slept, ConditionType.SCALED_TO_ZERO) == (True, "ScaledToZero")
-    woken = life.step(value(30_000), after=15)
-    assert life.size == 2
-    assert condition(woken, ConditionType.SCALED_TO_ZERO) == (False, "NotScaledToZero")
 
 
 def test_an_unanswered_write_of_zero_is_left_again_once_it_shows() -> None:
@@ -185,12 +137,6 @@ def test_a_zero_that_an_unfinished_write_starts_from_is_an_own_zero() -> None:
     woken = decide(sleeper, Observation(state(0), (value(30_000),)), history, NOW + timedelta(seconds=15))
     assert woken.desired == 2
     assert condition(woken, ConditionType.SCALED_TO_ZERO) == (True, "ScaledToZero")
-
-
-def test_a_zero_written_by_another_client_switches_scaling_off() -> None:
-    decision = first_decision(scaler(QUEUE_15, minimum=0), state(0), value(30_000))
-    assert decision.change is None
-    assert condition(decision, ConditionType.SCALING_ACTIVE) == (False, "ScalingDisabled")
 
 
 def test_a_raised_minimum_ends_an_own_zero() -> None:

@@ -24,7 +24,7 @@ from autoscaler.model import (
     ValueReading,
     later,
 )
-from tests.decide.build import NOW, QUEUE_15, Life, scaler, state, value
+from tests.decide.build import NOW, QUEUE_15, Life, scaler, value
 
 FIVE_MINUTES = timedelta(minutes=5)
 seconds = st.integers(0, 3600).map(lambda count: timedelta(seconds=count))
@@ -156,9 +156,3 @@ def test_an_unfinished_write_moves_with_the_clock() -> None:
     assert later(History(unfinished=intent), timedelta(hours=1)) == History(
         unfinished=Intent(8, 5, NOW + timedelta(hours=1))
     )
-
-
-def test_a_target_read_for_the_first_time_gives_the_first_recommendation() -> None:
-    autoscaler = scaler(QUEUE_15)
-    made = decide(autoscaler, Observation(state(7), (value(15_000),)), Life(autoscaler, 7).history, NOW)
-    assert [entry.replicas for entry in made.recommendations] == [7, 1]
