@@ -26,7 +26,7 @@ from autoscaler.observe.prometheus import Exchange, Prometheus
 from autoscaler.observe.result import Point, QueryResult, ResultType
 from autoscaler.target.contract import RecordingLogger
 from tests.observe.build import FakeAdapter, call, metric, scaler, state
-from tests.observe.test_faults import Request, answering
+from tests.observe.fake import Request, answering
 
 Answer = tuple[int, dict[str, Any]]
 """An HTTP status and the body."""
@@ -222,3 +222,14 @@ class Shard:
             values = getattr(reading, "values", None)
             found[name] = values[0] if values else str(reading)
         return found
+
+
+def simulated(monkeypatch: pytest.MonkeyPatch, count: int, **source: Any) -> tuple[Shard, Simulated]:
+    """Run a fleet over a source that answers one query after another, with simulated time."""
+    shard = Shard(Scripted(), fleet(count), concurrency=1, **source)
+    return shard, Simulated(shard, monkeypatch)
+
+
+def well(count: int, *but: str) -> dict[str, int]:
+    """Return the expected reading of each autoscaler."""
+    return {f"g{number}": 1000 * number for number in range(count) if f"g{number}" not in but}

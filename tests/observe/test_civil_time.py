@@ -12,7 +12,7 @@ from autoscaler.observe import Connection, Observer
 from autoscaler.observe.freshness import ServerTime
 from autoscaler.target.contract import RecordingLogger
 from tests.observe.build import CLOCK, NOW, TARGET, FakeAdapter, call, metric, scaler, state
-from tests.observe.test_faults import ONE, answering
+from tests.observe.fake import ONE, answering
 
 SECOND = timedelta(seconds=1)
 QUEUE = metric(MetricType.EXTERNAL, Query("q"))

@@ -7,7 +7,7 @@ import pytest
 
 from autoscaler.config.settings import Compression, PrometheusSource
 from autoscaler.observe.client import compressed
-from tests.observe.test_faults import ONE, answering
+from tests.observe.fake import ONE, answering
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,13 @@
 """Faults of servers. Each fake stands for a documented or observed one."""
 
-import gzip
-import json
-import os
-import re
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
 from concurrent.futures import wait
-from contextlib import contextmanager
 from datetime import datetime, timedelta
-from email.message import Message
 from functools import partial
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -25,114 +17,14 @@ from autoscaler.clock import SystemClock
 from autoscaler.config import BasicAuth, HeaderFile, PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.prometheus import Prometheus
-from autoscaler.observe.result import Point
 from autoscaler.threads import spawn
 from tests.observe.build import CLOCK, NOW, call
-from tests.servers.web import serving
-
-ONE = {
-    "status": "success",
-    "data": {"resultType": "vector", "result": [{"metric": {}, "value": [NOW.timestamp(), "1"]}]},
-}
-
-
-class Seen(NamedTuple):
-    """A received request."""
-
-    method: str
-    path: str
-    headers: Message
-    form: str
-    client: object
-
-
-class Request(BaseHTTPRequestHandler):
-    """A request to the fake server, answered by `reply` and `trickle`."""
-
-    protocol_version = "HTTP/1.1"
-    answer: Callable[["Request"], None]
-    seen: list[Seen]
-    stop: threading.Event
-
-    def do_GET(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
-        form = self.rfile.read(length).decode()
-        self.seen.append(Seen(self.command, self.path, self.headers, form, self.client_address))
-        type(self).answer(self)
-
-    def do_POST(self) -> None:
-        self.do_GET()
-
-    def reply(self, body: bytes | dict[str, Any], status: int = 200, **headers: str) -> None:
-        content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in {"Content_Type": "application/json", **headers}.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def trickle(self, head: bytes, again: bytes) -> None:
-        """Send `head`, then `again` every 20 ms until the test ends."""
-        self.wfile.write(head)
-        while not self.stop.wait(0.02):
-            self.wfile.write(again)
-
-    def log_message(self, *_: Any) -> None:
-        """Log nothing: pytest shows failures."""
-
-
-class Fake:
-    """A fake server's URL and its received requests."""
-
-    def __init__(self, url: str, seen: list[Seen]) -> None:
-        self.url = url
-        self.seen = seen
-
-    def ask(self, expr: str = "q", seconds: float = 10.0, **source: Any) -> Any:
-        client = Prometheus("main", PrometheusSource(self.url, **source), CLOCK)
-        try:
-            return client.query(expr, NOW, call(seconds).deadline)
-        finally:
-            client.close()
-
-    def refusal(self, **how: Any) -> str:
-        with pytest.raises(MetricError) as caught:
-            self.ask(**how)
-        return str(caught.value)
-
-
-@contextmanager
-def answering(answer: Callable[[Request], None]) -> Iterator[Fake]:
-    stop, seen = threading.Event(), list[Seen]()
-    handler = type("Handler", (Request,), {"answer": answer, "seen": seen, "stop": stop})
-    with serving(handler) as url:
-        try:
-            yield Fake(url, seen)
-        finally:
-            stop.set()
+from tests.observe.fake import ONE, Fake, Request, answering
 
 
 def hang(request: Request) -> None:
     request.stop.wait(60)
     request.close_connection = True
-
-
-def trickle_body(request: Request) -> None:
-    request.trickle(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b" ")
-
-
-def trickle_chunks(request: Request) -> None:
-    request.trickle(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n")
-
-
-@pytest.mark.parametrize("answer", [hang, trickle_body, trickle_chunks])
-def test_an_endless_answer_is_abandoned(answer: Callable[[Request], None]) -> None:
-    """An overloaded Prometheus hangs. A broken proxy sends bytes forever, which no socket timeout notices."""
-    began = time.monotonic()
-    with answering(answer) as fake:
-        assert re.search(r"did not answer within 0\.[0-3]\d* s", fake.refusal(seconds=0.3))  # the remaining time
-    assert time.monotonic() - began < 10
 
 
 def test_the_cycles_deadline_precedes_the_sources_timeout() -> None:
@@ -162,16 +54,6 @@ def test_a_failure_is_not_retried_within_the_cycle(status: int) -> None:
         message = fake.refusal()
         assert len(fake.seen) == 1
     assert f"answered HTTP {status} with 17 bytes of text/html" in message
-
-
-def test_an_endless_answer_is_bounded_in_memory() -> None:
-    """For a compressed answer the uncompressed size counts."""
-    bomb = gzip.compress(b" " * 2**22)
-    with answering(lambda request: request.reply(bomb, Content_Encoding="gzip")) as fake:
-        assert fake.refusal(max_answer=2**20) == (
-            "prometheus 'main' answered with more than 1 MiB; aggregate in the expression, split a shared query by an "
-            "expression for each autoscaler that selects the labels of its match, or raise its maxAnswer"
-        )
 
 
 def test_an_error_does_not_keep_the_rejected_answer() -> None:
@@ -242,16 +124,6 @@ def test_a_header_s_file_without_a_value_is_named(tmp_path: Path, content: bytes
     assert "geheim" not in message
 
 
-def test_a_cached_answer_is_an_error() -> None:
-    """It scaled a job from 5 to 1, by the load of an hour ago."""
-    with answering(lambda request: request.reply(ONE, Age="3600")) as fake:
-        assert "from a cache, with an answer 3600 s old" in fake.refusal()
-    old = json.loads(json.dumps(ONE))
-    old["data"]["result"][0]["value"][0] -= 3600
-    with answering(lambda request: request.reply(old)) as fake:
-        assert "a sample of 3600 s before the requested time" in fake.refusal()
-
-
 class Slow(SystemClock):
     """A clock 20 minutes behind."""
 
@@ -306,26 +178,6 @@ def test_a_query_on_a_connection_that_the_server_had_closed_is_asked_again() -> 
         assert [each.method for each in fake.seen] == ["GET", "GET", "GET", "POST", "POST", "GET"]
 
 
-def test_infos_are_no_warnings() -> None:
-    """Prometheus adds "PromQL info: metric might not be a counter" to complete answers."""
-    with answering(lambda request: request.reply(ONE | {"warnings": ["PromQL info: might not be a counter"]})) as fake:
-        assert fake.ask().points == (Point({}, 1.0),)
-
-
-def test_warnings_are_partial_data() -> None:
-    """Thanos omits stores that are down, and warns."""
-    with answering(lambda request: request.reply(ONE | {"warnings": ["no store matched"]})) as fake:
-        assert "partial data: no store matched" in fake.refusal()
-
-
-def test_a_native_histogram_is_an_error() -> None:
-    """The HTTP API returns it as `histogram` instead of `value`."""
-    sample = {"metric": {"le": "x"}, "histogram": [NOW.timestamp(), {"count": "1", "sum": "2", "buckets": []}]}
-    body = {"status": "success", "data": {"resultType": "vector", "result": [sample]}}
-    with answering(lambda request: request.reply(body)) as fake:
-        assert fake.ask().points == (Point({"le": "x"}, None),)
-
-
 def test_headers_parameters_and_bearer_token_are_sent(tmp_path: Path) -> None:
     """Mimir's tenant header, Thanos' deduplication, and a token that is read at each use."""
     token = tmp_path / "token"
@@ -368,15 +220,6 @@ def test_no_secret_is_ever_in_a_message(tmp_path: Path) -> None:
         Fake("http://me:hunter2@:x", []).refusal(),
     ]
     assert not [message for message in messages if "hunter2" in message]
-
-
-def test_an_endless_secret_file_is_an_error(tmp_path: Path) -> None:
-    """Opening a pipe waits for a writer, which blocked both connections forever."""
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    nowhere = Fake("http://127.0.0.1:1", [])
-    assert "it is not a regular file" in nowhere.refusal(bearer_token_file=pipe)
-    assert "/dev/zero: it is not a regular file" in nowhere.refusal(bearer_token_file=Path("/dev/zero"))
 
 
 def _fields(source: PrometheusSource) -> dict[str, Any]:

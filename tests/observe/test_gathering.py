@@ -11,8 +11,7 @@ from autoscaler.model import Call, TargetRef
 from autoscaler.observe import Connection, observer
 from autoscaler.observe.gathering import Gathering
 from tests.observe.build import FakeAdapter, state
-from tests.observe.scripted import Answer, Shard, answered, fleet, scripted
-from tests.observe.test_merged import well
+from tests.observe.scripted import Answer, Shard, answered, fleet, scripted, well
 
 
 def test_a_slow_adapter_makes_no_query_late(monkeypatch: pytest.MonkeyPatch) -> None:

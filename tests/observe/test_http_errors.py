@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.observe.test_faults import answering
+from tests.observe.fake import answering
 
 
 @pytest.mark.parametrize(

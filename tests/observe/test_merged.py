@@ -12,22 +12,17 @@ from tests.observe.build import NOW
 from tests.observe.scripted import (
     UNHURRIED,
     Answer,
-    Scripted,
     Shard,
-    Simulated,
     answered,
     fleet,
     refused,
     sample,
     scripted,
+    simulated,
+    well,
 )
 
 DUPLICATE = "found duplicate series for the match group"
-
-
-def well(count: int, *but: str) -> dict[str, int]:
-    """Return the expected reading of each autoscaler."""
-    return {f"g{number}": 1000 * number for number in range(count) if f"g{number}" not in but}
 
 
 def refusing(*culprits: str) -> Any:
@@ -96,12 +91,6 @@ def test_a_removed_autoscalers_history_is_forgotten() -> None:
         assert sorted(each.autoscalers for each in shard.queries.asked_alone()) == [("g2",), ("g3",)]
         shard.queries.follow(shard.scalers[:3])
         assert [each.question.expr for each in shard.queries.asked_alone()] == ['load{group="g2"}']
-
-
-def simulated(monkeypatch: pytest.MonkeyPatch, count: int, **source: Any) -> tuple[Shard, Simulated]:
-    """Run a fleet over a source that answers one query after another, with simulated time."""
-    shard = Shard(Scripted(), fleet(count), concurrency=1, **source)
-    return shard, Simulated(shard, monkeypatch)
 
 
 @pytest.mark.parametrize("heavy", [("g7",), ("g7", "g30"), ("g0", "g1", "g40")])

@@ -12,7 +12,6 @@ from autoscaler.observe.planner.rewrite import quoted
 from autoscaler.target.contract import RecordingLogger
 from tests.observe.build import CLOCK, FakeAdapter, call, instance, metric, scaler, state
 from tests.observe.planner.fleet import GHOST, GROUPS, NOW, history
-from tests.observe.test_observer import Counts
 from tests.servers.prometheus import PrometheusServer, openmetrics, running_prometheus
 
 pytestmark = pytest.mark.slow
@@ -54,17 +53,21 @@ def _scaler(number: int, group: str) -> Autoscaler:
 
 def look(server: PrometheusServer, *, merge: bool) -> tuple[Mapping[str, Observation], int]:
     """Run two cycles, and return the second one's observations and queries."""
-    scalers, log, meter = fleet(), RecordingLogger(), Counts()
+    scalers, log, queries = fleet(), RecordingLogger(), list[object]()
     instances = [instance(f"i-{number}", ready_transition=NOW, started_at=NOW) for number in range(3)]
     adapter = FakeAdapter({each.target: state(*instances) for each in scalers})
     source = PrometheusSource(server.url, merge_queries=merge)
     observer = Observer(
-        {"default": source}, {"fleet": Connection("fleet", adapter, CLOCK, log)}, CLOCK, log, meter.queried
+        {"default": source},
+        {"fleet": Connection("fleet", adapter, CLOCK, log)},
+        CLOCK,
+        log,
+        lambda *query: queries.append(query),
     )
     try:
         observer.observe(scalers, call(60))
-        before = len(meter.queries)
-        return observer.observe(scalers, call(60)).observations, len(meter.queries) - before
+        before = len(queries)
+        return observer.observe(scalers, call(60)).observations, len(queries) - before
     finally:
         observer.close()
 

@@ -13,8 +13,8 @@ from autoscaler.observe.methods import LONGEST_URL
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.ranges import Grid, RangeResult
 from tests.observe.build import NOW, call, metric, scaler
+from tests.observe.fake import ONE, Fake, Request, answering
 from tests.observe.scripted import Ahead, Scripted, Shard, scripted
-from tests.observe.test_faults import ONE, Fake, Request, answering
 
 LONG = "q" * 3000
 HOUR = 3600.0

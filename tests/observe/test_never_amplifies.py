@@ -7,8 +7,7 @@ import pytest
 
 from autoscaler.observe.planner import Limits
 from autoscaler.observe.queries import Queries
-from tests.observe.scripted import UNHURRIED, Answer, Shard, answered, fleet, refused, scripted
-from tests.observe.test_merged import simulated, well
+from tests.observe.scripted import UNHURRIED, Answer, Shard, answered, fleet, refused, scripted, simulated, well
 from tests.replaced import replace
 
 MOST = 250

@@ -42,25 +42,18 @@ ONE = instance("one", "i-1", "10.0.0.1", ready_transition=ago(600), started_at=a
 TWO = instance("two", "i-2", "10.0.0.2", ready_transition=ago(600), started_at=ago(800))
 
 
-class Counts:
-    """A meter that records its calls."""
-
-    def __init__(self) -> None:
-        self.queries: list[tuple[str, float, QueryFailure | None]] = []
-
-    def queried(self, prometheus: str, seconds: float, failure: QueryFailure | None) -> None:
-        self.queries.append((prometheus, seconds, failure))
-
-
 class Watch:
-    """An observer of one target over a Prometheus, with its log, meter and sightings."""
+    """An observer of one target over a Prometheus, with its log, queries and sightings."""
 
     def __init__(self, url: str, *instances: Instance, known: Mapping[TargetRef, Sightings] | None = None) -> None:
         self.adapter = FakeAdapter({TARGET: state(*(instances or (ONE, TWO)))})
-        self.log, self.meter = RecordingLogger(), Counts()
+        self.log = RecordingLogger()
+        self.queries: list[tuple[str, float, QueryFailure | None]] = []
         sources = {"default": PrometheusSource(url)}
         connection = Connection("fleet", self.adapter, CLOCK, self.log)
-        self.observer = Observer(sources, {"fleet": connection}, CLOCK, self.log, queried=self.meter.queried)
+        self.observer = Observer(
+            sources, {"fleet": connection}, CLOCK, self.log, queried=lambda *query: self.queries.append(query)
+        )
         self.known = known or {}
         self.sightings: Mapping[TargetRef, Sightings] = {}
 
@@ -180,7 +173,7 @@ def test_each_distinct_query_runs_once_however_many_use_it(prometheus: Prometheu
     many = [scaler(shared, metric(MetricType.EXTERNAL, "sum(load)"), name=f"s{number}") for number in range(100)]
     observed = watch.look(*many)
     assert len(observed) == 100
-    assert Counter(name for name, _, error in watch.meter.queries if error is None) == {"default": 2}
+    assert Counter(name for name, _, error in watch.queries if error is None) == {"default": 2}
     assert len(watch.adapter.calls) == 1
 
 
@@ -204,8 +197,8 @@ def test_the_deadline_holds_when_no_server_answers() -> None:
         assert time.monotonic() - began < 6  # leaves time to write what other sources returned
     assert [type(reading) for reading in observed.readings] == [Failure] * 5
     assert observed.target == state(ONE, TWO)
-    assert len(watch.meter.queries) == 5
-    assert all(isinstance(failure, QueryFailure) for _, _, failure in watch.meter.queries)
+    assert len(watch.queries) == 5
+    assert all(isinstance(failure, QueryFailure) for _, _, failure in watch.queries)
 
 
 def test_victims_are_ranked_by_their_load(prometheus: PrometheusServer) -> None:

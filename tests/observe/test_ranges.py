@@ -16,7 +16,7 @@ from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.ranges import Grid, RangeResult, parse_range
 from autoscaler.observe.result import Point, QueryResult, ResultType
 from tests.observe.build import CLOCK, NOW, call
-from tests.observe.test_faults import Request, answering
+from tests.observe.fake import Request, answering
 from tests.servers.prometheus import PrometheusServer
 
 STEP = timedelta(seconds=15)

@@ -20,7 +20,7 @@ from autoscaler.observe.result import QueryResult, ResultType
 from autoscaler.observe.run_queries import run_queries
 from autoscaler.threads import NoThread
 from tests.observe.build import CLOCK, call
-from tests.observe.test_faults import ONE, Request, answering
+from tests.observe.fake import ONE, Request, answering
 
 QUESTIONS = (Question("main", "a"), Question("main", "b"), Question("main", "c"))
 FINE = QueryResult(ResultType.VECTOR, ())
