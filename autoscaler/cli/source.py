@@ -1,13 +1,13 @@
 """Gets documents from the daemon; if none runs, from the state."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypeVar, cast
 from urllib.parse import quote
 
 import typer
@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and with
     from autoscaler.documents.explanation import Explanation
     from autoscaler.documents.history import HistoryDocument
     from autoscaler.documents.hosts import StatusDocument
-    from autoscaler.documents.state_documents import StateDocuments
+    from autoscaler.documents.reads import Reads
 
 _Document = TypeVar("_Document", bound="Document")
 DEFAULT_CONFIG: Final = Path("/etc/autoscaler/autoscaler.yaml")
@@ -42,6 +42,8 @@ _PAGE: Final = 2_500
 _LONGEST_NAME: Final = 253
 """The API's limit."""
 _MOST_EVENTS: Final = 10_000
+_Parameters: TypeAlias = Mapping[str, str | int | None]
+_NONE: Final[_Parameters] = {}
 
 
 class UnknownName(AutoscalerError):
@@ -107,12 +109,10 @@ class Where:
         """Return the socket and the address of the given configuration, else the service's."""
         if self.config is None:
             return _SERVICE_SOCKET, _DEFAULT_SERVER
-        from autoscaler.cli.find_daemon import socket_of  # noqa: PLC0415 - see TYPE_CHECKING above
         from autoscaler.config.control_socket import configured_places, default_socket  # noqa: PLC0415 - slow
         from autoscaler.record.folder import state_folder  # noqa: PLC0415 - slow
 
         socket, address = configured_places(self.config)
-        socket = socket or socket_of(self.config)
         if socket is None:
             by_hand = default_socket(os.environ, state_folder(os.environ))
             # `exists` raises if a folder may not be read
@@ -133,7 +133,7 @@ class DocumentSource:
         self._where = where
         self._servers = list(where.connect_to_read())
         """The first one is used, and removed if no daemon answers."""
-        self._documents: StateDocuments | None = None
+        self._local: Reads | None = None
         self.refused_reload: ReloadStatus | None = None
         """The daemon's last reload, if it was refused, from the last call of `autoscalers` or `named`."""
         self._closing = ExitStack()
@@ -149,21 +149,14 @@ class DocumentSource:
     def autoscalers(self, selector: Selector | None = None, containing: str = "") -> Sequence[Summary]:
         """Return all autoscalers, or those whose labels match and whose names contain a text, by name."""
         found: list[Summary] = []
+        fits = None if selector is None else selector.text
+        asked: _Parameters = {"limit": _PAGE, "name": containing[:_LONGEST_NAME], "labelSelector": fits}
         while True:
-            page = self._page(len(found), selector, containing[:_LONGEST_NAME])
+            page = self._read(AutoscalerList, "/autoscalers", parameters={**asked, "offset": len(found)})
             self.refused_reload = page.refused_reload
             found += page.autoscalers
             if len(found) >= page.total or not page.autoscalers:
                 return found
-
-    def _page(self, offset: int, selector: Selector | None, containing: str) -> AutoscalerList:
-        fits = None if selector is None else selector.text
-        return self._read(
-            lambda server: server.get(
-                AutoscalerList, "autoscalers", offset=offset, limit=_PAGE, name=containing, labelSelector=fits
-            ),
-            lambda documents, now: documents.page(now, offset, _PAGE, containing, selector),
-        )
 
     def named(self, names: Sequence[str]) -> Sequence[Summary]:
         """Return the autoscalers with these names, in their order. Raises UnknownName."""
@@ -178,103 +171,67 @@ class DocumentSource:
         """Return one autoscaler in detail. Raises UnknownName."""
         from autoscaler.documents.detail import Detail  # noqa: PLC0415 - slow, and `get` is to be quick
 
-        return self._read_named(
-            name,
-            lambda server: server.get(Detail, "autoscalers", name),
-            lambda documents, now: documents.autoscaler(name, now),
-        )
+        return self._read_named(Detail, "/autoscalers/{name}", name)
 
     def explanation(self, name: str, at: datetime | None) -> "Explanation":
         """Return the decision in force at a time; None: the last. Raises UnknownName."""
         from autoscaler.documents.explanation import Explanation  # noqa: PLC0415 - likewise
 
         return self._read_named(
-            name,
-            lambda server: server.get(
-                Explanation, "autoscalers", name, "explain", at=None if at is None else rfc3339(at)
-            ),
-            lambda documents, _: documents.explanation(name, at),
+            Explanation, "/autoscalers/{name}/explain", name, {"at": None if at is None else rfc3339(at)}
         )
 
     def history(self, name: str, since: datetime, until: datetime, points: int) -> "HistoryDocument":
         """Return the decisions over a time, as at most `points` points. Raises UnknownName."""
         from autoscaler.documents.history import HistoryDocument  # noqa: PLC0415 - likewise
 
-        return self._read_named(
-            name,
-            lambda server: server.get(
-                HistoryDocument,
-                "autoscalers",
-                name,
-                "history",
-                since=rfc3339(since),
-                until=rfc3339(until),
-                points=points,
-            ),
-            lambda documents, _: documents.history(name, since, until, points),
-        )
+        path, begin, end = "/autoscalers/{name}/history", rfc3339(since), rfc3339(until)
+        return self._read_named(HistoryDocument, path, name, {"since": begin, "until": end, "points": points})
 
     def events(self, name: str | None, since: datetime, *, merged: bool = True) -> "EventList":
         """Return the newest events; with `merged`, equal ones are counted. Raises UnknownName."""
         from autoscaler.documents.events import EventList  # noqa: PLC0415 - likewise
 
-        return self._read_named(
-            name,
-            lambda server: server.get(
-                EventList,
-                "events",
-                name=name,
-                since=rfc3339(since),
-                limit=_MOST_EVENTS,
-                merged=None if merged else "false",
-            ),
-            lambda documents, _: documents.events(name, since, limit=_MOST_EVENTS, merged=merged),
-        )
+        asked: _Parameters = {"since": rfc3339(since), "limit": _MOST_EVENTS, "merged": None if merged else "false"}
+        if name is None:
+            return self._read(EventList, "/events", parameters=asked)
+        return self._read_named(EventList, "/events", name, {**asked, "name": name})
 
     def status(self) -> "StatusDocument":
         """Return the status of the daemon, if one answers, and of all that share the state."""
         from autoscaler.documents.hosts import HostList, StatusDocument  # noqa: PLC0415 - likewise
         from autoscaler.documents.status import DaemonStatus  # noqa: PLC0415 - likewise
 
-        return self._read(
-            lambda server: StatusDocument(
-                daemon=server.get(DaemonStatus, "status", "daemon"), hosts=server.get(HostList, "status", "hosts")
-            ),
-            lambda documents, now: StatusDocument(daemon=None, hosts=documents.hosts(now)),
-        )
+        hosts = self._read(HostList, "/status/hosts")
+        daemon = self._read(DaemonStatus, "/status/daemon") if self._local is None else None
+        return StatusDocument(daemon=daemon, hosts=hosts)
 
     def discovered(self) -> "DiscoveredList":
-        """Return the policies that the daemon has discovered. Raises NotFound if none runs."""
+        """Return the policies that the daemon has discovered. Raises NoDaemon if none runs."""
         from autoscaler.documents.discovered import DiscoveredList  # noqa: PLC0415 - likewise
 
-        def unknown_here(documents: "StateDocuments", now: datetime) -> DiscoveredList:  # noqa: ARG001 - as others
-            raise NotFound("the state does not have the discovered policies; start the daemon")
+        return self._read(DiscoveredList, "/status/discovered")
 
-        return self._read(lambda server: server.get(DiscoveredList, "status", "discovered"), unknown_here)
-
-    def _read_named(
-        self,
-        name: str | None,
-        ask: Callable[[Server], _Document],
-        look_up: "Callable[[StateDocuments, datetime], _Document]",
-    ) -> _Document:
+    def _read_named(self, kind: type[_Document], path: str, of: str, parameters: _Parameters = _NONE) -> _Document:
+        """Return as `_read` what is read of one autoscaler. Raises UnknownName."""
         try:
-            return self._read(ask, look_up)
+            return self._read(kind, path, of, parameters)
         except NotFound:
-            if name is None:
-                raise
             known = [each.name for each in self.autoscalers()]
-            if name in known:
+            if of in known:
                 raise
-            raise unknown(name, known) from None
+            raise unknown(of, known) from None
 
     def _read(
-        self, ask: Callable[[Server], _Document], look_up: "Callable[[StateDocuments, datetime], _Document]"
+        self, kind: type[_Document], path: str, of: str | None = None, parameters: _Parameters = _NONE
     ) -> _Document:
-        while self._documents is None:
+        """Return the answer of one of the API's operations: from the daemon, else made here from the state."""
+        given = {key: value for key, value in parameters.items() if value is not None}
+        parts = path.removeprefix("/").split("/")
+        while self._local is None:
             server = self._servers[0]
             try:
-                return ask(server)
+                return server.get(kind, *[(of or "") if each == "{name}" else each for each in parts], **given)
             except (ServerDown, SocketRefused) as down:
                 if len(self._servers) > 1:
                     del self._servers[0]
@@ -283,15 +240,17 @@ class DocumentSource:
                     raise
                 if self._where.server is not None and not server.is_this_machine:
                     raise ServerDown(f"{down}; start it there, or {ELSEWHERE}") from None
-                self._documents = self._open(down)
+                self._local = self._open(down)
         from autoscaler.documents.state_documents import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - see TYPE_CHECKING above
 
         try:
-            return look_up(self._documents, datetime.now(UTC))
+            return cast("_Document", self._local.answer(path, of, given))
         except (NoDecision, UnknownAutoscaler) as error:
             raise NotFound(str(error)) from None
 
-    def _open(self, down: ServerDown) -> "StateDocuments":
+    def _open(self, down: ServerDown) -> "Reads":
+        from autoscaler.clock import SystemClock  # noqa: PLC0415 - see TYPE_CHECKING above
+        from autoscaler.documents.reads import Reads  # noqa: PLC0415
         from autoscaler.documents.state_documents import StateDocuments  # noqa: PLC0415
         from autoscaler.record import Archive  # noqa: PLC0415 - see TYPE_CHECKING above
 
@@ -304,7 +263,8 @@ class DocumentSource:
         self._closing.enter_context(archive)
         place = "its database" if url is not None else folder
         typer.echo(f"{down}; the following is from its state in {place}. If it runs, {ELSEWHERE}", err=True)
-        return StateDocuments(archive, scalers)
+        documents = StateDocuments(archive, scalers)
+        return Reads(lambda: documents, SystemClock())
 
 
 def state_place(config: Path | None) -> "tuple[str | None, Path, Settings | None]":

@@ -9,25 +9,11 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from autoscaler.documents.base import Document
-from autoscaler.documents.detail import Detail
-from autoscaler.documents.discovered import DiscoveredList
-from autoscaler.documents.events import EventList
-from autoscaler.documents.explanation import Explanation
-from autoscaler.documents.history import HistoryDocument
-from autoscaler.documents.hosts import HostList
-from autoscaler.documents.status import DaemonStatus
-from autoscaler.documents.summary import AutoscalerList
+from autoscaler.documents.parameters import EventParameters, Nothing
+from autoscaler.documents.reads import Reads
 from autoscaler.logger import Logger
 from autoscaler.web.api.answers import ErrorType
-from autoscaler.web.api.parameters import (
-    DEFAULT_HISTORY,
-    EventParameters,
-    ExplainParameters,
-    HistoryParameters,
-    ListParameters,
-    ManyBody,
-    Nothing,
-)
+from autoscaler.web.api.parameters import ManyBody
 from autoscaler.web.api.steering import SteeringChanges
 from autoscaler.web.sources import Sources
 
@@ -95,63 +81,13 @@ class Endpoint:
 
 def endpoints(sources: Sources, logger: Logger) -> Sequence[Endpoint]:
     """Return all endpoints."""
-    reads, changes, one = _Reads(sources), SteeringChanges(sources, logger), "/autoscalers/{name}"
+    reads = Reads(sources.documents, sources.clock, sources.status, sources.discovered)
+    changes, one = SteeringChanges(sources, logger), "/autoscalers/{name}"
     return (
-        Endpoint("GET", "/autoscalers", reads.list_autoscalers),
-        Endpoint("GET", one, reads.get_autoscaler),
-        Endpoint("GET", f"{one}/explain", reads.explain_autoscaler),
-        Endpoint("GET", f"{one}/history", reads.get_history),
+        *[Endpoint("GET", path, run) for path, run in reads.operations.items()],
         Endpoint("POST", f"{one}/pause", changes.pause_autoscaler),
         Endpoint("POST", f"{one}/resume", changes.resume_autoscaler),
         Endpoint("POST", f"{one}/override", changes.override_autoscaler),
         Endpoint("POST", "/pause", changes.pause_autoscalers),
         Endpoint("POST", "/resume", changes.resume_autoscalers),
-        Endpoint("GET", "/events", reads.list_events),
-        Endpoint("GET", "/status/daemon", reads.get_daemon_status),
-        Endpoint("GET", "/status/hosts", reads.list_hosts),
-        Endpoint("GET", "/status/discovered", reads.list_discovered),
     )
-
-
-class _Reads:
-    """The operations that change nothing."""
-
-    def __init__(self, sources: Sources) -> None:
-        self._sources = sources
-
-    def list_autoscalers(self, query: ListParameters) -> AutoscalerList:
-        """All autoscalers, by name."""
-        now = self._sources.clock.now()
-        page = self._sources.documents().page(now, query.offset, query.limit, query.name, query.label_selector)
-        reload = self._sources.status().last_reload
-        return page.model_copy(update={"refused_reload": None if reload.successful else reload})
-
-    def get_autoscaler(self, name: str) -> Detail:
-        """One autoscaler with its configuration and events."""
-        return self._sources.documents().autoscaler(name, self._sources.clock.now())
-
-    def explain_autoscaler(self, name: str, query: ExplainParameters) -> Explanation:
-        """The explanation of a decision."""
-        return self._sources.documents().explanation(name, query.at)
-
-    def get_history(self, name: str, query: HistoryParameters) -> HistoryDocument:
-        """Sizes, bounds and metrics over time, with events."""
-        until = query.until or self._sources.clock.now()
-        since = query.since or until - DEFAULT_HISTORY
-        return self._sources.documents().history(name, since, until, query.points)
-
-    def list_events(self, query: EventParameters) -> EventList:
-        """Events, counted."""
-        return self._sources.documents().events(query.name, query.since, query.offset, query.limit, merged=query.merged)
-
-    def get_daemon_status(self) -> DaemonStatus:
-        """The status of the daemon, each Prometheus and each connection."""
-        return self._sources.status()
-
-    def list_hosts(self) -> HostList:
-        """The daemons that share the state, and the shards of each."""
-        return self._sources.documents().hosts(self._sources.clock.now())
-
-    def list_discovered(self) -> DiscoveredList:
-        """The scaling policies that were discovered, and what became of each."""
-        return self._sources.discovered()
