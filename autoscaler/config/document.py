@@ -12,7 +12,6 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import ReaderError
 
-from autoscaler.config.surrogates import Pairs, join_pairs
 from autoscaler.errors import ConfigError, Problem
 
 Loc: TypeAlias = tuple[str | int, ...]
@@ -64,7 +63,7 @@ class YamlDocument:
         self._problems: list[Problem] = []
         self._known: dict[int, _Known | None] = {}
         self._entries: dict[int, dict[str, tuple[Node, Node]]] = {}
-        self._pairs, self._root = _composed(text, file, first_line)
+        self._root = _composed(text, file, first_line)
         self._allowance = max(FREE_EXPANSION, MAX_EXPANSION * text.count("\n"))
         self.value: Any = None if self._root is None else self._convert(self._root).value
         if self._problems:
@@ -204,8 +203,7 @@ class YamlDocument:
         self._problems.append(Problem(self.file, *self._mark(node), "", message))
 
     def _mark(self, node: Node) -> tuple[int, int]:
-        line, column = node.start_mark.line, node.start_mark.column
-        return line + self._first_line, column + 1 + self._pairs.shift(line, column)
+        return node.start_mark.line + self._first_line, node.start_mark.column + 1
 
     def _stop(self, node: Node, message: str) -> NoReturn:
         self._add(node, message)
@@ -254,47 +252,27 @@ class _TooMany(Exception):
     """There are more nodes than MAX_VALUES."""
 
 
-def _composed(text: str, file: str, first_line: int) -> tuple[Pairs, Node | None]:
-    """Return the top node, and where the text's surrogate pairs were. Raises ConfigError."""
-    found = _compose(text)
-    pairs = Pairs()
-    if isinstance(found, _Problem) and found.is_escape:  # libyaml knows no pairs, which JSON has
-        joined, pairs = join_pairs(text)
-        found = _compose(joined)
-    if isinstance(found, _Problem):
-        column = found.column + 1 + pairs.shift(found.line, found.column)
-        raise ConfigError([Problem(file, found.line + first_line, column, "", found.message)])
-    return pairs, found
-
-
-class _Problem(NamedTuple):
-    line: int
-    column: int
-    message: str
-    is_escape: bool = False
-    """Whether it is an escaped character that is none."""
-
-
-def _compose(text: str) -> Node | _Problem | None:
-    composer = _Composer(text)
+def _composed(text: str, file: str, first_line: int) -> Node | None:
+    """Return the top node. Raises ConfigError."""
+    composer, line, column = _Composer(text), 0, 0
     try:
         return composer.get_single_node()
     except _TooDeep:
-        return _Problem(0, 0, f"the file is nested deeper than {MAX_DEPTH} levels; flatten it")
+        message = f"the file is nested deeper than {MAX_DEPTH} levels; flatten it"
     except _TooMany:
-        return _Problem(0, 0, f"the file holds more than {MAX_VALUES:,} keys and values; split it")
+        message = f"the file holds more than {MAX_VALUES:,} keys and values; split it"
     except ReaderError as error:
         before = text.encode()[: error.position].decode(errors="replace")
         message = f"the file holds a character that YAML does not allow ({error.reason}); remove it"
-        return _Problem(before.count("\n"), len(before) - before.rfind("\n") - 1, message)
+        line, column = before.count("\n"), len(before) - before.rfind("\n") - 1
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
         what = " ".join(part for part in (error.context, error.problem) if part)
         message = f"invalid YAML: {what}; {_remedy(error, text)}"
-        is_escape = (error.problem or "").startswith(_OF_ESCAPES)
-        return _Problem(mark.line, mark.column, message, is_escape) if mark else _Problem(0, 0, message)
+        if mark := error.problem_mark or error.context_mark:
+            line, column = mark.line, mark.column
     finally:
         composer.dispose()
+    raise ConfigError([Problem(file, line + first_line, column + 1, "", message)])
 
 
 def _remedy(error: yaml.MarkedYAMLError, text: str) -> str:

@@ -3,28 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from autoscaler.config.document import Loc
-from autoscaler.config.fields import Scope, Text
+from autoscaler.config.fields import Scope
 from autoscaler.config.problems import Problems
 from autoscaler.config.queries import SharedQuery
 from autoscaler.config.schedules import ScheduleEntry, Schedules
-from autoscaler.config.sections import DEFAULT_SOURCES, Autoscaler, File
+from autoscaler.config.sections import DEFAULT_SOURCES, Autoscaler
 from autoscaler.config.settings import PrometheusSource
 
 _SectionT = TypeVar("_SectionT")
-
-
-class Frame(File):
-    """The whole file. The values of the four sections are not checked."""
-
-    prometheus: Annotated[Mapping[Text, Any], Field(min_length=1)] = DEFAULT_SOURCES
-    queries: Mapping[Text, Any] = Field(default_factory=dict)
-    schedules: Mapping[Text, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(default_factory=dict)
-    autoscalers: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,27 +9,18 @@ from typing import Any, Final, NamedTuple
 
 from autoscaler.config.connections import Connections, read_connections, type_of
 from autoscaler.config.document import Loc, YamlDocument
-from autoscaler.config.entries import Entries, Frame, read_entries, validated
+from autoscaler.config.entries import Entries, read_entries, validated
 from autoscaler.config.fields import Scope, suggest
 from autoscaler.config.judgement import add_refused, add_without_instance
 from autoscaler.config.problems import Problems, path_text
 from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE
 from autoscaler.config.rules import check_autoscalers, check_bounds, check_discover, check_grants, check_sharing
+from autoscaler.config.sections import File
 from autoscaler.config.settings import Operator, Settings, Shared
 from autoscaler.config.source import read
 from autoscaler.config.teams import with_teams
-from autoscaler.config.warnings import (
-    absent_files,
-    absent_programs,
-    beyond_total,
-    doubtful_days,
-    idle_schedules,
-    never_on,
-    unknown_expressions,
-    unshared_files,
-    without_effect,
-)
+from autoscaler.config.warnings import absent_files, found_hints, unknown_expressions
 from autoscaler.errors import AutoscalerError, ConfigError, Problem
 
 _MANIFESTS: Final = ("HorizontalPodAutoscaler", "HorizontalPodAutoscalerList", "List")
@@ -82,7 +73,7 @@ def _load(path: Path, text: str, *, judge: bool) -> Settings:
 class Sections(NamedTuple):
     """The sections of a file, as far as they are right."""
 
-    frame: Frame | None
+    file: File | None
     connections: Connections
     entries: Entries
     scope: Scope
@@ -101,7 +92,7 @@ def sections_of(path: Path, document: YamlDocument, problems: Problems) -> Secti
         "schedules": _mapping(value, "schedules"),
     }
     entries = read_entries(value, scope, problems)
-    return Sections(validated(Frame, value, (), scope, problems), connections, entries, scope)
+    return Sections(validated(File, value, (), scope, problems), connections, entries, scope)
 
 
 def _settings(path: Path, document: YamlDocument, digest: str, *, judge: bool) -> Settings:
@@ -114,15 +105,7 @@ def _settings(path: Path, document: YamlDocument, digest: str, *, judge: bool) -
         check_grants(file.grants, connections, problems)
         check_discover(file.grants, connections, problems)
     warnings = absent_files(document, entries.sources, connections, None if file is None else file.notify)
-    hints = (
-        *unshared_files(document, connections),
-        *absent_programs(document, entries, connections),
-        *beyond_total(document, entries, connections),
-        *never_on(document, None if file is None else file.controller, entries),
-        *without_effect(document, entries),
-        *doubtful_days(document, entries),
-        *idle_schedules(document, entries),
-    )
+    hints = found_hints(document, entries, connections)
     without_instance = problems if judge else Problems(document)
     add_without_instance(without_instance, entries)
     unknown = unknown_expressions(document, entries) if scope["expressions"].has_unknown else ()
@@ -161,7 +144,7 @@ def _settings(path: Path, document: YamlDocument, digest: str, *, judge: bool) -
     )
 
 
-def _operators(file: Frame, document: YamlDocument) -> Iterator[Operator]:
+def _operators(file: File, document: YamlDocument) -> Iterator[Operator]:
     """Yield every user who may change something, with the place."""
     named: dict[Loc, tuple[str, ...]] = {("web", "operators"): file.web.operators}
     named |= {("grants", name, "operators"): grant.operators for name, grant in file.grants.items()}

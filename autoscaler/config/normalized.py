@@ -4,7 +4,7 @@ Two files with the same normalized form mean the same. Every key of the models i
 miss a section.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -39,14 +39,14 @@ def normalized(path: Path) -> dict[str, Any]:
     text = read(path)
     load_text(path, text)
     document = YamlDocument(text, str(path))
-    frame, connections, entries, _ = sections_of(path, document, Problems(document))
-    found = _plain(frame)
+    file, connections, entries, _ = sections_of(path, document, Problems(document))
+    found = _plain(file, exclude={"prometheus", "queries", "schedules", "autoscalers"})
     found["prometheus"] = {name: _plain(each) for name, each in entries.sources.items()}
     found["queries"] = {name: _plain(each) for name, each in entries.queries.items()}
     found["schedules"] = {name: [_plain(each) for each in some] for name, some in entries.schedules.items()}
     found["autoscalers"] = [_plain(each) for each in entries.autoscalers.values()]
     found["adapters"] = {}
-    if frame is None or not frame.state.shared:  # a state with one daemon has no leases
+    if file is None or not file.state.shared:  # a state with one daemon has no leases
         del found["ha"]
     for name, section in connections.sections.items():
         kind = load(section.type)
@@ -73,9 +73,11 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Diffe
     yield from _differences(before, after, "", ())
 
 
-def _plain(section: Any) -> dict[str, Any]:
+def _plain(section: Any, exclude: Collection[str] = ()) -> dict[str, Any]:
     kind: Any = type(section)
-    plain: dict[str, Any] = TypeAdapter(kind).dump_python(section, mode="json", by_alias=True, exclude_none=True)
+    plain: dict[str, Any] = TypeAdapter(kind).dump_python(
+        section, mode="json", by_alias=True, exclude_none=True, exclude=set(exclude)
+    )
     return plain
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, SkipValidation, Strict, ValidationInfo, field_validator
 
 from autoscaler import model
 from autoscaler.config.behavior import Behavior
@@ -219,19 +219,21 @@ DEFAULT_SOURCES: Final = {DEFAULT_SOURCE: PrometheusSource("http://localhost:909
 
 
 class File(Section):
-    """The whole file."""
+    """The whole file. `entries.py` reads each source, query, schedule and autoscaler by itself."""
 
     controller: Controller = Controller()
     """Numbers that all autoscalers share."""
-    prometheus: Annotated[Mapping[Text, PrometheusSource], Field(min_length=1)] = DEFAULT_SOURCES
+    prometheus: Annotated[Mapping[Text, SkipValidation[PrometheusSource]], Field(min_length=1)] = DEFAULT_SOURCES
     """Sources by name. A query without a source asks `default`."""
     adapters: Mapping[Word, Any] = Field(default_factory=dict)
     """Connections to back ends by name; each type has keys of its own."""
-    queries: Mapping[Text, SharedQuery] = Field(default_factory=dict)
+    queries: Mapping[Text, SkipValidation[SharedQuery]] = Field(default_factory=dict)
     """Shared queries by name. Each runs once in a cycle for all metrics that use it."""
-    schedules: Mapping[Text, Annotated[tuple[ScheduleEntry, ...], Field(min_length=1)]] = Field(default_factory=dict)
+    schedules: Mapping[Text, Annotated[tuple[SkipValidation[ScheduleEntry], ...], Field(min_length=1)]] = Field(
+        default_factory=dict
+    )
     """Shared schedules by name."""
-    autoscalers: tuple[Autoscaler, ...]
+    autoscalers: tuple[SkipValidation[Autoscaler], ...]
     autoscalers_dir: Annotated[Path, AfterValidator(_absolute)] | None = None
     """A folder with a folder of autoscalers for each team. Default: there is none."""
     grants: Mapping[Word, Grant] = Field(default_factory=dict)

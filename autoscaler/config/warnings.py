@@ -7,9 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from autoscaler import model
-from autoscaler.config.brakes import Brakes
 from autoscaler.config.connections import Connections
-from autoscaler.config.controller import Controller
 from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.entries import Entries
 from autoscaler.config.find_values import find_values
@@ -44,31 +42,39 @@ def absent_files(
     return tuple(sorted(warnings))
 
 
-def unshared_files(document: YamlDocument, connections: Connections) -> tuple[Problem, ...]:
-    """The files for Prometheus that cannot be written here, or that another user cannot read."""
+def found_hints(document: YamlDocument, entries: Entries, connections: Connections) -> tuple[Problem, ...]:
+    """The warnings that `run` ignores, sorted."""
     hints = Problems(document)
+    _add_unshared_files(hints, connections)
+    _add_absent_programs(hints, entries, connections)
+    _add_beyond_total(hints, entries, connections)
+    _add_without_effect(hints, entries)
+    _add_doubtful_days(hints, entries)
+    _add_idle_schedules(hints, entries)
+    return tuple(sorted(hints))
+
+
+def _add_unshared_files(hints: Problems, connections: Connections) -> None:
+    """Add the files for Prometheus that cannot be written here, or that another user cannot read."""
     for name, section in connections.sections.items():
         for loc, file in find_values(section.settings, SharedFile, ("adapters", name)):
             if problem := unwritable(file) or unreadable_for_others(file):
                 hints.add(loc, problem)
-    return tuple(sorted(hints))
 
 
-def absent_programs(document: YamlDocument, entries: Entries, connections: Connections) -> tuple[Problem, ...]:
-    """The programs that would not run here. `run` starts without them, and what needs them fails."""
-    hints = Problems(document)
+def _add_absent_programs(hints: Problems, entries: Entries, connections: Connections) -> None:
+    """Add the programs that would not run here. `run` starts without them, and what needs them fails."""
     sections: dict[Loc, object] = {("adapters", name): each.settings for name, each in connections.sections.items()}
     sections |= {("autoscalers", index): body for index, body in entries.autoscalers.items()}
     for start, section in sections.items():
         for loc, program in find_values(section, Program, start):
             if problem := unusable(program):
                 hints.add(loc, f"{problem}; what needs it fails until then")
-    return tuple(sorted(hints))
 
 
-def beyond_total(document: YamlDocument, entries: Entries, connections: Connections) -> tuple[Problem, ...]:
-    """The connections whose autoscalers have minimums that sum to more than maxTotal."""
-    hints, minimums = Problems(document), Counter[str]()
+def _add_beyond_total(hints: Problems, entries: Entries, connections: Connections) -> None:
+    """Add the connections whose autoscalers have minimums that sum to more than maxTotal."""
+    minimums = Counter[str]()
     for body in entries.autoscalers.values():
         minimums[body.scale_target_ref.adapter] += body.min_replicas
     for name, limits in connections.limits.items():
@@ -78,27 +84,10 @@ def beyond_total(document: YamlDocument, entries: Entries, connections: Connecti
                 "maxTotal; raise it"
             )
             hints.add(("adapters", name, "maxTotal"), message)
-    return tuple(hints)
 
 
-def never_on(document: YamlDocument, controller: Controller | None, entries: Entries) -> tuple[Problem, ...]:
-    """The brakes that never apply. `controller`: None where that section is wrong."""
-    hints = Problems(document)
-    places: dict[Loc, Brakes] = {} if controller is None else {("controller",): controller.brakes}
-    places |= {("autoscalers", index): body.brakes for index, body in entries.autoscalers.items()}
-    for loc, brakes in places.items():
-        if brakes.unfulfilled and brakes.unfulfilled.percent == 100:
-            message = (
-                "the brake never applies, because at most 100 % of a size can be missing; lower it, or write "
-                "unfulfilled: false"
-            )
-            hints.add((*loc, "brakes", "unfulfilled", "percent"), message)
-    return tuple(sorted(hints))
-
-
-def without_effect(document: YamlDocument, entries: Entries) -> tuple[Problem, ...]:
-    """The warm-ups of autoscalers whose metrics have no samples of instances, and what only idle autoscalers use."""
-    hints = Problems(document)
+def _add_without_effect(hints: Problems, entries: Entries) -> None:
+    """Add the warm-ups of autoscalers without samples of instances, and what only idle autoscalers use."""
     for index, body in entries.autoscalers.items():
         if not body.can_idle:
             message = f"it has no effect with minReplicas {body.min_replicas} and no idleReplicas; add idleReplicas: 0"
@@ -110,12 +99,10 @@ def without_effect(document: YamlDocument, entries: Entries) -> tuple[Problem, .
         if body.warm_up and not any(True for metric in body.metrics for _ in metric.instance_queries()):
             message = "no metric has a sample for each instance, so a warm-up changes nothing; remove it"
             hints.add(("autoscalers", index, "warmUp"), message)
-    return tuple(sorted(hints))
 
 
-def doubtful_days(document: YamlDocument, entries: Entries) -> tuple[Problem, ...]:
-    """The cron expressions whose two day fields are joined by "and", where "or" is usual."""
-    hints = Problems(document)
+def _add_doubtful_days(hints: Problems, entries: Entries) -> None:
+    """Add the cron expressions whose two day fields are joined by "and", where "or" is usual."""
     for key, section in (("schedules", entries.schedules), ("autoscalers", entries.autoscalers)):
         for loc, entry in find_values(section, ScheduleEntry, (key,)):
             for name, expression in (("cron", entry.cron), ("until", entry.until)):
@@ -125,12 +112,10 @@ def doubtful_days(document: YamlDocument, entries: Entries) -> tuple[Problem, ..
                         "as in 1-31/2, if a match of either is meant"
                     )
                     hints.add((*loc, name), message)
-    return tuple(sorted(hints))
 
 
-def idle_schedules(document: YamlDocument, entries: Entries) -> tuple[Problem, ...]:
-    """The entries of schedules that are never open, are always open, or set no bound that counts."""
-    hints = Problems(document)
+def _add_idle_schedules(hints: Problems, entries: Entries) -> None:
+    """Add the entries of schedules that are never open, are always open, or set no bound that counts."""
     for number, body in entries.autoscalers.items():
         own = list(entries_of(body.schedules, entries.schedules))
         for index, entry in own:
@@ -139,7 +124,6 @@ def idle_schedules(document: YamlDocument, entries: Entries) -> tuple[Problem, .
             )
             if message:
                 hints.add(("autoscalers", number, "schedules", index), f"{entry.name} {message}")
-    return tuple(sorted(hints))
 
 
 def _why_idle(entry: model.ScheduleEntry) -> str:

@@ -296,11 +296,6 @@ MISTAKES = {
     "a hold of 0": (brakes("{outsideChange: {hold: §0s}}"), f"{B}.outsideChange.hold", "0 is too short; write a duration above 0"),
     "a share for a brake that has none": (brakes("{outsideChange: {§percent: 30}}"), f"{B}.outsideChange.percent", "unknown key; known: hold"),
     "an invalid brake of the controller": (f"controller: {{brakes: {{loss: {{hold: §-1m}}}}}}\n{NONE}", "controller.brakes.loss.hold", "is not a valid duration"),
-    # keys that no longer exist
-    "a service rate": (metric(GOOD_METRIC.replace("value: 1}", "value: 1}, §serviceRate: 2")), f"{M}.external.serviceRate", "unknown key; remove it; no rate of a queue is assumed"),
-    "a backlog": (metric(GOOD_METRIC.replace("value: 1}", "value: 1}, §kind: backlog")), f"{M}.external.kind", "unknown key; remove it: a queue is a metric like any other"),
-    "a shadow": ("controller: {§shadow: false}\nautoscalers: []\n", "controller.shadow", "unknown key; a dry run decides from the real size in every cycle; remove it"),
-    "a start-up time": ("controller: {§startUpSeconds: 90}\nautoscalers: []\n", "controller.startUpSeconds", "unknown key; remove it; `autoscaler replay` has --start-up"),
     # fallbacks
     "an empty fallback": (external("§{failureDurationSeconds: 60}"), f"{M}.external.fallback", "neither replicas nor query is given; add one of them"),
     "a fallback that is a number": (external("§10"), f"{M}.external.fallback", "expected a mapping, found a number; write it as {KEY: VALUE, …}"),

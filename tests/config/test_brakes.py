@@ -6,7 +6,7 @@ import pytest
 
 from autoscaler import model
 from tests.config.conftest import Load
-from tests.config.test_load import EXTERNAL, HEAD, SCALER, scaler
+from tests.config.test_load import HEAD, scaler
 
 
 def test_an_autoscaler_has_no_brakes_unless_they_are_configured(load_text: Load) -> None:
@@ -42,20 +42,3 @@ def test_an_autoscalers_brake_replaces_the_controllers(load_text: Load, own: str
 
 def test_a_controller_may_disable_a_brake_that_is_not_enabled(load_text: Load) -> None:
     assert scaler(load_text, head=f"controller: {{brakes: {{loss: false}}}}\n{HEAD}").brakes == model.Brakes()
-
-
-@pytest.mark.parametrize(
-    ("controller", "own", "hints"),
-    [
-        ("unfulfilled: {percent: 100}", "", ["controller.brakes.unfulfilled.percent"]),
-        ("", "unfulfilled: {percent: 100}", ["autoscalers[0].brakes.unfulfilled.percent"]),
-        ("unfulfilled: {percent: 99}", "unfulfilled: {}", []),
-        ("loss: {percent: 100}", "unfulfilled: false", []),
-    ],
-)
-def test_a_brake_that_never_applies_is_a_hint(load_text: Load, controller: str, own: str, hints: list[str]) -> None:
-    """More than all instances cannot be missing, but all can be lost."""
-    only = SCALER % (EXTERNAL % "{expr: q}", f", brakes: {{{own}}}")
-    found = load_text(f"controller: {{brakes: {{{controller}}}}}\n{HEAD}autoscalers: [{only}]\n").hints
-    assert [hint.path for hint in found] == hints
-    assert all("the brake never applies" in hint.message for hint in found)
