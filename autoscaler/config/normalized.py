@@ -12,8 +12,10 @@ from pydantic import TypeAdapter
 
 from autoscaler.config.connections import Common, own_keys, refused_keys
 from autoscaler.config.document import YamlDocument
+from autoscaler.config.find_values import keys_of
 from autoscaler.config.loader import load_text, sections_of
 from autoscaler.config.problems import Problems
+from autoscaler.config.sections import File
 from autoscaler.config.source import read
 from autoscaler.target import load
 
@@ -56,7 +58,7 @@ def normalized(path: Path) -> dict[str, Any]:
         common = _plain(Common.model_validate(written, by_alias=True, by_name=False))
         shared = {key: value for key, value in common.items() if key not in refused}
         found["adapters"][name] = {"type": section.type, **host, **shared, **_plain(section.settings)}
-    return found
+    return {key: found[key] for key, _ in keys_of(File).values() if key in found}  # in the file's order
 
 
 def without_secrets(value: Any, path: tuple[str, ...] = ()) -> Any:

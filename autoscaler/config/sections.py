@@ -219,7 +219,9 @@ DEFAULT_SOURCES: Final = {DEFAULT_SOURCE: PrometheusSource("http://localhost:909
 
 
 class File(Section):
-    """The whole file. `entries.py` reads each source, query, schedule and autoscaler by itself."""
+    """The whole file."""
+
+    # `entries.py` reads each source, query, schedule and autoscaler by itself
 
     controller: Controller = Controller()
     """Numbers that all autoscalers share."""
