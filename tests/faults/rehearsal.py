@@ -70,8 +70,6 @@ class Rehearsal:
     rehearse: Rehearse
     minutes: float
     """The limit of its long form. All rehearsals together take less than three hours."""
-    on_request: bool = False
-    """Whether it runs only if it is named."""
 
 
 class Overdue(BaseException):
