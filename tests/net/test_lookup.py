@@ -1,10 +1,9 @@
-"""Name look-ups: one that hangs is abandoned, and at most four run."""
+"""Name look-ups: one that hangs is abandoned."""
 
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -81,64 +80,6 @@ def test_one_look_up_of_a_name_is_under_way_at_a_time(session: Session, resolver
         resolver.names["prometheus.hangs"] = [("127.0.0.1", server.port)]
         threading.Timer(0.1, resolver.released.set).start()
         assert session.get("http://prometheus.hangs/", timeout=10).text == "{}"
-
-
-def test_with_four_hanging_look_ups_a_fifth_name_is_refused(session: Session, resolver: Resolver) -> None:
-    """The message names the resolver. Addresses go on, and names do once a look-up ends."""
-    for number in range(4):
-        with pytest.raises(Late):
-            session.get(f"http://{number}.hangs/", timeout=0.05)
-    began = time.monotonic()
-    with pytest.raises(Unreachable, match=r"'fifth' was not looked up: 4 earlier look-ups hang; is the resolver"):
-        session.get("http://fifth/", timeout=30)
-    assert time.monotonic() - began < 30
-    assert look_ups() == 4
-    with scripted(fine) as server:
-        assert session.get(server.url, timeout=10).text == "{}"
-        resolver.released.set()
-        wait_until(lambda: not look_ups())
-        resolver.names["fifth"] = [("127.0.0.1", server.port)]
-        assert session.get("http://fifth/", timeout=10).text == "{}"
-
-
-def test_a_fifth_name_waits_for_four_slow_look_ups(resolver: Resolver) -> None:
-    """A daemon with many connections looks up all names at its start."""
-    ended: list[object] = []
-
-    def ask(host: str) -> None:
-        with Session() as session:
-            try:
-                session.get(f"http://{host}/", timeout=30)
-            except Unreachable as error:
-                ended.append(str(error))
-
-    threads = [threading.Thread(target=ask, args=(f"{number}.hangs",)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    wait_until(lambda: len(resolver.asked) == 4)
-    assert look_ups() == 4
-    resolver.released.set()
-    for thread in threads:
-        thread.join()
-    assert len(resolver.asked) == 6
-    assert len(ended) == 6
-
-
-def test_a_caller_that_waits_for_another_look_up_is_late_at_the_deadline(resolver: Resolver) -> None:
-    """The four look-ups before it may hang."""
-    with ExitStack() as stack:
-        for number in range(4):
-            session = stack.enter_context(Session())
-            threading.Thread(
-                target=pytest.raises,
-                args=(Exception, session.get, f"http://{number}.hangs/"),
-                kwargs={"timeout": 20},
-                daemon=True,
-            ).start()
-        wait_until(lambda: look_ups() == 4)
-        with pytest.raises(Late):
-            stack.enter_context(Session()).get("http://fifth/", timeout=0.1)
-        resolver.released.set()
 
 
 def test_a_name_is_looked_up_again_after_threads_were_short(
