@@ -1,24 +1,14 @@
 """Clients that flood a server, and measurements of the server."""
 
-import os
-import resource
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import pairwise
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.daemon.running import RunningDaemon
-
-
-def limit_descriptors(daemon: RunningDaemon, most: int) -> None:
-    """Limit descriptors as `ulimit -n` does. The limit of this process is raised to its maximum."""
-    resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (most, most))
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def connected(url: str, source: str = "127.0.0.1") -> socket.socket:
@@ -102,9 +92,3 @@ def send_ahead(url: str) -> None:
         while True:
             client.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
             client.recv(1 << 20)
-
-
-def processor_seconds(daemon: RunningDaemon) -> float:
-    """Return the CPU seconds that the process has used so far."""
-    fields = Path(f"/proc/{daemon.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -122,61 +122,6 @@ def test_it_is_a_dry_run_until_live(nomad: NomadServer, prometheus: str, tmp_pat
         nomad.wait(lambda: count_of(nomad, "dry") == 9, "a count of 9")
 
 
-def test_what_is_refused_is_named_and_not_scaled(nomad: NomadServer, prometheus: str, tmp_path: Path) -> None:
-    """And its neighbour is scaled."""
-    wrong = sized("wrong")
-    wrong["TaskGroups"][0]["Scaling"]["Policy"]["check"][0]["load"][0]["source"] = "datadog"
-    for job in (wrong, sized("right")):
-        nomad.register(job)
-    with discovering(tmp_path, nomad.url, prometheus) as daemon:
-        assert "source datadog" in until_found(daemon, "wrong", "right")["default/wrong/work"]["refused"]
-        nomad.wait(lambda: count_of(nomad, "right") == 9, "a count of 9")
-        assert count_of(nomad, "wrong") == 1
-        assert 'autoscaler_policies_discovered{adapter="nomad",state="refused"} 1.0' in daemon.metrics()
-
-
-def test_the_main_file_has_precedence(nomad: NomadServer, prometheus: str, tmp_path: Path) -> None:
-    """One target has one autoscaler; the other one is said to be refused."""
-    nomad.register(sized("both"))
-    mine = {
-        "name": "mine",
-        "scaleTargetRef": {"adapter": "nomad", "name": "both/work"},
-        "minReplicas": 4,
-        "maxReplicas": 4,
-        "metrics": [
-            {
-                "type": "External",
-                "external": {
-                    "metric": {"name": "load"},
-                    "query": {"expr": "load"},
-                    "target": {"type": "Value", "value": 10},
-                },
-            }
-        ],
-    }
-    with discovering(tmp_path, nomad.url, prometheus, autoscalers=[mine]) as daemon:
-        assert "is already scaled by mine" in until_found(daemon, "both")["default/both/work"]["refused"]
-        nomad.wait(lambda: count_of(nomad, "both") == 4, "a count of 4")
-
-
-def test_only_a_job_that_is_gone_is_let_go(nomad: NomadServer, prometheus: str, tmp_path: Path) -> None:
-    """Not one whose list is refused or empty, nor one that cannot be read. Its neighbour's shard goes on."""
-    for job in ("gone", "stays"):
-        nomad.register(sized(job))
-    empty = Fault("/v1/scaling/policies", 200, "[]")
-    with running_faults(nomad.url) as proxy, discovering(tmp_path, proxy.url, prometheus) as daemon:
-        until_found(daemon, "gone", "stays")
-        for faults in ([Fault(POLICY, 403, "Permission denied")], [empty], [empty, Fault("/v1/job/", 500, "rot")]):
-            proxy.faults += faults
-            look_again(daemon)
-            assert {"default/gone/work", "default/stays/work"} <= found(daemon).keys()
-            proxy.faults.clear()
-        nomad.purge("gone")
-        look_again(daemon)
-        assert "default/gone/work" not in found(daemon)
-        assert "default/stays/work" in found(daemon)
-
-
 def test_a_back_end_that_does_not_tell_its_policies_is_a_problem(
     nomad: NomadServer, prometheus: str, tmp_path: Path
 ) -> None:

@@ -10,10 +10,7 @@ import requests
 from tests.daemon.flooding import (
     busy,
     decided,
-    idle_connections,
-    limit_descriptors,
     longest_gap,
-    processor_seconds,
     send_ahead,
 )
 from tests.daemon.running import autoscaler, running_daemon, write_config
@@ -42,20 +39,4 @@ def test_many_requests_do_not_stop_the_shards(folder: Path, prometheus: str) -> 
         daemon.wait_for("decision", autoscaler="a0", count=len(daemon.events("decision", autoscaler="a0")) + 6)
         floods.close()
         assert longest_gap(decided(daemon, "a0")) < MOST_SECONDS
-        assert daemon.stop() == 0
-
-
-def test_without_a_free_descriptor_the_server_waits(folder: Path, prometheus: str) -> None:
-    """It tries to accept again each second."""
-    config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
-    with running_daemon(config) as daemon:
-        daemon.wait_for("ready")
-        url = daemon.url
-        limit_descriptors(daemon, len(list(Path(f"/proc/{daemon.process.pid}/fd").iterdir())) + 8)
-        with idle_connections(url, 50):
-            daemon.wait_for("web_error", error="socket.accept() out of system resource")
-            used = processor_seconds(daemon)
-            daemon.wait_for("decision", count=len(daemon.events("decision")) + 3)
-            assert processor_seconds(daemon) - used < 1.5
-        requests.get(f"{url}/-/healthy", timeout=30).raise_for_status()
         assert daemon.stop() == 0

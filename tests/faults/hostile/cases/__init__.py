@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tests.faults.hostile.case import Case
-from tests.faults.hostile.cases import answers, clocks, missing, names, queries, sockets, users, writes
+from tests.faults.hostile.cases import answers, clocks, missing, names, sockets, users, writes
 
 SECTIONS: Final[Mapping[str, Sequence[Case]]] = {
     "Answers": answers.CASES,
@@ -13,5 +13,4 @@ SECTIONS: Final[Mapping[str, Sequence[Case]]] = {
     "Names and files": names.CASES,
     "Time": clocks.CASES,
     "Shards and writes": writes.CASES,
-    "Merged queries": queries.CASES,
 }
