@@ -90,7 +90,7 @@ def test_live_sees_the_workers_of_a_running_daemon_and_changes_nothing(tmp_path:
 
 def test_live_finds_the_state_of_the_daemon_that_runs_the_file(tmp_path: Path, prometheus: str) -> None:
     """A shell lacks the daemon's $STATE_DIRECTORY, and a running pool is not said to have no worker."""
-    config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(3)")])
+    config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(3)")], web={"controlSocket": "control.sock"})
     with running_daemon(config) as daemon:
         daemon.wait_for("decision", current=3, level="info")
         done = finished([sys.executable, "-m", "autoscaler", "check", "--live", str(config)], tmp_path / "elsewhere")
