@@ -10,9 +10,9 @@ from unittest import SkipTest
 
 import typer
 
-from autoscaler.cli.options import duration
+from autoscaler.cli.options import ConfigFile, duration
 from autoscaler.cli.output import exit_on_error
-from autoscaler.cli.source import nearest
+from autoscaler.cli.source import DEFAULT_CONFIG, nearest
 from autoscaler.config import Settings, load
 from autoscaler.errors import AdapterError, TargetError, named
 from autoscaler.model import TargetRef
@@ -120,9 +120,7 @@ def adapter(
     patience: Annotated[
         str, typer.Option("--patience", metavar="DURATION", help="How long the target may take to reach a size.")
     ] = "5m",
-    config_file: Annotated[Path, typer.Option("--config.file", metavar="FILE", help="The configuration.")] = Path(
-        "/etc/autoscaler/autoscaler.yaml"
-    ),
+    config_file: ConfigFile = None,
 ) -> None:
     """Test whether an adapter keeps the promises of the adapter contract, for example one of type command.
 
@@ -134,7 +132,7 @@ def adapter(
     wait = duration(patience, "--patience") or timedelta(0)
     ref = TargetRef(connection, target, namespace, region)
     with exit_on_error():
-        settings = load(config_file)
+        settings = load(config_file or DEFAULT_CONFIG)
         _check(settings, ref)
         chosen = _Chosen(ref, unscalable, (small, large), to_zero, victims, wait)
         _read_once(settings, chosen)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import StateConfigFile
+from autoscaler.cli.options import ConfigFile
 from autoscaler.cli.output import exit_on_error
 from autoscaler.cli.source import state_place
 from autoscaler.cli.tables.contents import sentence
@@ -15,7 +15,7 @@ def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file; it must not exist.")],
     *,
     empty: Annotated[bool, typer.Option("--empty", help="Also write a state without autoscalers.")] = False,
-    config_file: StateConfigFile = None,
+    config_file: ConfigFile = None,
 ) -> None:
     """Write the daemon's whole present state into one new file. The daemon may run.
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from autoscaler.cli.options import AddedToConfigFile
+from autoscaler.cli.options import ConfigFile
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.source import DEFAULT_CONFIG
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, usual_query
@@ -43,7 +43,7 @@ def create(
         str | None,
         typer.Option("--name", metavar="NAME", help="The autoscaler's name. Default: made from the target's."),
     ] = None,
-    config_file: AddedToConfigFile = None,
+    config_file: ConfigFile = None,
 ) -> None:
     """Print an autoscaler for the section `autoscalers` of a configuration.
 

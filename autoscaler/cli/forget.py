@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import StateConfigFile
+from autoscaler.cli.options import ConfigFile
 from autoscaler.cli.output import exit_on_error
 from autoscaler.cli.source import state_place
 from autoscaler.text import clean
@@ -13,7 +13,7 @@ from autoscaler.text import clean
 def forget(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The autoscaler.")],
     *,
-    config_file: StateConfigFile = None,
+    config_file: ConfigFile = None,
 ) -> None:
     """Delete an autoscaler from the state: its recommendations and scale events, its decisions and its events.
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from autoscaler.cli.create import adapter_type
-from autoscaler.cli.options import AddedToConfigFile
+from autoscaler.cli.options import ConfigFile
 from autoscaler.cli.output import error_lines, exit_on_error, show
 from autoscaler.cli.reread import checked_lines
 from autoscaler.convert.distinct import distinct, with_own_names
@@ -26,7 +26,7 @@ def import_(
     adapter: Annotated[
         str | None, typer.Option("--adapter", metavar="NAME", help="The connection in `adapters` that has the targets.")
     ] = None,
-    config_file: AddedToConfigFile = None,
+    config_file: ConfigFile = None,
 ) -> None:
     """Print the section `autoscalers` for autoscalers of another system.
 

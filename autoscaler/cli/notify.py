@@ -3,12 +3,12 @@
 import socket
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 from uuid import uuid4
 
 import typer
 
+from autoscaler.cli.options import ConfigFile
 from autoscaler.cli.output import exit_on_error
 from autoscaler.cli.source import DEFAULT_CONFIG
 
@@ -20,14 +20,7 @@ class _What(StrEnum):
 def notify(
     what: Annotated[_What, typer.Argument(metavar="ACTION", help="The only action is test.")],  # noqa: ARG001 - there is one
     *,
-    config_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--config.file",
-            metavar="FILE",
-            help=f"The configuration, which names the webhook. Default: {DEFAULT_CONFIG}.",
-        ),
-    ] = None,
+    config_file: ConfigFile = None,
 ) -> None:
     """Send a notice to the webhook of the configuration, once. The daemon need not run.
 

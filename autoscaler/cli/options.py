@@ -34,34 +34,7 @@ ConfigFile: TypeAlias = Annotated[
     typer.Option(
         "--config.file",
         metavar="FILE",
-        help="The daemon's configuration, which names its control socket and, for a stopped daemon, its state. "
-        "Default: /etc/autoscaler/autoscaler.yaml, if it exists.",
-    ),
-]
-SocketConfigFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--config.file",
-        metavar="FILE",
-        help="The daemon's configuration, to find its control socket. Default: the service's socket.",
-    ),
-]
-StateConfigFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--config.file",
-        metavar="FILE",
-        help="The daemon's configuration, which names its state. "
-        "Default: /etc/autoscaler/autoscaler.yaml, if it exists.",
-    ),
-]
-AddedToConfigFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--config.file",
-        metavar="FILE",
-        help="The configuration to add it to; the queries depend on its adapter's type. "
-        "Default: /etc/autoscaler/autoscaler.yaml, if it exists.",
+        help="The daemon's configuration. Default: /etc/autoscaler/autoscaler.yaml, if it exists.",
     ),
 ]
 OutputForm: TypeAlias = Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")]

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from autoscaler.cli.options import HttpConfigFile, Name, ServerUrl, SocketConfigFile
+from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, ServerUrl
 from autoscaler.cli.source import Where
 from autoscaler.cli.steering import Chosen, For, Reason, change
 
@@ -24,7 +24,7 @@ def override(
     reason: Reason = "",
     server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
-    config_file: SocketConfigFile = None,
+    config_file: ConfigFile = None,
 ) -> None:
     """Set other bounds. An omitted bound stays as configured; equal --min and --max fix the size.
 

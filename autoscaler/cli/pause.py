@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import Every, HttpConfigFile, OneName, SelectorText, ServerUrl, SocketConfigFile
+from autoscaler.cli.options import ConfigFile, Every, HttpConfigFile, OneName, SelectorText, ServerUrl
 from autoscaler.cli.source import Where
 from autoscaler.cli.steering import Chosen, For, Reason, change
 from autoscaler.model import Direction
@@ -25,7 +25,7 @@ def pause(
     reason: Reason = "",
     server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
-    config_file: SocketConfigFile = None,
+    config_file: ConfigFile = None,
 ) -> None:
     """Stop writing sizes, in one direction or both. Decisions are still made and shown.
 

@@ -2,14 +2,14 @@
 
 import typer
 
-from autoscaler.cli.options import ELSEWHERE, ServerUrl, SocketConfigFile
+from autoscaler.cli.options import ELSEWHERE, ConfigFile, ServerUrl
 from autoscaler.cli.output import error_lines, exit_on_error
 from autoscaler.cli.server import ServerDown
 from autoscaler.cli.source import Where
 from autoscaler.errors import ServerError
 
 
-def reload(*, server: ServerUrl = None, config_file: SocketConfigFile = None) -> None:
+def reload(*, server: ServerUrl = None, config_file: ConfigFile = None) -> None:
     """Reload the daemon's configuration. Exits with 1 and the problems if the daemon refuses it."""
     with exit_on_error():
         daemon = Where(server, None, config_file).connect_to_change()

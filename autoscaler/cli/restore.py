@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import StateConfigFile
+from autoscaler.cli.options import ConfigFile
 from autoscaler.cli.output import exit_on_error
 from autoscaler.cli.source import state_place
 from autoscaler.cli.tables.contents import sentence
@@ -22,7 +22,7 @@ def restore(
             "the rows of a PostgreSQL database are deleted.",
         ),
     ] = False,
-    config_file: StateConfigFile = None,
+    config_file: ConfigFile = None,
 ) -> None:
     """Replace the daemon's state by a backup. The daemon must not run.
 

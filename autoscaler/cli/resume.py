@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import Every, HttpConfigFile, OneName, SelectorText, ServerUrl, SocketConfigFile
+from autoscaler.cli.options import ConfigFile, Every, HttpConfigFile, OneName, SelectorText, ServerUrl
 from autoscaler.cli.source import Where
 from autoscaler.cli.steering import Chosen, Reason, change
 
@@ -19,7 +19,7 @@ def resume(
     reason: Reason = "",
     server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
-    config_file: SocketConfigFile = None,
+    config_file: ConfigFile = None,
 ) -> None:
     """End the pause and the override, or only one of them. If none is in force, nothing happens.
 

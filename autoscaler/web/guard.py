@@ -2,7 +2,7 @@
 
 - DNS rebinding: without TLS and users, the Host header must be an address, this machine, or one of
   `web.allowedHosts`.
-- Cross-site requests: a change must not come from another origin, nor in a form's encoding.
+- Cross-site requests: a change must not come from another origin, and has a JSON body.
 - Credentials: as the web configuration requires. Only clients in `web.operators` make changes, and those in a grant's
   `operators` to its autoscalers, one at a time. An address is no proof: a proxy on this machine gives its own address
   to every client.
@@ -28,8 +28,6 @@ from autoscaler.web.credentials import Credentials
 from autoscaler.web.webconfig import WebConfig
 
 _READS: Final = ("GET", "HEAD", "OPTIONS")
-_FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
-"""Content types that a page of another site can send without a preflight request."""
 _SECURITY_HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
@@ -179,9 +177,6 @@ def _refuse_other_sites(headers: Mapping[str, str], scheme: str) -> None:
     # Behind a proxy that terminates TLS, the origin is https. No page can forge "same-origin".
     if origin is not None and origin.lower() != ours and site != "same-origin":
         raise RequestError(ErrorType.FORBIDDEN, f"a page of another origin sent the request (Origin: {origin[:100]})")
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind in _FORMS:
-        raise RequestError(ErrorType.UNSUPPORTED, f"the body is of the type {kind}; send application/json")
 
 
 def _host_of(header: str) -> str:

@@ -62,10 +62,9 @@ def test_a_page_of_another_site_changes_nothing(browser: Served, path: str, head
 @pytest.mark.parametrize(
     "kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain;charset=UTF-8"]
 )
-@pytest.mark.parametrize("path", [PAUSE, "/-/reload"])
-def test_a_form_changes_nothing(browser: Served, path: str, kind: str) -> None:
+def test_a_form_changes_nothing(browser: Served, kind: str) -> None:
     """An old browser sends a form to another site without an Origin header."""
-    answer = browser.post(path, data='{"reason":"x"}', headers={"Content-Type": kind})
+    answer = browser.post(PAUSE, data='{"reason":"x"}', headers={"Content-Type": kind})
     assert answer.status_code == 415
     assert untouched(browser.daemon)
 

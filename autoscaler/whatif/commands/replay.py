@@ -8,12 +8,12 @@ from typing import Annotated, Final
 import typer
 
 from autoscaler.cli.options import (
+    ConfigFile,
     OutputForm,
     PastSize,
     PastSource,
     Since,
     StartUp,
-    StateConfigFile,
     Until,
     duration,
     span,
@@ -63,7 +63,7 @@ def replay(
             help=f"A configuration to try; up to {_MOST_CANDIDATES} times. Default: that of --config.file.",
         ),
     ] = None,
-    config_file: StateConfigFile = None,
+    config_file: ConfigFile = None,
     since: Since = "24h",
     until: Until = "0",
     start_up: StartUp = None,
