@@ -57,77 +57,56 @@ class _Active(msgspec.Struct, rename="camel"):
 
 
 class Causes:
-    """Finds causes for queries without samples. Used by one thread; repeated requests are sent once."""
+    """Finds causes for queries of one Prometheus without samples. Used by one thread; a request is sent once."""
 
     def __init__(
-        self,
-        sources: Mapping[str, Prometheus],
-        now: datetime,
-        deadline: float,
-        clock: Clock,
-        most_requests: int = _MOST_REQUESTS,
+        self, source: Prometheus, now: datetime, deadline: float, clock: Clock, most_requests: int = _MOST_REQUESTS
     ) -> None:
         """`deadline` is in seconds on the monotonic clock. No work starts after it.
 
         `most_requests`: for all queries together.
         """
-        self._sources, self._now, self._deadline, self._clock = sources, now, deadline, clock
+        self._source, self._now, self._deadline, self._clock = source, now, deadline, clock
         self._requests_left = most_requests
         self._known: dict[object, object] = {}
         """Request -> response, or the Failure."""
-        self._label_values: dict[tuple[str, str, str], Sequence[str]] = {}
 
     def of(self, query: Query) -> Cause | None:
         """Return the first cause found for `query` having no sample, or None if no cause is known."""
-        if query.prometheus not in self._sources or self._clock.monotonic() > self._deadline:
-            return None
         found = selectors(query.expr)[:_MOST_SELECTORS]
-        if not found:
+        if not found or self._clock.monotonic() > self._deadline:
             return None
-        source = _Source(self, query.prometheus)
         try:
             for selector in found:
-                if (cause := source.cause(selector)) is not None:
+                if (cause := self._cause(selector)) is not None:
                     return cause
-            if query.match and (cause := source.unmatched(query)) is not None:
+            if query.match and (cause := self._unmatched(query)) is not None:
                 return cause
         except MetricError:  # the server no longer answers, or the request limit is reached
             return None
         return Cause("its selectors have series, and the expression leaves none of them", may_be_zero=True)
 
-    def samples(self, source: str, expr: str) -> Sequence[tuple[Mapping[str, str], float]]:
+    def _samples(self, expr: str) -> Sequence[tuple[Mapping[str, str], float]]:
         """Return the answer's samples. Raises MetricError."""
 
         def ask() -> Sequence[tuple[Mapping[str, str], float]]:
-            points = self._sources[source].query(expr, self._now, self._deadline).points
+            points = self._source.query(expr, self._now, self._deadline).points
             return [(point.labels, point.value or 0) for point in points]
 
-        return self._once((source, expr), ask)
+        return self._once(expr, ask)
 
-    def label_values(self, source: str, expr: str, label: str) -> Sequence[str]:
-        """Return the sorted values of a label in the answer to a query. Raises MetricError."""
-        key = source, expr, label
-        if key not in self._label_values:  # thousands of autoscalers may share one large answer
-            found = {labels.get(label, "") for labels, _ in self.samples(source, expr)}
-            self._label_values[key] = sorted(found - {""})
-        return self._label_values[key]
-
-    def values(self, source: str, label: str, series: str | None = None) -> Sequence[str]:
+    def _values(self, label: str, series: str | None = None) -> Sequence[str]:
         """Return a label's values, in all series or in these. Raises MetricError."""
         form = {} if series is None else {"match[]": series}
-        return self._once(
-            (source, label, series),
-            lambda: self._sources[source].get(f"label/{quote(label, safe='')}/values", form, list[str], self._deadline),
-        )
+        path = f"label/{quote(label, safe='')}/values"
+        return self._once((label, series), lambda: self._source.get(path, form, list[str], self._deadline))
 
-    def targets(self, source: str) -> Sequence[_Target] | None:
+    def _targets(self) -> Sequence[_Target] | None:
         """Return the scraped targets, or None if the server does not report them."""
         try:
             return self._once(
-                (source, "targets"),
-                lambda: (
-                    self._sources[source].get("targets", {"state": "active"}, _Active, self._deadline).active_targets
-                ),
+                _Target,
+                lambda: self._source.get("targets", {"state": "active"}, _Active, self._deadline).active_targets,
             )
         except MetricError:
             return None
@@ -146,14 +125,7 @@ class Causes:
             raise MetricError(known)
         return known  # type: ignore[return-value]  # the same question has an answer of the same type
 
-
-class _Source:
-    """Explains selectors by what one Prometheus reports."""
-
-    def __init__(self, causes: Causes, name: str) -> None:
-        self._causes, self._name = causes, name
-
-    def cause(self, selector: Selector) -> Cause | None:
+    def _cause(self, selector: Selector) -> Cause | None:
         """Return why a selector returns nothing, or None if it returns something."""
         if self._count(selector.matchers):
             return self._short(selector)
@@ -168,23 +140,24 @@ class _Source:
         shown = plain(written(selector.labels), _LONGEST_SHOWN)
         return Cause(f"series {_shortened(name)} have each of {shown}, but none has all of them", may_be_zero=True)
 
-    def unmatched(self, query: Query) -> Cause | None:
+    def _unmatched(self, query: Query) -> Cause | None:
         """Return the cause if a label of `match` has other values in the query's answer."""
-        if not self._causes.samples(self._name, query.expr):
+        samples = self._samples(query.expr)
+        if not samples:
             return None
         for label, wanted in query.match:
-            values = self._causes.label_values(self._name, query.expr, label)
+            values = sorted({labels.get(label, "") for labels, _ in samples} - {""})
             if wanted not in values:
                 return _other_values("no sample of the shared query", label, wanted, values)
         return None
 
     def _count(self, matchers: Sequence[Matcher]) -> bool:
-        return bool(self._causes.samples(self._name, f"count({written(matchers)})"))
+        return bool(self._samples(f"count({written(matchers)})"))
 
     def _absent(self, name: str, selector: Selector) -> Cause:
         """Explain that no series of this name has a current sample."""
         try:
-            names = self._causes.values(self._name, NAME)
+            names = self._values(NAME)
         except MetricError:
             names = ()
         if name in names:
@@ -200,7 +173,7 @@ class _Source:
         if matcher.operator != "=":
             return Cause(f"{series} has {plain(str(matcher), _LONGEST_SHOWN)}", may_be_zero=True)
         try:
-            values = self._causes.values(self._name, matcher.label, written([Matcher(NAME, "=", name)]))
+            values = self._values(matcher.label, written([Matcher(NAME, "=", name)]))
         except MetricError:  # the server does not list values
             return Cause(f"{series} has {plain(str(matcher), _LONGEST_SHOWN)}", may_be_zero=True)
         return _other_values(series, matcher.label, matcher.value, values)
@@ -210,11 +183,11 @@ class _Source:
         span, function = selector.range, selector.function
         if span is None or function not in _NEEDS_TWO:
             return None
-        counted = self._causes.samples(self._name, f"max(count_over_time({selector}[{format_duration(span)}]))")
+        counted = self._samples(f"max(count_over_time({selector}[{format_duration(span)}]))")
         if counted and counted[0][1] > 1:
             return None
         written_span = f"[{format_duration(span)}]"
-        targets = _with(selector, self._causes.targets(self._name) or ())
+        targets = _with(selector, self._targets() or ())
         intervals = [interval for each in targets if (interval := _interval(each)) is not None]
         interval = max(intervals, default=None)
         needs = f"{function}() needs two samples within its range {written_span}"
@@ -231,7 +204,7 @@ class _Source:
 
     def _scraped(self, selector: Selector) -> str:
         """Describe the targets that should have the series."""
-        every = self._causes.targets(self._name)
+        every = self._targets()
         if every is None:
             return ""
         targets = _with(selector, every)

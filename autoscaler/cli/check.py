@@ -64,8 +64,7 @@ def check(
     With --write-test beside --live it also sends each back end a write that changes no size, and prints whether the
     daemon may scale the target, or which permission is missing. Nomad shows the test among the group's scaling events.
 
-    With --plan it also prints the queries of a cycle for each Prometheus, without sending them. If a daemon that runs
-    this file answers here or at $AUTOSCALER_SERVER, it prints which queries the daemon sends alone, and why.
+    With --plan it also prints the queries of a cycle for each Prometheus, without sending them.
 
     With --print it prints the file as `autoscaler diff` compares it, and nothing else: every default is written out,
     and each value in one way. The errors of a wrong file go to standard error.

@@ -247,7 +247,8 @@ def _with_causes(
 ) -> Mapping[str, Observation]:
     """Return the observations, with the causes of queries without a sample, as far as Prometheus shows them."""
     sources = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
-    causes = Causes(sources, now, clock.monotonic() + _CAUSE_SECONDS, clock)
+    deadline = clock.monotonic() + _CAUSE_SECONDS
+    causes = {name: Causes(source, now, deadline, clock) for name, source in sources.items()}
     explained = {
         scaler.name: replace(
             seen[scaler.name],
@@ -263,12 +264,12 @@ def _with_causes(
     return explained
 
 
-def _explained(metric: MetricSpec, reading: Reading | Failure, causes: Causes) -> Reading | Failure:
+def _explained(metric: MetricSpec, reading: Reading | Failure, causes: Mapping[str, Causes]) -> Reading | Failure:
     if not isinstance(reading, Unsampled):
         return reading
     what = no_sample(reading.query)
     try:
-        cause = causes.of(reading.query)
+        cause = causes[reading.query.prometheus].of(reading.query)
     except Exception as error:  # noqa: BLE001 - an unforeseen answer must not discard the other findings
         return replace(reading, message=f"{what}; the search for the cause failed: {bug(error)}")
     if cause is None:

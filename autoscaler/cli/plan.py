@@ -1,12 +1,8 @@
 """`autoscaler check --plan`: shows the queries that the daemon will send, and why they are not fewer."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from autoscaler.cli.find_daemon import status_of
-from autoscaler.cli.tables.status import alone_lines
 from autoscaler.config import Settings
-from autoscaler.errors import ServerError
 from autoscaler.model import Autoscaler
 from autoscaler.observe.plan import questions
 from autoscaler.observe.planner import Planner, lines
@@ -28,16 +24,3 @@ def plan_lines(settings: Settings) -> Iterator[str]:
         yield f"adapter {adapter}, every {period}: {first}"
         for line in rest:
             yield f"  {line}" if line else ""
-    yield from _asked_alone(settings.path)
-
-
-def _asked_alone(file: Path) -> Iterator[str]:
-    """Yield the queries that a daemon with this file, if one answers, does not merge."""
-    try:
-        found = status_of(file)
-    except ServerError as error:
-        yield ""
-        yield f"it is unknown which queries the daemon sends alone: {error}"
-        return
-    if found is not None:
-        yield from alone_lines(found[0])

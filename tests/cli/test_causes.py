@@ -56,7 +56,7 @@ def cause(url: str, query: Query | str, seconds: float = 60.0, now: datetime | N
     source = Prometheus("default", PrometheusSource(url), clock)
     try:
         asked = query if isinstance(query, Query) else Query(query)
-        return Causes({"default": source}, now or clock.now(), clock.monotonic() + seconds, clock).of(asked)
+        return Causes(source, now or clock.now(), clock.monotonic() + seconds, clock).of(asked)
     finally:
         source.close()
 
@@ -244,7 +244,7 @@ def test_requests_are_bounded(requests: int, explained: int) -> None:
     clock = SystemClock()
     with imitation(lambda *_: (404, b"")) as url:
         source = Prometheus("default", PrometheusSource(url), clock)
-        causes = Causes({"default": source}, clock.now(), clock.monotonic() + 10, clock, requests)
+        causes = Causes(source, clock.now(), clock.monotonic() + 10, clock, requests)
         found = [causes.of(Query(f"load_{number}")) for number in range(5)]
         source.close()
     assert [each is not None for each in found] == [number < explained for number in range(5)]
@@ -261,7 +261,7 @@ def test_nothing_is_compared_after_the_deadline() -> None:
     clock = FakeClock(datetime.now(UTC))
     with imitation(lambda *_: (200, b'{"status": "success", "data": ["loads"]}')) as url:
         source = Prometheus("default", PrometheusSource(url), clock)
-        causes = Causes({"default": source}, clock.now(), clock.monotonic() + 10, clock)
+        causes = Causes(source, clock.now(), clock.monotonic() + 10, clock)
         before = causes.of(Query("load"))
         clock.advance(11)
         after = causes.of(Query("load"))

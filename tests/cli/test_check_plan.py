@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 import yaml
 
 from tests.cli.test_check import run
@@ -51,13 +50,6 @@ def test_the_plan_says_that_merge_queries_is_false(tmp_path: Path) -> None:
     scalers = [autoscaler(name, f'load{{asg="{name}"}}') for name in ("a", "b")]
     file = write_config(tmp_path, {"default": {"url": "http://p", "mergeQueries": False}}, scalers)
     assert "  as written, 2: mergeQueries is false" in run("check", "--plan", file)[1].splitlines()
-
-
-def test_an_empty_server_variable_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other commands ignore it for --server."""
-    monkeypatch.setenv("AUTOSCALER_SERVER", "")
-    file = write_config(tmp_path, "http://p", [autoscaler("a", "load")])
-    assert run("check", "--plan", file)[0] == 0
 
 
 def test_an_invalid_file_prints_errors_and_no_plan(tmp_path: Path) -> None:
