@@ -11,12 +11,9 @@ from typing import Final
 
 import anyio
 
-from autoscaler.web.api.answers import TooBusy
 from autoscaler.web.work import on_thread
 
 _DEFAULT_COST: Final = 10
-_MOST_WAITING: Final = 16
-"""Passwords that may wait to be hashed: with the default cost, for about a second. More are refused."""
 
 
 class Credentials:
@@ -35,8 +32,6 @@ class Credentials:
         self._right: dict[str, bytes] = {}
         """User -> the digest of the right password."""
         self._one_at_a_time = anyio.CapacityLimiter(1)
-        self._waiting = 0
-        """Passwords to be hashed, the one under way included."""
         cost = max((int(hashed[4:6]) for hashed in users.values()), default=_DEFAULT_COST)
         self._nobody = bcrypt.gensalt(cost) + b"." * 31
         """The hash of unknown users. Refusing one takes as long as refusing the user with the slowest hash."""
@@ -52,21 +47,15 @@ class Credentials:
     async def user(self, header: str) -> str | None:
         """Return the user of a header, or None when it is wrong. Hashes unless the header is remembered.
 
-        Raises RequestError if too many wait for that, or if no thread can be started.
+        Raises RequestError if no thread can be started.
         """
         given = _parse(header)
         user = self.remembered(header)
         if given is None or user is not None:
             return user
         name, password = given
-        if self._waiting > _MOST_WAITING:
-            raise TooBusy
         hashed = self._users.get(name)
-        self._waiting += 1
-        try:
-            right = await on_thread(partial(_matches, password, hashed or self._nobody), self._one_at_a_time)
-        finally:
-            self._waiting -= 1
+        right = await on_thread(partial(_matches, password, hashed or self._nobody), self._one_at_a_time)
         if not right or hashed is None:
             return None
         self._right[name] = self._digest(password)

@@ -159,18 +159,15 @@ class WebServer:
         """Serve until `stop`, then abort the connections that remain: one of TLS would wait for its client."""
         self._loop = asyncio.get_running_loop()
         self._loop.set_exception_handler(self._report)
-        self._opened = [await self._listen_on(self._socket, self._server.config, self._limits, self._context)]
+        opened = [await self._listen_on(self._socket, self._server.config, self._limits, self._context)]
         if self._control is not None and self._of_control is not None:
             limits = replace(self._limits, connections=MOST_CONNECTIONS)
-            self._opened.append(await self._listen_on(self._control.listening, self._of_control, limits, None))
+            opened.append(await self._listen_on(self._control.listening, self._of_control, limits, None))
         await self._server.serve(sockets=[])
         if tasks := self._server.server_state.tasks:
             await asyncio.wait(tasks, timeout=_STOP_SECONDS)  # uvicorn has cancelled them; they say so to their clients
-        for each in self._open_connections():
-            each.transport.abort()
-
-    def _open_connections(self) -> Sequence[Connection]:
-        return [connection for of_socket in self._opened for connection in of_socket]
+        for connection in [connection for of_socket in opened for connection in of_socket]:
+            connection.transport.abort()
 
     async def _listen_on(
         self, listening: socket.socket, settings: uvicorn.Config, limits: Limits, tls: ssl.SSLContext | None
@@ -186,14 +183,7 @@ class WebServer:
         return opened
 
     def _report(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log an error that no handler took.
-
-        The usual one is a lack of file descriptors, which scaling needs: idle clients lose theirs. asyncio then accepts
-        again after a second.
-        """
-        for each in self._open_connections():
-            if each.waits_for_client:
-                each.transport.abort()
+        """Log an error that no handler took. Without a file descriptor, asyncio accepts again after a second."""
         cause = context.get("exception")
         self._logger.warning("web_error", error=context["message"], cause=None if cause is None else named(cause))
 

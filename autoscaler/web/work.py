@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 import anyio
 
 from autoscaler.threads import NoThread
-from autoscaler.web.api.answers import ErrorType, RequestError, TooBusy
+from autoscaler.web.api.answers import RETRY, ErrorType, RequestError
 
 _T = TypeVar("_T")
 _THREADS: Final = 2
@@ -49,9 +49,10 @@ class Work:
         self._most_waiting = most_waiting
 
     async def run(self, function: Callable[[], _T]) -> _T:
-        """Return the function's result. Raises TooBusy and the function's errors."""
+        """Return the function's result. Raises RequestError if too many wait, and the function's errors."""
         if self._waiting() >= self._most_waiting:
-            raise TooBusy
+            message = "too many requests wait for an answer already; try again in a second"
+            raise RequestError(ErrorType.UNAVAILABLE, message, RETRY)
         place, used = object(), 0.0
 
         def timed() -> _T:

@@ -74,13 +74,6 @@ def test_a_brake_that_prevents_nothing_is_mentioned_once() -> None:
     assert line.startswith("The brake loss was on, and had no change to prevent: 5 of 10 running units were gone")
 
 
-def test_an_explanation_with_brakes_survives_json() -> None:
-    diary = BrakedDiary()
-    diary.cycle(10)
-    told = diary.cycle(4, set_to=12)
-    assert Explanation.model_validate_json(told.model_dump_json()) == told
-
-
 def test_an_active_brake_is_a_warning() -> None:
     """It is one also while it prevents nothing, because something is wrong with the target."""
     diary = BrakedDiary()

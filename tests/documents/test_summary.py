@@ -77,12 +77,6 @@ def test_before_the_first_decision_the_configuration_is_shown() -> None:
     assert [metric.current for metric in found.metrics] == [None, None]
 
 
-def test_the_bounds_in_force_are_shown() -> None:
-    """An override or the target's limits can replace the configured ones."""
-    found = of(minimum=4, maximum=7)
-    assert (found.minimum, found.maximum) == (4, 7)
-
-
 def test_metrics_that_were_not_read_are_no_failures() -> None:
     """Outside the bounds no metric is read; an operator would look for a fault in Prometheus."""
     assert of(metrics=()).targets == "cpu: <not read>/60%"
@@ -118,17 +112,6 @@ def test_why_a_paused_one_stays_is_its_pause() -> None:
     assert of(inwards, trace=trace).why == "scaling in paused by ann until it is resumed: no reason given"
     assert of(PAUSED, trace=trace, error="no answer").why == "no answer"
     assert cells(of(PAUSED, trace=trace), NOW, WIDE_HEADER)[-1] == of(PAUSED, trace=trace).why
-
-
-def test_values_are_numbers_and_texts_in_kubectls_notation() -> None:
-    found = of(metrics=(cpu(63),)).metrics[0]
-    assert (found.text, found.current, found.target, found.value, found.target_value) == (
-        "cpu: 63%/60%",
-        "63%",
-        "60%",
-        63.0,
-        60.0,
-    )
 
 
 def test_the_reason_for_a_limit_is_shown() -> None:
@@ -175,12 +158,6 @@ def test_instances_that_warm_up_are_named_once() -> None:
     found = of(metrics=(warming, replace(warming, name="memory")))
     assert (found.unmeasured, found.level) == ("2 instances warm up: web-4, web-5", Level.NORMAL)
     assert [each.warming for each in found.metrics] == [2, 2]
-
-
-def test_a_pause_shows_its_user_and_reason() -> None:
-    found = of(PAUSED).steering
-    assert found.pause is not None
-    assert (found.pause.by, found.pause.reason, found.pause.until) == ("ann", "load test", None)
 
 
 def test_a_removed_autoscaler_is_marked() -> None:

@@ -13,7 +13,6 @@ from autoscaler.config.grants import Grant
 from autoscaler.config.settings import Operator, Settings, WebSettings
 from autoscaler.errors import ConfigError
 from autoscaler.web import check_operators, load_web_config
-from autoscaler.web.api.answers import TooBusy
 from autoscaler.web.credentials import Credentials
 from tests.web.serving import Daemon, serving
 
@@ -286,22 +285,3 @@ def test_users_stay_logged_in_when_a_reload_does_not_change_them(
         monkeypatch.setattr(bcrypt, "checkpw", lambda password, known: False)
         served.server.follow(load_web_config(config), OPERATOR)
         assert served.get("/-/healthy").status_code == 200
-
-
-def test_too_many_passwords_at_once_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each takes a tenth of a second, and a client that left would let the next user wait for it."""
-    go_on = threading.Event()
-    monkeypatch.setattr(bcrypt, "checkpw", lambda *_: go_on.wait(60))
-    known = Credentials({ANN: bcrypt.gensalt(4) + b"." * 31})
-
-    async def ask(number: int) -> bool:
-        try:
-            return await known.user(basic(f"{ANN}:{number}".encode())) == ANN
-        except TooBusy:
-            go_on.set()
-            return False
-
-    async def all_at_once() -> list[bool]:
-        return await asyncio.gather(*[ask(number) for number in range(40)])
-
-    assert sum(asyncio.run(all_at_once())) == 17

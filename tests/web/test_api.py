@@ -13,27 +13,11 @@ from tests.web.serving import Daemon, Served, serving
 WEB = "/api/v1/autoscalers/web"
 
 
-def test_the_list_has_every_autoscaler_in_the_order_of_names(served: Served) -> None:
-    found = served.data("/api/v1/autoscalers")
-    assert [each["name"] for each in found["autoscalers"]] == ["jobs", "web"]
-    assert found["total"] == 2
-    web = found["autoscalers"][1]
-    assert (web["reference"], web["current"], web["minimum"], web["maximum"]) == ("fleet/web", 6, 1, 10)
-    assert web["targets"] == "cpu: 60%/60%"
-
-
 @pytest.mark.parametrize(("query", "name", "total"), [("limit=1&offset=1", "web", 2), ("name=job", "jobs", 1)])
 def test_a_query_returns_a_part_of_the_list_and_the_total(served: Served, query: str, name: str, total: int) -> None:
     found = served.data(f"/api/v1/autoscalers?{query}")
     assert [each["name"] for each in found["autoscalers"]] == [name]
     assert found["total"] == total
-
-
-def test_one_autoscaler_has_its_configuration_and_events(served: Served) -> None:
-    found = served.data(WEB)
-    assert found["summary"]["name"] == "web"
-    assert found["spec"]["maximum"] == 10
-    assert [event["reason"] for event in found["events"]] == ["SuccessfulRescale"]
 
 
 def test_a_past_decision_is_explained(served: Served) -> None:
@@ -49,15 +33,6 @@ def test_a_time_before_the_first_decision_is_not_found(served: Served) -> None:
     answer = served.get(f"{WEB}/explain?at=2000-01-01T00:00:00Z")
     assert answer.status_code == 404
     assert "had no decision" in answer.json()["error"]
-
-
-def test_history_has_every_decision_and_event(served: Served) -> None:
-    found = served.data(f"{WEB}/history")
-    assert [(point["current"], point["desired"]) for point in found["points"]] == [(3, 3), (3, 6), (6, 6)]
-    assert found["points"][1]["metrics"] == [
-        {"name": "cpu", "targetType": "Utilization", "value": 120.0, "target": 60.0}
-    ]
-    assert [event["reason"] for event in found["events"]] == ["SuccessfulRescale"]
 
 
 def test_history_is_limited_to_the_given_times(served: Served) -> None:

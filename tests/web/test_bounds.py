@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from autoscaler.bucket import TokenBucket
-from autoscaler.web.api.answers import TooBusy
+from autoscaler.web.api.answers import RequestError
 from autoscaler.web.descriptors import most_connections
 from autoscaler.web.work import Work
 
@@ -74,7 +74,7 @@ def test_a_full_queue_refuses_work(go_on: threading.Event) -> None:
         work = Work(threads=1, most_waiting=2)
         tasks = [asyncio.create_task(work.run(lambda: go_on.wait(20))) for _ in range(3)]
         await asyncio.sleep(0.05)
-        with pytest.raises(TooBusy, match="try again"):
+        with pytest.raises(RequestError, match="try again"):
             await work.run(lambda: True)
         go_on.set()
         assert await asyncio.gather(*tasks) == [True] * 3

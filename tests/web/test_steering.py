@@ -58,13 +58,6 @@ def test_a_pause_does_not_undo_a_concurrent_override_on_another_host(served: Ser
     assert kept(served).pause is not None
 
 
-def test_a_pause_ends_after_the_given_time(served: Served) -> None:
-    served.post(f"{WEB}/pause", {"for": "2h"})
-    pause = kept(served).pause
-    assert pause is not None
-    assert pause.until == served.daemon.clock.now() + timedelta(hours=2)
-
-
 def test_an_override_does_not_end_a_pause(served: Served) -> None:
     served.post(f"{WEB}/pause")
     answer = served.post(f"{WEB}/override", {"minimum": 4, "reason": "sale"})

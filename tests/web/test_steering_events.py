@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.replaced import replace
 from tests.web.serving import Daemon, Served, serving
 
 WEB = "/api/v1/autoscalers/web"
@@ -51,16 +50,3 @@ def test_a_pause_of_all_is_an_event_of_each_autoscaler(fresh: Served) -> None:
     pause = ("Paused", "paused scaling until it is resumed: wrong release")
     assert events(fresh, "jobs") == [pause, ("Resumed", "ended the pause: rolled back")]
     assert events(fresh) == [pause, ("Resumed", "ended the pause: no reason given")]
-
-
-def test_a_pause_by_labels_is_an_event_of_those_that_match(fresh: Served) -> None:
-    web, jobs = fresh.daemon.scalers
-    fresh.daemon.scalers = (replace(web, labels=(("team", "shop"),)), jobs)
-    fresh.post("/api/v1/pause", {"labelSelector": "team=shop"})
-    assert [reason for reason, _ in events(fresh)] == ["Paused"]
-    assert events(fresh, "jobs") == []
-
-
-def test_a_refused_change_is_not_an_event(fresh: Served) -> None:
-    assert fresh.post(f"{WEB}/override", {"minimum": 11}).status_code == 409
-    assert events(fresh) == []

@@ -78,15 +78,6 @@ class RequestError(AutoscalerError):
         super().__init__(message)
 
 
-class TooBusy(RequestError):
-    """Too many requests wait for an answer."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            ErrorType.UNAVAILABLE, "too many requests wait for an answer already; try again in a second", RETRY
-        )
-
-
 def refusal_of(error: Exception, path: str, logger: Logger) -> RequestError:
     """Return how a request at `path` that failed is answered. A bug fails its own request only, and is logged."""
     match error:
