@@ -19,8 +19,8 @@ def backup(
 ) -> None:
     """Write the daemon's whole present state into one new file. The daemon may run.
 
-    The file is an SQLite database, also if the state is on PostgreSQL. `autoscaler restore` accepts it for a state on
-    either. A state without autoscalers is refused, because it is probably not the one that is meant.
+    A state on PostgreSQL is backed up with pg_dump. A state without autoscalers is refused, because it is probably not
+    the one that is meant.
     """
     with exit_on_error():
         from autoscaler.record.backup import back_up, place_of  # noqa: PLC0415 - slow
@@ -28,4 +28,4 @@ def backup(
         url, folder, _ = state_place(config_file)
         contents = back_up(url, folder, file, empty=empty)
         place = place_of(url, folder)
-    typer.echo(f"{file}: {sentence(contents)}, of {place}")
+    typer.echo(f"{file}: {sentence(contents)}, {file.stat().st_size:,} bytes, of {place}")

@@ -12,27 +12,29 @@ from autoscaler.cli.tables.contents import sentence
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file from `autoscaler backup`.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="The file from `autoscaler backup`; none for a state on PostgreSQL."),
+    ] = None,
     *,
     replace: Annotated[
-        bool,
-        typer.Option(
-            "--replace",
-            help="Replace an existing state. An SQLite file is kept under another name; "
-            "the rows of a PostgreSQL database are deleted.",
-        ),
+        bool, typer.Option("--replace", help="Replace an existing state. Its file is kept under another name.")
     ] = False,
     config_file: ConfigFile = None,
 ) -> None:
     """Replace the daemon's state by a backup. The daemon must not run.
 
-    The state is the one that the configuration names now (state.url). So a backup of SQLite can be moved to PostgreSQL.
+    A state on PostgreSQL is restored with pg_restore. This command without FILE then ends the leases and claims that
+    the copy still has.
     """
     with exit_on_error():
         from autoscaler.record import backup  # noqa: PLC0415 - slow
 
         url, folder, _ = state_place(config_file)
-        contents = backup.restore(url, folder, file, replacing=replace)
+        if file is None:
+            contents = backup.end_copied(url, folder)
+        else:
+            contents = backup.restore(url, folder, file, replacing=replace)
         place = backup.place_of(url, folder)
     typer.echo(f"{place}: {sentence(contents)}")
     if contents.kept is not None:

@@ -239,11 +239,9 @@ class Readers:
 
 
 @contextmanager
-def opened(
-    url: URL, *, named: URL | None = None, read_only: bool = False, answer: timedelta | None = None
-) -> Iterator[Connection]:
+def opened(url: URL, *, named: URL | None = None, read_only: bool = False) -> Iterator[Connection]:
     """Open one connection. `named`: the state's address in messages, if not `url`. Raises StateError."""
-    engine = connect(url, read_only=read_only, answer=answer)
+    engine = connect(url, read_only=read_only)
     try:
         with state_errors(named or url), engine.connect() as connection:
             yield connection

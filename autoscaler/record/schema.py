@@ -293,8 +293,6 @@ follows = Table(
     sqlite_with_rowid=False,
 )
 
-KEPT: Final = tuple(table for table in metadata.sorted_tables if table not in (member, follows, serves, notice))
-"""The tables of a backup, without the users of the state and what they are told."""
 STEERING: Final = "steering"
 """Counter: the changes of the table of that name."""
 INCARNATION: Final = "incarnation"

@@ -1,9 +1,8 @@
-"""A backup is the whole state at one moment, and a restore on either database is complete."""
+"""A backup is the whole state at one moment, and a restore is complete. PostgreSQL has its own tools for both."""
 
-import errno
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from autoscaler.model import Direction, History, Pause, Steering
 from autoscaler.record import Ledger, State, backup, schema
 from autoscaler.record.database import locate, opened
 from tests.record.conftest import Opener
-from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET, at, decision, event, keep, rising, scaler, written
 from tests.record.test_opening import of_version
 from tests.steering import steer
@@ -24,11 +22,12 @@ Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def tables_of(url: str | None, folder: Path) -> Tables:
-    """Return every row that a backup keeps."""
+    """Return every row, without those of daemons, which end with a restore."""
     with opened(locate(url, folder), read_only=True) as connection:
         return {
             table.name: [dict(row) for row in connection.execute(select(table).order_by(*table.c)).mappings()]
-            for table in schema.KEPT
+            for table in schema.metadata.sorted_tables
+            if table not in (schema.member, schema.follows, schema.serves, schema.notice)
         }
 
 
@@ -57,31 +56,30 @@ def live(opener: Opener, decisions: int = 30) -> State:
     return state
 
 
-def test_a_restored_backup_has_every_row(opener: Opener, tmp_path: Path) -> None:
+def test_a_restored_backup_has_every_row(sqlite_opener: Opener, tmp_path: Path) -> None:
     """Its tables equal those of the state, row by row."""
-    live(opener)
-    opener.close()
-    before = content_of(opener.url, opener.folder)
-    contents = backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    live(sqlite_opener)
+    sqlite_opener.close()
+    before = content_of(sqlite_opener.url, sqlite_opener.folder)
+    contents = backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
     assert (contents.autoscalers, contents.last) == (2, at(465))
-    assert contents.size == (tmp_path / "a.db").stat().st_size
     assert (tmp_path / "a.db").stat().st_mode & 0o777 == 0o600
     backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
     assert content_of(None, tmp_path / "elsewhere") == before
     assert all(before[name] for name in ("shard", "autoscaler", "memory", "journal", "event", "steering"))
 
 
-def test_a_backup_is_one_file(opener: Opener, tmp_path: Path) -> None:
+def test_a_backup_is_one_file(sqlite_opener: Opener, tmp_path: Path) -> None:
     """Operators can copy it to another machine without SQLite's write-ahead log."""
-    live(opener)
+    live(sqlite_opener)
     (tmp_path / "backups").mkdir()
-    backup.back_up(opener.url, opener.folder, tmp_path / "backups/a.db")
+    backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "backups/a.db")
     assert [each.name for each in (tmp_path / "backups").iterdir()] == ["a.db"]
 
 
-def test_a_running_daemon_continues_during_a_backup(opener: Opener, tmp_path: Path) -> None:
+def test_a_running_daemon_continues_during_a_backup(sqlite_opener: Opener, tmp_path: Path) -> None:
     """Cycles are recorded while backups are made. Each backup is the state after a whole commit."""
-    state = live(opener, decisions=2)
+    state = live(sqlite_opener, decisions=2)
     ledger = state.ledger(FLEET)
     stop = threading.Event()
     recorded = 0
@@ -99,7 +97,7 @@ def test_a_running_daemon_continues_during_a_backup(opener: Opener, tmp_path: Pa
             before = recorded
             while recorded == before:
                 stop.wait(0.01)
-            backup.back_up(opener.url, opener.folder, tmp_path / f"{number}.db")
+            backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / f"{number}.db")
             rows = tables_of(f"sqlite:///{tmp_path}/{number}.db", tmp_path)["memory"]
             assert len({row["at"] for row in rows}) == 1  # both, or neither
     finally:
@@ -107,12 +105,12 @@ def test_a_running_daemon_continues_during_a_backup(opener: Opener, tmp_path: Pa
         daemon.join(30)
 
 
-def test_a_daemon_decides_from_a_restored_state(opener: Opener, tmp_path: Path) -> None:
+def test_a_daemon_decides_from_a_restored_state(sqlite_opener: Opener, tmp_path: Path) -> None:
     """It remembers recommendations, scale events, the unfinished write and the pause."""
-    live(opener)
-    expected = _recalled(opener.restart())
-    opener.close()
-    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    live(sqlite_opener)
+    expected = _recalled(sqlite_opener.restart())
+    sqlite_opener.close()
+    backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
     moved = Opener(None, tmp_path / "moved")
     backup.restore(None, moved.folder, tmp_path / "a.db")
     assert _recalled(moved.ledger()) == expected
@@ -121,43 +119,28 @@ def test_a_daemon_decides_from_a_restored_state(opener: Opener, tmp_path: Path) 
     moved.close()
 
 
-@pytest.mark.slow
-def test_a_state_can_move_from_sqlite_to_postgresql_and_back(postgresql: str, tmp_path: Path) -> None:
-    """The documented way: back up, set state.url, restore."""
-    here, server = Opener(None, tmp_path / "state"), empty_state(postgresql)
-    live(here)
-    here.close()
-    before = content_of(None, here.folder)
-    backup.back_up(None, here.folder, tmp_path / "a.db")
-    backup.restore(server, tmp_path, tmp_path / "a.db")
-    assert content_of(server, tmp_path) == before
-    backup.back_up(server, tmp_path, tmp_path / "b.db")
-    backup.restore(None, tmp_path / "back", tmp_path / "b.db")
-    assert content_of(None, tmp_path / "back") == before
-
-
-def test_new_autoscalers_get_ids_that_no_restored_row_has(opener: Opener, tmp_path: Path) -> None:
-    """PostgreSQL's sequence ignores rows with given ids. The same id twice would mix two memories."""
-    live(opener)
-    opener.close()
-    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
-    backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
-    ledger = opener.ledger()
+def test_new_autoscalers_get_ids_that_no_restored_row_has(sqlite_opener: Opener, tmp_path: Path) -> None:
+    """The same id twice would mix two memories."""
+    live(sqlite_opener)
+    sqlite_opener.close()
+    backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
+    backup.restore(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db", replacing=True)
+    ledger = sqlite_opener.ledger()
     keep(ledger, decision(1000, name="new", target="new-asg"))
-    ids = [row["id"] for row in tables_of(opener.url, opener.folder)["autoscaler"]]
+    ids = [row["id"] for row in tables_of(sqlite_opener.url, sqlite_opener.folder)["autoscaler"]]
     assert len(ids) == 3
-    assert max(ids) >= (3 if opener.url is None else schema.CHUNK)  # SQLite's copy includes its sequence
+    assert max(ids) == 3
 
 
-def test_an_existing_state_is_replaced_only_on_request(opener: Opener, tmp_path: Path) -> None:
+def test_an_existing_state_is_replaced_only_on_request(sqlite_opener: Opener, tmp_path: Path) -> None:
     """A command on the wrong machine must not destroy its state."""
-    live(opener)
-    opener.close()
-    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
-    before = tables_of(opener.url, opener.folder)
+    live(sqlite_opener)
+    sqlite_opener.close()
+    backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
+    before = tables_of(sqlite_opener.url, sqlite_opener.folder)
     with pytest.raises(StateError, match="already holds a state; replace it with --replace"):
-        backup.restore(opener.url, opener.folder, tmp_path / "a.db")
-    assert tables_of(opener.url, opener.folder) == before
+        backup.restore(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
+    assert tables_of(sqlite_opener.url, sqlite_opener.folder) == before
 
 
 def test_a_replaced_file_is_kept(tmp_path: Path) -> None:
@@ -222,43 +205,21 @@ def test_the_target_of_a_linked_state_is_replaced(tmp_path: Path) -> None:
     assert contents.kept == tmp_path / "disk/state.db.replaced-1"
 
 
-def test_a_backup_needs_no_hard_links(opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory sticks and many network shares have none: link(2) fails with EPERM there."""
-
-    def refused(*_: object) -> None:
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    live(opener)
-    (tmp_path / "backups").mkdir()
-    monkeypatch.setattr(Path, "hardlink_to", refused)
-    contents = backup.back_up(opener.url, opener.folder, tmp_path / "backups/a.db")
-    assert [each.name for each in (tmp_path / "backups").iterdir()] == ["a.db"]
-    assert contents.size == (tmp_path / "backups/a.db").stat().st_size
-
-
-def test_the_state_of_a_running_daemon_is_not_replaced(opener: Opener, tmp_path: Path) -> None:
+def test_the_state_of_a_running_daemon_is_not_replaced(sqlite_opener: Opener, tmp_path: Path) -> None:
     """The daemon would continue from its memory and overwrite the restored state."""
-    live(opener)
-    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
-    with pytest.raises(StateError, match=r"in use by (another|1) daemon"):
-        backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
+    live(sqlite_opener)
+    backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
+    with pytest.raises(StateError, match="in use by another daemon"):
+        backup.restore(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db", replacing=True)
 
 
-def test_a_backup_overwrites_no_file(opener: Opener, tmp_path: Path) -> None:
+def test_a_backup_overwrites_no_file(sqlite_opener: Opener, tmp_path: Path) -> None:
     """A command that is repeated by mistake must not destroy yesterday's backup."""
-    live(opener)
+    live(sqlite_opener)
     (tmp_path / "a.db").write_text("yesterday's")
     with pytest.raises(StateError, match="already exists; name another file"):
-        backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+        backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
     assert (tmp_path / "a.db").read_text() == "yesterday's"
-
-
-def test_a_backup_that_cannot_be_written_leaves_nothing(opener: Opener, tmp_path: Path) -> None:
-    """The message names the problem of the folder, and no partial file looks like a backup."""
-    live(opener)
-    with pytest.raises(StateError, match="cannot be opened; check that the folder exists"):
-        backup.back_up(opener.url, opener.folder, tmp_path / "absent/a.db")
-    assert not (tmp_path / "absent").exists()
 
 
 def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
@@ -292,27 +253,31 @@ def test_a_file_that_is_not_a_backup_is_refused(content: bytes | None, words: st
 
 
 @pytest.mark.parametrize(("number", "said"), [(3, "an older version"), (99, "a newer version")])
-def test_a_state_of_another_version_cannot_be_backed_up(number: int, said: str, opener: Opener, tmp_path: Path) -> None:
+def test_a_state_of_another_version_cannot_be_backed_up(
+    number: int, said: str, sqlite_opener: Opener, tmp_path: Path
+) -> None:
     """Its backup could not be restored."""
-    of_version(number, opener.state())
-    opener.close()
+    of_version(number, sqlite_opener.state())
+    sqlite_opener.close()
     with pytest.raises(StateError, match=rf"written by {said} .*install that version again"):
-        backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+        backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
     assert not (tmp_path / "a.db").exists()
 
 
 @pytest.mark.parametrize(("number", "said"), [(3, "an older version"), (99, "a newer version")])
-def test_a_backup_of_another_version_is_not_restored(number: int, said: str, opener: Opener, tmp_path: Path) -> None:
+def test_a_backup_of_another_version_is_not_restored(
+    number: int, said: str, sqlite_opener: Opener, tmp_path: Path
+) -> None:
     """Nor with `--replace`. The present state stays unchanged."""
-    live(opener)
-    opener.close()
-    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    live(sqlite_opener)
+    sqlite_opener.close()
+    backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
     with sqlite3.connect(tmp_path / "a.db") as connection:
         connection.execute("UPDATE schema_version SET version = ?", (number,))
-    before = content_of(opener.url, opener.folder)
+    before = content_of(sqlite_opener.url, sqlite_opener.folder)
     with pytest.raises(StateError, match=rf"^backup .*a\.db was written by {said} .*; restore it with that version$"):
-        backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
-    assert content_of(opener.url, opener.folder) == before
+        backup.restore(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db", replacing=True)
+    assert content_of(sqlite_opener.url, sqlite_opener.folder) == before
 
 
 def test_a_replaced_file_of_another_version_is_kept(tmp_path: Path) -> None:
@@ -331,26 +296,39 @@ def test_a_replaced_file_of_another_version_is_kept(tmp_path: Path) -> None:
         assert connection.execute("SELECT version FROM schema_version").fetchone() == (3,)
 
 
-@pytest.mark.slow
-def test_a_backup_does_not_replace_a_database_of_another_version(postgresql_opener: Opener, tmp_path: Path) -> None:
-    """Its content would be deleted without a copy."""
-    live(postgresql_opener)
-    postgresql_opener.close()
-    backup.back_up(postgresql_opener.url, postgresql_opener.folder, tmp_path / "a.db")
-    of_version(3, postgresql_opener.state())
-    postgresql_opener.close()
-    with pytest.raises(StateError, match=r"written by an older version .*name an empty database"):
-        backup.restore(postgresql_opener.url, postgresql_opener.folder, tmp_path / "a.db", replacing=True)
-
-
-def test_specifications_are_restored(opener: Opener, tmp_path: Path) -> None:
+def test_specifications_are_restored(sqlite_opener: Opener, tmp_path: Path) -> None:
     """`explain` of a restored state says the same as before."""
-    live(opener)
-    opener.close()
-    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    live(sqlite_opener)
+    sqlite_opener.close()
+    backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
     backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
     archive = Opener(None, tmp_path / "elsewhere").archive()
     found = archive.record_at("web")
     archive.close()
     assert found is not None
     assert found.scaler == scaler()
+
+
+def test_a_backup_that_cannot_be_written_leaves_nothing(sqlite_opener: Opener, tmp_path: Path) -> None:
+    """The message names the problem of the folder."""
+    live(sqlite_opener)
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(StateError, match=r"cannot be written: .*; check that the folder exists"):
+        backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "file/a.db")
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda folder, url: backup.back_up(url, folder, folder / "a.db"), "pg_dump, and after pg_restore"),
+        (lambda folder, url: backup.restore(url, folder, folder / "a.db"), "is restored with pg_restore, and then"),
+        (lambda folder, _: backup.end_copied(None, folder), "name the backup to restore"),
+    ],
+    ids=["backup", "restore", "restore without a file"],
+)
+def test_each_database_is_restored_in_its_own_way(
+    use: Callable[[Path, str], object], words: str, tmp_path: Path
+) -> None:
+    """The message names the command to use instead."""
+    with pytest.raises(StateError, match=words):
+        use(tmp_path, "postgresql://user@host/database")

@@ -9,7 +9,7 @@ from sqlalchemy import create_engine, make_url, text
 
 from autoscaler.errors import StateError
 from autoscaler.record import Archive, Retention, State
-from autoscaler.record.backup import back_up, restore
+from autoscaler.record.backup import end_copied
 from autoscaler.record.forgetting import forget
 from tests.record.conftest import Opener
 from tests.record.postgresql import empty_state
@@ -40,9 +40,9 @@ def other(request: pytest.FixtureRequest, postgresql: str) -> Iterator[str]:
         lambda url, folder: State.open(url, folder, Retention()),
         Archive.open_archive,
         lambda url, folder: forget(url, folder, "web"),
-        lambda url, folder: back_up(url, folder, folder / "backup.db"),
+        end_copied,
     ],
-    ids=["daemon", "reader", "forget", "backup"],
+    ids=["daemon", "reader", "forget", "restore"],
 )
 def test_a_database_with_another_encoding_is_refused_with_the_remedy(
     use: Callable[[str, Path], object], other: str, tmp_path: Path
@@ -50,14 +50,6 @@ def test_a_database_with_another_encoding_is_refused_with_the_remedy(
     """SQL_ASCII ended the daemon with a TypeError; in LATIN1 one such name failed every cycle of its shard."""
     with pytest.raises(StateError, match=r"encoding is (SQL_ASCII|LATIN1), and the state needs UTF8; create a .*UTF8"):
         use(other, tmp_path)
-
-
-def test_a_backup_is_not_restored_into_another_encoding(other: str, tmp_path: Path, sqlite_opener: Opener) -> None:
-    """It would fail at the first row with such a character."""
-    keep(sqlite_opener.ledger(), decision(0))
-    back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "backup.db")
-    with pytest.raises(StateError, match="the state needs UTF8"):
-        restore(other, tmp_path, tmp_path / "backup.db")
 
 
 @pytest.mark.parametrize("query", ["", "?client_encoding=latin1", "?options=-cclient_encoding%3Dlatin1"])

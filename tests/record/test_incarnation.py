@@ -19,53 +19,58 @@ from tests.record.test_epochs import epochs_of
 from tests.schedule.clock import FakeClock
 
 
+def _restored(opener: Opener, file: Path) -> State:
+    """Open the state again after a restore. On PostgreSQL `file` stands for a dump of the database as it is."""
+    opener.close()
+    if opener.url is None:
+        backup.restore(None, opener.folder, file, replacing=True)
+    else:
+        backup.end_copied(opener.url, opener.folder)
+    return opener.state()
+
+
 def test_after_a_restored_backup_no_epoch_begins_twice(opener: Opener, tmp_path: Path) -> None:
     """This holds for shards in the backup and for later ones."""
     state = opener.state()
     state.ledger(FLEET)
-    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    if opener.url is None:
+        backup.back_up(None, opener.folder, tmp_path / "a.db")
     for _ in range(5):
         state.ledger(FLEET)
     before = epochs_of(state)
     for _ in range(2):
-        opener.close()
-        backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
-        state = opener.state()
+        state = _restored(opener, tmp_path / "a.db")
         state.ledger(FLEET)
         assert min(epochs_of(state).values()) > max(before.values())
         before = epochs_of(state)
 
 
-@pytest.mark.slow
-def test_a_shard_that_is_not_in_the_backup_begins_after_all_earlier_epochs(opener: Opener, tmp_path: Path) -> None:
+def test_a_shard_that_is_not_in_the_backup_begins_after_all_earlier_epochs(
+    sqlite_opener: Opener, tmp_path: Path
+) -> None:
     """It was first served after the backup."""
-    opener.connections = ()
-    state = opener.state()
-    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
-    opener.close()
-    opener.connections = (FLEET,)
-    state = opener.state()
+    sqlite_opener.state()
+    backup.back_up(None, sqlite_opener.folder, tmp_path / "a.db")
+    sqlite_opener.close()
+    state = sqlite_opener.state()
     state.ledger(FLEET)
     before = epochs_of(state)
-    opener.close()
-    backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
-    state = opener.state()
+    state = _restored(sqlite_opener, tmp_path / "a.db")
     state.ledger(FLEET)
     assert min(epochs_of(state).values()) > max(before.values())
 
 
 @pytest.mark.slow
-def test_a_daemon_from_before_a_restored_backup_commits_nothing(postgresql: str, tmp_path: Path) -> None:
-    """It seemed dead: its lease was over when the backup was restored."""
+def test_a_daemon_from_before_a_restored_copy_commits_nothing(postgresql: str, tmp_path: Path) -> None:
+    """It seemed dead: its lease was over when the copy was restored. Its claims and notices end, too."""
     hosts = Hosts(postgresql, tmp_path)
     first = hosts.start()
     first.turn()
     ledger = first.ledger()
-    backup.back_up(hosts.url, tmp_path, tmp_path / "a.db")
     with pytest.raises(StateError, match="in use by 1 daemon"):
-        backup.restore(hosts.url, tmp_path, tmp_path / "a.db", replacing=True)
+        backup.end_copied(hosts.url, tmp_path)
     hosts.advance(15, without=[first])
-    backup.restore(hosts.url, tmp_path, tmp_path / "a.db", replacing=True)
+    backup.end_copied(hosts.url, tmp_path)
     ledger.recall([scaler()])
     with pytest.raises(StaleLedger):
         save(ledger, decision(0))

@@ -10,8 +10,8 @@ if TYPE_CHECKING:  # slow
 
 
 def sentence(contents: "Contents") -> str:
-    """Return `2 autoscalers, the last decision of 2026-01-31T14:30:00Z, 98,304 bytes`."""
+    """Return `2 autoscalers, the last decision of 2026-01-31T14:30:00Z`."""
     last = "no decision"
     if contents.last is not None:
         last = f"the last decision of {rfc3339(contents.last.replace(microsecond=0))}"
-    return f"{count(contents.autoscalers, 'autoscaler')}, {last}, {contents.size:,} bytes"
+    return f"{count(contents.autoscalers, 'autoscaler')}, {last}"
