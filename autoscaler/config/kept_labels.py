@@ -13,6 +13,8 @@ INSTANCE_LABELS: Final = ("alloc_id", "task_id", "container_id", "instance_id", 
 """Labels that name an instance if the query has no instanceLabel. The first that a sample has is used."""
 _DEEPEST: Final = 300
 _KEEPS_SAMPLES: Final = frozenset({"topk", "bottomk", "limitk", "limit_ratio"})
+OF_BUCKETS: Final = frozenset({"histogram_quantile", "histogram_fraction"})
+"""Functions with one sample for all samples whose labels are equal except for `le`."""
 _NEW_LABELS: Final = frozenset({"label_replace", "label_join", "absent", "absent_over_time", "info"})
 _AGGREGATION: Final = re.compile(
     r"\b(?:sum|avg|min|max|count|group|stddev|stdvar|quantile)\s*(?:\(|\bby\b|\bwithout\b)", re.IGNORECASE
@@ -54,6 +56,8 @@ def samples_of(node: Any, depth: int = 0) -> Samples:
             return _SCALAR
         case ast.Call() if node.func.name not in _NEW_LABELS:
             vectors = [each for each in (samples_of(each, depth + 1) for each in node.args) if not each.scalar]
+            if len(vectors) == 1 and node.func.name in OF_BUCKETS and vectors[0].labels is not None:
+                return Samples(labels=vectors[0].labels - {"le"})
             return Samples(labels=frozenset()) if not vectors else vectors[0] if len(vectors) == 1 else _ANY
     return _ANY
 

@@ -37,7 +37,7 @@ AGGREGATED = "the query aggregates the instance label away; write sum by ({}) (â
         ("load * on (job) group_left () sum by (job) (load)", None),
         ('label_replace(sum(load), "instance", "a", "", "")', None),
         ("max_over_time(sum(load)[5m:1m])", ""),
-        ("histogram_quantile(0.9, sum by (le) (rate(load_bucket[1m])))", "le"),
+        ("histogram_quantile(0.9, sum by (le) (rate(load_bucket[1m])))", ""),
         ("clamp_max(sum(load), scalar(most))", ""),
         ("+".join(["sum(load)"] * 300), ""),
     ],

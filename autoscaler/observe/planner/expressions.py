@@ -26,8 +26,6 @@ class Varying:
 
     kept: Mapping[str, bool]
     """Each label that varies, and whether samples of the expression as written carry it."""
-    others: frozenset[str] | None = None
-    """All labels that samples of the expression as written may carry; None: any."""
     fallback: bool = False
     """Whether one more sample, without labels, answers members without another sample."""
 

@@ -24,9 +24,6 @@ OF_EACH_SAMPLE: Final = frozenset({
 })
 """At most one sample for each sample, with its other labels. Further arguments are numbers."""
 
-OF_BUCKETS: Final = frozenset({"histogram_quantile", "histogram_fraction"})
-"""One sample for all samples whose labels are equal except for `le`."""
-
 OF_LABELS: Final = frozenset({"label_replace", "label_join"})
 """Each sample with one label set from others. Arguments: the vector, then strings, the first the label's name."""
 

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 
 import promql_parser as ast
 
+from autoscaler.config.kept_labels import samples_of
 from autoscaler.observe.planner.expressions import Constant, Found, Unproven, Varying
 
 _SETS: Final = frozenset({"and", "or", "unless"})
@@ -59,9 +60,9 @@ def _with_fallback(node: Any, varying: Varying) -> tuple[Varying, Labels | None]
 
     As written, it appears only if the left side is empty. If the left side has no labels either, the two always match.
     """
-    if varying.others != frozenset() or varying.fallback:
+    if samples_of(node.lhs).labels != frozenset() or varying.fallback:
         raise Unproven("`or vector(…)` stands beside samples with labels")
-    return Varying(varying.kept, varying.others, fallback=True), _compared(node, varying.kept)
+    return Varying(varying.kept, fallback=True), _compared(node, varying.kept)
 
 
 def _both(node: Any, left: Varying, right: Varying) -> tuple[Varying, Labels | None]:
@@ -93,18 +94,12 @@ def _result(node: Any, left: Varying, right: Varying) -> Varying:
     operator, modifier = str(node.op), node.modifier
     including, listed = _written(node)
     if operator in _SETS:
-        if operator != "or":
-            return left
-        return Varying(left.kept, None if left.others is None or right.others is None else left.others | right.others)
+        return left
     if many := _many(modifier, left, right):
-        included = frozenset(modifier.group_labels or ())
-        if any(label in included for label in many.kept):
+        if any(label in (modifier.group_labels or ()) for label in many.kept):
             raise Unproven(f"the grouping of `{operator}` takes over a label in which they differ")
-        return Varying(many.kept, None if many.others is None else many.others | included)
-    kept = {label: was and (label in listed) == including for label, was in left.kept.items()}
-    if including:
-        return Varying(kept, listed)
-    return Varying(kept, None if left.others is None else left.others - listed)
+        return many
+    return Varying({label: was and (label in listed) == including for label, was in left.kept.items()})
 
 
 def _many(modifier: Any, left: Varying, right: Varying) -> Varying | None:

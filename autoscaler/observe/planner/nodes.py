@@ -63,6 +63,13 @@ def describe(
     return _Describer(patterns, labels).visit(root)
 
 
+def equalities(root: Any) -> list[tuple[str, str]]:
+    """Return label and value of each equality matcher, in the order of the text."""
+    describer = _Describer(_NOTHING, _NOTHING)
+    describer.visit(root)
+    return describer.equalities
+
+
 class _Describer:
     """Walks a tree in the order of its text."""
 
@@ -70,6 +77,7 @@ class _Describer:
         self.patterns = patterns
         self.labels = labels
         self.numbering = Numbering()
+        self.equalities: list[tuple[str, str]] = []
 
     def visit(self, node: Any) -> Any:
         match node:
@@ -98,7 +106,10 @@ class _Describer:
         return "selector", node.name, found, others, node.offset, str(node.at)
 
     def _matcher(self, matcher: Any) -> Any:
-        pattern = self.patterns.get(next(self.numbering.matchers)) if matcher.op == ast.MatchOp.Equal else None
+        pattern = None
+        if matcher.op == ast.MatchOp.Equal:
+            pattern = self.patterns.get(next(self.numbering.matchers))
+            self.equalities.append((matcher.name, matcher.value))
         if pattern is None:
             return matcher.name, str(matcher.op), matcher.value
         return matcher.name, str(ast.MatchOp.Re), pattern
@@ -115,28 +126,3 @@ class _Describer:
 
     def _list(self, kind: Kind, written: tuple[str, ...]) -> tuple[str, ...]:
         return self.labels.get(self.numbering.clause(kind), written)
-
-
-def equalities(root: Any) -> list[tuple[str, str]]:
-    """Return label and value of each equality matcher, in the order of the text."""
-    found: list[tuple[str, str]] = []
-    todo: list[Any] = [root]
-    while todo:
-        node = todo.pop()
-        match node:
-            case ast.MatrixSelector():
-                todo.append(node.vector_selector)
-            case ast.VectorSelector():
-                equal = (each for each in node.matchers.matchers if each.op == ast.MatchOp.Equal)
-                found += [(each.name, each.value) for each in equal]
-            case ast.BinaryExpr():
-                todo += (node.rhs, node.lhs)
-            case ast.Call():
-                todo += reversed(node.args)
-            case ast.AggregateExpr():
-                todo += (node.expr, node.param)
-            case ast.ParenExpr() | ast.UnaryExpr() | ast.SubqueryExpr():
-                todo.append(node.expr)
-            case _:
-                pass
-    return found

@@ -25,6 +25,7 @@ from typing import Any, Final
 
 import promql_parser as ast
 
+from autoscaler.config.kept_labels import OF_BUCKETS
 from autoscaler.observe.planner import functions
 from autoscaler.observe.planner.expressions import Constant, Found, Unproven, Varying
 from autoscaler.observe.planner.matching import matched
@@ -105,16 +106,13 @@ class _Prover:
             raise Unproven(f"{operation}() is not one of the aggregations that can be merged")
         _refuse_fallback(inner, f"{operation}()")
         listed = grouping(node)
-        others: frozenset[str] | None
         if is_by(node):
             self._change(clause, listed, (*listed, *(label for label in inner.kept if label not in listed)))
             kept = {label: label in listed and was for label, was in inner.kept.items()}
-            others = frozenset(listed) if inner.others is None else inner.others.intersection(listed)
         else:
             self._change(clause, listed, tuple(label for label in listed if label not in inner.kept))
             kept = {label: label not in listed and was for label, was in inner.kept.items()}
-            others = None if inner.others is None else inner.others.difference(listed)
-        return Varying(kept, others)
+        return Varying(kept)
 
     def _call(self, node: Any) -> Found:
         name, args = node.func.name, [self.visit(each) for each in node.args]
@@ -125,12 +123,11 @@ class _Prover:
             return _labelled(node, inner)
         if name in functions.OF_EACH_SAMPLE or name in functions.OF_A_RANGE:
             return inner
-        if name in functions.OF_BUCKETS:
+        if name in OF_BUCKETS:
             if _BUCKET in inner.kept:
                 raise Unproven(f"{name}() looks at all values of {_BUCKET}, in which they differ")
-            others = None if inner.others is None else inner.others - {_BUCKET}
             _refuse_fallback(inner, f"{name}()")
-            return Varying(inner.kept, others)
+            return inner
         raise Unproven(f"{name}() is not one of the functions that can be merged")
 
     def _binary(self, node: Any) -> Found:
@@ -161,4 +158,4 @@ def _labelled(node: Any, inner: Varying) -> Varying:
     if any(label in read and not kept for label, kept in inner.kept.items()):
         raise Unproven(f"{name}() reads a label that is not there")
     _refuse_fallback(inner, f"{name}()")
-    return Varying(inner.kept, None if inner.others is None else inner.others | {made})
+    return inner
