@@ -105,8 +105,9 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         if first == "GET" and self._methods.longest_text is not None and length > LONGEST_URL:
             return self._too_long(length)
         answer, status = self._exchange(first, path, form, seconds, parse)
+        if status == HTTPStatus.OK:
+            self._methods.passed(first)
         if status not in MAY_REFUSE_METHOD:
-            self._note(first, answer, status)
             return answer
         second = other(first)
         if second == "GET" and length > LONGEST_URL:
@@ -114,23 +115,16 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
             return self._too_long(length)
         left = seconds - (self._clock.monotonic() - began)
         again, second_status = self._exchange(second, path, form, left, parse)
-        if not self._note(second, again, second_status):
+        if isinstance(again, QueryFailure) and not (
+            again.answered and (second_status in OF_THE_API or again.outcome is Outcome.TOO_LARGE)
+        ):  # the source's API itself has not answered
             return answer
         self._methods.refused(first, status)
         return again
 
-    def _note(self, method: Method, answer: object, status: int | None) -> bool:
-        """Note whether the source's API itself has answered."""
-        passed = not isinstance(answer, QueryFailure) or (
-            answer.answered and (status in OF_THE_API or answer.outcome is Outcome.TOO_LARGE)
-        )
-        if passed:
-            self._methods.passed(method)
-        return passed
-
     def _too_long(self, length: int) -> QueryFailure:
-        """Return the failure of a query that only POST could send."""
-        return QueryFailure(self._methods.too_long(length), outcome=Outcome.TOO_LONG, answered=True)
+        """Return the failure of a query that only POST could send. The members of a merged one may be short enough."""
+        return QueryFailure(self._methods.too_long(length), outcome=Outcome.REFUSED, answered=True)
 
     def _exchange(
         self, method: Method, path: str, form: Mapping[str, str], seconds: float, parse: Callable[[bytes, int], _T]

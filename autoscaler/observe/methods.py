@@ -49,13 +49,12 @@ class Methods:
     def __init__(self, url: str, params: Mapping[str, str], clock: Clock) -> None:
         self._url, self._params, self._clock = url, params, clock
         self._refusal: _Refused | None = None
-        self._post_refused = False
-        """Whether the last POST was refused. Merged queries stay short until one passes, also after an hour."""
+        """Kept until the method passes, also after an hour, so that merged queries stay short."""
 
     @property
     def longest_text(self) -> int | None:
         """The most bytes of a merged query's text, so that its URL is short enough; None: POST passes."""
-        if not self._post_refused:
+        if self._refusal is None or self._refusal.method != "POST":
             return None
         rest = self.url_length("query", {**self._params, "time": "1763802498.500", "query": ""})
         return (LONGEST_URL - rest) // _MOST_ENCODED
@@ -73,13 +72,12 @@ class Methods:
 
     def passed(self, method: Method) -> None:
         """Note that the source's API has answered a query by this method."""
-        if method == "POST":
-            self._post_refused = False
+        if self._refusal is not None and self._refusal.method == method:
+            self._refusal = None
 
     def refused(self, method: Method, status: int) -> None:
         """Use the other method for an hour."""
         self._refusal = _Refused(method, status, self._clock.monotonic() + _HOLDS_SECONDS)
-        self._post_refused = method == "POST"
 
     def too_long(self, length: int) -> str:
         """Return why a query whose URL has so many bytes fails where POST is refused, and the remedy."""

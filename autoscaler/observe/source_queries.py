@@ -44,21 +44,20 @@ class SourceQueries:
         concurrency: int = 2,
         unanswered: Sequence[Question] = (),
         turn: int = 0,
-        patient: bool = True,
     ) -> None:
         """`queries` are in the order in which they are sent, except for heavy ones.
 
         `seconds` is the time limit of a query, and `most` that of a heavy one. `unanswered`, `turn`: as for
-        `TakingApart`. `patient`: False if the source was silent in an earlier cycle.
+        `TakingApart`.
         """
         self.results: Final[list[Result]] = []
         """What became of each question that was asked alone."""
         self.untried: Final[set[Question]] = set()
         """Questions of planned queries that had no time in this cycle."""
-        self.alive = False
+        self._alive = False
         """Whether the source has answered anything."""
         self._seconds, self._most = seconds, most
-        self._concurrency, self._patient = concurrency, patient
+        self._concurrency = concurrency
         self._planned = deque([query for query in queries if not known.heavy(query)])
         self._heavy = deque([query for query in queries if known.heavy(query)])
         self._members: deque[PlannedQuery] = deque()
@@ -83,11 +82,6 @@ class SourceQueries:
         return self._apart.asked_first and not self.responsive
 
     @property
-    def silent(self) -> bool:
-        """Return whether the source was late, and has answered nothing."""
-        return not self.alive and self._late > 0
-
-    @property
     def has_pending(self) -> bool:
         """Return whether a result is still expected."""
         return self._pending > 0
@@ -97,13 +91,13 @@ class SourceQueries:
         decision = self._apart.decide(last=not (self._pending or self._members or self._planned))
         self._members += decision.ask
         self._give_up(decision.give_up)
-        given_up = self.silent and self._late > (self._concurrency if self._patient else 0)
+        silent = not self._alive and self._late > 0
+        given_up = silent and self._late > self._concurrency
         while self._pending < self._concurrency and not given_up:
             if self._members:
                 job = Job(self._members.popleft(), CHEAP_SHARE * self._seconds, member=True)
             elif self._planned:
-                hurry = self.silent or not (self.alive or self._patient)
-                job = Job(self._planned.popleft(), (CHEAP_SHARE if hurry else 1) * self._seconds)
+                job = Job(self._planned.popleft(), (CHEAP_SHARE if silent else 1) * self._seconds)
             elif self._heavy and not self._pending:
                 job = Job(self._heavy.popleft(), self._most, heavy=True)
             else:
@@ -117,14 +111,14 @@ class SourceQueries:
         answer = _parts(job.query, came.answer)
         self._pending -= 1
         if not isinstance(answer, QueryFailure):
-            self.alive = True
+            self._alive = True
             self._apart.responsive |= share <= CHEAP_SHARE
             self._close(job, None, share)
             self._settled.update(answer)
             return None
         if answer.late and came.seconds < job.seconds / 2:  # the cycle ended before the query's time limit
             answer, share = replace(answer, outcome=Outcome.FAILED), 0.0
-        self.alive |= answer.answered
+        self._alive |= answer.answered
         self._late += answer.late
         self._take_failure(job, answer, share)
         return answer
@@ -157,20 +151,14 @@ class SourceQueries:
                 alone = "alone it takes more than a quarter of a query's time, so it runs after all others"
                 error = replace(error, message=f"{error}; {alone}")
             self._close(job, error, share)
-        elif outcome is Outcome.TOO_LONG:  # the next cycle's queries are planned for the length that the source takes
-            self._planned.extendleft(self._replaced(query, query.halves()))
         elif outcome.costly or outcome is Outcome.REFUSED:
-            members = self._replaced(query, query.apart())
+            members = query.apart()
+            del self._open[id(query)]
+            self._open.update({id(each): each for each in members})
             self._apart_ids.update(map(id, members))
             self._apart.add(members, error, refused=refused)
         else:
             self._close(job, error, share)
-
-    def _replaced(self, query: PlannedQuery, parts: Sequence[PlannedQuery]) -> Sequence[PlannedQuery]:
-        """Wait for the results of these parts in place of the query's."""
-        del self._open[id(query)]
-        self._open.update({id(each): each for each in parts})
-        return parts
 
     def _give_up(self, given_up: Iterable[GivenUp]) -> None:
         for members, error in given_up:

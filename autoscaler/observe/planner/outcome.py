@@ -26,8 +26,6 @@ class Outcome(Enum):
     """The server rejected it as invalid."""
     TOO_LARGE = auto()
     """The query or its answer exceeds a limit on size."""
-    TOO_LONG = auto()
-    """It was not sent: its text is too long for the only method that the server takes."""
     LATE = auto()
     """No answer came in time. The cause may be the query or the server."""
     FAILED = auto()

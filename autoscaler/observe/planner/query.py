@@ -55,18 +55,6 @@ class PlannedQuery:
         """Return a query for each member, as written."""
         return [as_written({key: questions}, _FAILED) for key, questions in self.members.items()]
 
-    def halves(self) -> Sequence["PlannedQuery"]:
-        """Return two queries for the two halves of a merged query's members."""
-        keys = sorted(self.members)
-        middle = (len(keys) + 1) // 2
-        return [self._of(keys[:middle]), self._of(keys[middle:])]
-
-    def _of(self, keys: Sequence[Key]) -> "PlannedQuery":
-        members = {key: self.members[key] for key in keys}
-        if self.form is None or len(keys) == 1:
-            return as_written(members, _FAILED)
-        return PlannedQuery(self.prometheus, self.form.text(keys), members, self.form)
-
 
 def alone(question: Question, reason: str = "") -> PlannedQuery:
     """Return a query for one question as written, with the reason."""
