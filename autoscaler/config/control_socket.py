@@ -19,9 +19,9 @@ def default_socket(environment: Mapping[str, str], state_folder: Path) -> Path:
     return state_folder / "control.sock"
 
 
-def socket_path(folder: Path, given: str | Path) -> Path:
-    """Return a configured path, relative to the file's folder, without `..`, because its length is limited."""
-    return Path(os.path.normpath(folder / given))
+def normal_path(path: Path) -> Path:
+    """Return the path of a socket without `..`, because its length is limited."""
+    return Path(os.path.normpath(path))
 
 
 def check_length(path: Path) -> None:
@@ -40,7 +40,7 @@ def configured_places(file: Path) -> tuple[Path | None, str | None]:
     web = value.get("web") if isinstance(value, dict) else None
     keys = ("controlSocket", "listenAddress")
     path, address = (web.get(key) if isinstance(web, dict) else None for key in keys)
-    socket = socket_path(file.absolute().parent, path) if isinstance(path, str) and path else None
+    socket = normal_path(file.absolute().parent / path) if isinstance(path, str) and path else None
     if not isinstance(address, str) or not address:
         return socket, None
     return socket, f"127.0.0.1{address}" if address.startswith(":") else address

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Self
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, model_validator
 
 from autoscaler import model
-from autoscaler.config.fields import AdapterName, PositiveDuration, Section, Text, scope_of
+from autoscaler.config.fields import AdapterName, PositiveDuration, Section, Text, at_most, scope_of
 from autoscaler.quantity import format_duration
 from autoscaler.target import Adapter, Command
 
@@ -19,12 +19,6 @@ _SHARE: Final = 4 / 5
 _URL: Final = re.compile(r"https?://\{address\}(:[0-9]{1,5})?(/[!-~]*)?")
 _MARK: Final = re.compile(r"\{[^{}]*\}")
 _MARKS: Final = frozenset({"{address}", "{instance}"})
-
-
-def _check_timeout(timeout: timedelta) -> timedelta:
-    if timeout > LONGEST:
-        raise ValueError(f"{format_duration(timeout)} is too long; write at most 48h")
-    return timeout
 
 
 def _check_url(url: str) -> str:
@@ -68,7 +62,7 @@ class Drain(Section):
 
     hook: Text | None = None
     """The lifecycle hook on which instances wait (aws-asg). Default: the group's only terminating hook."""
-    timeout: Annotated[PositiveDuration, AfterValidator(_check_timeout)] = model.DrainRule().timeout
+    timeout: Annotated[PositiveDuration, at_most(LONGEST)] = model.DrainRule().timeout
     """After which an instance is let go, drained or not; at most 48h."""
     nomad: NomadDrain | None = None
     """Drains the Nomad node that is the instance."""

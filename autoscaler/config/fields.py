@@ -63,6 +63,13 @@ def scope_of(info: ValidationInfo) -> Scope:
     return cast("Scope", info.context)
 
 
+def absolute(path: Path, info: ValidationInfo) -> Path:
+    """Return a path that is relative to the file's folder as an absolute one."""
+    if path == Path():
+        raise ValueError("the path is empty; write one, or remove it")
+    return Path(scope_of(info)["folder"], path)
+
+
 class Section(AdapterSettings):
     """Base of the file's sections."""
 
@@ -118,10 +125,26 @@ def _check_positive(value: timedelta) -> timedelta:
     return value
 
 
-def _check_sync_period(value: timedelta) -> timedelta:
-    if value < timedelta(seconds=1):
-        raise ValueError(f"{format_duration(value)} is too short; write at least 1s")
-    return value
+def at_least(shortest: timedelta) -> AfterValidator:
+    """Return what checks that a duration is not shorter."""
+
+    def check(value: timedelta) -> timedelta:
+        if value < shortest:
+            raise ValueError(f"{format_duration(value)} is too short; write at least {format_duration(shortest)}")
+        return value
+
+    return AfterValidator(check)
+
+
+def at_most(longest: timedelta) -> AfterValidator:
+    """Return what checks that a duration is not longer."""
+
+    def check(value: timedelta) -> timedelta:
+        if value > longest:
+            raise ValueError(f"{format_duration(value)} is too long; write at most {format_duration(longest)}")
+        return value
+
+    return AfterValidator(check)
 
 
 def _written(value: Any) -> str | int | float:
@@ -185,7 +208,7 @@ Size: TypeAlias = Annotated[
     WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(B|[KMGTPE]i?B)$", "examples": ["512MB", "5GB"]}),
 ]
 """Bytes, as Prometheus' retention.size: `512MB`, where 1KB is 1024B."""
-SyncPeriod: TypeAlias = Annotated[PositiveDuration, AfterValidator(_check_sync_period)]
+SyncPeriod: TypeAlias = Annotated[PositiveDuration, at_least(timedelta(seconds=1))]
 _AS_QUANTITY: Final = PlainSerializer(_quantity_text, return_type=int | str)
 PositiveQuantity: TypeAlias = Annotated[Milli, PlainValidator(_positive_quantity), _AS_QUANTITY, _QUANTITY_SCHEMA]
 QuantityOrZero: TypeAlias = Annotated[Milli, PlainValidator(_quantity_or_zero), _AS_QUANTITY, _QUANTITY_SCHEMA]

@@ -1,11 +1,11 @@
 """The metrics of an autoscaler: autoscaling/v2's five types, each with its query."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
 
 from pydantic import Discriminator, Field, PlainValidator, Tag, ValidationInfo, field_validator, model_validator
+from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 
 from autoscaler import model
@@ -145,10 +145,6 @@ class TotalFallback(Fallback):
     """The query that then provides the value, instead of replicas."""
 
 
-def _fallback_spec(fallback: Fallback | None, shared: Shared) -> model.Fallback | None:
-    return None if fallback is None else fallback.spec(shared)
-
-
 class ResourceMetric(Section):
     """A resource of each instance, relative to its capacity."""
 
@@ -171,18 +167,6 @@ class ResourceMetric(Section):
             raise ValueError(f"is used with type Utilization only; remove it, or replace the type {target.type}")
         return request
 
-    def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
-        """Return the frozen metric."""
-        request = self.request.query.spec(shared) if isinstance(self.request, RequestQuery) else self.request
-        return model.MetricSpec(
-            kind,
-            self.name,
-            self.target.spec(),
-            self.query.spec(shared),
-            request,
-            fallback=_fallback_spec(self.fallback, shared),
-        )
-
 
 class ContainerResourceMetric(ResourceMetric):
     """A resource of one container or task of each instance."""
@@ -191,11 +175,6 @@ class ContainerResourceMetric(ResourceMetric):
     """The name of the container or task."""
     container_label: LabelName | None = None
     """The label that names the container. Default: task, else container."""
-
-    def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
-        """Return the frozen metric."""
-        base = super().spec(kind, shared)
-        return replace(base, container=self.container, container_label=self.container_label)
 
 
 class PodsMetric(Section):
@@ -207,10 +186,6 @@ class PodsMetric(Section):
     target: PodsTarget
     fallback: InstanceFallback | None = None
     """The replacement for a metric without a value. Default: none."""
-
-    def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
-        """Return the frozen metric."""
-        return _spec(self, kind, shared)
 
 
 class TotalMetric(Section):
@@ -224,10 +199,6 @@ class TotalMetric(Section):
     """The replacement for a metric without a value. Default: none."""
     activation: QuantityOrZero | None = None
     """The metric is active above it (the sum of the samples), which an idle target waits for. Default: 0."""
-
-    def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
-        """Return the frozen metric."""
-        return replace(_spec(self, kind, shared), activation=self.activation)
 
 
 class ExternalMetric(TotalMetric):
@@ -249,22 +220,6 @@ class ObjectMetric(TotalMetric):
     """Exactly one sample, or a scalar."""
     described_object: DescribedObject | None = None
     """What the metric is about. Only shown."""
-
-    def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
-        """Return the frozen metric."""
-        described = self.described_object
-        name = None if described is None else f"{described.kind}/{described.name}"
-        return replace(super().spec(kind, shared), described_object=name)
-
-
-def _spec(body: PodsMetric | TotalMetric, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
-    return model.MetricSpec(
-        kind,
-        body.metric.name,
-        body.target.spec(),
-        body.query.spec(shared),
-        fallback=_fallback_spec(body.fallback, shared),
-    )
 
 
 class Metric(Section):
@@ -305,19 +260,38 @@ class Metric(Section):
             raise ValueError(f"does not belong to a metric of type {kind}; remove it, or correct the type")
         return body
 
+    @property
+    def body(self) -> ResourceMetric | PodsMetric | TotalMetric:
+        """The body that belongs to the type."""
+        body: ResourceMetric | PodsMetric | TotalMetric = getattr(self, self.bodies[self.type])
+        return body
+
     def instance_queries(self) -> Iterator[tuple[tuple[str, ...], InstanceQuery]]:
         """Yield the queries whose samples belong to instances, each with its place below the metric."""
-        bodies = {"resource": self.resource, "containerResource": self.container_resource, "pods": self.pods}
-        for key, body in bodies.items():
-            if body is None:
-                continue
-            yield (key, "query"), body.query
-            if isinstance(body, ResourceMetric) and isinstance(body.request, RequestQuery):
-                yield (key, "request", "query"), body.request.query
-            if body.fallback is not None and body.fallback.query is not None:
-                yield (key, "fallback", "query"), body.fallback.query
+        body, key = self.body, to_camel(self.bodies[self.type])
+        if isinstance(body, TotalMetric):
+            return
+        yield (key, "query"), body.query
+        if isinstance(body, ResourceMetric) and isinstance(body.request, RequestQuery):
+            yield (key, "request", "query"), body.request.query
+        if body.fallback is not None and body.fallback.query is not None:
+            yield (key, "fallback", "query"), body.fallback.query
 
     def spec(self, shared: Shared) -> model.MetricSpec:
         """Return the frozen metric."""
-        build: Callable[[model.MetricType, Shared], model.MetricSpec] = getattr(self, self.bodies[self.type]).spec
-        return build(model.MetricType("Pods" if self.type == "Instances" else self.type), shared)
+        body = self.body
+        request = body.request if isinstance(body, ResourceMetric) else None
+        container = body if isinstance(body, ContainerResourceMetric) else None
+        described = body.described_object if isinstance(body, ObjectMetric) else None
+        return model.MetricSpec(
+            model.MetricType("Pods" if self.type == "Instances" else self.type),
+            body.name if isinstance(body, ResourceMetric) else body.metric.name,
+            body.target.spec(),
+            body.query.spec(shared),
+            request.query.spec(shared) if isinstance(request, RequestQuery) else request,
+            container=None if container is None else container.container,
+            container_label=None if container is None else container.container_label,
+            described_object=None if described is None else f"{described.kind}/{described.name}",
+            fallback=None if body.fallback is None else body.fallback.spec(shared),
+            activation=body.activation if isinstance(body, TotalMetric) else None,
+        )

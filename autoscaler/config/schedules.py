@@ -16,10 +16,9 @@ from pydantic import (
 )
 
 from autoscaler import model
-from autoscaler.config.fields import CountOrZero, Flag, PositiveDuration, ScheduleName, Section, Text
+from autoscaler.config.fields import CountOrZero, Flag, PositiveDuration, ScheduleName, Section, Text, at_most
 from autoscaler.cron import check_cron, zone_of
 from autoscaler.model.schedule import LONGEST_OPEN
-from autoscaler.quantity import format_duration
 from autoscaler.target import Duration
 
 _LONGEST_LEAD: Final = timedelta(days=1)
@@ -51,15 +50,6 @@ def _local_date(text: Any) -> date:
         raise ValueError(f"{str(text)[:64]!r} is not a date; write it as in 2026-12-25") from None
 
 
-def _at_most(longest: timedelta) -> AfterValidator:
-    def check(value: timedelta) -> timedelta:
-        if value > longest:
-            raise ValueError(f"{format_duration(value)} is too long; write at most {format_duration(longest)}")
-        return value
-
-    return AfterValidator(check)
-
-
 _TIME_SCHEMA: Final = WithJsonSchema({"type": "string", "examples": ["2026-11-27T00:00"]})
 _DATE_SCHEMA: Final = WithJsonSchema({"type": "string", "format": "date"})
 _CRON_SCHEMA: Final = WithJsonSchema({"type": "string", "examples": ["0 8 * * 1-5"]})
@@ -70,8 +60,8 @@ Zone: TypeAlias = Annotated[Text, AfterValidator(_check_zone), _ZONE_SCHEMA]
 _AS_ISO: Final = PlainSerializer(lambda value: value.isoformat(), return_type=str)
 LocalTime: TypeAlias = Annotated[datetime, PlainValidator(_local_time), _AS_ISO, _TIME_SCHEMA]
 LocalDate: TypeAlias = Annotated[date, PlainValidator(_local_date), _AS_ISO, _DATE_SCHEMA]
-OpenTime: TypeAlias = Annotated[PositiveDuration, _at_most(LONGEST_OPEN)]
-LeadTime: TypeAlias = Annotated[Duration, _at_most(_LONGEST_LEAD)]
+OpenTime: TypeAlias = Annotated[PositiveDuration, at_most(LONGEST_OPEN)]
+LeadTime: TypeAlias = Annotated[Duration, at_most(_LONGEST_LEAD)]
 
 
 class ScheduleEntry(Section):

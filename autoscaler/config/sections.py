@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, Field, SkipValidation, Strict, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, SkipValidation, ValidationInfo, field_validator
 
 from autoscaler import model
 from autoscaler.config.behavior import Behavior
@@ -25,10 +25,11 @@ from autoscaler.config.fields import (
     SyncPeriod,
     Text,
     Word,
+    absolute,
     scope_of,
 )
 from autoscaler.config.grants import Grant
-from autoscaler.config.metrics import Metric, Shared
+from autoscaler.config.metrics import Metric, Shared, TotalMetric
 from autoscaler.config.queries import DEFAULT_SOURCE, InstanceQuery, SharedQuery
 from autoscaler.config.schedules import NamedOrEntry, ScheduleEntry, Schedules, entries_of
 from autoscaler.config.settings import (
@@ -44,12 +45,6 @@ from autoscaler.target import Duration
 _COOLDOWN: Final = timedelta(minutes=5)
 _MOST_ENTRIES: Final = 100
 """Of the schedules of an autoscaler: each costs time in every cycle, and `check` compares each with each."""
-
-
-def _check_idle(replicas: int) -> int:
-    if replicas != 0:
-        raise ValueError(f"{replicas} is not possible; write 0, or leave it out and raise minReplicas")
-    return replicas
 
 
 class Victims(Section):
@@ -129,7 +124,7 @@ class Autoscaler(Section):
     """How long after an instance was first ready its samples do not count. Default: the Auto Scaling group's own."""
     drain: Drain | None = None
     """What happens to an instance that leaves before its back end ends it. Default: nothing."""
-    idle_replicas: Annotated[int, Strict(), AfterValidator(_check_idle)] | None = None
+    idle_replicas: Literal[0] | None = None
     """0: while no metric is active, the size is 0 and not minReplicas. Default: as minReplicas: 0 with an activation
     or a cooldown."""
     cooldown: Duration | None = None
@@ -138,10 +133,9 @@ class Autoscaler(Section):
     @property
     def activations(self) -> Mapping[int, int]:
         """Return the activations that are written, by the metric's place."""
-        bodies = {place: each.external or each.object_ for place, each in enumerate(self.metrics)}
-        return {
-            place: body.activation for place, body in bodies.items() if body is not None and body.activation is not None
-        }
+        bodies = {place: each.body for place, each in enumerate(self.metrics)}
+        found = {place: body.activation for place, body in bodies.items() if isinstance(body, TotalMetric)}
+        return {place: activation for place, activation in found.items() if activation is not None}
 
     @property
     def can_idle(self) -> bool:
@@ -209,12 +203,6 @@ class Autoscaler(Section):
         return replace(metric, activation=(metric.activation or 0) if waking else None)
 
 
-def _absolute(path: Path, info: ValidationInfo) -> Path:
-    if path == Path():
-        raise ValueError("the path is empty; write one, or remove it")
-    return Path(scope_of(info)["folder"], path)
-
-
 DEFAULT_SOURCES: Final = {DEFAULT_SOURCE: PrometheusSource("http://localhost:9090")}
 
 
@@ -236,7 +224,7 @@ class File(Section):
     )
     """Shared schedules by name."""
     autoscalers: tuple[SkipValidation[Autoscaler], ...]
-    autoscalers_dir: Annotated[Path, AfterValidator(_absolute)] | None = None
+    autoscalers_dir: Annotated[Path, AfterValidator(absolute)] | None = None
     """A folder with a folder of autoscalers for each team. Default: there is none."""
     grants: Mapping[Word, Grant] = Field(default_factory=dict)
     """What the autoscalers in a team's folder may have, by the folder's name."""

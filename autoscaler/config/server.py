@@ -17,40 +17,24 @@ _OWN_TOKEN_PARAMS: Final = {
 """Parameters of a request for a token that the daemon sets, with the remedy."""
 
 
-def _check_url(url: str) -> str:
-    """The URL is never shown: it may hold a password."""
-    return _checked_url(url, "write basicAuth with a passwordFile instead", "write them under params")
+def _url(without_user: str, without_parameters: str | None = None) -> AfterValidator:
+    """Return what checks a URL. It never shows one: it may hold a password or, at many receivers, a token."""
 
+    def check(url: str) -> str:
+        try:
+            parts = urlsplit(url)
+            usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) and not url.split()[1:]
+        except ValueError:
+            usable = False
+        if not usable:
+            raise ValueError('this is not a valid server URL; expected a URL such as "http://localhost:9090"')
+        if parts.username is not None or parts.password is not None:
+            raise ValueError(f"the URL holds a user or password; {without_user}")
+        if without_parameters is not None and (parts.query or parts.fragment):
+            raise ValueError(f"the URL holds parameters; {without_parameters}")
+        return url
 
-def _check_webhook_url(url: str) -> str:
-    """The URL is never shown: many receivers have a token in it."""
-    return _checked_url(url, "remove it, because requests are signed")
-
-
-def _check_token_url(url: str) -> str:
-    """The URL is not shown in messages either."""
-    return _checked_url(url, "write clientId and clientSecretFile instead", "write them under endpointParams")
-
-
-def _check_external_url(url: str) -> str:
-    """The URL is not shown in messages either."""
-    return _checked_url(url, "remove it, because the page shows the URL", "remove them")
-
-
-def _checked_url(url: str, without_user: str, without_parameters: str | None = None) -> str:
-    form = 'expected a URL such as "http://localhost:9090"'
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) and not url.split()[1:]
-    except ValueError:
-        usable = False
-    if not usable:
-        raise ValueError(f"this is not a valid server URL; {form}")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError(f"the URL holds a user or password; {without_user}")
-    if without_parameters is not None and (parts.query or parts.fragment):
-        raise ValueError(f"the URL holds parameters; {without_parameters}")
-    return url
+    return AfterValidator(check)
 
 
 def _check_header(name: str) -> str:
@@ -78,12 +62,14 @@ def _check_token_param(name: str) -> str:
     return name
 
 
-ServerUrl: TypeAlias = Annotated[str, AfterValidator(_check_url)]
-ExternalUrl: TypeAlias = Annotated[str, AfterValidator(_check_external_url)]
+ServerUrl: TypeAlias = Annotated[str, _url("write basicAuth with a passwordFile instead", "write them under params")]
+ExternalUrl: TypeAlias = Annotated[str, _url("remove it, because the page shows the URL", "remove them")]
 """The address for browsers."""
-WebhookUrl: TypeAlias = Annotated[str, AfterValidator(_check_webhook_url)]
+WebhookUrl: TypeAlias = Annotated[str, _url("remove it, because requests are signed")]
 """The address of a receiver of notices, which may have parameters."""
-TokenUrl: TypeAlias = Annotated[str, AfterValidator(_check_token_url)]
+TokenUrl: TypeAlias = Annotated[
+    str, _url("write clientId and clientSecretFile instead", "write them under endpointParams")
+]
 TokenParameterName: TypeAlias = Annotated[str, AfterValidator(_check_token_param)]
 HeaderName: TypeAlias = Annotated[str, AfterValidator(_check_header)]
 HeaderValue: TypeAlias = Annotated[str, AfterValidator(check_header_value)]

@@ -21,10 +21,10 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from autoscaler.config.authentication import BasicAuth, Header, OAuth2, SigV4, Tls
-from autoscaler.config.control_socket import check_length, socket_path
+from autoscaler.config.control_socket import check_length, normal_path
 from autoscaler.config.controller import Controller
 from autoscaler.config.discover import Discover
-from autoscaler.config.fields import Count, Flag, PositiveDuration, Size, Text, scope_of
+from autoscaler.config.fields import Count, Flag, PositiveDuration, Size, Text, absolute, at_least, scope_of
 from autoscaler.config.grants import Grant
 from autoscaler.config.part import Part
 from autoscaler.config.queries import SharedQuery
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 _SMALLEST_STATE: Final = 16 * 2**20
 """Bytes. The last hour of a few autoscalers fits."""
 
-_SHORTEST_RETRY: Final = timedelta(milliseconds=100)
 _JITTER: Final = 1.2
 """How much later than its period a renewal may be (client-go, tools/leaderelection: JitterFactor)."""
 
@@ -205,14 +204,12 @@ class HaSettings(Part):
     """How long other daemons see no renewal of a daemon before they take its shards over."""
     renew_deadline: PositiveDuration = timedelta(seconds=10)
     """How long a daemon that cannot renew its lease continues to scale."""
-    retry_period: PositiveDuration = timedelta(seconds=2)
+    retry_period: Annotated[PositiveDuration, at_least(timedelta(milliseconds=100))] = timedelta(seconds=2)
     """How often a daemon tries to renew its lease; at least 100ms."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         duration, deadline, period = map(format_duration, (self.lease_duration, self.renew_deadline, self.retry_period))
-        if self.retry_period < _SHORTEST_RETRY:
-            raise ValueError(f"retryPeriod {period} is too short; write at least {format_duration(_SHORTEST_RETRY)}")
         if self.lease_duration <= self.renew_deadline:
             raise ValueError(
                 f"leaseDuration {duration} is not longer than renewDeadline {deadline}; lengthen it, so that a daemon "
@@ -289,11 +286,9 @@ def _check_host(name: str) -> str:
 
 
 def _check_socket(path: Path, info: ValidationInfo) -> Path:
-    if path == Path():
-        raise ValueError("the path is empty; write one, or remove it")
-    absolute = socket_path(scope_of(info)["folder"], path)
-    check_length(absolute)
-    return absolute
+    socket = normal_path(absolute(path, info))
+    check_length(socket)
+    return socket
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ MISTAKES = {
     "leases with SQLite": (NONE + "§ha: {leaseDuration: 15s}\n", "ha", "an SQLite state has one daemon and no leases; remove ha, or write a PostgreSQL state.url"),
     "a lease as long as its deadline": (SHARED + "ha: §{leaseDuration: 10s}\n", "ha", "leaseDuration 10s is not longer than renewDeadline 10s"),
     "a deadline shorter than one renewal": (SHARED + "ha: §{renewDeadline: 2s}\n", "ha", "renewDeadline 2s is not longer than 1.2 x retryPeriod 2s"),
-    "renewals that are too frequent": (SHARED + "ha: §{retryPeriod: 10ms}\n", "ha", "retryPeriod 10ms is too short; write at least 100ms"),
+    "renewals that are too frequent": (SHARED + "ha: {retryPeriod: §10ms}\n", "ha.retryPeriod", "10ms is too short; write at least 100ms"),
     "a pool without a host and a shared state": (SHARED + "adapters: {a: §{type: process, pools: {web: {command: x}}}}\n", "adapters.a.host", "write the name of the machine"),
     "a host for a type that has none": (NONE + "adapters: {a: {type: groups, §host: vm-1}}\n", "adapters.a.host", "unknown key"),
     "a host that is a number and a shared state": (SHARED + "adapters: {a: {type: process, host: §5, pools: {web: {command: x}}}}\n", "adapters.a.host", "expected a text, found a number"),

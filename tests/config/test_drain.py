@@ -70,7 +70,7 @@ def test_a_drain_has_one_action() -> None:
         ("{command: [drain]}", "fleet", "drain.command: 'drain' is not an absolute path; write one, as in"),
         ("{command: /bin/drain}", "fleet", "drain.command: expected a list"),
         ("{command: []}", "fleet", "drain.command: "),
-        ("{timeout: 49h, command: [/bin/true]}", "fleet", "drain.timeout: 2d1h is too long; write at most 48h"),
+        ("{timeout: 49h, command: [/bin/true]}", "fleet", "drain.timeout: 2d1h is too long; write at most 2d"),
         ("{timeout: 0s, command: [/bin/true]}", "fleet", "drain.timeout: 0 is too short"),
         (
             "{timeout: 5m, nomad: {adapter: nomad, deadline: 6m}}",
