@@ -10,7 +10,7 @@ from tests.faults.hosts import rehearsal as hosts
 from tests.faults.rehearsal import Rehearsal
 
 REHEARSALS: Final[Mapping[str, Rehearsal]] = {
-    "hosts": Rehearsal("3 daemons on one PostgreSQL: 30 x each of 14 faults", hosts.rehearse, minutes=74),
+    "hosts": Rehearsal("3 daemons on one PostgreSQL: 30 x each of 8 faults", hosts.rehearse, minutes=50),
     "kill": Rehearsal("200 x kill -9, at random and at placed points of a write", kills.rehearse, minutes=25),
     "day": Rehearsal("24 hours of 200 autoscalers in 24 minutes", day.rehearse, minutes=40),
     "hostile": Rehearsal("a good autoscaler beside hostile neighbours", hostile.rehearse, minutes=30),

@@ -137,11 +137,6 @@ class Audit:
         """Return autoscaler -> time of the record of its newest cycle."""
         return dict(self._rows(_NEWEST))
 
-    def cycles(self, name: str) -> Sequence[int]:
-        """Return the times of the records of an autoscaler's cycles, in order."""
-        rows = self._rows("SELECT name, number, at FROM audit.cycle WHERE number > 0 ORDER BY id, number")
-        return [at for of, _, at in rows if of == name]
-
     def shares(self) -> Sequence[tuple[str, str]]:
         """Return the living member and the connection of each shard that is held."""
         return [(holder, connection) for holder, connection in self._rows(_SHARES)]

@@ -2,26 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
-from datetime import datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from autoscaler.model import History, later
+from autoscaler.model import History
 from autoscaler.record import Record
-from autoscaler.record.times import from_micros, to_micros
+from autoscaler.record.times import from_micros
 from tests.faults import judge
 from tests.faults.hosts.reconfigured import RECONFIGURED
-from tests.faults.hosts.scenarios import CLOCKS, POOLED, PROMOTED, SCENARIOS, Takeover
+from tests.faults.hosts.scenarios import PROMOTED, SCENARIOS, Takeover
 from tests.faults.hosts.verdict import Decided, Judged, judge_writes
 from tests.faults.hosts.world import LEASE_SECONDS, World, running_world
 
-_MINUTE: Final = 60_000_000
-_AGED: Final = timedelta(seconds=0.25)
-"""The tolerance for ages that are too old: two clocks are not read at the same moment."""
 _ALL: Final = {**SCENARIOS, **RECONFIGURED}
 _LEASE_SECONDS: Final = {PROMOTED: 5 * LEASE_SECONDS}
 """Kind -> lease, if it is not the usual one: a promotion must fit into a lease."""
@@ -54,7 +48,7 @@ class Outcome(msgspec.Struct, kw_only=True):
 
 def live(kind: str, runs: int, folder: Path, seed: int) -> Outcome:
     """Run a kind of fault so many times. `folder`: an empty one for its files; `seed`: for loads and victims."""
-    with running_world(folder, seed, _LEASE_SECONDS.get(kind, LEASE_SECONDS), pooled=kind == POOLED) as world:
+    with running_world(folder, seed, _LEASE_SECONDS.get(kind, LEASE_SECONDS)) as world:
         return endure(world, kind, [(kind, number) for number in range(runs)])
 
 
@@ -92,12 +86,11 @@ def judged(
     with closing(world.archive()) as archive:
         for name in world.names:
             if records := list(archive.records(name)):
-                cycles = world.audit.cycles(name) if kind in CLOCKS else None
                 arrived = _arrived(records, [each for each in late if each.announced.name == name])
                 of_name = sorted([*written[name], *arrived], key=lambda one: one.announced.at)
                 findings = (found.decided_otherwise, found.exceeded, found.unsettled)
                 earlier = [len(each) for each in findings]
-                _judge_decisions(found, records, of_name, cycles)
+                _judge_decisions(found, records, of_name)
                 for texts, number in zip(findings, earlier, strict=True):
                     if len(texts) > number:
                         texts[number] += "".join(f"\n{line}" for line in _evidence(records, [*of_name, *late]))
@@ -119,26 +112,14 @@ def _evidence(records: Sequence[Record], written: Sequence[Decided]) -> Iterator
             yield f"{record.decision.now.isoformat()} remembered {said}"
 
 
-def _judge_decisions(
-    found: Outcome, records: Sequence[Record], written: Sequence[Decided], cycles: Sequence[int] | None
-) -> None:
-    """Judge the decisions of one autoscaler. `cycles`: the times of their records; None: all clocks were right.
-
-    If a clock is wrong, remembered times may be too young: windows last longer, and policies count changes from
-    before their periods, in both directions. The judge then checks that nothing became older. Remembered
-    changes have other times than their writes.
-    """
+def _judge_decisions(found: Outcome, records: Sequence[Record], written: Sequence[Decided]) -> None:
+    """Judge the decisions of one autoscaler."""
     found.decisions += len(records)
     if found.kind != PROMOTED:  # a daemon remembers more than the standby has
         found.decided_otherwise += judge.decided_otherwise(records)
     asked = [_asked(each) for each in written]
-    changes = [judge.Change(_righted(one.decided, one.at), one.start, one.size) for _, one in written]
+    changes = [judge.Change(from_micros(one.decided), one.start, one.size) for _, one in written]
     found.changes += len(changes)
-    if cycles is not None:
-        righted = _righted_all(records, cycles)
-        found.exceeded += judge.forgotten_windows(righted, changes)
-        found.exceeded += _made_older(records, righted)
-        return
     found.exceeded += judge.exceeded_policies(records, changes)
     found.exceeded += judge.forgotten_windows(records, changes)
     recorded = {record.decision.now for record in records}
@@ -152,30 +133,6 @@ def _arrived(records: Sequence[Record], late: Sequence[Decided]) -> Sequence[Dec
     """Return the late writes that the next daemon found at the target. It counts them like those in time."""
     remembered = judge.remembered_changes(records)
     return [each for each in late if from_micros(each.announced.decided) in remembered]
-
-
-def _righted(decided: int, committed: int) -> datetime:
-    """Return the right time of a decision. A host's clock may be wrong by minutes; a commit takes seconds."""
-    return from_micros(decided - round((decided - committed) / _MINUTE) * _MINUTE)
-
-
-def _righted_all(records: Sequence[Record], cycles: Sequence[int]) -> Sequence[Record]:
-    """Return the records with the times of right clocks."""
-    return [
-        replace(record, decision=later(made, _righted(to_micros(made.now), at) - made.now))
-        for record, at in zip(records, cycles, strict=True)
-        if (made := record.decision)
-    ]
-
-
-def _made_older(records: Sequence[Record], righted: Sequence[Record]) -> Iterator[str]:
-    """Return the cycles in which remembered times became too old. `righted`: the same records by right clocks."""
-    for (before, _), (now, record) in pairwise(zip(righted, records, strict=True)):
-        assert record.history is not None
-        if record.history.at is not None:
-            aged = record.decision.now - record.history.at
-            if aged - (now.decision.now - before.decision.now) > _AGED:
-                yield f"{record.decision.name}@{record.decision.now.isoformat()}: what is remembered is {aged} old"
 
 
 def _asked(each: Decided) -> judge.Asked:

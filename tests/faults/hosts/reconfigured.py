@@ -13,7 +13,6 @@ from tests.faults.hosts.scenarios import Scenario, Takeover, all_decided
 from tests.faults.hosts.world import World
 
 RENAMED: Final = "connection renamed"
-_SHARDS: Final = 3
 _NAME: Final = "aws-2"
 Change: TypeAlias = Callable[[dict[str, Any]], None]
 """A change of a configuration, in place."""
@@ -26,20 +25,6 @@ def rename(configuration: dict[str, Any]) -> None:
     for scaler in configuration["autoscalers"]:
         ref = scaler["scaleTargetRef"]
         ref |= {"adapter": _NAME} if ref["adapter"] == "aws" else {"namespace": "default"}
-
-
-def _cut_into_shards(configuration: dict[str, Any]) -> None:
-    """Give each connection several shards."""
-    for section in configuration["adapters"].values():
-        section["shards"] = _SHARDS
-
-
-def _swap(configuration: dict[str, Any]) -> None:
-    """Swap the targets of pairs of autoscalers, on each back end."""
-    refs = {scaler["name"]: scaler for scaler in configuration["autoscalers"]}
-    for one, other in (("oak", "elm"), ("fir", "ash"), ("red", "green"), ("blue", "black")):
-        swapped = refs[one]["scaleTargetRef"], refs[other]["scaleTargetRef"]
-        refs[other]["scaleTargetRef"], refs[one]["scaleTargetRef"] = swapped
 
 
 def _rolled_out(change: Change) -> Scenario:
@@ -56,9 +41,5 @@ def _rolled_out(change: Change) -> Scenario:
     return scenario
 
 
-RECONFIGURED: Final[Mapping[str, Scenario]] = {
-    RENAMED: _rolled_out(rename),
-    "shards changed": _rolled_out(_cut_into_shards),
-    "targets swapped": _rolled_out(_swap),
-}
+RECONFIGURED: Final[Mapping[str, Scenario]] = {RENAMED: _rolled_out(rename)}
 """Changes for which only the writes are judged: an autoscaler with another target begins anew."""

@@ -15,35 +15,19 @@ from tests.faults.hosts.moments import MOMENTS, Moment
 from tests.faults.hosts.planted import found
 from tests.faults.hosts.plants import PLANTS
 from tests.faults.hosts.reconfigured import RECONFIGURED
-from tests.faults.hosts.scenarios import POOLED, PROMOTED
+from tests.faults.hosts.scenarios import PROMOTED
 from tests.faults.hosts.world import LEASE_SECONDS, running_world
 from tests.faults.rehearsal import Extent, Row
 
 RUNS: Final = 30
 SIDE_BY_SIDE: Final = (
-    (
-        "kill -9",
-        "SIGSTOP",
-        "machine suspended",
-        "database's clock set",
-        "database restarted",
-        "connection renamed",
-        "targets swapped",
-    ),
-    (
-        "kill -9 before AWS hears",
-        "database cut off",
-        "clock 10 min off",
-        PROMOTED,
-        "started at once",
-        "shards changed",
-        POOLED,
-    ),
+    ("kill -9", "SIGSTOP", "machine suspended", "database restarted", "connection renamed"),
+    ("kill -9 before AWS hears", "database cut off", PROMOTED),
 )
 """The number of worlds at once, each with one kind of fault after another. They wait most of the time."""
 _SHORT: Final = (("kill -9", MOMENTS.index(Moment.ANSWER)), ("SIGSTOP", MOMENTS.index(Moment.INTENT)))
 """Kinds and numbers of runs: daemons that lose the database have tests of their own, tests/daemon/test_hosts.py."""
-_ALL_GO_ON: Final = ("database restarted", "started at once", PROMOTED, *RECONFIGURED)
+_ALL_GO_ON: Final = ("database restarted", PROMOTED, *RECONFIGURED)
 """Kinds of faults without a takeover."""
 _SHORT_LEASE_SECONDS: Final = 6.0
 """A busy machine may pause a healthy daemon for seconds, and its lease must not end then."""

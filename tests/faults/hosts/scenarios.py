@@ -10,8 +10,6 @@ from tests.faults.hosts.recorder import Write, now_micros
 from tests.faults.hosts.world import GROUPS, World
 
 _SECOND: Final = 1_000_000
-_CLOCK_SECONDS: Final = 600.0
-_STEPS_SECONDS: Final = (60.0, -60.0, 3600.0, -3600.0)
 _LATE_LEASES: Final = (0.0, 0.5, 1.5, 2.5)
 """How long a request may be on its way."""
 _LAGS: Final = 3
@@ -64,11 +62,6 @@ def pause(world: World, run: int) -> Takeover | None:
     return _stopped(world, MOMENTS[run % len(MOMENTS)], suspended=False)
 
 
-def pooled(world: World, run: int) -> Takeover | None:
-    """Run `kill` and `pause` in turn, with a pooler of sessions before the database."""
-    return (kill, pause)[run % 2](world, run // 2)
-
-
 def suspend(world: World, run: int) -> Takeover | None:
     """Suspend a machine for three leases in the middle of a write. Its CLOCK_MONOTONIC stands still meanwhile."""
     return _stopped(world, _SUSPENDED_AT[run % len(_SUSPENDED_AT)], suspended=True)
@@ -87,61 +80,12 @@ def cut(world: World, run: int) -> Takeover | None:
     return took
 
 
-def clock(world: World, run: int) -> Takeover | None:
-    """Set a host's wall clock 10 minutes forward or back, then kill another host's daemon."""
-    wrong, victim = world.chance.sample(list(world.hosts), 2)
-    before = world.held()
-    wrong.clock.set(_CLOCK_SECONDS if run % 2 else -_CLOCK_SECONDS)
-    began = now_micros()
-    wait_until(lambda: _decided(world, before[wrong.number], began), "decisions of the host whose clock is wrong")
-    time.sleep(world.lease_seconds)
-    assert world.held() == before, "a clock that was set has moved autoscalers to another host"
-    names, at = _strike(world, victim, Moment.RANDOM, victim.kill)
-    took = _taken_over(world, victim, names, at)
-    victim.start()
-    world.wait_until_even()
-    wrong.clock.set(0)
-    return took
-
-
-def database_clock(world: World, run: int) -> Takeover | None:
-    """Set the database's clock a minute or an hour forward or back, then kill a daemon."""
-    before = world.held()
-    at = now_micros()
-    world.set_database_clock(_STEPS_SECONDS[run % len(_STEPS_SECONDS)])
-    wait_until(all_decided(world, at), "decisions of all after the database's clock was set")
-    time.sleep(world.lease_seconds)
-    assert world.held() == before, "the database's clock has moved autoscalers to another host"
-    victim = _victim(world)
-    names, at = _strike(world, victim, Moment.RANDOM, victim.kill)
-    took = _taken_over(world, victim, names, at)
-    world.set_database_clock(0)
-    victim.start()
-    world.wait_until_even()
-    return took
-
-
 def restart(world: World, run: int) -> Takeover | None:
     """Restart the database, in turn in order and as after a crash. All daemons continue, in any division."""
     world.server.restart("immediate" if run % 2 else "fast")
     at = now_micros()
     world.wait_until_even()
     wait_until(all_decided(world, at), "decisions of all after the database came back")
-    return None
-
-
-def twins(world: World, run: int) -> Takeover | None:
-    """Kill two daemons and start them again at once; every fourth time all three."""
-    count = len(world.hosts) if run % 4 == 3 else 2
-    chosen = world.chance.sample(list(world.hosts), count)
-    for host in chosen:
-        host.kill()
-    at = now_micros()
-    time.sleep(world.chance.uniform(0, world.lease_seconds))
-    for host in chosen:
-        host.start()
-    world.wait_until_even()
-    wait_until(all_decided(world, at), "decisions of all after the start")
     return None
 
 
@@ -155,20 +99,14 @@ def promote(world: World, run: int) -> Takeover | None:
 
 
 PROMOTED: Final = "standby promoted"
-POOLED: Final = "PgBouncer in between"
-CLOCKS: Final = ("clock 10 min off", "database's clock set")
 SCENARIOS: Final[Mapping[str, Scenario]] = {
     "kill -9": kill,
     "kill -9 before AWS hears": kill_unsent,
     "SIGSTOP": pause,
     "machine suspended": suspend,
     "database cut off": cut,
-    "clock 10 min off": clock,
-    "database's clock set": database_clock,
     "database restarted": restart,
     PROMOTED: promote,
-    "started at once": twins,
-    POOLED: pooled,
 }
 
 

@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from sqlalchemy import make_url
 
 from autoscaler.record import Archive, Retention, State
 from tests.daemon.running import external
-from tests.faults.hosts import database_clock
 from tests.faults.hosts.audit import Audit
 from tests.faults.hosts.database_proxy import running_database_proxy
 from tests.faults.hosts.host import Host, wait_until
@@ -33,7 +31,6 @@ from tests.servers.aws.server import REGION
 from tests.servers.exporter import running_exporter
 from tests.servers.faults import running_faults
 from tests.servers.nomad import NomadServer, running_nomad, service
-from tests.servers.pgbouncer import running_pgbouncer
 from tests.servers.prometheus import running_prometheus, static
 from tests.servers.stepped_clock import SteppedClock
 
@@ -171,10 +168,6 @@ class World:
         """Wait until all hosts run and share evenly."""
         wait_until(self.is_even, "even shares of all hosts")
 
-    def set_database_clock(self, seconds: float) -> None:
-        """Set how far the database's clock is ahead of the machine's from now on."""
-        database_clock.set_clock(_url(self.server), seconds)
-
     def fail_over(self, lag_seconds: float) -> int:
         """Let the database fail, and promote a standby that lags by so many seconds. Returns when it can be used.
 
@@ -209,13 +202,8 @@ def running_world(
     jobs: Sequence[str] = JOBS,
     groups: Sequence[str] = GROUPS,
     hosts: int = HOSTS,
-    *,
-    pooled: bool = False,
 ) -> Iterator[World]:
-    """Run everything except the daemons, which it ends. Without `jobs` there is no Nomad.
-
-    `pooled`: the daemons reach the database through a PgBouncer whose sessions are its clients'.
-    """
+    """Run everything except the daemons, which it ends. Without `jobs` there is no Nomad."""
     for name in ("nomad", "prometheus", "schema"):
         (folder / name).mkdir()
     chance = random.Random(seed)
@@ -224,12 +212,10 @@ def running_world(
         servers = [server]
         stack.callback(_remove, servers)
         url = _url(server)
-        database_clock.install(url)
         State.open(url, folder / "schema", Retention()).close()
         audit = Audit(url)
         audit.install()
         stack.callback(audit.close)
-        entrance = _pooler_port(stack, server) if pooled else server.port
         nomad = None
         if jobs:
             nomad = stack.enter_context(running_nomad(folder / "nomad"))
@@ -245,7 +231,7 @@ def running_world(
         for number in range(hosts):
             home = folder / f"host-{number}"
             (home / "state").mkdir(parents=True)
-            database = stack.enter_context(running_database_proxy(entrance))
+            database = stack.enter_context(running_database_proxy(server.port))
             recorders = {"aws": stack.enter_context(running_recorder(number, aws.url, read_aws))}
             if nomad is not None:
                 recorders["nomad"] = stack.enter_context(running_recorder(number, nomad.url, read_nomad))
@@ -266,14 +252,6 @@ def running_world(
 
 def _url(server: Server) -> str:
     return f"{server.address}/postgres"
-
-
-def _pooler_port(stack: ExitStack, server: Server) -> int:
-    folder = server.folder / "pooler"
-    folder.mkdir(mode=0o755)
-    port = make_url(stack.enter_context(running_pgbouncer(_url(server), folder))).port
-    assert port is not None
-    return port
 
 
 def _remove(servers: Sequence[Server]) -> None:
