@@ -1,26 +1,23 @@
-"""Looks at the folders of teams, and reads changed files.
+"""Looks at the folders of teams every second, and reads changed files.
 
-The library only says that something changes; what differs is found by looking at all files, also every few seconds
-without a word of it. A file is read when two looks find it alike, so a file that is written slowly is read whole.
+A file is read when two looks find it alike, so a file that is written slowly is read whole.
 """
 
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.config.origins import Key, Origins
 from autoscaler.config.team_files import Mark, look
 from autoscaler.config.teams import changed_files, follow, is_file, problems_of
-from autoscaler.logger import Logger
 from autoscaler.runtime.policies import Finding
 
 _REST_SECONDS: Final = 0.2
 """How long a changed file must not change before it is read."""
-_LOOK_SECONDS: Final = 5.0
-"""How often the folders are looked at if no change is noticed, as on a file system without notices."""
+_LOOK_SECONDS: Final = 1.0
+"""From one look to the next while nothing changes."""
 _SHARE: Final = 20
 """After its files were loaded, a team's next change waits this many times as long, so that it costs others little."""
 _LEAST_SECONDS: Final = 1.0
@@ -33,17 +30,13 @@ class Folders:
     kind: Final = "teams"
     """For the log's events."""
 
-    def __init__(self, clock: Clock, logger: Logger) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._logger = logger
         self._ended = threading.Event()
         self._changed: Mapping[Path, Mark] = {}
         """What differed when the folders were last looked at."""
         self._free_at: dict[str, float] = {}
         """When a team's next change may be loaded, on the monotonic clock."""
-        self._watched: tuple[Path, ...] = ()
-        self._notices: Iterator[object] = iter(())
-        self._failing = False
 
     def owns(self, key: Key) -> bool:
         """Return whether an origin is a file."""
@@ -80,46 +73,5 @@ class Folders:
             for name in names:
                 self._free_at[name] = now + took + max(_LEAST_SECONDS, _SHARE * took)
             return after
-        if changed or broken:
-            self._ended.wait(_REST_SECONDS)
-        else:
-            self._await(folder, known)
+        self._ended.wait(_REST_SECONDS if changed or broken else _LOOK_SECONDS)
         return None
-
-    def _await(self, folder: Path, known: Origins) -> None:
-        """Wait for a notice of a change, at most `_LOOK_SECONDS`."""
-        folders = (folder, *(folder / name for name in known.main.grants))
-        present = tuple([each for each in folders if each == folder or _is_folder(each)])
-        try:
-            if present != self._watched:
-                self._watched, self._notices = present, _notices(present, self._ended)
-            next(self._notices, None)
-        except BaseException as error:  # noqa: BLE001 - the kernel's limit, no thread, a file system without notices
-            if not self._failing:
-                self._logger.warning("teams_not_watched", error=f"{error}; changes are found every {_LOOK_SECONDS:g} s")
-            self._failing, self._watched = True, ()
-            self._ended.wait(_LOOK_SECONDS)
-        else:
-            self._failing = False
-
-
-def _is_folder(path: Path) -> bool:
-    with suppress(OSError):
-        return path.is_dir() and not path.is_symlink()
-    return False
-
-
-def _notices(folders: tuple[Path, ...], ended: threading.Event) -> Iterator[Any]:
-    from watchfiles import watch  # noqa: PLC0415 - most daemons have no folder to watch
-
-    return watch(
-        *folders,
-        watch_filter=None,
-        debounce=100,
-        step=50,
-        rust_timeout=round(_LOOK_SECONDS * 1000),
-        yield_on_timeout=True,
-        stop_event=ended,
-        raise_interrupt=False,
-        recursive=False,
-    )

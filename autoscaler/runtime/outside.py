@@ -97,7 +97,7 @@ class Outside:
         before, now = self._sources, self._clock.monotonic()
         self._sources = {}
         if main.autoscalers_dir is not None:
-            self._sources[""] = _Followed(Folders(self._clock, self._logger), now)
+            self._sources[""] = _Followed(Folders(self._clock), now)
         for name, section in main.adapters.items():
             if section.discover is not None:
                 known = before.get(name)
