@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from adapters.process import procfs, targets_file
+from adapters.process import procfs
 from adapters.process.keeper import Keeper
 from adapters.process.records import Pool, Worker
 from adapters.process.settings import PoolSettings, ProcessSettings, unknown_pool
@@ -114,7 +114,7 @@ class Process(Adapter):
         problems = []
         if (problem := unstartable(pool, os.environ)) is not None:
             problems.append(f"pool {target.name!r} could not start a worker: {problem}")
-        if (problem := targets_file.unwritable(pool.targets_file)) is not None:
+        if pool.targets_file is not None and (problem := files.unwritable(pool.targets_file)) is not None:
             problems.append(f"Prometheus would not find the workers of pool {target.name!r}: {problem}")
         if pool.log is not None and (problem := files.unwritable(pool.log)) is not None:
             problems.append(f"pool {target.name!r} could not start a worker without its log: {problem}")

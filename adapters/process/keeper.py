@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import wait
 from dataclasses import replace
 
-from adapters.process import targets_file
-from adapters.process.probe import Answer, probe
+from adapters.process.probe import probe
 from adapters.process.procfs import reap
 from adapters.process.records import Pool, RecordsError, StateFile, StillKeptError
 from adapters.process.settings import ProcessSettings
@@ -111,10 +110,7 @@ class Keeper:
 
     def problems(self, name: str) -> Iterator[str]:
         """Return why a pool cannot be kept, or its targets file not be written; within `pools`."""
-        yield from filter(None, map(self._troubles.get, _events(name)))
-        file = self._settings[name].targets_file
-        if name in self._kept and (problem := targets_file.unreadable(file)) is not None:
-            yield problem
+        return filter(None, map(self._troubles.get, _events(name)))
 
     def upkeep(self, name: str) -> Upkeep:
         """Return the upkeep of a configured pool; within `pools`."""
@@ -176,14 +172,8 @@ class Keeper:
 
     def _publish(self, name: str) -> None:
         file = self._targets_files.get(name)
-        if file is not None and file.publish(self._open()[name]):
-            self._logger.warning(
-                "targets_file_changed",
-                adapter=self._name,
-                pool=name,
-                file=str(file.path),
-                remedy="another program wrote it, and it was written again; give that program another file",
-            )
+        if file is not None:
+            file.publish(self._open()[name])
 
     def _questions(self) -> dict[str, tuple[int, str]]:
         now = self._clock.monotonic()
@@ -193,7 +183,7 @@ class Keeper:
         pools = self._open()
         return {w: where for name, upkeep in self._kept.items() for w, where in upkeep.to_probe(pools[name]).items()}
 
-    def _note_readiness(self, answers: Mapping[str, Answer]) -> None:
+    def _note_readiness(self, answers: Mapping[str, str]) -> None:
         for name, upkeep in self._kept.items():
             self._change(name, upkeep.note_readiness(self._open()[name], answers, self._clock.now()))
 

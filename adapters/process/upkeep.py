@@ -13,7 +13,6 @@ from signal import SIGKILL, SIGTERM, Signals
 from adapters.process import procfs
 from adapters.process.backoff import STEADY_SECONDS, Backoff
 from adapters.process.logs import last_line
-from adapters.process.probe import Answer
 from adapters.process.records import Pool, Worker
 from adapters.process.settings import PoolSettings
 from adapters.process.spawn import free_port, start
@@ -22,11 +21,8 @@ from autoscaler.target import Clock, Logger
 FAILURES_TO_UNREADY = 3
 """As Kubernetes' probes: failureThreshold 3, successThreshold 1."""
 
-WRONG_ANSWER_SECONDS = 10.0
-"""Seconds until a worker whose probe gets an answer of no worker that starts, such as HTTP 404, is a warning."""
-
-SLOW_START_SECONDS = 60.0
-"""Seconds until a worker that is not ready for any other reason is a warning."""
+SLOW_START_SECONDS = 30.0
+"""Seconds until a worker that is not ready is a warning."""
 
 
 def present(worker: Worker) -> Worker | None:
@@ -57,8 +53,6 @@ class Upkeep:
         """Name of a stopping worker -> when its grace period is over."""
         self._failed_probes: dict[str, int] = {}
         """Worker name -> consecutive failed probes."""
-        self._starting: dict[str, bool] = {}
-        """Worker name -> whether its last failed probe may be that of a worker that starts."""
 
     def remove_ended(self, pool: Pool) -> Pool:
         """Return the pool without workers whose processes have all ended."""
@@ -75,7 +69,6 @@ class Upkeep:
             self._logger.info("worker_gone", pool=self._name, worker=worker.name)
             self._kill_at.pop(worker.name, None)
             self._failed_probes.pop(worker.name, None)
-            self._starting.pop(worker.name, None)
         return replace(pool, workers=tuple(left))
 
     def awaiting_drain(self, pool: Pool) -> tuple[Worker, ...]:
@@ -143,16 +136,15 @@ class Upkeep:
         path = None if self.settings.readiness is None else self.settings.readiness.path
         return {w.name: (w.port, path) for w in pool.staying if w.port is not None and path is not None}
 
-    def note_readiness(self, pool: Pool, answers: Mapping[str, Answer], now: datetime) -> Pool:
+    def note_readiness(self, pool: Pool, answers: Mapping[str, str], now: datetime) -> Pool:
         """Return the pool with the probes' results: one success is ready, three failures in a row are not."""
         workers = []
         for worker in pool.workers:
-            answer = answers.get(worker.name)
-            if answer is not None:
-                self._starting[worker.name] = answer.starting
-                ready = self._is_ready(worker, answered=answer.ready)
+            got = answers.get(worker.name)
+            if got is not None:
+                ready = self._is_ready(worker, answered=not got)
                 since = worker.ready_since if ready == worker.ready else now
-                worker = replace(worker, ready=ready, ready_since=since, probed=answer.got)  # noqa: PLW2901
+                worker = replace(worker, ready=ready, ready_since=since, probed=got)  # noqa: PLW2901
             workers.append(worker)
         return replace(pool, workers=tuple(workers))
 
@@ -181,8 +173,7 @@ class Upkeep:
     def _is_unready_for_long(self, worker: Worker) -> bool:
         if worker.ready is not False or not worker.probed or worker.ready_since is None:
             return False
-        patience = SLOW_START_SECONDS if self._starting.get(worker.name, True) else WRONG_ANSWER_SECONDS
-        return (self._clock.now() - worker.ready_since).total_seconds() >= patience
+        return (self._clock.now() - worker.ready_since).total_seconds() >= SLOW_START_SECONDS
 
     def _note_death(self, worker: Worker, status: int | None) -> None:
         age = max(0.0, (self._clock.now() - worker.started_at).total_seconds())  # the clock may have been set back

@@ -302,9 +302,9 @@ def test_a_missing_secret_is_an_error_with_live(tmp_path: Path, prometheus: str)
 @pytest.mark.parametrize(
     ("pool", "said"),
     [
-        ({"command": ["no-such-program"]}, "'no-such-program' is not in any folder of PATH "),
-        ({"command": ["./worker"]}, "worker does not exist; correct the command"),
-        ({"command": ["sleep", "9"], "cwd": "nowhere"}, "nowhere does not exist; correct it, or create it"),
+        ({"command": ["no-such-program"]}, "'no-such-program' in PATH "),
+        ({"command": ["./worker"]}, "worker is no program that this user may run; correct the command"),
+        ({"command": ["sleep", "9"], "cwd": "nowhere"}, "nowhere is no folder that this user may enter"),
     ],
 )
 def test_a_command_that_cannot_start_is_reported(

@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from adapters.process import upkeep
-from adapters.process.probe import Answer, probe
+from adapters.process.probe import probe
 from autoscaler.model import Instance
 from tests.adapters.process.conftest import Build
 from tests.adapters.process.harness import HTTP_WORKER, ProcessHarness, poll
@@ -85,35 +85,30 @@ def mute() -> Iterator[int]:
 def test_a_worker_that_does_not_answer_keeps_no_other_waiting(mute: int) -> None:
     """Probes run concurrently: a hundred workers without an answer cost one second, not a hundred."""
     answers = probe({f"web-{number}": (mute, "/") for number in range(50)})
-    assert {each.ready for each in answers.values()} == {False}
+    assert set(answers.values()) == {"no answer within 1 s"}
 
 
 def test_refused_connections_are_not_ready() -> None:
     """The worker has not opened its port yet."""
     port = int(free_ports(1).split("-")[0])
-    assert probe({"web-1": (port, "/healthz")}) == {"web-1": Answer(False, "a refused connection", starting=True)}
-
-
-def test_a_worker_without_an_answer_is_not_ready(mute: int) -> None:
-    """The text is for the operator."""
-    assert probe({"web-1": (mute, "/")}) == {"web-1": Answer(False, "no answer within 1 s", starting=True)}
+    assert probe({"web-1": (port, "/healthz")}) == {"web-1": "a refused connection"}
 
 
 @pytest.mark.parametrize(
     ("first", "answer"),
     [
-        (b"HTTP/1.1 204 No Content\r\n", Answer(True)),
-        (b"HTTP/1.0 404 Not Found\r\n", Answer(False, "HTTP 404")),
-        (b"HTTP/1.1 500 Oh\r\n", Answer(False, "HTTP 500")),
-        (b"HTTP/1.1 503 Not yet\r\n", Answer(False, "HTTP 503", starting=True)),
-        (b"HTTP/1.1 301 Moved\r\n", Answer(False, "HTTP 301, a redirect, which is not followed")),
-        (b"SSH-2.0-OpenSSH_9.2\r\n", Answer(False, "an answer that is not HTTP: 'SSH-2.0-OpenSSH_9.2'")),
-        (b"\x15\x03\x01\x00\x02", Answer(False, r"an answer that is not HTTP: '\x15\x03\x01\x00\x02'")),
-        (b"x" * 100_000, Answer(False, "a first line without an end, which is not HTTP")),
-        (b"", Answer(False, "a closed connection without an answer", starting=True)),
+        (b"HTTP/1.1 204 No Content\r\n", ""),
+        (b"HTTP/1.0 404 Not Found\r\n", "HTTP 404"),
+        (b"HTTP/1.1 500 Oh\r\n", "HTTP 500"),
+        (b"HTTP/1.1 503 Not yet\r\n", "HTTP 503"),
+        (b"HTTP/1.1 301 Moved\r\n", "HTTP 301, a redirect, which is not followed"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "an answer that is not HTTP: 'SSH-2.0-OpenSSH_9.2'"),
+        (b"\x15\x03\x01\x00\x02", r"an answer that is not HTTP: '\x15\x03\x01\x00\x02'"),
+        (b"x" * 100_000, "a first line without an end, which is not HTTP"),
+        (b"", "a closed connection without an answer"),
     ],
 )
-def test_each_answer_is_told(first: bytes, answer: Answer) -> None:
+def test_each_answer_is_told(first: bytes, answer: str) -> None:
     """An operator who sees "not ready" alone looks for the fault in the worker."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = Thread(target=_answer_once, args=(server, first))
@@ -133,7 +128,7 @@ def test_what_a_probe_got_is_told_of_the_instance_and_once_of_the_target(
     harness: ProcessHarness, status: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A wrong path would leave a pool unready for ever, without a word."""
-    monkeypatch.setattr(upkeep, "WRONG_ANSWER_SECONDS", 0)
+    monkeypatch.setattr(upkeep, "SLOW_START_SECONDS", 0)
     status.write_text("404")
     told = "the readiness probe GET /healthz gets HTTP 404"
     poll(lambda: _only(harness).detail == told, "the detail")
@@ -155,11 +150,3 @@ def test_a_worker_that_starts_is_no_warning(build: Build) -> None:
     harness = build(ports=free_ports(1), readiness={"path": "/healthz"})
     poll(lambda: _only(harness).detail == "the readiness probe GET /healthz gets a refused connection", "the detail")
     assert harness.observe().warnings == ()
-
-
-def test_a_worker_that_never_listens_is_a_warning(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong port looks like a start without an end."""
-    monkeypatch.setattr(upkeep, "SLOW_START_SECONDS", 0)
-    harness = build(ports=free_ports(1), readiness={"path": "/healthz"})
-    state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
-    assert "gets a refused connection" in state.warnings[0]

@@ -1,14 +1,11 @@
 """A file_sd file lists the workers for Prometheus."""
 
-import errno
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adapters.process import targets_file
 from autoscaler.model import TargetRef, TargetState
 from tests.adapters.process.conftest import Build
 from tests.adapters.process.harness import poll
@@ -45,15 +42,6 @@ def test_it_follows_the_size(build: Build, tmp_path: Path) -> None:
     poll(lambda: file.read_text() == "[]\n", "an empty list")
 
 
-def test_it_is_written_again_after_its_removal(build: Build, tmp_path: Path) -> None:
-    """A removed file must not hide the workers until the next change of size."""
-    file = tmp_path / "web.json"
-    build(ports=free_ports(2), targetsFile=str(file))
-    poll(lambda: len(_entries(file)) == 1, "the first worker")
-    file.unlink()
-    poll(lambda: len(_entries(file)) == 1, "the file to be back")
-
-
 def test_a_file_that_cannot_be_written_is_said_once_and_stops_nothing(build: Build, tmp_path: Path) -> None:
     """The pool is kept, and the file is written as soon as possible."""
     file = tmp_path / "later/web.json"
@@ -75,8 +63,8 @@ def test_while_it_cannot_be_written_the_target_warns_of_it(build: Build, tmp_pat
     state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
     (warning,) = state.warnings
     assert warning == (
-        f"Prometheus does not find the workers: targetsFile {file}: No such file or directory; "
-        f"create the folder {file.parent}, writable for the daemon"
+        f"Prometheus does not find the workers: targetsFile {file}: "
+        f"the folder {file.parent} does not exist; create it, writable for the daemon"
     )
     api = TargetRef("local", "api")
     neighbour = harness.adapter.observe([api], harness.call())[api]
@@ -86,46 +74,6 @@ def test_while_it_cannot_be_written_the_target_warns_of_it(build: Build, tmp_pat
     harness.wait_for(lambda state: not state.warnings, "to warn no more")
 
 
-@pytest.mark.parametrize(
-    ("number", "remedy"),
-    [
-        (errno.EACCES, "make the folder /srv/x writable for the daemon's user"),
-        (errno.EROFS, "write it elsewhere, as in /run/autoscaler, or give the service ReadWritePaths=/srv/x"),
-        (errno.ENOSPC, "free disk space"),
-        (errno.EISDIR, "remove the folder that has its name, or correct targetsFile"),
-        (errno.ENAMETOOLONG, "correct targetsFile"),
-    ],
-)
-def test_each_failure_has_its_own_remedy(number: int, remedy: str) -> None:
-    """A remedy for one failure does not help another."""
-    said = targets_file.not_written(Path("/srv/x/web.json"), OSError(number, os.strerror(number)))
-    assert said.endswith(f"targetsFile /srv/x/web.json: {os.strerror(number)}; {remedy}")
-
-
-def test_a_folder_of_services_that_only_the_daemon_may_enter_is_a_warning(
-    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """/var/lib/autoscaler has the mode 0700: the file is written, and Prometheus cannot read it."""
-    closed = _open_above(tmp_path) / "closed"
-    closed.mkdir(mode=0o700)
-    monkeypatch.setattr(targets_file, "_OF_SERVICES", (closed.parent,))
-    harness = build(ports=free_ports(1), targetsFile=str(closed / "web.json"))
-    harness.settle(1)
-    (warning,) = harness.observe().warnings
-    assert f"{closed} lets no other user in (mode 0700)" in warning
-    closed.chmod(0o755)
-    assert harness.observe().warnings == ()
-
-
-def test_a_closed_folder_of_one_s_own_is_no_warning(build: Build, tmp_path: Path) -> None:
-    """In a home or temporary folder, usually the same user runs Prometheus."""
-    closed = _open_above(tmp_path) / "closed"
-    closed.mkdir(mode=0o700)
-    harness = build(ports=free_ports(1), targetsFile=str(closed / "web.json"))
-    harness.settle(1)
-    assert harness.observe().warnings == ()
-
-
 def test_examining_finds_a_folder_that_is_missing(build: Build, tmp_path: Path) -> None:
     """`check --live` reports it before the daemon runs."""
     harness = build(ports=free_ports(1), targetsFile=str(tmp_path / "none/web.json"), dry_run=True)
@@ -133,11 +81,3 @@ def test_examining_finds_a_folder_that_is_missing(build: Build, tmp_path: Path) 
         f"Prometheus would not find the workers of pool 'web': the folder {tmp_path}/none does not exist; create it, "
         "writable for the daemon"
     )
-
-
-def _open_above(folder: Path) -> Path:
-    """Open the folder, and those above it that are ours, to all users."""
-    for each in (folder, *folder.parents):
-        if each.stat().st_uid == os.getuid() and not each.stat().st_mode & 0o001:
-            each.chmod(0o711)
-    return folder

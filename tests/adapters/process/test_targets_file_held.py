@@ -75,24 +75,13 @@ def test_a_file_that_another_program_changed_is_written_again(
     assert harness.observe().warnings == ()
 
 
-def test_the_log_names_a_file_that_another_program_changed(harness: ProcessHarness, file: Path) -> None:
-    """The other program would go on writing it."""
-    good = _written(file)
-    file.write_text(good)  # the same: nothing to tell
-    _overwrite(file)
-    poll(lambda: _written(file) == good, "the file to be right again")
-    poll(lambda: any(event == "targets_file_changed" for _, event, _ in harness.logger.lines), "the warning")
-    told = [keys for _, event, keys in harness.logger.lines if event == "targets_file_changed"]
-    assert [each["file"] for each in told] == [str(file)]
-
-
 def test_a_folder_in_its_place_is_told_until_it_is_gone(harness: ProcessHarness, file: Path) -> None:
     """The adapter does not remove a folder of the operator's."""
     good = _written(file)
     file.unlink()
     file.mkdir()
     state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
-    assert state.warnings[0].endswith("Is a directory; remove the folder that has its name, or correct targetsFile")
+    assert "Is a directory; correct targetsFile" in state.warnings[0]
     file.rmdir()
     poll(lambda: _written(file) == good, "the file to be back")
 
@@ -136,14 +125,6 @@ def test_a_reload_takes_the_file_over(harness: ProcessHarness, file: Path) -> No
     assert harness.observe() == before
     _overwrite(file)
     poll(lambda: "web-1" in _written(file), "the new connection to write")
-
-
-def test_the_lock_says_who_holds_it_and_comes_back(harness: ProcessHarness, file: Path) -> None:
-    """A removed lock would let a second daemon in."""
-    lock = file.with_name(".web.json.lock")
-    poll(lambda: lock.read_text() == str(os.getpid()), "the pid")
-    lock.unlink()
-    poll(lambda: lock.exists() and lock.read_text() == str(os.getpid()), "the lock to be back")
 
 
 def test_two_connections_of_one_daemon_do_not_share_a_file(build: Build, file: Path, tmp_path: Path) -> None:
