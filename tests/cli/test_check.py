@@ -73,18 +73,7 @@ def test_each_error_prints_one_line_and_the_exit_code_is_1(bad: Path) -> None:
             "expr: 'rate(c[1m] anchored)'}",
             ":8:62: warning: autoscalers[0].metrics[1].resource.query.expr: the offline parser cannot read it",
         ),
-        (
-            'command: [sleep, "9"]',
-            "command: a, ports: 1-2, targetsFile: none/p.json",
-            ":10:84: warning: adapters.local.pools.p.targetsFile: the folder {folder}/none does not exist; create it",
-        ),
-        (
-            "adapters:",
-            "prometheus: {default: {url: 'http://h', bearerTokenFile: none}}\nadapters:",
-            ":10:58: warning: prometheus.default.bearerTokenFile: {folder}/none is missing or not readable here; `run`",
-        ),
     ],
-    ids=["an expression that may be newer than the parser", "a targets file without a folder", "a missing secret"],
 )
 def test_a_warning_exits_0(good: Path, old: str, new: str, warning: str) -> None:
     """The daemon's machine may have the files, and Prometheus may know the expression."""
@@ -106,21 +95,6 @@ def test_strict_turns_warnings_into_errors(good: Path) -> None:
         f"{good}:8:62: autoscalers[0].metrics[1].resource.query.expr: the duration 5 has no unit: Prometheus 3 "
         "reads seconds, and Prometheus 2 refuses it; write 5s\n"
     )
-
-
-def test_utilization_without_a_request_is_an_error(good: Path) -> None:
-    """The metric would fail in every cycle. AverageValue needs no request."""
-    share = GOOD.replace("request: {query: {expr: q}},", "")
-    good.write_text(share)
-    code, out = run("check", good)
-    assert code == 1
-    assert out.startswith(
-        f"{good}:8:36: autoscalers[0].metrics[1].resource.request: is missing; Utilization is a share"
-    )
-    good.write_text(
-        share.replace("{type: Utilization, averageUtilization: 60}", "{type: AverageValue, averageValue: 1}")
-    )
-    assert run("check", good)[0] == 0
 
 
 AGGREGATED = (

@@ -21,7 +21,6 @@ from autoscaler.target.registry import GROUP
 from tests.cli.scene import UNREACHABLE
 from tests.cli.stubborn import Stubborn
 from tests.daemon.running import autoscaler, finished, running_daemon, workers, write_config
-from tests.servers.guarded_sources import TokenServer, TokenSource, Workspace, answering
 from tests.servers.ports import free_port
 
 pytestmark = pytest.mark.slow
@@ -129,42 +128,6 @@ def test_a_program_that_is_not_there_is_a_warning_and_with_live_an_error(tmp_pat
     assert line(found["web"], "drain") == (problem, True)
 
 
-def test_in_a_daemon_a_program_that_is_not_there_fails_its_targets_alone(tmp_path: Path, prometheus: str) -> None:
-    """One failure, one victim."""
-    absent = str(tmp_path / "absent")
-    adapters = {"odd": {"type": "command", "observe": [absent], "scale": [absent]}}
-    scalers = [autoscaler("mine", "vector(3)", "odd"), autoscaler("web", "vector(3)")]
-    with running_daemon(write_config(tmp_path, prometheus, scalers, adapters)) as daemon:
-        failed = daemon.wait_for("decision", autoscaler="mine", reason="FailedGetScale")
-        daemon.wait_for("decision", autoscaler="web", current=3, level="info")
-        daemon.stop()
-    assert f"{absent} cannot be started: No such file or directory" in failed["message"]
-
-
-def test_live_uses_tokens_and_signatures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What only fails on the first night would not be found by a check without them."""
-    tokens, workspace = TokenServer(), Workspace()
-    (tmp_path / "secret").write_text(tokens.client[1])
-    for name, value in {"ACCESS_KEY_ID": "AKID", "SECRET_ACCESS_KEY": "secret"}.items():
-        monkeypatch.setenv(f"AWS_{name}", value)
-    with (
-        answering(tokens.answer) as token_url,
-        answering(TokenSource(tokens).answer) as behind_a_token,
-        answering(workspace.answer) as signed,
-    ):
-        oauth2 = {"clientId": "scaler", "clientSecretFile": "secret", "tokenUrl": token_url}
-        sources = {
-            "default": {"url": behind_a_token, "oauth2": oauth2},
-            "signed": {"url": signed, "sigv4": {"region": "eu-west-1"}},
-            "elsewhere": {"url": signed, "sigv4": {"region": "us-east-1"}},
-        }
-        code, out = check(write_config(tmp_path, sources, [autoscaler("web", "vector(3)")]), "--live")
-    assert code == 1
-    assert "\n  prometheus default    1 query answered" in out
-    assert "\n  prometheus signed     1 query answered" in out
-    assert "InvalidSignatureException; check the region and the keys of sigv4" in out
-
-
 def test_live_before_the_first_start_creates_no_file_and_no_worker(tmp_path: Path, prometheus: str) -> None:
     config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(3)")])
     code, out = check(config, "--live")
@@ -172,12 +135,6 @@ def test_live_before_the_first_start_creates_no_file_and_no_worker(tmp_path: Pat
     assert "\n  now     would propose 3: queue asks for 3 (value / target, from zero)\n" in out
     assert not workers(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [config.name]
-
-
-def test_without_live_no_server_is_needed(tmp_path: Path) -> None:
-    """Hooks and CI run `check` where no server exists."""
-    config = write_config(tmp_path, UNREACHABLE, [autoscaler("web", "vector(3)")])
-    assert check(config) == (0, f"{config}: ok, 1 autoscaler, 1 query\n")
 
 
 def test_the_last_line_names_the_first_problems(tmp_path: Path) -> None:

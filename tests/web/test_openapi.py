@@ -1,7 +1,6 @@
 """The OpenAPI document describes what the server does."""
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,17 +17,6 @@ from tests.web.serving import Daemon, Served, serving
 def document(served: Served) -> dict[str, Any]:
     found: dict[str, Any] = served.get("/api/v1/openapi.json").json()
     return found
-
-
-def test_it_is_openapi_3_1(document: dict[str, Any]) -> None:
-    assert document["openapi"] == "3.1.0"
-    assert document["info"]["version"]
-
-
-def test_every_reference_has_a_schema(document: dict[str, Any]) -> None:
-    references = set(re.findall(r"#/components/schemas/([^'\"]+)", str(document)))
-    assert references
-    assert references <= document["components"]["schemas"].keys()
 
 
 def test_every_path_is_served(served: Served, document: dict[str, Any]) -> None:
