@@ -6,7 +6,7 @@ With `--write-test` it also sends each back end a write that changes no size, to
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,12 +16,11 @@ from msgspec.structs import replace
 
 from autoscaler.cli.causes import Causes
 from autoscaler.cli.examine import examine_addresses, examine_targets, try_drains
-from autoscaler.cli.find_daemon import status_of
 from autoscaler.cli.findings import Finding, Findings, findings_of
-from autoscaler.cli.source import daemons_folder
+from autoscaler.cli.source import Where, daemons_folder, runs
 from autoscaler.clock import Clock
 from autoscaler.config import Settings
-from autoscaler.errors import AdapterError, ServerError, TargetUnavailable, bug, named
+from autoscaler.errors import AdapterError, TargetUnavailable, bug, named
 from autoscaler.logger import Logger
 from autoscaler.model import (
     Autoscaler,
@@ -172,10 +171,12 @@ def _connected(settings: Settings, clock: Clock, logger: Logger) -> Iterator[Map
 
 def _state_folder(settings: Settings) -> Path:
     """Return the state folder of the daemon that runs the file; without one, of the daemon that would."""
-    with suppress(ServerError):
-        found = status_of(settings.path)
-        if found is not None and found[1] and found[0].state_folder:
-            return Path(found[0].state_folder)
+    servers = Where(os.environ.get("AUTOSCALER_SERVER") or None, None, settings.path).connect_to_read()
+    for server in servers:
+        with closing(server):
+            status = runs(server, settings.path)
+        if status and status.state_folder and server.is_this_machine:
+            return Path(status.state_folder)
     return daemons_folder()
 
 

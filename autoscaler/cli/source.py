@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias, TypeVar, cast
 from urllib.parse import quote
 
 import typer
 
 from autoscaler.cli.options import ELSEWHERE
 from autoscaler.cli.server import NotFound, Server, ServerDown, SocketRefused
-from autoscaler.documents.status import ReloadStatus
+from autoscaler.documents.status import DaemonStatus, ReloadStatus
 from autoscaler.documents.summary import AutoscalerList, Summary
 from autoscaler.errors import AutoscalerError, ServerError
 from autoscaler.labels import Selector
@@ -73,15 +73,13 @@ class Where:
 
     def connect_to_change(self) -> Server:
         """Return the daemon as `connect`, unless it runs another file than the given one. Also raises then."""
-        server = self.connect()
-        if self.config is not None and server.socket is not None and self.server is None and not self._names_socket():
-            from autoscaler.cli.find_daemon import runs  # noqa: PLC0415 - see TYPE_CHECKING above
-
-            if runs(server, self.config) is False:
-                raise ServerError(
-                    f"no daemon that runs {self.config} answers, and the one at {server.url} runs another file; start "
-                    "the daemon, or name the one to change with --server"
-                )
+        server, config = self.connect(), self.config
+        found_by_default = server.socket is not None and self.server is None and not self._names_socket()
+        if config is not None and found_by_default and runs(server, config) is False:
+            raise ServerError(
+                f"no daemon that runs {config} answers, and the one at {server.url} runs another file; start the "
+                "daemon, or name the one to change with --server"
+            )
         return server
 
     def _names_socket(self) -> bool:
@@ -200,7 +198,6 @@ class DocumentSource:
     def status(self) -> "StatusDocument":
         """Return the status of the daemon, if one answers, and of all that share the state."""
         from autoscaler.documents.hosts import HostList, StatusDocument  # noqa: PLC0415 - likewise
-        from autoscaler.documents.status import DaemonStatus  # noqa: PLC0415 - likewise
 
         hosts = self._read(HostList, "/status/hosts")
         daemon = self._read(DaemonStatus, "/status/daemon") if self._local is None else None
@@ -265,6 +262,15 @@ class DocumentSource:
         typer.echo(f"{down}; the following is from its state in {place}. If it runs, {ELSEWHERE}", err=True)
         documents = StateDocuments(archive, scalers)
         return Reads(lambda: documents, SystemClock())
+
+
+def runs(server: Server, config: Path) -> DaemonStatus | Literal[False] | None:
+    """Return the status of a daemon that runs the file; False: it runs another one; None: it does not answer."""
+    try:
+        status = server.get(DaemonStatus, "status", "daemon")
+    except ServerError:
+        return None
+    return Path(status.configuration).resolve() == config.resolve() and status
 
 
 def state_place(config: Path | None) -> "tuple[str | None, Path, Settings | None]":
