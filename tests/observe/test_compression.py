@@ -1,8 +1,5 @@
 """Whether the client requests gzip."""
 
-import gzip
-import json
-
 import pytest
 
 from autoscaler.config.settings import Compression, PrometheusSource
@@ -35,16 +32,3 @@ def test_a_server_on_this_machine_is_asked_for_plain_answers(compression: Compre
 )
 def test_auto_is_gzip_for_every_other_server(url: str, expected: bool) -> None:
     assert compressed(PrometheusSource(url)) is expected
-
-
-def test_an_unrequested_compressed_answer_is_read_within_its_limit() -> None:
-    """Some proxies always compress."""
-    body = gzip.compress(json.dumps(ONE).encode())
-    with answering(lambda request: request.reply(body, Content_Encoding="gzip")) as fake:
-        assert len(fake.ask().points) == 1
-
-
-@pytest.mark.parametrize("compression", list(Compression))
-def test_the_limit_on_answers_applies_either_way(compression: Compression) -> None:
-    with answering(lambda request: request.reply(b" " * 2**21)) as fake:
-        assert "more than 1 MiB" in fake.refusal(max_answer=2**20, compression=compression)

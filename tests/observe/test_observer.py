@@ -17,17 +17,13 @@ from autoscaler.model import (
     Fallback,
     Instance,
     InstanceReading,
-    MetricTarget,
     MetricType,
     Observation,
     Query,
     Sample,
     Sightings,
     TargetRef,
-    TargetType,
     ValueReading,
-    VictimOrder,
-    VictimRule,
 )
 from autoscaler.observe import Connection, Observer
 from autoscaler.observe.failure import QueryFailure
@@ -84,15 +80,6 @@ def test_an_observation_has_samples_readings_and_state(prometheus: PrometheusSer
     samples = {"one": Sample(1500, NOW, timedelta(minutes=2)), "two": Sample(2500, NOW, timedelta(minutes=2))}
     assert observed.readings[:2] == (InstanceReading(samples), ValueReading((4000,)))
     assert isinstance(observed.readings[2], Failure)
-
-
-def test_utilization_against_a_queried_capacity(prometheus: PrometheusServer) -> None:
-    """Machines of several sizes, distinguished by a query."""
-    target = MetricTarget(TargetType.UTILIZATION, 60)
-    cpu = metric(MetricType.RESOURCE, "load", name="cpu", target=target, request=Query("cores"))
-    (reading,) = look(prometheus, scaler(cpu)).readings
-    assert isinstance(reading, InstanceReading)
-    assert reading.requests == {"one": 4000, "two": 8000}
 
 
 def test_the_age_of_a_sample_is_queried(prometheus: PrometheusServer) -> None:
@@ -159,13 +146,6 @@ def test_one_number_in_any_form_is_one_value(prometheus: PrometheusServer, expr:
     assert look(prometheus, scaler(metric(MetricType.OBJECT, expr))).readings == (ValueReading((4000,)),)
 
 
-def test_an_instance_without_a_number_is_missing(prometheus: PrometheusServer) -> None:
-    """0/0 without traffic: Prometheus itself returns the NaN."""
-    (reading,) = look(prometheus, scaler(metric(MetricType.PODS, "(load - 1.5) / (load - 1.5)"))).readings
-    assert isinstance(reading, InstanceReading)
-    assert (set(reading.samples), reading.dropped) == ({"two"}, ("one: is NaN",))
-
-
 def test_each_distinct_query_runs_once_however_many_use_it(prometheus: PrometheusServer) -> None:
     """A hundred autoscalers on one shared query need one query to Prometheus and one call to the adapter."""
     shared = metric(MetricType.PODS, "load")
@@ -199,20 +179,6 @@ def test_the_deadline_holds_when_no_server_answers() -> None:
     assert observed.target == state(ONE, TWO)
     assert len(watch.queries) == 5
     assert all(isinstance(failure, QueryFailure) for _, _, failure in watch.queries)
-
-
-def test_victims_are_ranked_by_their_load(prometheus: PrometheusServer) -> None:
-    """Scale-in removes the least busy instance first."""
-    rule = VictimRule(VictimOrder.LEAST, Query("-load + 10"))
-    assert look(prometheus, scaler(victims=rule)).victims == ("two", "one")
-
-
-def test_without_a_ranking_the_back_end_chooses(prometheus: PrometheusServer) -> None:
-    """The scale-in continues, and the log has the reason."""
-    watch = Watch(prometheus.url)
-    one = scaler(victims=VictimRule(VictimOrder.LEAST, Query("nothing")))
-    assert watch.look(one)[one.name].victims == ()
-    assert watch.log.lines[0][:2] == ("warning", "victims_not_ranked")
 
 
 def test_first_sightings_last_from_cycle_to_cycle(prometheus: PrometheusServer) -> None:

@@ -194,30 +194,3 @@ class TestTls:
         ours = authority.sign("scaler", "scaler")
         tls = Tls(authority.ca, ours.cert, ours.key, server_name="prometheus.internal")
         assert ask(PrometheusSource(locked, tls=tls)).points
-
-    def test_a_certificate_for_another_name_is_rejected(self, locked: str, authority: Authority) -> None:
-        """Without serverName the certificate must have the address."""
-        ours = authority.sign("scaler", "scaler")
-        message = refusal(PrometheusSource(locked, tls=Tls(authority.ca, ours.cert, ours.key)))
-        assert "certificate is not accepted" in message
-
-    def test_an_unknown_authority_is_rejected(self, locked: str, authority: Authority, tmp_path: Path) -> None:
-        """Neither the system's authorities nor the configured one signed it."""
-        other = Authority(tmp_path, "another authority")
-        message = refusal(PrometheusSource(locked, tls=Tls(other.ca, server_name="prometheus.internal")))
-        assert "certificate is not accepted" in message
-
-    def test_verification_can_be_skipped_when_asked_for(self, locked: str, authority: Authority) -> None:
-        """For a first try, without a warning at every query."""
-        ours = authority.sign("scaler", "scaler")
-        assert ask(PrometheusSource(locked, tls=Tls(None, ours.cert, ours.key, insecure_skip_verify=True))).points
-
-    def test_without_a_client_certificate_the_server_rejects(self, locked: str, authority: Authority) -> None:
-        """The message must name TLS, not the network."""
-        message = refusal(PrometheusSource(locked, tls=Tls(authority.ca, server_name="prometheus.internal")))
-        assert "TLS: " in message
-
-    def test_a_missing_certificate_file_is_named(self, locked: str, authority: Authority, tmp_path: Path) -> None:
-        """It may have existed when the daemon started."""
-        message = refusal(PrometheusSource(locked, tls=Tls(authority.ca, tmp_path / "gone.pem", tmp_path / "gone.key")))
-        assert "gone.pem" in message
