@@ -1,7 +1,7 @@
 """Reads events by page."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Select, func, literal, select
 
@@ -11,6 +11,9 @@ from autoscaler.record import schema
 from autoscaler.record.binary import readable
 from autoscaler.record.times import from_micros
 from autoscaler.record.values import EventRow
+
+_WORDS: Final = tuple(schema.event.c[name] for name in ("type", "reason", "message", "direction", "dry_run"))
+"""The columns in which equal events are equal."""
 
 
 class EventPage(NamedTuple):
@@ -73,34 +76,26 @@ def _each() -> Select[Any]:
 
 def _merged() -> Select[Any]:
     """Select equal events as one row, the newest last occurrence first."""
-    table, owner, words = schema.event, schema.autoscaler, schema.event_text
+    table, owner = schema.event, schema.autoscaler
     return (
         _selected(func.count(), func.min(table.c.at), func.max(table.c.at))
-        .group_by(owner.c.name, *words.c, table.c.dry_run)
+        .group_by(owner.c.name, *_WORDS)
         .order_by(
             func.max(table.c.at).desc(),
             func.max(table.c.number).desc(),
             func.max(table.c.position).desc(),
             owner.c.name.desc(),  # a total order, so that no event is on two pages or on none
-            words.c.id.desc(),
+            *_WORDS,
         )
     )
 
 
 def _selected(times: Any, first: Any, last: Any) -> Select[Any]:
-    table, owner, words = schema.event, schema.autoscaler, schema.event_text
-    return (
-        select(
-            owner.c.name,
-            words.c.type,
-            words.c.reason,
-            words.c.message,
-            words.c.direction,
-            table.c.dry_run,
-            times.label("times"),
-            first.label("first"),
-            last.label("last"),
-        )
-        .join(owner, owner.c.id == table.c.autoscaler_id)
-        .join(words, words.c.id == table.c.text_id)
-    )
+    table, owner = schema.event, schema.autoscaler
+    return select(
+        owner.c.name,
+        *_WORDS,
+        times.label("times"),
+        first.label("first"),
+        last.label("last"),
+    ).join(owner, owner.c.id == table.c.autoscaler_id)

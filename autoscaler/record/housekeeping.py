@@ -14,14 +14,14 @@ from autoscaler.record import schema
 from autoscaler.record.database import Database, Readers
 from autoscaler.record.entries import Key, Newest, key_of
 from autoscaler.record.locks import Lock, is_free
-from autoscaler.record.max_size import EVENTS, cut, delete_texts, unused_texts
+from autoscaler.record.max_size import cut
 from autoscaler.record.packing import full_segments, pack, replace_pages
 from autoscaler.record.times import micros_of, to_micros
 
 _EVERY_MICROS: Final = 60_000_000
 """Interval of a pass (1 min). The next pass begins at once if a step had more to do than it may."""
 _UNUSED_EVERY_MICROS: Final = 6 * 3_600_000_000
-"""Interval of deleting unused texts and specifications (6 h), which reads every event."""
+"""Interval of deleting unused specifications (6 h), which reads every change."""
 _ROWS_AT_ONCE: Final = 1_000
 _NEVER: Final = -(2**62)
 _PAGES_KEPT_FREE: Final = 256
@@ -99,7 +99,6 @@ class Housekeeper:
         yield partial(self._forget, at - micros_of(kept.retention))
         yield partial(self._cut, kept.max_bytes, at)
         if not at < self._unused_due <= at + _UNUSED_EVERY_MICROS:
-            yield self._delete_unused_texts
             yield self._delete_unused_specs
             self._unused_due = at + _UNUSED_EVERY_MICROS
         yield self._give_back
@@ -127,26 +126,12 @@ class Housekeeper:
 
     def _cut(self, max_bytes: int, at: int) -> bool:
         with self._step() as connection:
-            deleted = () if connection is None else cut(connection, max_bytes, at)
-        if EVENTS in deleted:
-            self._delete_unused_texts()
-        return bool(deleted)
+            return connection is not None and cut(connection, max_bytes, at)
 
     def _delete_unused_specs(self) -> bool:
         with self._step() as connection:
             if connection is not None:
                 _delete_unused_specs(connection)
-        return False
-
-    def _delete_unused_texts(self) -> bool:
-        """Delete some at a time: an event that is committed meanwhile may need one of these texts."""
-        with self._readers.begin() as connection:
-            unused = unused_texts(connection)
-        for first in range(0, len(unused), _ROWS_AT_ONCE):
-            with self._step() as connection:
-                if connection is None:
-                    return False
-                delete_texts(connection, unused[first : first + _ROWS_AT_ONCE])
         return False
 
     def _give_back(self) -> bool:

@@ -1,7 +1,6 @@
 """Writes the decisions of one cycle as rows."""
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -26,8 +25,6 @@ from autoscaler.record.rows import Row, differing, hashes_of
 from autoscaler.record.times import micros_of, to_micros
 
 Values: TypeAlias = dict[str, Any]
-EventRows: TypeAlias = tuple[Values, Values]
-"""A row of `event_text` and one of `event`."""
 
 COLUMNS_OF_A_DECISION: Final = Binary[tuple[bytes, ...]](tuple[bytes, ...])
 
@@ -104,7 +101,10 @@ class Recording:
             spec_digest=spec_digest,
             spec=new_spec,
             change=change_row(entry.id, row, self.columns) if changed(entry.latest, self.decision) else None,
-            events=_events(entry, self.decision, row),
+            events=[
+                event_row(event, (entry.id, number, position), row.at, dry_run=self.decision.dry_run)
+                for position, event in enumerate(self.decision.events)
+            ],
         )
 
 
@@ -123,7 +123,7 @@ class Placed(Struct, frozen=True):
     """None: the specification recorded last is still in force."""
     change: Values | None
     """None: nothing changed."""
-    events: Sequence[EventRows]
+    events: Sequence[Values]
 
     @property
     def name(self) -> str:
@@ -206,7 +206,7 @@ def write(
     _insert(connection, schema.spec, [one.spec for one in placed if one.spec is not None])
     write_memory(connection, [(one.entry, one.memory) for one in placed])
     _insert(connection, schema.change, [one.change for one in placed if one.change is not None])
-    write_events(connection, [event for one in placed for event in one.events])
+    _insert(connection, schema.event, [event for one in placed for event in one.events])
     if notify:
         told = [each for one in placed for each in notices(one.entry.latest, one.recording.decision)]
         _insert(connection, schema.notice, rows_of(told, moment))
@@ -249,43 +249,20 @@ def change_row(owner_id: int, row: Row, columns: Columns) -> Values:
     }
 
 
-def _events(entry: Entry, decision: Decision, row: Row) -> Sequence[EventRows]:
-    return [
-        event_rows(event, (entry.id, row.number, position), row.at, dry_run=decision.dry_run)
-        for position, event in enumerate(decision.events)
-    ]
-
-
-def event_rows(event: Event, key: tuple[int, int, int], at: int, *, dry_run: bool) -> EventRows:
-    """Return the rows of an event. `key`: its primary key; `at`: microseconds."""
-    direction = None if event.direction is None else event.direction.value
-    words = event.type.value, plain(event.reason), plain(event.message), direction
-    known = text_id(words)
+def event_row(event: Event, key: tuple[int, int, int], at: int, *, dry_run: bool) -> Values:
+    """Return a row of the table `event`. `key`: its primary key; `at`: microseconds."""
     owner, number, position = key
-    happened = {
+    return {
         "autoscaler_id": owner,
         "number": number,
         "position": position,
         "at": at,
         "dry_run": dry_run,
-        "text_id": known,
+        "type": event.type.value,
+        "reason": plain(event.reason),
+        "message": plain(event.message),
+        "direction": None if event.direction is None else event.direction.value,
     }
-    return dict(zip(("id", "type", "reason", "message", "direction"), (known, *words), strict=True)), happened
-
-
-def write_events(connection: Connection, events: Sequence[EventRows]) -> None:
-    """Insert events, and their texts that are new."""
-    texts = {text["id"]: text for text, _ in events}
-    if texts:
-        # locks existing texts, so that they are not deleted meanwhile; sorted, to prevent deadlocks
-        schema.upsert(connection, schema.event_text, [texts[key] for key in sorted(texts)])
-    _insert(connection, schema.event, [row for _, row in events])
-
-
-def text_id(words: Iterable[str | None]) -> int:
-    """Return 63 bits of a hash of the words."""
-    digest = hashlib.blake2b("\0".join(filter(None, words)).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> 1
 
 
 def plain(text: str) -> str:

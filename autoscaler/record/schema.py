@@ -35,7 +35,7 @@ from sqlalchemy.sql.functions import FunctionElement
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
 
-VERSION: Final = 10
+VERSION: Final = 11
 """Version of the tables. A state of another version is refused (`versions`)."""
 
 metadata = MetaData()
@@ -217,20 +217,11 @@ event = Table(
     Column("position", Integer, primary_key=True, autoincrement=False),  # among those of the cycle
     Column("at", BigInteger, nullable=False),
     Column("dry_run", Boolean, nullable=False),
-    Column("text_id", BigInteger, nullable=False),
-    Index("event_at", "at"),
-    Index("event_text_id", "text_id"),
-    sqlite_with_rowid=False,
-)
-
-event_text = Table(
-    "event_text",  # the distinct texts of events
-    metadata,
-    Column("id", BigInteger, primary_key=True, autoincrement=False),  # a hash of the four
     Column("type", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("message", Text, nullable=False),
     Column("direction", Text),
+    Index("event_at", "at"),
     sqlite_with_rowid=False,
 )
 
@@ -259,7 +250,7 @@ counter = Table(
 cut = Table(
     "cut",  # what was deleted because of state.maxSize: everything of a tier up to a time
     metadata,
-    Column("tier", Text, primary_key=True),  # detail, series or events
+    Column("tier", Text, primary_key=True),  # detail or history
     Column("until", BigInteger, nullable=False),
     Column("at", BigInteger, nullable=False),  # when that was done last
 )

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from autoscaler.errors import StateError
 from autoscaler.model import Event, Steering
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary, readable
 from autoscaler.record.database import Database
-from autoscaler.record.recording import event_rows, write_events
+from autoscaler.record.recording import event_row
 from autoscaler.record.times import to_micros
 
 STEERING: Final = Binary[Steering](Steering)
@@ -71,8 +71,9 @@ def _write_events(connection: Connection, events: Mapping[str, Event], at: int) 
         query = query.where(owner.c.name.in_(names))
     found = {row.name: row for row in connection.execute(query)}
     keys = {name: (row.id, row.number, 0 if row.last is None else row.last + 1) for name, row in found.items()}
-    rows = [event_rows(event, keys[name], at, dry_run=False) for name, event in events.items() if name in keys]
-    write_events(connection, rows)
+    rows = [event_row(event, keys[name], at, dry_run=False) for name, event in events.items() if name in keys]
+    if rows:
+        connection.execute(insert(table), rows)
 
 
 def read_steering(connection: Connection) -> Mapping[str, Steering | StateError]:

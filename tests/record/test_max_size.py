@@ -8,7 +8,7 @@ from sqlalchemy import Table, func, insert, select
 from autoscaler.record import Archive, Ledger, Retention, schema
 from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener, kept_for
-from tests.record.samples import START, at, decision, event, keep, scaler
+from tests.record.samples import START, at, count_rows, decision, event, keep, scaler
 from tests.record.test_retention import noise
 from tests.replaced import replace
 
@@ -64,40 +64,6 @@ def add(ledger: Ledger, table: Table, count: int, size: int) -> None:
         connection.execute(insert(table), rows)
 
 
-def add_events(ledger: Ledger, count: int, texts: int, words: int = 400) -> None:
-    """Add events of the autoscaler `web`, one a second, the newest a day old, with so many texts of so many letters."""
-    newest = to_micros(START) - 24 * 3_600_000_000
-    keep(ledger, decision(-1))
-    with ledger._context.database.writing() as connection:
-        owner = connection.execute(select(schema.autoscaler.c.id)).scalar_one()
-        told = [{"id": n, "type": "Normal", "reason": "Test", "message": f"{n:0{words}}"} for n in range(texts)]
-        connection.execute(insert(schema.event_text), told)
-        rows = [
-            {
-                "autoscaler_id": owner,
-                "number": -number,
-                "position": 0,
-                "at": at,
-                "recorded": at,
-                "dry_run": False,
-                "text_id": number * texts // count,
-            }
-            for number in range(count)
-            for at in (newest - 1_000_000 * number,)
-        ]
-        connection.execute(insert(schema.event), rows)
-
-
-def events(ledger: Ledger) -> tuple[int, int]:
-    """Return the numbers of events and of texts."""
-    with ledger._context.readers.begin() as connection:
-        count, texts = (
-            connection.execute(select(func.count()).select_from(table)).scalar_one()
-            for table in (schema.event, schema.event_text)
-        )
-    return count, texts
-
-
 def cycle(ledger: Ledger, seconds: float = 0) -> None:
     """Run a cycle, with upkeep."""
     keep(ledger, decision(seconds))
@@ -129,11 +95,11 @@ def test_a_cut_is_reported(opener: Opener) -> None:
     ledger = opener.ledger(limited(1))
     fill(ledger, 30)
     archive = opener.archive()
-    detail, series = archive.cuts()
-    assert (detail.tier, series.tier) == ("detail", "series")
+    detail, history = archive.cuts()
+    assert (detail.tier, history.tier) == ("detail", "history")
     assert at(0) < detail.until < at(QUARTER * quarters(archive)[0])
     assert detail.at <= at(QUARTER * 29)
-    assert archive.size().cuts == [detail, series]
+    assert archive.size().cuts == [detail, history]
 
 
 def test_the_last_hour_is_never_deleted(opener: Opener) -> None:
@@ -155,32 +121,6 @@ def test_the_memory_of_decisions_is_never_deleted(opener: Opener) -> None:
     assert opener.restart().recall([scaler()]) == expected
 
 
-def test_detail_keeps_half_while_there_are_series(opener: Opener) -> None:
-    """Years of charts must leave room for the explanations of the last two days."""
-    ledger = opener.ledger(limited(10 * MB))
-    add(ledger, schema.detail, 80, MB // 10)
-    add(ledger, schema.series, 80, MB // 10)
-    cycle(ledger)
-    assert 4.9 * MB <= total(ledger, schema.detail) <= 5 * MB
-    assert 3.5 * MB < total(ledger, schema.series) < 5 * MB
-    assert [cut.tier for cut in opener.archive().cuts()] == ["detail", "series"]
-
-
-def test_detail_below_half_stays_while_there_are_series(opener: Opener) -> None:
-    """This holds when several passes are needed to delete them."""
-    ledger = opener.ledger(limited(10 * MB))
-    add(ledger, schema.detail, 40, MB // 10)
-    add(ledger, schema.series, 2_500, 4_000)
-    left = []
-    for each in range(4):
-        cycle(ledger, each)
-        left.append(len(numbers(ledger, schema.series)))
-    assert left[0] == 1_500
-    assert 1_000 < left[-1] < 1_500
-    assert numbers(ledger, schema.detail) == list(range(1, 41))
-    assert [cut.tier for cut in opener.archive().cuts()] == ["series"]
-
-
 def test_detail_that_needs_several_passes_is_deleted_before_any_series(opener: Opener) -> None:
     ledger = opener.ledger(limited(10 * MB))
     add(ledger, schema.detail, 3_500, 4_000)
@@ -200,38 +140,12 @@ def test_the_rest_of_the_detail_is_deleted_when_nothing_else_is_left(opener: Ope
     assert numbers(ledger, schema.detail) == numbers(ledger, schema.series) == []
 
 
-def test_events_beyond_a_tenth_are_deleted_before_series(opener: Opener) -> None:
-    """A new message in each cycle must leave room for charts, and charts must leave room for events."""
-    ledger = opener.ledger(limited(10 * MB))
-    add_events(ledger, 8_000, 8_000)
-    add(ledger, schema.detail, 40, MB // 10)
-    add(ledger, schema.series, 40, MB // 10)
-    for each in range(3):
-        cycle(ledger, 60 * (each + 1))
-    count, texts = events(ledger)
-    assert count == texts
-    assert 1_000 < count < 4_000
-    assert numbers(ledger, schema.series) == numbers(ledger, schema.detail) == list(range(1, 41))
-    (cut,) = opener.archive().cuts()
-    assert cut.tier == "events"
-    (oldest,) = opener.archive().event_page("web", limit=10_000).rows[-1:]
-    assert cut.until < oldest.first
-
-
-def test_a_tenth_of_events_stays_while_anything_else_is_left(opener: Opener) -> None:
-    ledger = opener.ledger(limited(10 * MB))
-    add_events(ledger, 1_000, 1_000)
-    add(ledger, schema.series, 150, MB // 10)
-    cycle(ledger, 60)
-    assert events(ledger) == (1_000, 1_000)
-    assert [cut.tier for cut in opener.archive().cuts()] == ["series"]
-
-
-def test_the_last_events_are_deleted_when_nothing_else_is_left(opener: Opener) -> None:
-    """Those of the last hour stay, and so do texts in use."""
+def test_of_the_history_the_oldest_is_deleted_first(opener: Opener) -> None:
+    """Events and changes reach back equally far, however many there are of each."""
     ledger = opener.ledger(limited(1))
-    add_events(ledger, 500, 1)
-    keep(ledger, decision(0, events=[event(message=f"{0:0400}", reason="Test"), event(message="new")]))
-    cycle(ledger, 60)
-    assert events(ledger)[0] == 2
-    assert {row.message for row in opener.archive().events("web")} == {f"{0:0400}", "new"}
+    for hour in range(6):
+        keep(ledger, decision(3600 * hour, size=5 + hour, events=[event(message="a" * 400), event(reason="Other")]))
+    (_, history) = opener.archive().cuts()
+    assert history.until == at(3600 * 3)
+    assert {row.first for row in opener.archive().events("web")} == {at(3600 * 4)}
+    assert count_rows(ledger, "change") == 2

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event, text
 
-from autoscaler.record import Retention, schema
+from autoscaler.record import Retention
 from autoscaler.record.forgetting import forget
 from tests.record.conftest import Opener
 from tests.record.samples import at
@@ -21,7 +21,7 @@ from tests.record.samples import at
 pytestmark = pytest.mark.slow
 SCALERS, EVENTS = 5_000, 60_000
 MOST = EVENTS * 60.0
-"""More than any linear plan costs, and less than a comparison of every text with every event."""
+"""More than any linear plan costs, and less than a comparison of every event with every other."""
 FILL = (
     (
         "INSERT INTO autoscaler (id, name, target, connection, first_at) "
@@ -48,12 +48,9 @@ FILL = (
         "SELECT n, 3, 2 * :old, 2 * :old, 0, '' FROM generate_series(1, :scalers) n"
     ),
     (
-        "INSERT INTO event_text (id, type, reason, message) "
-        "SELECT n, 'Normal', 'Rescaled', 'to ' || n FROM generate_series(1, 2 * :events) n"
-    ),
-    (
-        "INSERT INTO event (autoscaler_id, number, position, at, dry_run, text_id) "
-        "SELECT n, 1, 0, CASE WHEN n < 100 THEN 0 ELSE 2 * :old END, false, n FROM generate_series(1, :events) n"
+        "INSERT INTO event (autoscaler_id, number, position, at, dry_run, type, reason, message) "
+        "SELECT n, 1, 0, CASE WHEN n < 100 THEN 0 ELSE 2 * :old END, false, 'Normal', 'Rescaled', 'to ' || n "
+        "FROM generate_series(1, :events) n"
     ),
     "ANALYZE",
 )
@@ -89,7 +86,7 @@ def costs(engine: Engine, statements: Sequence[tuple[str, Any]]) -> dict[str, fl
 
 @pytest.fixture
 def filled(postgresql_opener: Opener) -> Opener:
-    """Return a state with many autoscalers, events and texts, half of which no event uses."""
+    """Return a state with many autoscalers and events."""
     state = postgresql_opener.state()
     with state._database.writing() as connection:
         for statement in FILL:
@@ -106,13 +103,9 @@ def test_no_step_of_the_housekeeping_compares_all_rows_with_all_rows(filled: Ope
     database, readers = state._database._engine, state._context.readers._engine
     with sent(database, readers) as statements:
         state.tidy(at(3600 * 24 * 365 * 40))
-    assert any("event_text" in statement for statement, _ in statements)
+    assert any("DELETE FROM event" in statement for statement, _ in statements)
     slow = {statement: cost for statement, cost in costs(database, statements).items() if cost > MOST}
     assert slow == {}
-    with state._database.writing() as connection:
-        tables = [schema.event, schema.event_text]
-        left = [connection.execute(text(f"SELECT count(*) FROM {table.name}")).scalar_one() for table in tables]
-    assert left[0] <= left[1] <= 2 * EVENTS
 
 
 def test_forget_compares_no_table_with_another(filled: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,28 +128,3 @@ def test_forget_compares_no_table_with_another(filled: Opener, monkeypatch: pyte
     one = [(statement, each[0] if isinstance(each, list) else each) for statement, each in found]
     assert {statement: cost for statement, cost in costs(database, one).items() if cost > MOST} == {}
     filled.close()
-
-
-def test_few_texts_are_locked_at_a_time_and_none_while_they_are_searched(filled: Opener) -> None:
-    """A commit waits for the lock of a text that it needs, and fails after five seconds: its cycle is not recorded.
-
-    Each message such as "New size: 5" is a text, so one that no event uses at present is soon needed again.
-    """
-    state = filled.state()
-    engine, readers = state._database._engine, state._context.readers._engine
-    locked, counting = list[int](), False
-
-    def count(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        nonlocal counting
-        if "event_text" in statement and not counting:
-            counting = True
-            with engine.connect() as other:
-                free = other.execute(text("SELECT id FROM event_text FOR UPDATE SKIP LOCKED")).all()
-                locked.append(other.execute(text("SELECT count(*) FROM event_text")).scalar_one() - len(free))
-            counting = False
-
-    for each in (engine, readers):
-        event.listen(each, "after_cursor_execute", count)
-    state.tidy(at(0))
-    assert locked[0] == 0  # they are searched
-    assert 0 < max(locked) <= 1_000

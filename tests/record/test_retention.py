@@ -1,18 +1,13 @@
 """Old data is deleted tier by tier, a little at a time."""
 
 import random
-import threading
-from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import delete
 
 from autoscaler.model import InstanceReading, Observation
-from autoscaler.record import Archive, Ledger, Retention, schema
-from autoscaler.record.max_size import delete_texts, unused_texts
-from autoscaler.record.recording import event_rows, write_events
-from tests.record.conftest import Opener, in_threads, kept_for
+from autoscaler.record import Archive, Ledger, Retention
+from tests.record.conftest import Opener, kept_for
 from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, observation, scaler
 from tests.replaced import replace
 
@@ -63,41 +58,6 @@ def test_everything_older_than_the_retention_is_deleted(opener: Opener) -> None:
     assert sum(row.count for row in archive.events("web")) <= 18
     assert archive.events("web")[0].first >= at(7.5 * HOUR)
     assert count_rows(ledger, "change") <= 5
-    assert count_rows(ledger, "event_text") == 1
-
-
-def test_texts_of_events_are_deleted_with_the_last_event(opener: Opener) -> None:
-    """Messages with numbers in them would accumulate for ever."""
-    ledger = opener.ledger(DETAIL)
-    keep(ledger, decision(0, events=[event(message="New size: 9")]))
-    hourly(ledger, 14, first=13)
-    assert [row.message for row in opener.archive().events("web")] == ["New size: 8"]
-    assert count_rows(ledger, "event_text") == 1
-
-
-def test_the_text_of_an_event_in_an_open_commit_stays(opener: Opener) -> None:
-    """The last event with it was deleted while a shard commits another one."""
-    ledger = opener.ledger()
-    keep(ledger, decision(0, events=[event()]))
-    database, purged = ledger._context.database, threading.Event()
-
-    def purge() -> None:
-        with database.writing() as connection:
-            delete_texts(connection, unused)
-        purged.set()
-
-    with database.writing() as connection:
-        connection.execute(delete(schema.event))
-        unused = unused_texts(connection)
-    assert len(unused) == 1
-    with ExitStack() as purging:
-        with database.writing() as connection:
-            write_events(connection, [event_rows(event(), (1, 2, 0), 0, dry_run=False)])
-            raised = purging.enter_context(in_threads([purge]))
-            purged.wait(0.2)  # on SQLite it waits for this commit
-        assert purged.wait(30)
-    assert raised == []
-    assert [row.message for row in opener.archive().events()] == [event().message]
 
 
 def test_specifications_are_deleted_with_their_last_cycle(opener: Opener) -> None:

@@ -25,7 +25,7 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.record import State, schema
-from autoscaler.record.max_size import DETAIL, EVENTS, SERIES
+from autoscaler.record.max_size import DETAIL, HISTORY
 from autoscaler.record.times import to_micros
 from tests.decide.build import CPU_60, QUEUE_15, metric, samples, scaler
 from tests.decide.build import state as of_size
@@ -220,8 +220,7 @@ def test_the_vendored_library_has_its_licence() -> None:
     ("tier", "notice"),
     [
         (DETAIL, "What decisions were made from of before"),
-        (SERIES, "Charts and older decisions of before"),
-        (EVENTS, "Events of before"),
+        (HISTORY, "History and events of before"),
     ],
 )
 def test_the_page_says_which_data_max_size_has_deleted(site: Served, tier: str, notice: str) -> None:
