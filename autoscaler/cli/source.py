@@ -238,7 +238,7 @@ class DocumentSource:
                 if self._where.server is not None and not server.is_this_machine:
                     raise ServerDown(f"{down}; start it there, or {ELSEWHERE}") from None
                 self._local = self._open(down)
-        from autoscaler.documents.state_documents import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - see TYPE_CHECKING above
+        from autoscaler.documents.reads import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - see TYPE_CHECKING above
 
         try:
             return cast("_Document", self._local.answer(path, of, given))
@@ -248,11 +248,9 @@ class DocumentSource:
     def _open(self, down: ServerDown) -> "Reads":
         from autoscaler.clock import SystemClock  # noqa: PLC0415 - see TYPE_CHECKING above
         from autoscaler.documents.reads import Reads  # noqa: PLC0415
-        from autoscaler.documents.state_documents import StateDocuments  # noqa: PLC0415
         from autoscaler.record import Archive  # noqa: PLC0415 - see TYPE_CHECKING above
 
         url, folder, settings = state_place(self._where.config)
-        scalers = None if settings is None else settings.autoscalers
         try:
             archive = Archive.open_archive(url, folder)
         except AutoscalerError as error:
@@ -260,8 +258,7 @@ class DocumentSource:
         self._closing.enter_context(archive)
         place = "its database" if url is not None else folder
         typer.echo(f"{down}; the following is from its state in {place}. If it runs, {ELSEWHERE}", err=True)
-        documents = StateDocuments(archive, scalers)
-        return Reads(lambda: documents, SystemClock())
+        return Reads(archive, lambda: settings, SystemClock())
 
 
 def runs(server: Server, config: Path) -> DaemonStatus | Literal[False] | None:

@@ -20,6 +20,8 @@ DEFAULT_HISTORY: Final = timedelta(hours=1)
 
 def _time(text: Any) -> datetime:
     """Return the time in UTC. Raises ValueError unless it is RFC 3339 or seconds since 1970."""
+    if isinstance(text, datetime):  # given by the page
+        return text
     if isinstance(text, str) and _UNIX.fullmatch(text):
         return datetime.fromtimestamp(float(text), UTC)
     if isinstance(text, str) and _RFC3339.fullmatch(text):

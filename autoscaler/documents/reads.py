@@ -1,16 +1,20 @@
 """What can be read: the operations of the API that change nothing, by path."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, get_type_hints
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from autoscaler.clock import Clock
 from autoscaler.documents.base import Document
-from autoscaler.documents.detail import Detail
+from autoscaler.documents.detail import Detail, detail
 from autoscaler.documents.discovered import DiscoveredList
-from autoscaler.documents.events import EventList
+from autoscaler.documents.events import EventList, event
+from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation
-from autoscaler.documents.history import HistoryDocument
-from autoscaler.documents.hosts import HostList
+from autoscaler.documents.history import HistoryDocument, history_document
+from autoscaler.documents.hosts import HostList, host_list
+from autoscaler.documents.last_value import last_values
 from autoscaler.documents.parameters import (
     DEFAULT_HISTORY,
     EventParameters,
@@ -18,10 +22,29 @@ from autoscaler.documents.parameters import (
     HistoryParameters,
     ListParameters,
 )
-from autoscaler.documents.state_documents import StateDocuments
 from autoscaler.documents.status import DaemonStatus
-from autoscaler.documents.summary import AutoscalerList
+from autoscaler.documents.summary import AutoscalerList, Summary, summaries
 from autoscaler.errors import AutoscalerError
+from autoscaler.model import Autoscaler, Decision
+from autoscaler.record import Archive
+
+if TYPE_CHECKING:  # a command without a configuration does not need its loader
+    from autoscaler.config.settings import PrometheusSource, Settings
+
+_DETAIL_EVENTS: Final = timedelta(hours=1)
+"""Whose events are shown with an autoscaler, as Kubernetes keeps them."""
+
+
+class UnknownAutoscaler(AutoscalerError):
+    """The autoscaler is neither configured nor remembered: use another name."""
+
+
+class LabelsUnknown(AutoscalerError):
+    """The configuration, which has the labels, is unknown: name it, or do not select by labels."""
+
+
+class NoDecision(AutoscalerError):
+    """There was no decision yet at that time: use a later one."""
 
 
 class NoDaemon(AutoscalerError):
@@ -29,17 +52,24 @@ class NoDaemon(AutoscalerError):
 
 
 class Reads:
-    """The operations that change nothing. The daemon answers requests with them; a command runs them without one."""
+    """The operations that change nothing. The daemon answers requests with them; a command runs them without one.
+
+    Any thread may call it. Every method raises StateError, and those with a name UnknownAutoscaler.
+    """
 
     def __init__(
         self,
-        documents: Callable[[], StateDocuments],
+        archive: Archive,
+        settings: "Callable[[], Settings | None]",
         clock: Clock,
         status: Callable[[], DaemonStatus] | None = None,
         discovered: Callable[[], DiscoveredList] | None = None,
     ) -> None:
-        """`status` and `discovered`: of the daemon; None: there is none, and these operations raise NoDaemon."""
-        self._documents, self._clock = documents, clock
+        """`settings` returns the configuration; None: unknown, and every remembered autoscaler counts as configured.
+
+        `status` and `discovered`: of the daemon; None: there is none, and these operations raise NoDaemon.
+        """
+        self._archive, self._settings, self._clock = archive, settings, clock
         self._status, self._discovered = status, discovered
         self.operations: Mapping[str, Callable[..., Document]] = {
             "/autoscalers": self.list_autoscalers,
@@ -63,28 +93,54 @@ class Reads:
 
     def list_autoscalers(self, query: ListParameters) -> AutoscalerList:
         """All autoscalers, by name."""
-        now = self._clock.now()
-        page = self._documents().page(now, query.offset, query.limit, query.name, query.label_selector)
+        scalers, selector = self._scalers(), query.label_selector
+        if selector is not None and scalers is None:
+            raise LabelsUnknown("only the configuration has labels, and it is unknown; name it with --config.file")
+        known, latest = scalers or {}, self._archive.latest()
+        names = sorted(name for name in known.keys() | latest.keys() if query.name in name)
+        if selector is not None:
+            names = [name for name in names if selector.matches(dict(known[name].labels) if name in known else {})]
+        shown = names[query.offset : query.offset + query.limit]
         reload = None if self._status is None else self._status().last_reload
-        return page.model_copy(update={"refused_reload": None if reload is None or reload.successful else reload})
+        return AutoscalerList(
+            autoscalers=tuple(self._summaries(shown, scalers, latest, self._clock.now())),
+            total=len(names),
+            refused_reload=None if reload is None or reload.successful else reload,
+        )
 
     def get_autoscaler(self, name: str) -> Detail:
         """One autoscaler with its configuration and events."""
-        return self._documents().autoscaler(name, self._clock.now())
+        now, scalers, recorded = self._clock.now(), self._scalers(), self._archive.record_at(name)
+        scaler = None if scalers is None else scalers.get(name)
+        known = recorded.scaler if scaler is None and recorded is not None else scaler
+        if known is None:
+            raise _unknown(name)
+        (found,) = self._summaries([name], scalers, {} if recorded is None else {name: recorded.decision}, now)
+        return detail(found, known, recorded, self._archive.events(name, now - _DETAIL_EVENTS), self._sources())
 
     def explain_autoscaler(self, name: str, query: ExplainParameters) -> Explanation:
         """The explanation of a decision."""
-        return self._documents().explanation(name, query.at)
+        record = self._archive.record_at(name, query.at)
+        if record is None:
+            self._require(name)
+            when = "yet" if query.at is None else f"at {query.at.isoformat(timespec='seconds')}"
+            raise NoDecision(f"autoscaler {name!r} had no decision {when}; use a later time")
+        return explanation(record, self._sources(), last_values(self._archive, record.decision))
 
     def get_history(self, name: str, query: HistoryParameters) -> HistoryDocument:
         """Sizes, bounds and metrics over time, with events."""
+        self._require(name)
         until = query.until or self._clock.now()
         since = query.since or until - DEFAULT_HISTORY
-        return self._documents().history(name, since, until, query.points)
+        events = [row for row in self._archive.events(name, since) if row.first <= until]
+        return history_document(name, since, until, self._archive.series(name, since, until), events, query.points)
 
     def list_events(self, query: EventParameters) -> EventList:
         """Events, counted."""
-        return self._documents().events(query.name, query.since, query.offset, query.limit, merged=query.merged)
+        if query.name is not None:
+            self._require(query.name)
+        found = self._archive.event_page(query.name, query.since, query.offset, query.limit, merged=query.merged)
+        return EventList(events=tuple([event(row) for row in found.rows]), total=found.total)
 
     def get_daemon_status(self) -> DaemonStatus:
         """The status of the daemon, each Prometheus and each connection."""
@@ -94,10 +150,38 @@ class Reads:
 
     def list_hosts(self) -> HostList:
         """The daemons that share the state, and the shards of each."""
-        return self._documents().hosts(self._clock.now())
+        return host_list(self._archive.ownership(), self._clock.now())
 
     def list_discovered(self) -> DiscoveredList:
         """The scaling policies that were discovered, and what became of each."""
         if self._discovered is None:
             raise NoDaemon("the state does not have the discovered policies; start the daemon")
         return self._discovered()
+
+    def _scalers(self) -> Mapping[str, Autoscaler] | None:
+        settings = self._settings()
+        return None if settings is None else {scaler.name: scaler for scaler in settings.autoscalers}
+
+    def _sources(self) -> "Mapping[str, PrometheusSource]":
+        settings = self._settings()
+        return MappingProxyType({}) if settings is None else settings.prometheus
+
+    def _summaries(
+        self,
+        names: Sequence[str],
+        scalers: Mapping[str, Autoscaler] | None,
+        latest: Mapping[str, Decision],
+        now: datetime,
+    ) -> Sequence[Summary]:
+        archive = self._archive
+        steering, seen, served = archive.steering(), archive.first_seen(), archive.served(names)
+        return summaries(names, scalers, latest, steering, now, seen, served)
+
+    def _require(self, name: str) -> None:
+        """Raise UnknownAutoscaler unless the autoscaler is configured or remembered."""
+        if name not in (self._scalers() or {}) and not self._archive.knows(name):
+            raise _unknown(name)
+
+
+def _unknown(name: str) -> UnknownAutoscaler:
+    return UnknownAutoscaler(f"no autoscaler {name[:64]!r} is configured or remembered; `autoscaler get` lists them")

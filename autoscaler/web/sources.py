@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
 from autoscaler.documents.discovered import DiscoveredList
-from autoscaler.documents.state_documents import StateDocuments
+from autoscaler.documents.reads import Reads
 from autoscaler.documents.status import DaemonStatus
 from autoscaler.record import State
 from autoscaler.web.work import Work
@@ -35,10 +35,9 @@ class Sources:
     work: Work = field(default_factory=Work)
     """The threads that make answers."""
 
-    def documents(self) -> StateDocuments:
-        """Return the documents of the running configuration."""
-        settings = self.settings()
-        return StateDocuments(self.state.archive, settings.autoscalers, settings.prometheus)
+    def reads(self) -> Reads:
+        """Return the operations that change nothing."""
+        return Reads(self.state.archive, self.settings, self.clock, self.status, self.discovered)
 
     def operators_of(self, name: str) -> Collection[str]:
         """Return the users whom a grant lets change this autoscaler."""

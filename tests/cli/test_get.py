@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ import yaml
 
 from autoscaler.cli.tables.listing import WIDE_HEADER, cells
 from autoscaler.cli.tables.notes import notes
-from autoscaler.documents.state_documents import StateDocuments
-from autoscaler.documents.summary import AutoscalerList, summary
+from autoscaler.documents import reads
+from autoscaler.documents.summary import Summary, summaries, summary
 from autoscaler.model import Steering
 from tests.cli.scene import Scene, ServedScene
 from tests.decide.build import CPU_60, NOW, QUEUE_15, scaler
@@ -72,14 +73,13 @@ def test_names_select_and_order_the_rows(online: ServedScene) -> None:
 
 def test_for_one_name_the_daemon_sends_one_autoscaler(online: ServedScene, monkeypatch: pytest.MonkeyPatch) -> None:
     """`get web --watch` would otherwise fetch the whole fleet each second."""
-    sent, page = list[int](), StateDocuments.page
+    sent = list[int]()
 
-    def noting(*given: Any) -> AutoscalerList:
-        found = page(*given)
-        sent.append(len(found.autoscalers))
-        return found
+    def noting(names: Sequence[str], *given: Any) -> Sequence[Summary]:
+        sent.append(len(names))
+        return summaries(names, *given)
 
-    monkeypatch.setattr(StateDocuments, "page", noting)
+    monkeypatch.setattr(reads, "summaries", noting)
     assert online.run("get", "web", "--no-headers").lines[0].startswith("web ")
     assert sent == [1]
 

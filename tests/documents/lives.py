@@ -1,14 +1,16 @@
 """Autoscalers on a virtual clock whose cycles are recorded in a real state."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from autoscaler.config.settings import Settings
 from autoscaler.decide import conclude, decide
+from autoscaler.documents.reads import Reads
 from autoscaler.model import Autoscaler, Decision, Failure, Observation, Observed, Reading, TargetState, Written
 from autoscaler.moment import Moment
-from autoscaler.record import Ledger, Retention, State
+from autoscaler.record import Archive, Ledger, Retention, State
 from tests.decide.build import NOW, samples, state, value
 from tests.replaced import replace
 
@@ -69,3 +71,9 @@ class StoppedClock:
 
 def named(autoscaler: Autoscaler, name: str) -> Autoscaler:
     return replace(autoscaler, name=name)
+
+
+def reads_of(archive: Archive, scalers: Sequence[Autoscaler] | None, now: datetime = NOW) -> Reads:
+    """What can be read of a state. `scalers`: the configuration's; None: it is unknown."""
+    settings = None if scalers is None else Settings(Path("autoscaler.yaml"), {}, {}, tuple(scalers))
+    return Reads(archive, lambda: settings, StoppedClock(now))

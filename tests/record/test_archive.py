@@ -7,11 +7,13 @@ import pytest
 from sqlalchemy import select, update
 
 from autoscaler.decide import remember
-from autoscaler.documents.state_documents import StateDocuments, UnknownAutoscaler
+from autoscaler.documents.parameters import EventParameters, ExplainParameters, HistoryParameters
+from autoscaler.documents.reads import UnknownAutoscaler
 from autoscaler.errors import StateError, TargetUnavailable
 from autoscaler.model import Decision, Direction, History, TargetRef
 from autoscaler.record import EventRow, Record, schema
 from autoscaler.record.evaluation import Columns, decision_from
+from tests.documents.lives import reads_of
 from tests.record.conftest import Opener
 from tests.record.drawing import comparable
 from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, observation, scaler
@@ -118,16 +120,16 @@ def test_a_name_with_a_nul_is_unknown(opener: Opener, name: str) -> None:
     """Any client may ask for `/autoscalers/%00`; PostgreSQL refuses the text, which looked like an outage (503)."""
     keep(opener.ledger(), decision(0))
     archive = opener.archive()
-    documents = StateDocuments(archive, None)
+    reads = reads_of(archive, None, at(1))
     for read in (
-        lambda: documents.autoscaler(name, at(1)),
-        lambda: documents.explanation(name),
-        lambda: documents.history(name, at(0), at(1)),
-        lambda: documents.events(name, None),
+        lambda: reads.get_autoscaler(name),
+        lambda: reads.explain_autoscaler(name, ExplainParameters()),
+        lambda: reads.get_history(name, HistoryParameters()),
+        lambda: reads.list_events(EventParameters(name=name)),
     ):
         with pytest.raises(UnknownAutoscaler):
             read()
-    assert documents.autoscaler("web", at(1)).summary.name == "web"
+    assert reads.get_autoscaler("web").summary.name == "web"
 
 
 def test_records_of_a_span(opener: Opener) -> None:

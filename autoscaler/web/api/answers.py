@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from autoscaler.documents.base import Document
-from autoscaler.documents.state_documents import NoDecision, UnknownAutoscaler
+from autoscaler.documents.reads import NoDecision, UnknownAutoscaler
 from autoscaler.errors import AutoscalerError, StateError, named
 from autoscaler.logger import Logger
 

@@ -10,7 +10,6 @@ from pydantic.alias_generators import to_camel
 
 from autoscaler.documents.base import Document
 from autoscaler.documents.parameters import EventParameters, Nothing
-from autoscaler.documents.reads import Reads
 from autoscaler.logger import Logger
 from autoscaler.web.api.answers import ErrorType
 from autoscaler.web.api.parameters import ManyBody
@@ -81,10 +80,9 @@ class Endpoint:
 
 def endpoints(sources: Sources, logger: Logger) -> Sequence[Endpoint]:
     """Return all endpoints."""
-    reads = Reads(sources.documents, sources.clock, sources.status, sources.discovered)
     changes, one = SteeringChanges(sources, logger), "/autoscalers/{name}"
     return (
-        *[Endpoint("GET", path, run) for path, run in reads.operations.items()],
+        *[Endpoint("GET", path, run) for path, run in sources.reads().operations.items()],
         Endpoint("POST", f"{one}/pause", changes.pause_autoscaler),
         Endpoint("POST", f"{one}/resume", changes.resume_autoscaler),
         Endpoint("POST", f"{one}/override", changes.override_autoscaler),

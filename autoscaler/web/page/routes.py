@@ -16,7 +16,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from autoscaler.documents.explanation import Explanation
-from autoscaler.documents.state_documents import NoDecision, StateDocuments
+from autoscaler.documents.parameters import ExplainParameters, HistoryParameters
+from autoscaler.documents.reads import NoDecision, Reads
 from autoscaler.documents.summary import summaries
 from autoscaler.errors import StateError
 from autoscaler.logger import Logger
@@ -84,6 +85,7 @@ class _Page:
         self._sources = sources
         self._logger = logger
         self._work = sources.work
+        self._reads = sources.reads()
         self._templates = environment()
 
     def handler(self, make: Callable[[Request, datetime], str]) -> Callable[[Request], Awaitable[Response]]:
@@ -113,18 +115,18 @@ class _Page:
         sharing = None
         if not self._sources.status().lease_lost:  # with a lost lease the database does not answer, which the page says
             with suppress(StateError):
-                sharing = self._sources.documents().hosts(now)
+                sharing = self._reads.list_hosts()
         found = self._sources.discovered()
         return self._render("status.html", now, day=timedelta(days=1), sharing=sharing, discovered=found)
 
     def autoscaler(self, request: Request, now: datetime) -> str:
         """Return the page of one autoscaler: charts, explanation, and forms for pause and override."""
         name: str = request.path_params["name"]
-        documents = self._sources.documents()
         shown = request.query_params.get("range", "")
         shown = shown if shown in RANGES else _DEFAULT_RANGE
         skips_table = _REFRESH in request.headers and RANGES[shown] > RANGES[_DEFAULT_RANGE]
-        detail = documents.autoscaler(name, now)
+        detail = self._reads.get_autoscaler(name)
+        times = HistoryParameters(since=now - RANGES[shown], until=now, points=_TABLE_ROWS)
         return self._render(
             "autoscaler.html",
             now,
@@ -133,8 +135,8 @@ class _Page:
             ranges=tuple(RANGES),
             range=shown,
             range_seconds=round(RANGES[shown].total_seconds()),
-            history=None if skips_table else documents.history(name, now - RANGES[shown], now, _TABLE_ROWS),
-            view=_explanation_view(documents, name, request.query_params.get("at", ""), now),
+            history=None if skips_table else self._reads.get_history(name, times),
+            view=_explanation_view(self._reads, name, request.query_params.get("at", ""), now),
             user=request.scope["user"],
             change_refused=request.scope["change_refused"],
             cuts=self._cuts(),
@@ -163,12 +165,12 @@ class _ExplanationView:
     problem: str
 
 
-def _explanation_view(documents: StateDocuments, name: str, at: str, now: datetime) -> _ExplanationView:
+def _explanation_view(reads: Reads, name: str, at: str, now: datetime) -> _ExplanationView:
     try:
         asked = last_time(at, now, UTC) if at else None
     except ValueError as error:
         return _ExplanationView(None, None, f"{error}; expected {_TIME_FORMS}")
     try:
-        return _ExplanationView(asked, documents.explanation(name, asked), "")
+        return _ExplanationView(asked, reads.explain_autoscaler(name, ExplainParameters(at=asked)), "")
     except NoDecision as error:
         return _ExplanationView(asked, None, str(error))

@@ -8,12 +8,13 @@ import pytest
 
 from autoscaler.decide import conclude, decide
 from autoscaler.documents.history import thinned
-from autoscaler.documents.state_documents import NoDecision, StateDocuments, UnknownAutoscaler
+from autoscaler.documents.parameters import EventParameters, ExplainParameters, HistoryParameters
+from autoscaler.documents.reads import NoDecision, UnknownAutoscaler
 from autoscaler.model import DEFAULT_SCALE_DOWN, Behavior, Decision, Failure, PolicyType, ScalingPolicy, TargetRef
 from autoscaler.record import Archive, SeriesRow, State
 from autoscaler.record.times import to_micros
 from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, value
-from tests.documents.lives import Recorded, open_state
+from tests.documents.lives import Recorded, open_state, reads_of
 from tests.replaced import replace
 
 BEHAVIOR = Behavior(
@@ -53,9 +54,9 @@ def test_every_recorded_cycle_can_be_decided_again(state: State) -> None:
 
 def test_an_explanation_is_the_same_with_and_without_a_daemon(state: State, tmp_path: Path) -> None:
     life = lived(state)
-    told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
+    told = reads_of(state.archive, [life.autoscaler]).explain_autoscaler("web", ExplainParameters())
     with Archive.open_archive(None, tmp_path) as archive:
-        assert StateDocuments(archive, None).explanation("web") == told
+        assert reads_of(archive, None).explain_autoscaler("web", ExplainParameters()) == told
 
 
 def test_a_new_target_starts_without_history(state: State) -> None:
@@ -64,43 +65,43 @@ def test_a_new_target_starts_without_history(state: State) -> None:
     life.autoscaler = replace(life.autoscaler, target=TargetRef("fleet", "other"))
     life.size = 2
     life.cpu(60)
-    told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
+    told = reads_of(state.archive, [life.autoscaler]).explain_autoscaler("web", ExplainParameters())
     assert told.stabilization is None
     inward = told.policies[1]
     assert (inward.size, inward.next_size) == (1, None)
 
 
 def test_a_configured_autoscaler_without_decisions_is_known(state: State) -> None:
-    documents = StateDocuments(state.archive, [scaler(CPU_60)])
-    assert documents.autoscaler("web", NOW).summary.last_decision is None
-    assert documents.history("web", NOW, NOW).points == ()
+    documents = reads_of(state.archive, [scaler(CPU_60)])
+    assert documents.get_autoscaler("web").summary.last_decision is None
+    assert documents.get_history("web", HistoryParameters(since=NOW, until=NOW)).points == ()
     with pytest.raises(NoDecision, match="had no decision yet"):
-        documents.explanation("web")
+        documents.explain_autoscaler("web", ExplainParameters())
 
 
 def test_a_removed_autoscaler_shows_its_last_configuration(state: State) -> None:
     life = lived(state)
-    found = StateDocuments(state.archive, []).autoscaler("web", life.now)
+    found = reads_of(state.archive, [], life.now).get_autoscaler("web")
     assert not found.summary.configured
     assert found.spec.maximum == 10
 
 
 def test_an_unknown_name_is_an_error(state: State) -> None:
-    documents = StateDocuments(state.archive, [])
+    documents = reads_of(state.archive, [])
     with pytest.raises(UnknownAutoscaler, match="'other'"):
-        documents.autoscaler("other", NOW)
+        documents.get_autoscaler("other")
     with pytest.raises(UnknownAutoscaler):
-        documents.explanation("other")
+        documents.explain_autoscaler("other", ExplainParameters())
 
 
 def test_pages_of_events_begin_with_the_newest(state: State) -> None:
     life = lived(state)
-    documents = StateDocuments(state.archive, [life.autoscaler])
-    everything = documents.events("web", None).events
+    documents = reads_of(state.archive, [life.autoscaler])
+    everything = documents.list_events(EventParameters(name="web")).events
     assert len(everything) > 2
-    assert documents.events("web", None, limit=1).events == everything[-1:]
-    assert documents.events("web", None, offset=1, limit=1).events == everything[-2:-1]
-    assert documents.events("web", None, offset=1000, limit=5).events == ()
+    assert documents.list_events(EventParameters(name="web", limit=1)).events == everything[-1:]
+    assert documents.list_events(EventParameters(name="web", offset=1, limit=1)).events == everything[-2:-1]
+    assert documents.list_events(EventParameters(name="web", offset=1000, limit=5)).events == ()
 
 
 def row(minute: int, size: int) -> SeriesRow:
@@ -127,9 +128,9 @@ def test_a_history_has_at_most_the_requested_points(most: int) -> None:
 
 def test_an_explanation_uses_only_earlier_decisions(state: State) -> None:
     life = lived(state)
-    documents = StateDocuments(state.archive, [life.autoscaler])
+    documents = reads_of(state.archive, [life.autoscaler])
     first: Decision = next(state.archive.records("web")).decision
-    told = documents.explanation("web", first.now)
+    told = documents.explain_autoscaler("web", ExplainParameters(at=first.now))
     assert told.at == first.now
     assert told.if_unchanged is None
 
@@ -145,7 +146,7 @@ def outage(state: State, cycles: int) -> Recorded:
 
 def test_in_an_outage_the_last_value_and_its_age_are_shown(state: State) -> None:
     life = outage(state, 20)
-    told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
+    told = reads_of(state.archive, [life.autoscaler]).explain_autoscaler("web", ExplainParameters())
     queue, cpu = (metric.last for metric in told.metrics)
     assert queue is not None
     assert (queue.text, queue.value, queue.age_seconds) == ("8.33", 8.334, timedelta(minutes=5))
@@ -153,23 +154,29 @@ def test_in_an_outage_the_last_value_and_its_age_are_shown(state: State) -> None
     assert cpu is not None
     assert cpu.text == "60%"
     assert "queue has no value: no answer; its last value was 8.33, 5m earlier." in told.lines
-    assert StateDocuments(state.archive, [life.autoscaler]).explanation("web", queue.at).metrics[0].last is None
+    assert (
+        reads_of(state.archive, [life.autoscaler])
+        .explain_autoscaler("web", ExplainParameters(at=queue.at))
+        .metrics[0]
+        .last
+        is None
+    )
 
 
 def test_the_last_value_is_found_after_weeks(state: State) -> None:
     """The search begins at the start of the outage; beside a working metric it covers one day."""
     life = outage(state, 1)
     life.step(Failure("no answer"), Failure("no answer"), after=86_400 * 20)
-    told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
+    told = reads_of(state.archive, [life.autoscaler]).explain_autoscaler("web", ExplainParameters())
     assert [metric.last and metric.last.age_seconds for metric in told.metrics] == [timedelta(days=20, seconds=15)] * 2
     life.step(Failure("no answer"), samples([1_200] * life.size, life.now))
-    told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
+    told = reads_of(state.archive, [life.autoscaler]).explain_autoscaler("web", ExplainParameters())
     assert told.metrics[0].last is None
 
 
 def test_a_metric_without_any_value_has_no_last_value(state: State) -> None:
     life = Recorded(state.ledger("fleet"), scaler(QUEUE_15))
     life.step(Failure("no answer"))
-    told = StateDocuments(state.archive, [life.autoscaler]).explanation("web")
+    told = reads_of(state.archive, [life.autoscaler]).explain_autoscaler("web", ExplainParameters())
     assert told.metrics[0].last is None
     assert "queue has no value: no answer." in told.lines
