@@ -204,14 +204,6 @@ def test_a_target_that_cannot_be_read_counts_with_its_last_known_size() -> None:
     assert sizes(fleet.cycle({"a": GONE, "b": 9}, after=15)) == {"a": None, "b": 6}
 
 
-def test_an_autoscaler_outside_this_cycle_counts_too() -> None:
-    """A different sync period does not change the connection."""
-    fleet = Fleet(limits(5, total=20), {"a": 12, "b": 2})
-    assert sizes(fleet.cycle({"a": 9})) == {"a": 9}
-    assert sizes(fleet.cycle({"b": 30})) == {"b": 11}
-    assert sizes(fleet.cycle({"b": 1}, after=15)) == {"b": 9}
-
-
 def test_growth_that_may_still_arrive_counts() -> None:
     """The back end may apply a request that it did not answer."""
     fleet = Fleet(limits(total=20), {"a": 5, "b": 5})
@@ -232,13 +224,6 @@ def test_instances_not_removed_return_to_the_budget() -> None:
         fleet = Fleet(limits(5), {"a": 20, "b": 20})
         fleet.cycle({"a": 10, "b": 20}, {"a": outcome})
         assert sizes(fleet.cycle({"a": 20, "b": 10}, after=15)) == {"a": None, "b": 15}, outcome
-
-
-def test_an_unanswered_write_stays_counted() -> None:
-    """The write may arrive later and remove these instances within the same period."""
-    fleet = Fleet(limits(5), {"a": 20, "b": 20})
-    fleet.cycle({"a": 10, "b": 20}, {"a": GONE}, arrives=False)
-    assert sizes(fleet.cycle({"a": 20, "b": 10}, after=15)) == {"a": None, "b": None}
 
 
 def test_a_retried_scale_in_counts_once() -> None:
@@ -273,15 +258,6 @@ def test_a_dry_run_counts_its_real_size_in_the_total() -> None:
         assert sizes(made) == {"dry": 25, "live": None}
         assert made["dry"].current == 10
         assert fleet.limited_decisions.total == 20
-
-
-def test_shards_use_what_is_left_in_order_of_arrival() -> None:
-    """The budget is not divided among shards."""
-    fleet = Fleet(limits(5), {"a": 20, "b": 20}, shards=2)
-    assert sizes(fleet.cycle({"a": 16}, shard=0)) == {"a": 16}
-    assert sizes(fleet.cycle({"b": 10}, shard=1)) == {"b": 19}
-    fleet = Fleet(limits(total=40), {"a": 30, "b": 5}, shards=2)
-    assert sizes(fleet.cycle({"b": 20}, shard=1)) == {"b": 10}
 
 
 def test_a_late_shard_writes_nothing_and_retries() -> None:
