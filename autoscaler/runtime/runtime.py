@@ -7,7 +7,6 @@ If several daemons share the state, each runs the shards that it holds. A shard 
 further cycle here, and is given back when no thread uses it.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Final
@@ -31,7 +30,7 @@ from autoscaler.text import count as counted
 from autoscaler.threads import Stop, Stopping
 
 _MOST_ABANDONED: Final = 3
-"""Number of abandoned threads that served the same targets after which a shard waits for one of them to end."""
+"""Number of abandoned threads after which their shard waits for one of them to end."""
 RETRY_SECONDS: Final = 15.0
 """Time after which a shard that could not begin is tried again."""
 
@@ -253,16 +252,8 @@ class Runtime:
         return failures[0] if failures else None
 
     def _is_crowded(self, name: ShardName) -> bool:
-        """Return whether too many abandoned threads hang that served the same targets.
-
-        After a change of `shards`, an abandoned shard of the other number may have served any of these targets.
-        """
-        left = Counter(one.name for one in self._abandoned if one.name.adapter == name.adapter)
-        most: dict[int, int] = {}
-        for each, count in left.items():
-            if each == name or each.of != name.of:
-                most[each.of] = max(count, most.get(each.of, 0))
-        return sum(most.values()) >= _MOST_ABANDONED
+        """Return whether too many abandoned threads of this shard hang."""
+        return sum(one.name == name for one in self._abandoned) >= _MOST_ABANDONED
 
     def _begin(
         self, name: ShardName, built: BuiltAdapter | None, stuck: RunningShard | None, until: float

@@ -137,25 +137,3 @@ def test_a_write_that_hangs_while_the_number_of_shards_changes_is_counted_once(
     assert (history.unfinished, history.scale_ups) == (None, (ScaleEvent(2, began),))
     assert {name: len(third.notes("writes", name)) for name in SHARD_OF} == dict.fromkeys(SHARD_OF, 1)
     assert announced(folder) == {}
-
-
-@pytest.mark.slow
-def test_abandoned_threads_count_for_any_number_of_shards(folder: Path, prometheus: str, third: ThirdParty) -> None:
-    """Otherwise each reload would allow three more threads for a dead back end."""
-    shards = (1, 4, 2, 3)
-
-    def with_shards(number: int) -> Path:
-        section = third.section("scale", times=3, target="a", shards=shards[number])
-        return configured(folder, prometheus, section)
-
-    with running_daemon(with_shards(0), env=third.env) as daemon:
-        for number in (1, 2, 3):
-            daemon.until(lambda hung=number: third.notes("hangs", hung) != [], "a write that hangs")  # type: ignore[misc]  # a lambda's default
-            with_shards(number)
-            reload(daemon, number)
-        daemon.wait_for("shard_waits", adapter="third")
-        further_cycles(daemon, ["web"])
-        assert len(third.notes("hangs")) == 3
-        third.release(2)
-        daemon.wait_for("decision", autoscaler="a", current=3)
-        assert daemon.stop() == 0
