@@ -6,6 +6,7 @@ from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, OutputForm,
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.description import description
+from autoscaler.documents.detail import Detail
 
 
 def describe(
@@ -18,7 +19,7 @@ def describe(
 ) -> None:
     """Describe an autoscaler in the layout of `kubectl describe hpa`: metrics, behavior, conditions, events."""
     with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
-        found = source.autoscaler(name)
+        found = source.read(Detail, "/autoscalers/{name}", name)
         if output is not Form.TEXT:
             show_document(found, output)
             return

@@ -9,7 +9,9 @@ from autoscaler.cli.options import ConfigFile, HttpConfigFile, OutputForm, Serve
 from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.events import EventTable
+from autoscaler.documents.events import EventList
 
+_MOST: Final = 10_000
 _OVERLAP: Final = timedelta(minutes=2)
 """The overlap of two requests with --follow: an event may be recorded after a younger one."""
 
@@ -32,7 +34,8 @@ def events(
     if follow and output is not Form.TEXT:
         raise typer.BadParameter("cannot be combined with -o; leave one of them out", param_hint="--follow")
     with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
-        found = source.events(name, begin, merged=not follow)
+        merged = "false" if follow else None
+        found = source.read(EventList, "/events", name, name=name, since=begin, limit=_MOST, merged=merged)
         if output is not Form.TEXT:
             show_document(found, output)
             return
@@ -49,8 +52,8 @@ def events(
         def go_on() -> None:
             nonlocal shown
             since = max([begin, *(each.last - _OVERLAP for each in shown)])
-            now_there = source.events(name, since, merged=False).events
-            show(table.rows([each for each in now_there if each not in shown], datetime.now(UTC)))
-            shown = now_there or shown
+            found = source.read(EventList, "/events", name, name=name, since=since, limit=_MOST, merged=merged)
+            show(table.rows([each for each in found.events if each not in shown], datetime.now(UTC)))
+            shown = found.events or shown
 
         repeat(go_on)

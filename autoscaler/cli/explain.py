@@ -9,6 +9,7 @@ from autoscaler.cli.options import TIME_FORMS, ConfigFile, HttpConfigFile, Name,
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.explanation import explanation
+from autoscaler.documents.explanation import Explanation
 
 
 def explain(
@@ -30,7 +31,7 @@ def explain(
     """
     when = None if at is None else moment(at, "--at", to_its_end=True)
     with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
-        found = source.explanation(name, when)
+        found = source.read(Explanation, "/autoscalers/{name}/explain", name, at=when)
         if output is not Form.TEXT:
             show_document(found, output)
             return

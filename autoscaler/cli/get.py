@@ -74,7 +74,7 @@ def get(
     document = output in (Output.JSON, Output.YAML)
     with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
         if discovered:
-            _show_discovered(source.discovered(), output, header=not no_headers)
+            _show_discovered(source.read(DiscoveredList, "/status/discovered"), output, header=not no_headers)
             return
 
         def look() -> Sequence[Summary]:

@@ -6,6 +6,7 @@ from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, OutputForm,
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.history import rows
+from autoscaler.documents.history import HistoryDocument
 
 _MOST_POINTS = 10_000
 
@@ -23,7 +24,8 @@ def history(
     """Show the size and the metrics over time, one row for each decision. The page draws them."""
     begin, end = span(since, until)
     with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
-        found = source.history(name, begin, end, _MOST_POINTS)
+        path = "/autoscalers/{name}/history"
+        found = source.read(HistoryDocument, path, name, since=begin, until=end, points=_MOST_POINTS)
         if output is not Form.TEXT:
             show_document(found, output)
             return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, cast
 from urllib.parse import quote
 
 import typer
@@ -23,12 +23,6 @@ from autoscaler.times import rfc3339
 if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and without a daemon SQLAlchemy
     from autoscaler.config import Settings
     from autoscaler.documents.base import Document
-    from autoscaler.documents.detail import Detail
-    from autoscaler.documents.discovered import DiscoveredList
-    from autoscaler.documents.events import EventList
-    from autoscaler.documents.explanation import Explanation
-    from autoscaler.documents.history import HistoryDocument
-    from autoscaler.documents.hosts import StatusDocument
     from autoscaler.documents.reads import Reads
 
 _Document = TypeVar("_Document", bound="Document")
@@ -41,9 +35,6 @@ _PAGE: Final = 2_500
 """Autoscalers in one answer. The daemon would need a hundred MiB for ten thousand."""
 _LONGEST_NAME: Final = 253
 """The API's limit."""
-_MOST_EVENTS: Final = 10_000
-_Parameters: TypeAlias = Mapping[str, str | int | None]
-_NONE: Final[_Parameters] = {}
 
 
 class UnknownName(AutoscalerError):
@@ -147,10 +138,11 @@ class DocumentSource:
     def autoscalers(self, selector: Selector | None = None, containing: str = "") -> Sequence[Summary]:
         """Return all autoscalers, or those whose labels match and whose names contain a text, by name."""
         found: list[Summary] = []
-        fits = None if selector is None else selector.text
-        asked: _Parameters = {"limit": _PAGE, "name": containing[:_LONGEST_NAME], "labelSelector": fits}
+        fits, name = None if selector is None else selector.text, containing[:_LONGEST_NAME]
         while True:
-            page = self._read(AutoscalerList, "/autoscalers", parameters={**asked, "offset": len(found)})
+            page = self.read(
+                AutoscalerList, "/autoscalers", offset=len(found), limit=_PAGE, name=name, labelSelector=fits
+            )
             self.refused_reload = page.refused_reload
             found += page.autoscalers
             if len(found) >= page.total or not page.autoscalers:
@@ -165,70 +157,37 @@ class DocumentSource:
                 raise unknown(name, [each.name for each in self.autoscalers()])
         return [known[name] for name in dict.fromkeys(names)]
 
-    def autoscaler(self, name: str) -> "Detail":
-        """Return one autoscaler in detail. Raises UnknownName."""
-        from autoscaler.documents.detail import Detail  # noqa: PLC0415 - slow, and `get` is to be quick
+    @property
+    def is_from_state(self) -> bool:
+        """Return whether no daemon has answered, so that documents come from the state."""
+        return self._local is not None
 
-        return self._read_named(Detail, "/autoscalers/{name}", name)
+    def read(
+        self, kind: type[_Document], path: str, of: str | None = None, **parameters: str | int | datetime | None
+    ) -> _Document:
+        """Return the answer of one of the API's operations: from the daemon, else made here from the state.
 
-    def explanation(self, name: str, at: datetime | None) -> "Explanation":
-        """Return the decision in force at a time; None: the last. Raises UnknownName."""
-        from autoscaler.documents.explanation import Explanation  # noqa: PLC0415 - likewise
-
-        return self._read_named(
-            Explanation, "/autoscalers/{name}/explain", name, {"at": None if at is None else rfc3339(at)}
-        )
-
-    def history(self, name: str, since: datetime, until: datetime, points: int) -> "HistoryDocument":
-        """Return the decisions over a time, as at most `points` points. Raises UnknownName."""
-        from autoscaler.documents.history import HistoryDocument  # noqa: PLC0415 - likewise
-
-        path, begin, end = "/autoscalers/{name}/history", rfc3339(since), rfc3339(until)
-        return self._read_named(HistoryDocument, path, name, {"since": begin, "until": end, "points": points})
-
-    def events(self, name: str | None, since: datetime, *, merged: bool = True) -> "EventList":
-        """Return the newest events; with `merged`, equal ones are counted. Raises UnknownName."""
-        from autoscaler.documents.events import EventList  # noqa: PLC0415 - likewise
-
-        asked: _Parameters = {"since": rfc3339(since), "limit": _MOST_EVENTS, "merged": None if merged else "false"}
-        if name is None:
-            return self._read(EventList, "/events", parameters=asked)
-        return self._read_named(EventList, "/events", name, {**asked, "name": name})
-
-    def status(self) -> "StatusDocument":
-        """Return the status of the daemon, if one answers, and of all that share the state."""
-        from autoscaler.documents.hosts import HostList, StatusDocument  # noqa: PLC0415 - likewise
-
-        hosts = self._read(HostList, "/status/hosts")
-        daemon = self._read(DaemonStatus, "/status/daemon") if self._local is None else None
-        return StatusDocument(daemon=daemon, hosts=hosts)
-
-    def discovered(self) -> "DiscoveredList":
-        """Return the policies that the daemon has discovered. Raises NoDaemon if none runs."""
-        from autoscaler.documents.discovered import DiscoveredList  # noqa: PLC0415 - likewise
-
-        return self._read(DiscoveredList, "/status/discovered")
-
-    def _read_named(self, kind: type[_Document], path: str, of: str, parameters: _Parameters = _NONE) -> _Document:
-        """Return as `_read` what is read of one autoscaler. Raises UnknownName."""
+        `of`: the autoscaler, in place of `{name}` in the path. Raises UnknownName if there is no such one.
+        """
+        given = {
+            key: rfc3339(value) if isinstance(value, datetime) else value
+            for key, value in parameters.items()
+            if value is not None
+        }
         try:
-            return self._read(kind, path, of, parameters)
+            return self._answer(kind, path, of or "", given)
         except NotFound:
-            known = [each.name for each in self.autoscalers()]
-            if of in known:
+            known = [] if of is None else [each.name for each in self.autoscalers()]
+            if of is None or of in known:
                 raise
             raise unknown(of, known) from None
 
-    def _read(
-        self, kind: type[_Document], path: str, of: str | None = None, parameters: _Parameters = _NONE
-    ) -> _Document:
-        """Return the answer of one of the API's operations: from the daemon, else made here from the state."""
-        given = {key: value for key, value in parameters.items() if value is not None}
-        parts = path.removeprefix("/").split("/")
+    def _answer(self, kind: type[_Document], path: str, of: str, given: Mapping[str, str | int]) -> _Document:
+        parts = [of if each == "{name}" else each for each in path.removeprefix("/").split("/")]
         while self._local is None:
             server = self._servers[0]
             try:
-                return server.get(kind, *[(of or "") if each == "{name}" else each for each in parts], **given)
+                return server.get(kind, *parts, **given)
             except (ServerDown, SocketRefused) as down:
                 if len(self._servers) > 1:
                     del self._servers[0]

@@ -8,7 +8,8 @@ from autoscaler.cli.server import ServerDown
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.hosts import host_rows, notes
 from autoscaler.cli.tables.status import DOWN, alone_lines, connection_rows, daemon_lines, grant_lines, source_rows
-from autoscaler.documents.hosts import StatusDocument
+from autoscaler.documents.hosts import HostList, StatusDocument
+from autoscaler.documents.status import DaemonStatus
 
 
 def status(
@@ -28,11 +29,13 @@ def status(
     """
     with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
         try:
-            found = source.status()
+            hosts = source.read(HostList, "/status/hosts")
+            daemon = None if source.is_from_state else source.read(DaemonStatus, "/status/daemon")
         except ServerDown:
             if output is Form.TEXT:
                 show([DOWN])
             raise
+        found = StatusDocument(daemon=daemon, hosts=hosts)
         if output is not Form.TEXT:
             show_document(found, output)
         else:
