@@ -44,11 +44,6 @@ def test_bash_completes_commands() -> None:
     assert in_bash("") == list(COMMANDS)
 
 
-def test_bash_completes_options_and_their_values() -> None:
-    assert in_bash("get", "--se") == ["--selector", "--server"]
-    assert in_bash("get", "-o", "") == ["table", "wide", "json", "yaml", "name", "size"]
-
-
 def test_bash_registers_the_script_for_the_command() -> None:
     """Where the script offers nothing, bash offers file names."""
     script = f"{completion('bash')}\ncomplete -p autoscaler"

@@ -1,4 +1,4 @@
-"""Colours, width, plots and watched rows on a real terminal."""
+"""Colours, width and watched rows on a real terminal."""
 
 import os
 import pty

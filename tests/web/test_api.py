@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.model import Direction, Pause, Steering
 from tests.replaced import replace
-from tests.steering import steer
 from tests.web.serving import Daemon, Served, serving
 
 WEB = "/api/v1/autoscalers/web"
@@ -114,14 +112,6 @@ def test_a_state_that_is_gone_is_answered_with_503(daemon: Daemon, tmp_path: Pat
     assert answer.status_code == 503
     assert answer.json()["errorType"] == "unavailable"
     assert "put the file back, or restart the daemon" in answer.json()["error"]
-
-
-def test_an_expired_pause_is_not_shown(served: Served) -> None:
-    """It ends without a resume."""
-    now = served.daemon.clock.now()
-    pause = Pause(Direction.BOTH, "ann", "", now - timedelta(hours=2), now - timedelta(hours=1))
-    steer(served.daemon.state, "web", Steering(pause))
-    assert served.data(WEB)["summary"]["steering"] == {"pause": None, "override": None}
 
 
 def test_the_list_is_selected_by_labels(served: Served) -> None:

@@ -122,7 +122,8 @@ def test_a_name_in_allowed_hosts_is_accepted(served: Served) -> None:
 def test_without_operators_nothing_changes_over_tcp(served: Served) -> None:
     """A proxy on this machine gives its own address to every client, so no address gives rights."""
     for path in (PAUSE, "/-/reload", "/api/v1/pause", "/api/v1/resume"):
-        answer = served.post_over_tcp(path, {})
+        headers = {"X-Forwarded-For": "127.0.0.1", "Forwarded": "for=127.0.0.1", "X-Forwarded-User": "ann"}
+        answer = served.post_over_tcp(path, {}, headers=headers)
         assert answer.status_code == 403
         assert "only users that web.operators names make changes over TCP" in answer.json()["error"]
     assert untouched(served.daemon)
