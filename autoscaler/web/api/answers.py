@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from http import HTTPStatus
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 from starlette.requests import ClientDisconnect
@@ -22,34 +22,32 @@ _Data = TypeVar("_Data", bound=Document)
 class ErrorType(StrEnum):
     """The kind of a failure."""
 
-    BAD_DATA = "bad_data"
-    """A parameter or the body is invalid."""
-    UNAUTHORIZED = "unauthorized"
-    """Credentials are missing or wrong."""
-    FORBIDDEN = "forbidden"
-    """The client is not allowed to make the request."""
-    NOT_FOUND = "not_found"
-    METHOD_NOT_ALLOWED = "method_not_allowed"
-    CONFLICT = "conflict"
-    """The request contradicts the configuration."""
-    UNSUPPORTED = "unsupported_media_type"
-    """The limit of wrong passwords is exceeded."""
-    INTERNAL = "internal"
-    UNAVAILABLE = "unavailable"
-    """The state cannot be read or written now, or too many requests wait."""
+    BAD_DATA = "bad_data", HTTPStatus.BAD_REQUEST, "A parameter or the body is invalid."
+    UNAUTHORIZED = "unauthorized", HTTPStatus.UNAUTHORIZED, "Credentials are missing or wrong."
+    FORBIDDEN = "forbidden", HTTPStatus.FORBIDDEN, "The client is not allowed to make the request."
+    NOT_FOUND = "not_found", HTTPStatus.NOT_FOUND, "There is no such autoscaler, or no decision at that time."
+    METHOD_NOT_ALLOWED = "method_not_allowed", HTTPStatus.METHOD_NOT_ALLOWED, "The path has no such method."
+    CONFLICT = (
+        "conflict",
+        HTTPStatus.CONFLICT,
+        "The request contradicts the autoscaler's configuration or the time.",
+    )
+    UNSUPPORTED = "unsupported_media_type", HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "The body is not JSON."
+    INTERNAL = "internal", HTTPStatus.INTERNAL_SERVER_ERROR, "A bug."
+    UNAVAILABLE = (
+        "unavailable",
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "The state cannot be read or written now, or too many requests wait.",
+    )
 
+    status: HTTPStatus
+    meaning: str
 
-STATUS: Final = {
-    ErrorType.BAD_DATA: HTTPStatus.BAD_REQUEST,
-    ErrorType.UNAUTHORIZED: HTTPStatus.UNAUTHORIZED,
-    ErrorType.FORBIDDEN: HTTPStatus.FORBIDDEN,
-    ErrorType.NOT_FOUND: HTTPStatus.NOT_FOUND,
-    ErrorType.METHOD_NOT_ALLOWED: HTTPStatus.METHOD_NOT_ALLOWED,
-    ErrorType.CONFLICT: HTTPStatus.CONFLICT,
-    ErrorType.UNSUPPORTED: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-    ErrorType.INTERNAL: HTTPStatus.INTERNAL_SERVER_ERROR,
-    ErrorType.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
-}
+    def __new__(cls, value: str, status: HTTPStatus, meaning: str) -> Self:
+        """Return the member with the status of the answer, and the meaning for the OpenAPI document."""
+        made = str.__new__(cls, value)
+        made._value_, made.status, made.meaning = value, status, meaning
+        return made
 
 
 class Success(BaseModel, Generic[_Data]):
@@ -103,4 +101,4 @@ def success(document: Document) -> Response:
 def failure(kind: ErrorType, message: str, headers: Mapping[str, str] | None = None) -> Response:
     """Return a response with the message and the status of its kind."""
     body: Any = Failure(error_type=kind, error=message).model_dump_json()
-    return Response(body, STATUS[kind], headers, JSON)
+    return Response(body, kind.status, headers, JSON)

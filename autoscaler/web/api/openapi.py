@@ -8,20 +8,10 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from autoscaler.described import DescribedSchema
 from autoscaler.version import DISTRIBUTION, VERSION
-from autoscaler.web.api.answers import JSON, STATUS, ErrorType, Failure, Success
+from autoscaler.web.api.answers import JSON, Failure, Success
 from autoscaler.web.api.endpoints import PREFIX, Endpoint
 
 _REF: Final = "#/components/schemas/{model}"
-_MEANINGS: Final = {
-    ErrorType.BAD_DATA: "A parameter or the body is invalid.",
-    ErrorType.UNAUTHORIZED: "Credentials are missing or wrong.",
-    ErrorType.FORBIDDEN: "The client is not allowed to make the request.",
-    ErrorType.NOT_FOUND: "There is no such autoscaler, or no decision at that time.",
-    ErrorType.CONFLICT: "The request contradicts the autoscaler's configuration or the time.",
-    ErrorType.UNSUPPORTED: "The body is not JSON.",
-    ErrorType.INTERNAL: "A bug.",
-    ErrorType.UNAVAILABLE: "The state cannot be read or written now, or too many requests wait.",
-}
 
 
 def openapi(endpoints: Sequence[Endpoint], *, with_users: bool) -> dict[str, Any]:
@@ -44,7 +34,7 @@ def openapi(endpoints: Sequence[Endpoint], *, with_users: bool) -> dict[str, Any
             "responses": {
                 "200": _response("Done.", places[answers[each.answer], "serialization"]),
                 **{
-                    str(STATUS[error].value): _response(_MEANINGS[error], places[Failure, "serialization"])
+                    str(error.status.value): _response(error.meaning, places[Failure, "serialization"])
                     for error in each.errors
                 },
             },

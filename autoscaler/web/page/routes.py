@@ -23,7 +23,7 @@ from autoscaler.errors import StateError
 from autoscaler.logger import Logger
 from autoscaler.record import Cut
 from autoscaler.times import last_time
-from autoscaler.web.api.answers import STATUS, RequestError, refusal_of
+from autoscaler.web.api.answers import RequestError, refusal_of
 from autoscaler.web.page.environment import environment
 from autoscaler.web.page.listing import ListQuery, Order, entries, listing
 from autoscaler.web.sources import Sources
@@ -148,7 +148,7 @@ class _Page:
 
     def _failed(self, refusal: RequestError, now: datetime) -> Response:
         return HTMLResponse(
-            self._render("failed.html", now, message=str(refusal)), STATUS[refusal.kind], refusal.headers
+            self._render("failed.html", now, message=str(refusal)), refusal.kind.status, refusal.headers
         )
 
     def _render(self, template: str, now: datetime, **values: Any) -> str:
