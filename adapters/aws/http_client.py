@@ -43,8 +43,6 @@ _LARGE: Final = 2**20
 _BYTES_A_BRACKET: Final = 40
 """The largest answer may have one opening bracket in this many bytes, as 35,000 instances have. A decoded element takes
 a hundred bytes or more, so empty elements would take thirty times the answer's size."""
-_MOST_EQUALS: Final = 2**19
-"""AWS's answers have no attributes but a namespace; some texts and tags have an equals sign."""
 _CREDENTIALS: Final = ("Authorization", "X-Amz-Security-Token")
 _ENOUGH_SECONDS: Final = 60
 """The library's own time-out. Cycles are shorter, so it never applies."""
@@ -93,24 +91,19 @@ def _hide(secrets: Secrets, answer: Any) -> None:
 
 
 def _check(answer: AWSResponse) -> None:
-    """Raise for an answer that would take far more memory than AWS's answers, decoded or quoted in an error."""
-    content, problem = answer.content, None
-    is_json = content[:1] in (b"{", b"[")
+    """Raise for an answer that may be a part, or that would take far more memory than AWS's answers once decoded."""
+    content = answer.content
     try:
-        if is_json:
+        if HTTPStatus.OK < answer.status_code < HTTPStatus.MULTIPLE_CHOICES:
+            raise Malformed(f"answered HTTP {answer.status_code}, which may be a part; AWS answers 200")  # noqa: TRY301
+        if content[:1] in (b"{", b"["):
             decoded(content, dict, LARGEST_ANSWER)
+        elif content.count(b"<") > LARGEST_ANSWER // _BYTES_A_BRACKET:
+            raise Malformed("answered with more elements than an answer of its size should have")  # noqa: TRY301
+        elif len(content) > _LARGE and (answer.status_code != HTTPStatus.OK or not _is_xml(content)):
+            raise Malformed(f"answered HTTP {answer.status_code} with {in_mib(len(content))} that are not a list")  # noqa: TRY301
     except Malformed as error:
         raise HTTPClientError(error=error) from None
-    if HTTPStatus.OK < answer.status_code < HTTPStatus.MULTIPLE_CHOICES:
-        problem = f"answered HTTP {answer.status_code}, which may be a part; AWS answers 200"
-    elif content.count(b"<") > LARGEST_ANSWER // _BYTES_A_BRACKET or content.count(b"=") > _MOST_EQUALS:
-        problem = "answered with more elements than an answer of its size should have"
-    elif b"<!ENTITY" in content:
-        problem = "answered with XML that defines entities"
-    elif len(content) > _LARGE and (answer.status_code != HTTPStatus.OK or not (is_json or _is_xml(content))):
-        problem = f"answered HTTP {answer.status_code} with {in_mib(len(content))} that are not a list"
-    if problem is not None:
-        raise HTTPClientError(error=Malformed(problem))
 
 
 def _is_xml(content: bytes) -> bool:

@@ -12,7 +12,7 @@ from adapters.aws.writes import Writes
 from adapters.aws_asg import groups, permission
 from adapters.aws_asg.breaker import Breaker
 from adapters.aws_asg.hooks import Hooks
-from adapters.aws_asg.lifecycle import LIFECYCLE, LifecycleStage, stage_of
+from adapters.aws_asg.lifecycle import LifecycleStage, is_known, stage_of
 from adapters.aws_asg.other_autoscalers import OtherAutoscalers
 from adapters.aws_asg.refreshes import Refreshes
 from adapters.aws_asg.scaling import Scaling
@@ -120,7 +120,7 @@ class AwsAsg(Adapter):
                 state = one["LifecycleState"]
                 if stage_of(state) is not LifecycleStage.OUTSIDE:
                     (changing if stage_of(state) is LifecycleStage.STARTING else settled).add(one["InstanceId"])
-                if state not in LIFECYCLE and state not in self._logged_states:
+                if not is_known(state) and state not in self._logged_states:
                     self._logged_states.add(state)
                     self._logger.warning("aws_lifecycle_state_unknown", state=state, taken_for="not ready")
         return self._ec2.learn(settled, changing, call)

@@ -22,38 +22,21 @@ class LifecycleStage(Enum):
     """Does not count: on standby, in the warm pool, detached or terminated."""
 
 
-LIFECYCLE: Final = {
+_STAGES: Final = {
     "InService": LifecycleStage.SERVING,
     "Pending": LifecycleStage.STARTING,
-    "Pending:Wait": LifecycleStage.STARTING,
-    "Pending:Proceed": LifecycleStage.STARTING,
     "Quarantined": LifecycleStage.STARTING,  # documented as not used
     "ReplacingRootVolume": LifecycleStage.RENEWING,
-    "ReplacingRootVolume:Wait": LifecycleStage.RENEWING,
-    "ReplacingRootVolume:Proceed": LifecycleStage.RENEWING,
     "RootVolumeReplaced": LifecycleStage.RENEWING,
     "Terminating": LifecycleStage.LEAVING,
-    "Terminating:Wait": LifecycleStage.LEAVING,
-    "Terminating:Proceed": LifecycleStage.LEAVING,
-    "Terminating:Retained": LifecycleStage.LEAVING,
     "Detaching": LifecycleStage.LEAVING,
     "EnteringStandby": LifecycleStage.LEAVING,
     "Terminated": LifecycleStage.OUTSIDE,
     "Detached": LifecycleStage.OUTSIDE,
     "Standby": LifecycleStage.OUTSIDE,
-    "Warmed:Pending": LifecycleStage.OUTSIDE,
-    "Warmed:Pending:Wait": LifecycleStage.OUTSIDE,
-    "Warmed:Pending:Proceed": LifecycleStage.OUTSIDE,
-    "Warmed:Pending:Retained": LifecycleStage.OUTSIDE,
-    "Warmed:Terminating": LifecycleStage.OUTSIDE,
-    "Warmed:Terminating:Wait": LifecycleStage.OUTSIDE,
-    "Warmed:Terminating:Proceed": LifecycleStage.OUTSIDE,
-    "Warmed:Terminating:Retained": LifecycleStage.OUTSIDE,
-    "Warmed:Terminated": LifecycleStage.OUTSIDE,
-    "Warmed:Stopped": LifecycleStage.OUTSIDE,
-    "Warmed:Running": LifecycleStage.OUTSIDE,
-    "Warmed:Hibernated": LifecycleStage.OUTSIDE,
+    "Warmed": LifecycleStage.OUTSIDE,
 }
+"""By the first word of the state, as in `Pending:Wait` and `Warmed:Running`."""
 
 COUNTING: Final = (LifecycleStage.SERVING, LifecycleStage.STARTING, LifecycleStage.RENEWING)
 """The stages that DesiredCapacity asks for."""
@@ -61,4 +44,9 @@ COUNTING: Final = (LifecycleStage.SERVING, LifecycleStage.STARTING, LifecycleSta
 
 def stage_of(state: str) -> LifecycleStage:
     """Return a state's stage. A state that AWS has added since is not ready."""
-    return LIFECYCLE.get(state, LifecycleStage.STARTING)
+    return _STAGES.get(state.partition(":")[0], LifecycleStage.STARTING)
+
+
+def is_known(state: str) -> bool:
+    """Return whether this adapter knows what the state means."""
+    return state.partition(":")[0] in _STAGES

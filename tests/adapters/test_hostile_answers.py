@@ -121,8 +121,6 @@ _XML: Final[Mapping[str, Callable[[], Script]]] = {
 }
 _ADAPTERS: Final[Mapping[str, tuple[str, Mapping[str, Callable[[], Script]], Callable[[str], dict[str, Any]]]]] = {
     "nomad": ("web/work", _JSON, lambda url: {"address": url}),
-    "docker-swarm": ("web", _JSON, lambda url: {"host": url.replace("http:", "tcp:")}),
-    "aws-ecs": ("shop/web", _JSON, lambda url: {"endpointUrl": url, "region": "eu-west-1"}),
     "aws-asg": ("web", _XML, lambda url: {"endpointUrl": url, "region": "eu-west-1"}),
 }
 
