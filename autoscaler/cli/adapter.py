@@ -57,7 +57,7 @@ class _Connection(Harness):
         self.small, self.large = chosen.sizes
         self.scales_to_zero, self.chooses_victims = chosen.to_zero, chosen.victims
         self.patience_seconds = chosen.patience.total_seconds()
-        self.deadline_seconds = settings.sync_period.total_seconds()
+        self.deadline_seconds = settings.shared.controller.sync_period.total_seconds()
         self.adapter = self._build(dry_run=False)
 
     def rebuild(self, *, dry_run: bool = False) -> Adapter:

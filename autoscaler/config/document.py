@@ -5,7 +5,7 @@ keys are those of YAML 1.1. Tags, duplicate keys and aliases that expand too far
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 import yaml
@@ -71,14 +71,10 @@ class YamlDocument:
 
     def place(self, loc: Loc, *, of_key: bool = False) -> tuple[int, int]:
         """Return line and column, from 1, of the value (or key) at `loc`; of its container if it is absent."""
-        node = key = self._root
-        for step in loc:
-            found = self._child(node, step)
-            if found is None:
-                break
-            key, node = found
-        shown = key if of_key else node
-        return (self._first_line, 1) if shown is None else self._mark(shown)
+        if self._root is None:
+            return self._first_line, 1
+        key, node = [(self._root, self._root), *self._nodes(loc)][-1]
+        return self._mark(key if of_key else node)
 
     def put_under(self, key: str) -> None:
         """Make the whole document the value of a key, as in a larger one."""
@@ -91,13 +87,17 @@ class YamlDocument:
 
     def holds(self, loc: Loc) -> bool:
         """Return whether the file has a value at `loc`."""
+        return len(list(self._nodes(loc))) == len(loc)
+
+    def _nodes(self, loc: Loc) -> Iterator[tuple[Node, Node]]:
+        """Yield the key and the value at each step of `loc`, up to one that is absent."""
         node = self._root
         for step in loc:
             found = self._child(node, step)
             if found is None:
-                return False
+                return
+            yield found
             node = found[1]
-        return True
 
     def _child(self, node: Node | None, step: str | int) -> tuple[Node, Node] | None:
         if isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):

@@ -16,11 +16,7 @@ _KEEPS_SAMPLES: Final = frozenset({"topk", "bottomk", "limitk", "limit_ratio"})
 OF_BUCKETS: Final = frozenset({"histogram_quantile", "histogram_fraction"})
 """Functions with one sample for all samples whose labels are equal except for `le`."""
 _NEW_LABELS: Final = frozenset({"label_replace", "label_join", "absent", "absent_over_time", "info"})
-_AGGREGATION: Final = re.compile(
-    r"\b(?:sum|avg|min|max|count|group|stddev|stdvar|quantile)\s*(?:\(|\bby\b|\bwithout\b)", re.IGNORECASE
-)
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_QUOTED: Final = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`""")
 
 
 class Samples(NamedTuple):
@@ -62,13 +58,10 @@ def samples_of(node: Any, depth: int = 0) -> Samples:
     return _ANY
 
 
-def names_no_instance(expr: str, label: str | None, example: str = "") -> str:
+def names_no_instance(label: str | None, example: str = "") -> str:
     """Return the message for samples without a label that names an instance. `label`: the instanceLabel."""
-    shown = f", as {example}" if example else ""
+    wanted, shown = label or " or ".join(INSTANCE_LABELS), f", as {example}" if example else ""
     remedy = f"write sum by ({label_text(label or 'instance')}) (…), or use a metric of type External"
-    if _AGGREGATION.search(_QUOTED.sub('""', expr)):
-        return f"the query aggregates the instance label away{shown}; {remedy}"
-    wanted = label or " or ".join(INSTANCE_LABELS)
     return f"the query's samples have no label {wanted}{shown}, which would name an instance; {remedy}"
 
 

@@ -126,7 +126,6 @@ def _settings(path: Path, document: YamlDocument, digest: str, *, judge: bool) -
             body.spec(file.controller, options, entries.queries, entries.schedules)
             for body in entries.autoscalers.values()
         ),
-        sync_period=file.controller.sync_period,
         autoscalers_dir=file.autoscalers_dir,
         grants=file.grants,
         shared=Shared(file.controller, entries.queries, entries.schedules),

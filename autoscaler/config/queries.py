@@ -137,7 +137,7 @@ class InstanceQuery(Query):
         expr, label = base.expr, self.instance_label or base.instance_label
         if expr is None or expr.labels is None or not expr.labels.isdisjoint(instance_labels(label)):
             return None
-        return names_no_instance(expr.text, label)
+        return names_no_instance(label)
 
 
 class TotalQuery(Query):

@@ -346,13 +346,12 @@ class Settings:
     autoscalers: tuple[Autoscaler, ...]
     limits: Mapping[str, ConnectionLimits] = field(default_factory=dict)
     """By the connection's name. They are not in its section, because a changed limit needs no new adapter."""
-    sync_period: timedelta = timedelta(seconds=15)
-    """The controller's. Each autoscaler has its own."""
     autoscalers_dir: Path | None = None
     """The folder with a folder for each team; None: there is none."""
     grants: Mapping[str, Grant] = field(default_factory=dict)
     """By the name of a team's folder."""
     shared: Shared = field(default_factory=Shared)
+    """What autoscalers from outside may refer to, with the `controller`."""
     outside: "Origins | None" = None
     """The origins of autoscalers outside the main file; None: there are none."""
     owners: Mapping[str, str] = field(default_factory=dict)

@@ -222,7 +222,7 @@ class Health:
         )
 
     def _is_failing(self, known: Answers, settings: Settings) -> bool:
-        return known.is_failing(self._clock.now(), _PATIENCE_PERIODS * settings.sync_period)
+        return known.is_failing(self._clock.now(), _PATIENCE_PERIODS * settings.shared.controller.sync_period)
 
 
 def _alone(each: AskedAlone) -> AskedAloneStatus:

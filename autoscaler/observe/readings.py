@@ -110,7 +110,7 @@ def instance_samples(
             raise MetricError(f"the query returned no sample of container {metric.container!r}; see containerLabel")
     joined = join(points, instances, query.instance_label)
     if joined.nameless is not None:
-        raise MetricError(names_no_instance(query.expr, query.instance_label, joined.nameless))
+        raise MetricError(names_no_instance(query.instance_label, joined.nameless))
     ages = None if query.max_age is None else _Ages(query, answers, now)
     samples: dict[str, Sample] = {}
     dropped: list[str] = []

@@ -97,8 +97,9 @@ def test_strict_turns_warnings_into_errors(good: Path) -> None:
     )
 
 
-AGGREGATED = (
-    "the query aggregates the instance label away; write sum by (instance) (…), or use a metric of type External"
+NAMELESS = (
+    "the query's samples have no label alloc_id or task_id or container_id or instance_id or instance, which would "
+    "name an instance; write sum by (instance) (…), or use a metric of type External"
 )
 
 
@@ -122,7 +123,7 @@ def test_check_prints_warnings_and_errors_together(good: Path) -> None:
         [
             "16:62",
             "autoscalers[1].metrics[1].resource.query.expr",
-            AGGREGATED,
+            NAMELESS,
         ],
         ["19:47", "queries.r.expr", "is missing; add it"],
         ["19:21", "warning", "queries.q.expr"],

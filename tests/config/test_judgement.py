@@ -108,7 +108,7 @@ def test_a_sum_in_a_pods_metric_is_an_error_of_check_and_a_warning_of_run(tmp_pa
     file = written(tmp_path, autoscaler("web", query, "Pods"), queries="{all: {expr: sum(load)}}")
     ((path, message),) = errors(file)
     assert path.startswith("autoscalers[0].metrics[0].pods.query.")
-    assert message.startswith("the query aggregates the instance label away")
+    assert message.startswith("the query's samples have no label alloc_id or task_id")
     settings = load(file)
     assert [(each.path, each.message) for each in settings.without_instance] == [(path, message)]
 

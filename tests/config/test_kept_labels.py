@@ -10,7 +10,12 @@ SCALER = (
     "- {{name: {name}, scaleTargetRef: {{adapter: a, name: job/{name}}}, maxReplicas: 2, metrics: [{{type: Pods, pods: "
     "{{metric: {{name: load}}, query: {query}, target: {{type: AverageValue, averageValue: 1}}}}}}]}}\n"
 )
-AGGREGATED = "the query aggregates the instance label away; write sum by ({}) (…), or use a metric of type External"
+NAMELESS = (
+    "the query's samples have no label {}, which would name an instance; "
+    "write sum by ({}) (…), or use a metric of type External"
+)
+ANY = NAMELESS.format("alloc_id or task_id or container_id or instance_id or instance", "instance")
+OF_PODS = NAMELESS.format("pod", "pod")
 
 
 @pytest.mark.parametrize(
@@ -50,10 +55,10 @@ def test_an_expression_keeps_these_labels(expr: str, labels: str | None) -> None
 @pytest.mark.parametrize(
     ("query", "path", "message"),
     [
-        ("{expr: sum(load)}", "expr", AGGREGATED.format("instance")),
-        ("{expr: 'sum by (pod) (load)'}", "expr", AGGREGATED.format("instance")),
-        ("{expr: 'sum by (instance) (load)', instanceLabel: pod}", "expr", AGGREGATED.format("pod")),
-        ("{ref: all}", "ref", AGGREGATED.format("instance")),
+        ("{expr: sum(load)}", "expr", ANY),
+        ("{expr: 'sum by (pod) (load)'}", "expr", ANY),
+        ("{expr: 'sum by (instance) (load)', instanceLabel: pod}", "expr", OF_PODS),
+        ("{ref: all}", "ref", ANY),
         ("{expr: sum by (pod) (load), instanceLabel: pod}", None, None),
         ("{expr: sum by (alloc_id) (load)}", None, None),
         ("{expr: load}", None, None),

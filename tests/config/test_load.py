@@ -38,7 +38,7 @@ def test_defaults_are_those_of_autoscaling_v2_and_the_controller(load_text: Load
     """A short file must have the meaning of a short HPA manifest."""
     settings = load_text("autoscalers: []\n")
     assert settings.prometheus == {"default": PrometheusSource("http://localhost:9090")}
-    assert (settings.sync_period, settings.state, settings.web) == (
+    assert (settings.shared.controller.sync_period, settings.state, settings.web) == (
         timedelta(seconds=15),
         StateSettings(),
         WebSettings(),

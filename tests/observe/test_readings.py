@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from autoscaler.config.kept_labels import INSTANCE_LABELS
 from autoscaler.model import (
     Failure,
     Instance,
@@ -109,21 +110,21 @@ def test_a_zero_is_suggested_only_where_it_can_be_used(kind: MetricType, offered
     assert "`autoscaler check --live` says what Prometheus has of its series" in message
 
 
+_ANY_LABEL = " or ".join(INSTANCE_LABELS)
 _REMEDY = "write sum by ({}) (…), or use a metric of type External"
 
 
 @pytest.mark.parametrize(
     ("query", "labels", "said", "label"),
     [
-        (Query("sum(load)"), {}, "the query aggregates the instance label away, as {}; ", "instance"),
         (
-            Query("sum by (job) (load)", instance_label="pod"),
-            {"job": "web"},
-            'the query aggregates the instance label away, as {job="web"}; ',
-            "pod",
+            Query("sum(load)"),
+            {},
+            f"the query's samples have no label {_ANY_LABEL}, as {{}}, which would name an instance; ",
+            "instance",
         ),
         (
-            Query('load{sum="count (x)"}', instance_label="pod"),
+            Query("sum by (job) (load)", instance_label="pod"),
             {"job": "web"},
             """the query's samples have no label pod, as {job="web"}, which would name an instance; """,
             "pod",
