@@ -3,9 +3,7 @@
 Supply is the number of ready replicas, or the size if that is unknown.
 """
 
-from array import array
 from collections.abc import Sequence
-from itertools import pairwise
 from math import isnan
 from typing import Final
 
@@ -78,24 +76,12 @@ def hours_text(hours: float) -> str:
 
 def places_in_force(course: Course, demand: Demand) -> Sequence[int | None]:
     """For each cycle of the demand the place of the course's cycle in force; None if there is none."""
-    rising = _rising(course.at)
     own = course.sync_period.total_seconds()
     found: list[int | None] = []
     following = 0
     for at in demand.at:
-        while following < len(rising) and course.at[rising[following]] <= at:
+        while following < len(course.at) and course.at[following] <= at:
             following += 1
-        in_force = following > 0 and at - course.at[rising[following - 1]] <= GAP * own
-        found.append(rising[following - 1] if in_force else None)
-    return found
-
-
-def _rising(times: "array[float]") -> Sequence[int]:
-    """The places of the times that are later than all before; others follow a clock that was set back."""
-    if all(before < after for before, after in pairwise(times)):
-        return range(len(times))
-    found: list[int] = []
-    for place, at in enumerate(times):
-        if not found or at > times[found[-1]]:
-            found.append(place)
+        in_force = following > 0 and at - course.at[following - 1] <= GAP * own
+        found.append(following - 1 if in_force else None)
     return found

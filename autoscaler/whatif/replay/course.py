@@ -27,7 +27,7 @@ class Course:
     sync_period: timedelta = timedelta(0)
     """Of the last cycle."""
     at: "array[float]" = field(default_factory=lambda: array("d"))
-    """POSIX seconds; lower than the one before if the wall clock was set back."""
+    """POSIX seconds, rising."""
     size: "array[int]" = field(default_factory=lambda: array("l"))
     """The size at the beginning of the cycle. UNKNOWN if the target was not read."""
     ready: "array[int]" = field(default_factory=lambda: array("l"))
@@ -38,8 +38,10 @@ class Course:
     def add(
         self, at: datetime, sync_period: timedelta, size: int | None, ready: int | None, maximum: int | None
     ) -> None:
-        """Add a cycle. None: unknown."""
+        """Add a cycle. None: unknown. One that is not later than the last is left out: the clock was set back."""
         self.sync_period = sync_period
+        if self.at and at.timestamp() <= self.at[-1]:
+            return
         self.at.append(at.timestamp())
         for numbers, number in ((self.size, size), (self.ready, ready), (self.maximum, maximum)):
             numbers.append(UNKNOWN if number is None else number)
