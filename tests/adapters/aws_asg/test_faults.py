@@ -197,23 +197,6 @@ def test_a_slow_server_is_left_at_the_deadline(
     assert cloud.server.count("SetDesiredCapacity") == 0
 
 
-def test_headers_that_trickle_are_left_at_the_deadline(connect: Connect) -> None:
-    """A time-out for each wait would never end the exchange."""
-
-    def trickle(wire: Wire) -> None:
-        wire.read()
-        wire.send(b"HTTP/1.1 200 OK\r\nX-Endless: ")
-        wire.repeat(b"a")
-
-    with scripted(trickle) as aws:
-        began = time.monotonic()
-        found = connect(endpointUrl=aws.url).look("any", _DEADLINE_SECONDS)
-        assert time.monotonic() - began < _DEADLINE_SECONDS + _LATE_SECONDS
-        assert aws.client_left()
-    assert isinstance(found, TargetUnavailable)
-    assert "deadline" in str(found)
-
-
 def test_a_read_on_a_connection_that_was_closed_is_repeated(connect: Connect) -> None:
     """A proxy ends idle connections as the next request arrives."""
 

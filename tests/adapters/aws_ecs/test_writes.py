@@ -2,8 +2,8 @@
 
 import pytest
 
-from autoscaler.errors import TargetForbidden, TargetNotWritten, TargetRefused, TargetUnavailable
-from autoscaler.model import Conflict, Unchanged, Written
+from autoscaler.errors import TargetForbidden, TargetNotWritten, TargetRefused
+from autoscaler.model import Unchanged, Written
 from tests.adapters.aws_ecs.conftest import Cloud, Connect, LiveAdapter
 
 pytestmark = pytest.mark.slow
@@ -30,25 +30,6 @@ def test_a_read_that_lags_does_not_hide_the_size_just_written(cloud: Cloud, conn
     again = connect(endpointUrl=cloud.server.url)
     assert again.state("shop/web").replicas == 5
     assert again.scale("shop/web", again.state("shop/web"), 5) == Unchanged()
-
-
-def test_a_size_that_another_client_set_is_not_overwritten(cloud: Cloud, connection: LiveAdapter) -> None:
-    cloud.create("shop/web", 2)
-    seen = connection.state("shop/web")
-    cloud.update("shop/web", desiredCount=7)
-    assert isinstance(connection.scale("shop/web", seen, 3), Conflict)
-    assert cloud.desired("shop/web") == 7
-
-
-def test_a_write_whose_answer_is_lost_may_have_been_done(cloud: Cloud, connection: LiveAdapter) -> None:
-    """AWS's size is then reported, which tells."""
-    cloud.create("shop/web", 2)
-    seen = connection.state("shop/web")
-    cloud.server.refuse("ecs:UpdateService", "ServerException", status=500)
-    found = connection.scale("shop/web", seen, 3)
-    assert isinstance(found, TargetUnavailable)
-    assert not isinstance(found, TargetNotWritten)
-    assert connection.state("shop/web").replicas == 2
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapters.command import CommandAdapter
-from autoscaler.model import Conflict, Held, TargetRef, Unchanged, Written
+from autoscaler.model import Held, TargetRef, Written
 from autoscaler.target import TargetDeferred, TargetNotFound, TargetNotWritten, TargetUnavailable
 from tests.adapters.command.harness import SHOP, WEB, build, call, change, script, seen
 from tests.adapters.process.harness import poll
@@ -134,15 +134,6 @@ def test_a_write_is_given_the_decision(tmp_path: Path) -> None:
         "reason": "the test says so",
         "victims": ["web-1"],
     }
-
-
-def test_a_target_that_changed_is_not_written(tmp_path: Path) -> None:
-    """The adapter compares, so that no program has to."""
-    writes = adapter(tmp_path, scale="exit 1")
-    state = seen(writes)
-    assert writes.scale(WEB, change(state, 3), call()) == Unchanged()
-    for other in (replace(state, replicas=4), replace(state, revision="6")):
-        assert isinstance(writes.scale(WEB, change(other, 5), call()), Conflict)
 
 
 def test_an_operation_that_began_since_the_observation_holds_its_direction(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from adapters.docker_swarm import DockerSwarm
 from autoscaler.errors import TargetUnavailable
-from autoscaler.model import Conflict, Unchanged, Written
+from autoscaler.model import Written
 from autoscaler.target.contract import RecordingLogger, make_context
 from tests.adapters.docker_swarm.build import call, change, ref, state_of
 from tests.servers.docker import Engine
@@ -81,18 +81,6 @@ def test_a_way_that_is_cut_in_mid_load_is_replaced_and_a_neighbour_goes_on(
     assert changes(heard) == []
 
 
-def test_a_way_that_hangs_costs_one_call(tmp_path: Path, proxies: tuple[TcpProxy, TcpProxy]) -> None:
-    """The proxy accepts connections and passes nothing on."""
-    first, second = proxies
-    swarm, logger = connected(tmp_path, url(first.port), url(second.port))
-    cycle(swarm, "web")
-    first.cut(silent=True)
-    with pytest.raises(TargetUnavailable, match="no answer"):
-        swarm.observe([ref("web")], call(1))
-    cycle(swarm, "web")
-    assert changes(logger) == [(url(first.port), url(second.port))]
-
-
 def test_a_manager_that_left_the_swarm_is_replaced(tmp_path: Path, engine: Engine, gateway: Faults) -> None:
     """The engine of a host that is no manager answers so."""
     said = '{"message": "This node is not a swarm manager."}'
@@ -113,58 +101,6 @@ def test_another_error_is_the_answer(tmp_path: Path, engine: Engine, gateway: Fa
     assert logger.lines == []
 
 
-def test_an_observation_is_of_one_manager(tmp_path: Path, engine: Engine, gateway: Faults) -> None:
-    """When its last request fails, everything is read again at the other address."""
-    gateway.faults.append(Fault("/nodes", 502, "gone"))
-    with running_tcp_proxy(engine.socket) as way, running_faults(f"http://127.0.0.1:{way.port}") as other:
-        swarm, _ = connected(tmp_path, gateway.url.replace("http:", "tcp:"), other.url.replace("http:", "tcp:"))
-        state_of(swarm, "web")
-        for proxy in (gateway, other):
-            assert all(proxy.count(path) for path in ("/services", "/tasks", "/nodes"))
-
-
-def test_a_write_that_may_have_arrived_is_settled_by_the_next_cycle(
-    tmp_path: Path, engine: Engine, gateway: Faults
-) -> None:
-    """The gateway loses the answer of a write that the engine carried out. It is not sent again in the call.
-
-    The same decision sent again, at the other address, changes nothing.
-    """
-    swarm, logger = connected(tmp_path, gateway.url.replace("http:", "tcp:"), engine.host)
-    seen = state_of(swarm, "web")
-    size = seen.replicas + 1
-
-    def carried_out() -> None:
-        engine.scale("web", size)
-        raise ConnectionResetError
-
-    gateway.faults.append(Fault("POST", first=carried_out))
-    with pytest.raises(TargetUnavailable, match="unknown until the next cycle"):
-        swarm.scale(ref("web"), change(size, seen), call())
-    assert gateway.count("POST") == 1
-    before = _version(engine)
-    assert state_of(swarm, "web").replicas == size
-    assert swarm.scale(ref("web"), change(size, seen), call()) == Unchanged()
-    assert _version(engine) == before
-    assert len(changes(logger)) == 1
-
-
-def test_a_write_that_arrives_after_its_repeat_is_a_conflict(tmp_path: Path, engine: Engine, gateway: Faults) -> None:
-    """Both carry the version that the service had, so the engine carries out one of them."""
-    swarm, _ = connected(tmp_path, gateway.url.replace("http:", "tcp:"), engine.host)
-    repeat, _ = connected(tmp_path, engine.host, gateway.url.replace("http:", "tcp:"))
-    seen = state_of(swarm, "web")
-
-    def overtaken() -> None:
-        gateway.faults.clear()
-        assert repeat.scale(ref("web"), change(seen.replicas + 1, seen), call()) == Written(seen.replicas + 1)
-
-    gateway.faults.append(Fault("POST", first=overtaken))
-    outcome = swarm.scale(ref("web"), change(seen.replicas + 2, seen), call())
-    assert isinstance(outcome, Conflict), outcome
-    assert state_of(swarm, "web").replicas == seen.replicas + 1
-
-
 def test_a_missing_socket_is_no_engine(tmp_path: Path, engine: Engine) -> None:
     """The local engine may be stopped while another manager serves."""
     swarm, logger = connected(tmp_path, f"unix://{tmp_path}/none.sock", engine.host)
@@ -179,7 +115,3 @@ def test_a_check_names_the_address_that_does_not_answer(tmp_path: Path, engine: 
     failing = swarm.failing_addresses(call())
     assert failing.keys() == {dead}
     assert "Connection refused" in failing[dead]
-
-
-def _version(engine: Engine) -> int:
-    return int(engine.client.inspect_service("web")["Version"]["Index"])

@@ -287,29 +287,3 @@ def test_a_list_that_a_proxy_changed_or_cut_is_unavailable(swarm: DockerSwarm, f
     front.faults.insert(0, Fault("/tasks", status, json.dumps([task(slot=1)]), "application/json"))
     assert f"HTTP {status}" in str(error := failing(swarm))
     assert isinstance(error, TargetUnavailable)
-
-
-def dropping(wire: Wire) -> None:
-    """Answer one request of a connection as an engine, and close it upon the next."""
-    answers = {"version": {"ApiVersion": "1.41"}, "services?": [service()], "services/web": service(), "tasks": []}
-    request = wire.read().decode()
-    found = next((body for part, body in answers.items() if f"/{part}" in request.split()[1]), [])
-    wire.answer(json.dumps({} if request.startswith("POST") else found).encode())
-    wire.read()
-
-
-def test_a_read_on_a_connection_that_the_engine_closed_is_repeated(connect: Connect) -> None:
-    """A proxy before the engine ends idle connections as the next request arrives."""
-    with scripted(dropping) as server:
-        swarm = connect(f"tcp://127.0.0.1:{server.port}")
-        assert isinstance(swarm.observe([ref("web")], call(60))[ref("web")], TargetState)
-
-
-def test_a_write_on_a_connection_that_the_engine_closed_is_not_repeated(connect: Connect) -> None:
-    """The engine may have carried it out."""
-    with scripted(dropping) as server:
-        swarm = connect(f"tcp://127.0.0.1:{server.port}")
-        swarm.observe([ref("web")], call(60))
-        error = failing_write(swarm, 60)
-        assert "unknown" in str(error)
-        assert len([each for each in server.requests if each.startswith(b"POST")]) == 1

@@ -1,16 +1,14 @@
 """Unexpected behaviour of a real engine, one for each test."""
 
-from contextlib import closing
 from typing import Any
 
-import docker
 import pytest
 
 from adapters.docker_swarm import DockerSwarm
 from autoscaler.errors import TargetNotFound, TargetNotScalable
 from autoscaler.model import Conflict, Hold, Phase, Written
 from tests.adapters.docker_swarm.build import Connect, call, change, ref, state_of, wait_state
-from tests.servers.docker import Engine, published, wait_for
+from tests.servers.docker import Engine, published
 from tests.servers.faults import Fault, running_faults
 
 pytestmark = pytest.mark.slow
@@ -36,15 +34,6 @@ RICH: dict[str, Any] = {
         "LogDriver": {"Name": "json-file", "Options": {"max-size": "1m"}},
     },
 }
-
-
-def test_the_sdks_own_scale_restarts_running_tasks(engine: Engine) -> None:
-    """This is why the adapter does not use it. If this test fails, the SDK has been fixed."""
-    with engine.service("rich", Mode=replicated(2), **RICH), closing(docker.DockerClient(engine.host)) as sdk:
-        before = engine.wait_running("rich", 2)
-        service: Any = sdk.services.list(filters={"name": "rich"})[0]
-        service.scale(3)
-        wait_for(lambda: len(before.items() & engine.running("rich").items()) < 2, "a task to be replaced")
 
 
 def test_scaling_restarts_no_running_task(engine: Engine, swarm: DockerSwarm) -> None:

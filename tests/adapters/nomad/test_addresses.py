@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from autoscaler.errors import TargetUnavailable
-from autoscaler.model import Conflict, TargetState, Unchanged, Written
+from autoscaler.model import TargetState, Unchanged, Written
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
 from tests.servers.faults import Fault, Faults
 from tests.servers.nomad import LEADERLESS, NomadServer, forwarding_to, running_agent, service
@@ -115,25 +115,6 @@ def test_a_write_that_may_have_arrived_is_settled_by_the_next_cycle(
     assert two.state("two/work").replicas == size
     assert two.scale("two/work", seen, size) == Unchanged()
     assert _version(nomad, "two") == before + 1
-
-
-def test_a_write_that_arrives_after_its_repeat_is_a_conflict(
-    two: LiveAdapter, proxy: Faults, nomad: NomadServer
-) -> None:
-    """Both carry the index that the job had (JobModifyIndex), so Nomad carries out one of them."""
-    seen = two.state("two/work")
-    late: list[object] = []
-
-    def overtaken() -> None:
-        proxy.faults.clear()
-        late.append(two_again.scale("two/work", seen, seen.replicas + 1))
-
-    two_again = LiveAdapter(nomad.folder / "again", address=nomad.url)
-    proxy.faults.append(Fault("POST", first=overtaken))
-    assert isinstance(two.scale("two/work", seen, seen.replicas + 2), Conflict)
-    assert late == [Written(seen.replicas + 1)]
-    assert two.state("two/work").replicas == seen.replicas + 1
-    two_again.adapter.close()
 
 
 def _version(nomad: NomadServer, job: str) -> int:

@@ -21,15 +21,9 @@ def hang_up(wire: Wire) -> None:
     wire.read()
 
 
-def cut_short(wire: Wire) -> None:
-    wire.read()
-    wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[")
-
-
 FAULTS = {
     "late": (trickle_headers, "no whole answer by the cycle's deadline"),
     "hung up": (hang_up, "closed the connection without an answer"),
-    "cut short": (cut_short, "its answer was cut short"),
 }
 
 

@@ -1,12 +1,11 @@
 """Behaviour of Nomad that affects scaling, on a real agent, one for each test."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from autoscaler.errors import TargetError, TargetNotFound, TargetNotScalable, TargetRefused
-from autoscaler.model import Conflict, Held, Hold, Limits, Unchanged, Written
+from autoscaler.model import Conflict, Held, Hold, Limits, Written
 from tests.adapters.nomad.conftest import LiveAdapter
 from tests.servers.faults import Fault, Faults
 from tests.servers.nomad import NomadServer, deployed, service
@@ -54,14 +53,6 @@ def test_scaling_blocked_due_to_an_active_deployment_is_held(
     nomad.purge("blocked")
 
 
-def test_max_parallel_zero_makes_no_deployment(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """Such a job can be scaled again at once."""
-    nomad.register(service("free"))
-    for size in (2, 1):
-        assert direct.scale("free/work", direct.state("free/work"), size) == Written(size)
-    assert direct.state("free/work").hold == Hold()
-
-
 def test_a_conflicting_job_modify_index_is_a_conflict(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> None:
     """Nomad answers HTTP 500. Another client scaled between the read and the write, and its size stays."""
     nomad.register(service("race"))
@@ -70,23 +61,6 @@ def test_a_conflicting_job_modify_index_is_a_conflict(proxied: LiveAdapter, prox
     outcome = proxied.scale("race/work", seen, 3)
     assert isinstance(outcome, Conflict)
     assert proxied.state("race/work").replicas == 2
-
-
-def test_without_a_revision_the_last_look_guards_the_write(direct: LiveAdapter, nomad: NomadServer) -> None:
-    """A decision from before a restart has only the size that it saw."""
-    nomad.register(service("unguarded"))
-    seen = replace(direct.state("unguarded/work"), revision=None)
-    assert direct.scale("unguarded/work", seen, 2) == Written(2)
-    assert isinstance(direct.scale("unguarded/work", seen, 3), Conflict)
-
-
-def test_the_same_count_again_is_not_written(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> None:
-    """Nomad would accept it and change the index, which looks like a change of the job."""
-    nomad.register(service("same"))
-    before = _index(nomad, "same")
-    assert proxied.scale("same/work", proxied.state("same/work"), 1) == Unchanged()
-    assert _index(nomad, "same") == before
-    assert proxy.count("POST") == 0
 
 
 def test_the_scaling_min_and_max_are_the_targets_limits(direct: LiveAdapter, nomad: NomadServer) -> None:

@@ -13,7 +13,7 @@ from adapters.process.records import Pool
 from adapters.process.upkeep import Upkeep
 from autoscaler.model import Written
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import poll, wait_for_end
+from tests.adapters.process.harness import poll
 
 pytestmark = pytest.mark.slow
 
@@ -59,13 +59,6 @@ def test_a_worker_that_ends_at_its_start_is_reported_with_its_exit_code_and_last
     state = harness.wait_for(lambda state: "the last line:" in "".join(state.warnings), "to quote the log")
     assert " ended with exit code 3, " in state.warnings[0]
     assert state.warnings[0].endswith(", the last line: no module named flask")
-
-
-def test_a_worker_that_a_signal_ended_is_reported_with_its_name(build: Build) -> None:
-    """An exit code would not show that a worker was killed or crashed."""
-    harness = build(command=["sh", "-c", "kill -SEGV $$"])
-    state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
-    assert " was ended by SIGSEGV, " in state.warnings[0]
 
 
 def test_a_pool_that_runs_again_is_no_longer_reported_as_failing(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,26 +119,6 @@ def test_without_victims_the_newest_leave_first(build: Build) -> None:
     state = harness.settle(3)
     assert harness.adapter.scale(harness.target, harness.change(state, 1), harness.call()) == Written(1)
     assert [one.name for one in harness.settle(1).instances] == ["web-1"]
-
-
-def test_scale_in_stops_the_surplus_while_replacements_wait(build: Build) -> None:
-    """A stopping worker does not count, and nothing is started in its place."""
-    harness = build(command=[sys.executable, "-Sc", _STUBBORN], gracePeriod="1s", initialReplicas=2)
-    harness.settle(2)
-    harness.set_size_outside(1)
-    harness.settle(1)
-    assert [one.name for one in harness.observe().instances] == ["web-1"]
-
-
-def test_closing_leaves_the_workers_running(build: Build) -> None:
-    """They outlive the daemon."""
-    harness = build()
-    harness.settle(1)
-    (identity,) = harness.identities()
-    harness.process.close()
-    assert runs(identity)
-    os.killpg(identity.pid, signal.SIGKILL)
-    wait_for_end(identity)
 
 
 _STUBBORN = """

@@ -82,13 +82,6 @@ def test_output_is_written_while_no_daemon_runs(build: Build) -> None:
 
 
 @pytest.mark.slow
-def test_the_output_of_a_worker_that_ends_at_once_is_in_its_log(build: Build) -> None:
-    """Operators need this output."""
-    harness = build(command=["sh", "-c", "echo why it ended; exit 1"])
-    poll(lambda: "why it ended\n" in harness.log(), "its last words")
-
-
-@pytest.mark.slow
 def test_a_log_that_is_copied_and_truncated_goes_on_at_its_beginning(build: Build) -> None:
     """As logrotate's copytruncate does it: without appending, the file would keep its size, with a hole."""
     harness = build(command=COUNT)

@@ -54,14 +54,6 @@ def _worker(identity: Identity | None, **changes: object) -> Worker:
     return replace(worker, **changes)  # type: ignore[arg-type]  # a test's few keywords
 
 
-def test_a_new_connection_finds_the_workers_of_the_last(build: Build) -> None:
-    """A reload or a restart does not change the workers."""
-    harness = build(initialReplicas=3)
-    before = harness.settle(3)
-    harness.rebuild()
-    assert harness.observe() == before
-
-
 def test_workers_survive_the_daemons_sigkill(build: Build, tmp_path: Path) -> None:
     """After kill -9 of the daemon, the next daemon finds the same processes and starts none twice."""
     with _daemon(tmp_path) as daemon:
