@@ -13,21 +13,17 @@ from tests.faults.hostile.world import World, world
 from tests.servers.certificates import Authority
 
 OPERATOR: Final = ("ann", "correct horse")
-SCRAPER: Final = ("scraper", "battery staple")
-"""May only read."""
 _ROUNDS: Final = 10
 """Hashes of bcrypt, as `htpasswd -nBC 10` makes them."""
 
 
 @contextmanager
 def guarded_world(folder: Path, period_seconds: float, bounds: Bounds, moves: int = 2) -> Iterator[World]:
-    """Run a world whose daemon has TLS, an operator and a scraper."""
+    """Run a world whose daemon has TLS and an operator."""
     authority = Authority(folder)
     pair = authority.sign("server", "127.0.0.1")
-    users = "".join(
-        f"  {name}: {bcrypt.hashpw(password.encode(), bcrypt.gensalt(_ROUNDS)).decode()}\n"
-        for name, password in (OPERATOR, SCRAPER)
-    )
+    name, password = OPERATOR
+    users = f"  {name}: {bcrypt.hashpw(password.encode(), bcrypt.gensalt(_ROUNDS)).decode()}\n"
     file = folder / "web.yaml"
     file.write_text(f"tls_server_config:\n  cert_file: {pair.cert}\n  key_file: {pair.key}\nbasic_auth_users:\n{users}")
     access = Access((f"--web.config.file={file}",), {"operators": [OPERATOR[0]]}, OPERATOR, authority.ca)

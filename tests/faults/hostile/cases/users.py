@@ -11,7 +11,7 @@ import requests
 
 from tests.faults.hostile.case import Case, Day
 from tests.faults.hostile.cases.sockets import ANSWERS_SECONDS, closed, connected, expect_an_answer
-from tests.faults.hostile.guarded import OPERATOR, SCRAPER
+from tests.faults.hostile.guarded import OPERATOR
 
 _PROXIED: Final = (
     "CF-Connecting-IP: 203.0.113.7",
@@ -80,15 +80,6 @@ def _held_control_sockets(day: Day) -> None:
         day.lasts()
 
 
-def _redirects(day: Day) -> None:
-    """Send invented hosts. No answer contains them."""
-    for path in ("/autoscalers/", "/api/v1/autoscalers/", "/metrics/", "//evil.example/-/healthy/"):
-        answer = day.world.daemon.ask(path, headers={"Host": "127.0.0.1:1"})
-        location = answer.headers.get("Location", "/")
-        day.expect(location.startswith("/") and not location.startswith("//"), f"{path} redirects to {location}")
-    day.lasts()
-
-
 def _wrong_passwords(day: Day) -> None:
     """Send 200 wrong passwords. A user who is logged in does not wait for them."""
     day.expect(day.world.daemon.ask("/-/healthy").status_code == 200, "the right password is refused")
@@ -107,22 +98,9 @@ def _guess(day: Day, number: int) -> None:
         day.world.daemon.ask("/-/healthy", timeout=1, auth=(OPERATOR[0], f"guess-{number}"))
 
 
-def _reader(day: Day) -> None:
-    """Use the password of a scraper, which may read and may not change anything."""
-    read = day.world.daemon.ask("/metrics", auth=SCRAPER)
-    day.expect(read.status_code == 200, f"a scraper's GET is answered {read.status_code}")
-    for path in (_PAUSE, "/-/reload"):
-        status = _post(day, path, auth=SCRAPER)
-        day.expect(status == 403, f"a scraper's POST {path} is answered {status}")
-    day.expect(_post(day, _RESUME) == 200, "an operator's POST is refused")
-    day.lasts()
-
-
 CASES: Final[Sequence[Case]] = (
     Case("Content-Length and Transfer-Encoding", _both_lengths, short=True),
     Case("changes over TCP without an operator, with each header that a proxy adds", _no_operator, short=True),
     Case("500 connections to the control socket that say nothing", _held_control_sockets, short=True),
-    Case("redirects name a path only", _redirects),
     Case("200 wrong passwords beside a user who is logged in", _wrong_passwords, guarded=True, short=True),
-    Case("a user who is no operator tries to pause and to reload", _reader, guarded=True, short=True),
 )

@@ -1,21 +1,12 @@
-"""Many writes, an exit during reloads, workers that stop slowly."""
+"""Many writes, and workers that stop slowly."""
 
-import signal
-import socket
-import sys
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-from tests.daemon.running import autoscaler, finished, running_daemon, write_config
 from tests.faults.hostile.case import Case, Day
 from tests.faults.hostile.config import CROWD
 
-_EXIT_SECONDS: Final = 20.0
-"""Within this time SIGTERM ends a daemon whose cycles end in time."""
-_GIVEN_UP_SECONDS: Final = 90.0
 _RISES: Final = 10
 """The number of cycles. Each has time for a third of the writes."""
 _DRAIN: Final = 12
@@ -60,55 +51,7 @@ def _summary(day: Day, name: str) -> dict[str, Any]:
     return found
 
 
-def _exit(day: Day) -> None:
-    """Send SIGTERM during reloads by signal, followed at once by reloads over HTTP."""
-    folder = day.world.folder / "exit"
-    folder.mkdir(exist_ok=True)
-    config = write_config(folder, day.world.good.url, [autoscaler("web", "bad_load")])
-    with running_daemon(config) as other, ExitStack() as clients:
-        at = urlsplit(other.url)
-        other.wait_for("ready")
-        other.send(signal.SIGSTOP)  # so that all signals come at once
-        for _ in range(4):
-            other.send(signal.SIGHUP)
-            client = clients.enter_context(socket.create_connection((at.hostname, at.port or 0)))
-            client.sendall(b"POST /-/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
-        other.send(signal.SIGTERM)
-        began = time.monotonic()
-        other.send(signal.SIGCONT)
-        while other.process.poll() is None and time.monotonic() < began + _GIVEN_UP_SECONDS:
-            time.sleep(0.1)
-        seconds = time.monotonic() - began
-    day.expect(seconds <= _EXIT_SECONDS, f"SIGTERM behind reloads took {seconds:.0f} s")
-    day.lasts()
-
-
-def _few_ports(day: Day) -> None:
-    """Use a pool that can never have as many workers as the autoscaler asks for."""
-    said = _check(day, "ports", {"command": ["sleep", "60"], "ports": "20000-20004"})
-    day.expect("port" in said and "ok," not in said, "check does not find that 5 ports are too few for 10 replicas")
-    day.lasts()
-
-
-def _no_such_command(day: Day) -> None:
-    said = _check(day, "command", {"command": ["/no/such/program"]}, "--live")
-    day.expect("/no/such/program" in said, "check --live does not find that a worker's command cannot be started")
-    day.lasts()
-
-
-def _check(day: Day, name: str, pool: dict[str, Any], *options: str) -> str:
-    folder = day.world.folder / f"check-{name}"
-    folder.mkdir(exist_ok=True)
-    scaler = autoscaler("web", "bad_load", "pools", maxReplicas=10)
-    adapters = {"pools": {"type": "process", "pools": {"web": pool}}}
-    config = write_config(folder, day.world.good.url, [scaler], adapters)
-    return finished([sys.executable, "-m", "autoscaler", "check", *options, str(config)], folder).stdout
-
-
 CASES: Final[Sequence[Case]] = (
     Case("the load of 12 slow targets rises all the while", _mass_change, short=True),
     Case("workers stop slowly at a constant load", _constant_load),
-    Case("SIGTERM behind reloads", _exit, note="a daemon of its own ends"),
-    Case("too few ports for maxReplicas", _few_ports, note="check runs beside the daemon"),
-    Case("a worker's command that does not exist", _no_such_command, note="check runs beside the daemon"),
 )
