@@ -19,7 +19,6 @@ from xdist.workermanage import WorkerController
 TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
     "docker": (  # one engine for each machine: another would wait for its end
         "tests/adapters/docker_swarm/",
-        "tests/e2e/test_docker_swarm.py",
         "tests/cli/test_write_test.py",
         "tests/packaging/test_image.py",
         "tests/quickstart/test_docker_swarm.py",
@@ -47,7 +46,6 @@ LONGEST: Final = (
     "tests/quickstart/test_aws.py",
     "tests/quickstart/test_process.py",
     "tests/web/test_openapi.py",
-    "tests/e2e/test_aws_asg.py",
     "tests/e2e/test_drain.py",
     "tests/packaging/test_install.py",
 )

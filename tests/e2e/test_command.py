@@ -66,30 +66,6 @@ def test_a_programs_groups_are_scaled_and_a_missing_one_affects_only_its_own_aut
         assert daemon.stop() == 0
 
 
-@pytest.mark.parametrize(
-    ("program", "words"),
-    [
-        ("echo garbage", "the answer is not JSON; it begins 'garbage'"),
-        ("exec cat /dev/zero", "wrote more than 16,777,216 bytes"),
-        ("trap '' TERM; while :; do sleep 1; done", "had not ended, and was ended"),
-    ],
-    ids=["garbage", "output without end", "hanging"],
-)
-def test_a_broken_program_affects_only_its_own_connection(
-    tmp_path: Path, prometheus: str, program: str, words: str
-) -> None:
-    """Its autoscaler shows the reason. The other connection's autoscaler is decided in each cycle, and scaled."""
-    need_jq()
-    with running_daemon(config(tmp_path, prometheus, script(tmp_path, program), shop="program")) as daemon:
-        daemon.until(lambda: members(tmp_path, "web") == 3, "three members")
-        daemon.until(
-            lambda: any(words in line["message"] for line in daemon.events("decision", autoscaler="shop")), words
-        )
-        (tmp_path / "groups" / "web").write_text("web-a\n")
-        daemon.until(lambda: members(tmp_path, "web") == 3, "three members again")
-        assert daemon.stop() == 0  # ends the hanging program
-
-
 def test_a_daemon_that_stops_ends_its_programs(tmp_path: Path) -> None:
     """A hanging one delays neither the stop nor the next daemon."""
     hangs = script(tmp_path, f"echo $$ >{tmp_path}/pid; exec sleep 100")

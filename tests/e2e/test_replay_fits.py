@@ -5,30 +5,57 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import yaml
 
-from tests.daemon.running import end_workers, finished, running_daemon
-from tests.e2e.loop import DEMAND, TARGET, pool, worker
+from tests.daemon.running import end_workers, finished, mark, running_daemon
 from tests.servers.files import replace_text
+from tests.servers.ports import free_ports
 from tests.servers.prometheus import file_sd, running_prometheus
 
 pytestmark = pytest.mark.slow
 
-_READY_AFTER = 2.0
-"""Seconds from a worker's start."""
+WORKER: Final = """
+import http.server, pathlib, sys, time
+
+ready_at = time.monotonic() + 2.0
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        ready = time.monotonic() >= ready_at
+        body = pathlib.Path(sys.argv[2]).read_bytes() if ready else b""
+        self.send_response(200 if ready else 503)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+"""Exposes the whole demand, from the file in its second argument, two seconds after its start."""
 _CYCLES = 40
 
 
 def configuration(folder: Path, prometheus: str) -> dict[str, Any]:
-    target = {"type": "AverageValue", "averageValue": TARGET}
+    target = {"type": "AverageValue", "averageValue": 10}
+    pool = {
+        "command": [sys.executable, str(folder / "worker.py"), "{port}", str(folder / "demand")],
+        "env": mark(folder),
+        "ports": free_ports(),
+        "readiness": {"path": "/"},
+        "gracePeriod": "1s",
+        "targetsFile": str(folder / "targets.json"),
+    }
     load = {"metric": {"name": "load"}, "query": {"expr": "max(demand)"}, "target": target}
     return {
         "controller": {"syncPeriod": "1s"},
         "prometheus": {"default": {"url": prometheus, "timeout": "1s"}},
-        "adapters": {"local": {"type": "process", "pools": {"web": pool(folder)}}},
+        "adapters": {"local": {"type": "process", "pools": {"web": pool}}},
         "log": {"decisions": "all"},
         "autoscalers": [
             {
@@ -47,7 +74,7 @@ def configuration(folder: Path, prometheus: str) -> dict[str, Any]:
 def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder of a daemon whose load rose and fell. Its workers take two seconds to become ready."""
     folder = tmp_path_factory.mktemp("life")
-    (folder / "worker.py").write_text(worker(DEMAND, ready_after=_READY_AFTER))
+    (folder / "worker.py").write_text(WORKER)
     (folder / "demand").write_text("demand 5\n")
     try:
         with running_prometheus(folder, [file_sd("web", folder / "targets.json")], interval="200ms") as prometheus:
