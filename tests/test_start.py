@@ -12,7 +12,8 @@ import pytest
 
 from autoscaler.cli.app import COMMANDS
 from tests.adapters.command.harness import script
-from tests.daemon.running import PATIENCE_SECONDS, RunningDaemon, autoscaler, command, environment, write_config
+from tests.daemon.running import RunningDaemon, autoscaler, command, environment, write_config
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.slow
 STATE = {"targets": [{"target": {"name": "web"}, "replicas": 2, "revision": "7"}]}

@@ -1,7 +1,6 @@
 """Several real daemons on one real PostgreSQL, each as if on its own host."""
 
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -13,7 +12,6 @@ from sqlalchemy import create_engine, text
 
 from autoscaler.model import TargetRef, shard_of
 from tests.daemon.running import (
-    PATIENCE_SECONDS,
     RunningDaemon,
     autoscaler,
     command,
@@ -21,6 +19,7 @@ from tests.daemon.running import (
     running_daemon,
     write_config,
 )
+from tests.waiting import until
 
 SHARDS: Final = 12
 _FIRST: Final = {shard_of(TargetRef("fleet", f"s{n}"), SHARDS): n for n in reversed(range(100))}
@@ -91,10 +90,7 @@ class Hosts:
         return {int(shard): str(host) for shard, host in self._rows(query)}
 
     def wait(self, true: Callable[[], bool], what: str) -> None:
-        end = time.monotonic() + PATIENCE_SECONDS
-        while not true():
-            assert time.monotonic() < end, f"{what}: not in time; held: {self.held()}"
-            time.sleep(0.05)
+        until(true, lambda: f"{what}; held: {self.held()}")
 
     def wait_until_held(self, held: Mapping[str, int]) -> None:
         self.wait(lambda: self.held() == held, f"shards held as {held}")

@@ -20,9 +20,9 @@ from typing import Any, Final
 import requests
 import yaml
 
+from tests.waiting import PATIENCE_SECONDS
 from tests.web.unix import unix_session
 
-PATIENCE_SECONDS: Final = 60.0
 _SHOWN_CHARACTERS: Final = 20_000
 """The lines of the log that a failed test shows."""
 _MARK: Final = "DAEMON_TEST"
@@ -118,6 +118,11 @@ class RunningDaemon:
 
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
+
+    def reload(self, count: int = 1) -> None:
+        """Reload the configuration, for the `count`th time, and wait until it is in force."""
+        self.send(signal.SIGHUP)
+        self.wait_for("reloaded", count=count)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Send this signal. Returns the exit status."""

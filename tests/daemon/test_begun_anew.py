@@ -1,8 +1,7 @@
 """A shard that cannot go on is begun anew, whatever ended it, and its neighbour goes on untouched."""
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,7 @@ import pytest
 from autoscaler.record import Ledger
 from autoscaler.target import AdapterSettings
 from tests.daemon.runtime import FakeAdapter, RuntimeHarness, on, running_runtime
-
-PATIENCE_SECONDS = 60.0
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+from tests.waiting import PATIENCE_SECONDS, until
 
 
 @pytest.fixture
@@ -56,7 +47,7 @@ def test_a_shard_whose_thread_has_ended_is_begun_anew(harness: RuntimeHarness[Fa
     before = shards(harness)
     executor = harness.runtime.shards._executors[before["a"].name]
     executor.shutdown()
-    until(lambda: not executor.alive())
+    until(lambda: not executor.alive(), "the end of its thread")
     harness.runtime.supervise()
     is_replaced(harness, before, "its thread has ended")
 
@@ -104,7 +95,7 @@ def test_a_ledger_that_begins_late_is_used_and_ends_no_other(
         harness.runtime.supervise()
     assert "a" not in shards(harness)
     answer.set()
-    until(lambda: harness.runtime.supervise() is None and len(shards(harness)) == 2)
+    until(lambda: harness.runtime.supervise() is None and len(shards(harness)) == 2, "both shards")
     assert sorted(asked) == ["a", "b"]
     assert all(one.is_current() for one in shards(harness).values())
     assert len(harness.built) - sum(adapter.closed for adapter in harness.built) == 2
@@ -132,7 +123,7 @@ def test_without_threads_a_shard_begins_later(
             failure = harness.runtime.supervise()
             if threads < 3:
                 assert "no thread could be started" in str(failure)
-    until(lambda: harness.runtime.supervise() is None)
+    until(lambda: harness.runtime.supervise() is None, "threads for all")
     now = shards(harness)
     assert now["a"].is_current()
     assert now["b"] is before["b"]

@@ -11,7 +11,6 @@ import pytest
 
 from tests.daemon.running import RunningDaemon, autoscaler, run_once, running_daemon, workers, write_config
 from tests.daemon.state import assert_unbroken, records
-from tests.daemon.test_handover import reload
 from tests.servers.filesystems import filled, in_memory, require_mounts, run
 
 pytestmark = pytest.mark.slow
@@ -54,7 +53,7 @@ def wants(folder: Path, prometheus: str, size: int) -> Path:
 def refused(daemon: RunningDaemon, folder: Path, prometheus: str) -> str:
     """Ask for five workers. Assert that cycles fail and none is started. Return the last failure."""
     wants(folder, prometheus, 5)
-    reload(daemon)
+    daemon.reload()
     error: str = daemon.wait_for("cycle_failed", count=len(daemon.events("cycle_failed")) + 3)["error"]
     assert len(workers(folder)) == 3
     return error
@@ -100,6 +99,6 @@ def test_a_disk_that_hangs_ends_no_cycle(folder: Path, state: Path, prometheus: 
             assert (len(daemon.events("decision")), len(workers(folder))) == (decided, 3)
         finally:
             run("fsfreeze", "--unfreeze", str(state))
-        reload(daemon)
+        daemon.reload()
         daemon.wait_for("shard_recovered", adapter="local")
         follows(daemon, folder)

@@ -9,7 +9,6 @@ import pytest
 from tests.daemon.draining import KEYS, DrainedGroup
 from tests.daemon.hosts import QUICK, Hosts
 from tests.daemon.running import RunningDaemon, finished, running_daemon
-from tests.daemon.test_handover import reload
 from tests.servers.aws import running_aws
 
 pytestmark = pytest.mark.slow
@@ -34,7 +33,7 @@ def scale_in(daemon: RunningDaemon, group: DrainedGroup) -> str:
     """Reduce the size from two to one. Returns the instance whose drain has begun."""
     daemon.wait_for("ready")
     group.configure(1)
-    reload(daemon)
+    daemon.reload()
     daemon.until(lambda: bool(group.attempts), "a drain to begin")
     (one,) = group.waiting
     assert group.attempts[0] == one
@@ -68,7 +67,7 @@ def test_a_reload_in_the_middle_of_a_drain_changes_its_command(group: DrainedGro
         daemon.wait_for("drain_goes_on", detail="/bin/false exited with 1")
         (one,) = group.waiting
         group.configure(1, command=["/bin/true"])
-        reload(daemon)
+        daemon.reload()
         daemon.until(lambda: one not in group.states, "the instance to end")
         daemon.until(lambda: _outcomes(daemon)["done"] == 1.0, "its end to be counted")
         assert daemon.stop() == 0

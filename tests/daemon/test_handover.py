@@ -1,6 +1,5 @@
 """A reload replaces shards between two cycles: nothing is lost, written twice or recorded late."""
 
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,11 +17,6 @@ ON_THIRD = autoscaler("a", "vector(3)", adapter="third")
 @pytest.fixture
 def third(folder: Path) -> ThirdParty:
     return ThirdParty(folder)
-
-
-def reload(daemon: RunningDaemon, count: int = 1) -> None:
-    daemon.send(signal.SIGHUP)
-    daemon.wait_for("reloaded", count=count)
 
 
 def unsound(daemon: RunningDaemon) -> list[str]:
@@ -43,7 +37,7 @@ def test_a_changed_section_with_a_hanging_cycle_gets_a_new_shard_at_once(
     with running_daemon(config, env=third.env) as daemon:
         daemon.wait_for("shard_hung", adapter="third")
         write_config(folder, prometheus, [ON_THIRD], third.section("scale", times=1, label="new"))
-        reload(daemon)
+        daemon.reload()
         daemon.wait_for("decision", autoscaler="a", written=3)
         assert daemon.events("shard_superseded") == []
         assert epochs(folder, "third") == {2}
@@ -65,7 +59,7 @@ def test_a_changed_section_waits_for_the_running_cycle(folder: Path, prometheus:
     with running_daemon(config, env=third.env) as daemon:
         daemon.until(lambda: third.notes("hangs", 1) != [], "a write under way")
         write_config(folder, prometheus, [ON_THIRD], third.section("scale", label="new", **slow))
-        reload(daemon)
+        daemon.reload()
         daemon.wait_for("decision", autoscaler="a", count=4)
         assert daemon.events("cycle_discarded") == []
         assert len(daemon.events("decision", autoscaler="a", written=3)) == 1
@@ -89,7 +83,7 @@ def test_an_unchanged_section_keeps_its_shard_and_its_epoch(folder: Path, promet
                 autoscaler(f"more-{number}", "vector(1)", adapter="third", syncPeriod="4s") for number in range(round_)
             ]
             write_config(folder, prometheus, [scaler, *others], section)
-            reload(daemon, round_)
+            daemon.reload(round_)
         daemon.wait_for("decision", autoscaler="more-3")
         assert epochs(folder, "third") == before
         assert len(third.notes("built")) == 1
@@ -113,7 +107,7 @@ def test_a_source_can_be_renamed_in_the_middle_of_a_cycle(folder: Path, promethe
             hung = len(third.notes("hangs"))
             daemon.until(lambda hung=hung: len(third.notes("hangs")) > hung, "a cycle under way")  # type: ignore[misc]  # a lambda's default
             of(source)
-            reload(daemon, count)
+            daemon.reload(count)
         seen = len(daemon.events("decision", autoscaler="a"))
         daemon.wait_for("decision", autoscaler="a", count=seen + 2)
         assert daemon.stop() == 0

@@ -1,6 +1,5 @@
 """Several daemons share a PostgreSQL state. Each serves a part, and others take over the shards of one that ends."""
 
-import signal
 from collections import Counter
 from contextlib import ExitStack
 from functools import partial
@@ -104,8 +103,7 @@ def test_a_daemon_before_its_reload_keeps_its_autoscalers_and_is_reported(hosts:
     hosts.wait_until_held({"one": 6, "two": 6})
     both = [name for name in NAMES if (one.held_by()[name] or "").startswith("one,")]
     hosts.config("two", SLOW, maxReplicas=7)
-    two.daemon.send(signal.SIGHUP)
-    two.daemon.wait_for("reloaded")
+    two.daemon.reload()
     two.daemon.until(lambda: bool(two.get("status/hosts")["hosts"][0]["differs"]), "one differs")
     first, second = one.get("status/hosts")["hosts"]
     assert (first["host"], second["host"]) == ("one", "two")
@@ -114,8 +112,7 @@ def test_a_daemon_before_its_reload_keeps_its_autoscalers_and_is_reported(hosts:
     assert f"differs: {', '.join(sorted(NAMES)[:2])}" in one.run("status")
     one.wait_for_decisions(both)
     hosts.config("one", SLOW, maxReplicas=7)
-    one.daemon.send(signal.SIGHUP)
-    one.daemon.wait_for("reloaded")
+    one.daemon.reload()
     one.daemon.until(lambda: not any(each["differs"] for each in one.get("status/hosts")["hosts"]), "none differs")
 
 
@@ -130,8 +127,7 @@ def test_an_autoscaler_of_only_one_daemon_is_served_by_that_daemon(hosts: Hosts)
     one.wait_for_decisions(["s0"])
     config = hosts.config("two", SLOW, names=["s0"])
     config.write_text(config.read_text().replace("name: s0", "name: renamed", 1))
-    two.daemon.send(signal.SIGHUP)
-    two.daemon.wait_for("reloaded")
+    two.daemon.reload()
     for host in (one, two):
         hosts.wait(partial(_serves, host, "one", "s0"), "one serves s0")
     assert two.held_by()["renamed"] is None

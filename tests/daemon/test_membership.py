@@ -1,7 +1,6 @@
 """A daemon serves the shards that it holds, if several share the state."""
 
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,6 +18,7 @@ from autoscaler.target import AdapterContext, AdapterSettings
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.daemon.runtime import FakeAdapter, RuntimeHarness, on, running_runtime
 from tests.schedule.clock import FakeClock
+from tests.waiting import until
 
 OF = 8
 NAMES = tuple({shard_of(TargetRef("a", f"s{n}"), OF): f"s{n}" for n in range(40)}.values())
@@ -119,7 +119,7 @@ class Member:
         (adapter,) = self.built
         adapter.go_on.clear()
         self.harness.runtime.shards.start()
-        until(lambda: adapter.asked != [])
+        until(lambda: adapter.asked != [], "a cycle under way")
         return adapter
 
 
@@ -133,13 +133,6 @@ def member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Member]:
         yield Member(harness, membership, leases)
         for adapter in harness.built:
             adapter.go_on.set()
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_only_held_shards_are_built(member: Member) -> None:
@@ -180,7 +173,7 @@ def test_a_shard_is_not_given_back_while_its_cycle_runs(member: Member) -> None:
     member.leases.is_to_give_back(NAMES[0])
     assert member.give_back() == set()
     adapter.go_on.set()
-    until(lambda: member.give_back() == {NAMES[0]})
+    until(lambda: member.give_back() == {NAMES[0]}, "the shard to be given back")
 
 
 def test_a_hanging_shard_is_given_back_a_lease_after_its_deadline(

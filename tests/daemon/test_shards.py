@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from signal import SIGHUP, SIGKILL
+from signal import SIGKILL
 from typing import Any
 
 import pytest
@@ -38,11 +38,6 @@ def hanging(third: ThirdParty, where: str, shards: int, target: str, **more: Any
 def memory(shards: int) -> dict[str, Any]:
     """Return a connection whose sizes outlive the daemon."""
     return {"fleet": {"type": "memory", "shards": shards, "groups": {name: {} for name in SHARD_OF}}}
-
-
-def reload(daemon: RunningDaemon, count: int = 1) -> None:
-    daemon.send(SIGHUP)
-    daemon.wait_for("reloaded", count=count)
 
 
 def further_cycles(daemon: RunningDaemon, names: Sequence[str], count: int = 2) -> None:
@@ -94,7 +89,7 @@ def test_a_reload_can_change_the_number_of_shards_without_loss(folder: Path, pro
         for name in SHARD_OF:
             daemon.wait_for("decision", autoscaler=name, written=3)
         configured(folder, prometheus, memory(4), "vector(1)", adapter="fleet")
-        reload(daemon)
+        daemon.reload()
         further_cycles(daemon, [*SHARD_OF, "web"])
         assert [line["event"] for line in daemon.log if line["level"] == "error"] == []
         daemon.send(SIGKILL)
@@ -102,7 +97,7 @@ def test_a_reload_can_change_the_number_of_shards_without_loss(folder: Path, pro
     with running_daemon(configured(folder, prometheus, memory(4), "vector(1)", adapter="fleet")) as daemon:
         further_cycles(daemon, list(SHARD_OF))
         configured(folder, prometheus, memory(2), "vector(1)", adapter="fleet")
-        reload(daemon)
+        daemon.reload()
         further_cycles(daemon, [*SHARD_OF, "web"])
         assert daemon.stop() == 0
     assert rows(folder, "SELECT epoch FROM shard WHERE connection = 'local'") == [(2,)]
@@ -125,7 +120,7 @@ def test_a_write_that_hangs_while_the_number_of_shards_changes_is_counted_once(
         assert paused.status_code == 200
         for count, shards in enumerate((4, 2), start=1):
             configured(folder, prometheus, hanging(third, "scale", shards=shards, target="a"))
-            reload(daemon, count)
+            daemon.reload(count)
             further_cycles(daemon, list(SHARD_OF))
             assert announced(folder).keys() == {"a"}
         third.release(1)

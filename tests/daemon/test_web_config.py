@@ -58,8 +58,7 @@ def test_a_reload_applies_operators_of_both_files(folder: Path, prometheus: str)
         daemon.wait_for("reload_failed")
         assert (pause("ann"), pause("scraper")) == (403, 401)
         config.write_text(config.read_text().replace("wrong: 1\n", ""))
-        daemon.send(signal.SIGHUP)
-        daemon.wait_for("reloaded")
+        daemon.reload()
         assert (pause("ann"), pause("scraper")) == (200, 403)
         config.write_text(config.read_text().replace("[ann]", "[bob]"))
         daemon.send(signal.SIGHUP)
@@ -87,7 +86,6 @@ def test_a_reload_that_an_adapter_refuses_applies_neither_file(folder: Path, pro
         assert "profile" in daemon.wait_for("reload_failed")["error"]
         assert (asks("ann"), asks("scraper")) == (200, 401)
         write_config(folder, prometheus, scalers)
-        daemon.send(signal.SIGHUP)
-        daemon.wait_for("reloaded")
+        daemon.reload()
         assert (asks("ann"), asks("scraper")) == (200, 200)
         assert daemon.stop() == 0

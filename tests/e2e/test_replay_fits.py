@@ -2,7 +2,6 @@
 
 import json
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -85,9 +84,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
                 for demand, size in ((29, 3), (5, 1), (45, 5)):
                     replace_text(folder / "demand", f"demand {demand}\n")
                     daemon.wait_for("decision", autoscaler="web", written=size)
-                deadline = time.monotonic() + 60
-                while len(daemon.events("decision", autoscaler="web")) < _CYCLES and time.monotonic() < deadline:
-                    time.sleep(0.2)
+                daemon.wait_for("decision", count=_CYCLES, autoscaler="web")
                 assert daemon.stop() == 0
         yield folder
     finally:

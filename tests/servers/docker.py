@@ -20,6 +20,7 @@ import docker
 
 from tests.servers.ports import free_port
 from tests.servers.required import require
+from tests.waiting import until
 
 IMAGE: Final = "worker:1"
 READY_WITHIN_SECONDS: Final = 60.0
@@ -134,10 +135,7 @@ def published(port: int = 8080) -> dict[str, Any]:
 
 def wait_for(happened: Callable[[], Any], what: str, within_seconds: float = 60.0) -> None:
     """Poll until `happened()` is true. Fails the test after `within_seconds`."""
-    end = time.monotonic() + within_seconds
-    while not happened():
-        assert time.monotonic() < end, f"waited {within_seconds:g} s for {what}"
-        time.sleep(0.1)
+    until(happened, what, within_seconds, every_seconds=0.1)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ import requests
 
 from tests.servers.ports import free_port
 from tests.servers.required import require
+from tests.waiting import until
 from tools.nomad import NomadNotFound, nomad_binary
 
 READY_WITHIN_SECONDS: Final = 60.0
@@ -150,11 +151,7 @@ class NomadServer:
 
     def wait(self, look: Callable[[], _Seen], what: str, within_seconds: float = 60.0) -> _Seen:
         """Wait until `look` returns a true value, and return it. Fails the test if that takes too long."""
-        end = time.monotonic() + within_seconds
-        while not (seen := look()):
-            assert time.monotonic() < end, f"no {what} within {within_seconds:g} s; see {self.folder}/nomad.log"
-            time.sleep(0.1)
-        return seen
+        return until(look, f"{what} (see {self.folder}/nomad.log)", within_seconds, every_seconds=0.1)
 
     def command(self, *arguments: str) -> str:
         """Run the `nomad` command. Returns its output."""

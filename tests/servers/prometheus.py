@@ -13,6 +13,7 @@ import requests
 import yaml
 
 from tests.servers.ports import free_port
+from tests.waiting import until
 from tools.prometheus import prometheus_binaries
 
 READY_WITHIN_SECONDS: Final = 60.0
@@ -38,11 +39,7 @@ class PrometheusServer:
 
     def wait_for(self, expr: str, within_seconds: float = 60.0) -> list[dict[str, Any]]:
         """Wait until the result of `expr` is not empty, and return it. Fails the test if that takes too long."""
-        end = time.monotonic() + within_seconds
-        while not (result := self.query(expr)):
-            assert time.monotonic() < end, f"{expr} stayed empty for {within_seconds} s; see {self.log}"
-            time.sleep(0.1)
-        return result
+        return until(lambda: self.query(expr), f"{expr} (see {self.log})", within_seconds, every_seconds=0.1)
 
 
 def static(job: str, *addresses: str) -> dict[str, Any]:

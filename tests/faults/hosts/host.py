@@ -3,7 +3,6 @@
 import random
 import signal
 import subprocess
-import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from tests.faults.hosts import launched
 from tests.faults.hosts.database_proxy import DatabaseProxy
 from tests.faults.hosts.recorder import Recorder, now_micros
 from tests.servers.stepped_clock import SteppedClock
+from tests.waiting import until
 
 PATIENCE_SECONDS: Final = 120.0
 """How long the tests wait for an expected event. The machine may be busy."""
@@ -25,14 +25,9 @@ _UP_SECONDS: Final = 1_000_000.0
 """The longest uptime of a host."""
 
 
-def wait_until(
-    true: Callable[[], bool], what: str, every_seconds: float = 0.1, within: float = PATIENCE_SECONDS
-) -> None:
+def wait_until(true: Callable[[], bool], what: str, within: float = PATIENCE_SECONDS) -> None:
     """Wait for a condition. Raises AssertionError if it does not hold within so many seconds."""
-    end = time.monotonic() + within
-    while not true():
-        assert time.monotonic() < end, f"{what}: not within {within:g} s"
-        time.sleep(every_seconds)
+    until(true, what, within, every_seconds=0.1)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,25 @@
+"""Waits for a state, with a deadline that a busy machine keeps."""
+
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+PATIENCE_SECONDS: Final = 60.0
+_Seen = TypeVar("_Seen")
+
+
+def until(
+    look: Callable[[], _Seen],
+    what: str | Callable[[], str],
+    within_seconds: float = PATIENCE_SECONDS,
+    every_seconds: float = 0.05,
+) -> _Seen:
+    """Wait until `look` returns a true value, and return it. Raises AssertionError after `within_seconds`.
+
+    `what`: what is waited for; a function of it is called only for the error.
+    """
+    end = time.monotonic() + within_seconds
+    while not (seen := look()):
+        assert time.monotonic() < end, f"{what if isinstance(what, str) else what()}: not within {within_seconds:g} s"
+        time.sleep(every_seconds)
+    return seen
