@@ -5,9 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler
-from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -22,7 +20,7 @@ from tests.schedule.clock import FakeClock
 from tests.servers.exporter import running_exporter
 from tests.servers.ports import free_port
 from tests.servers.prometheus import PrometheusServer, openmetrics, running_prometheus, static
-from tests.servers.web import serving
+from tests.servers.web import Answer, Request, answering
 
 TOO_SHORT = "which is shorter than two scrape intervals of 1s; write at least [4s], four of them"
 VALUES = {
@@ -166,22 +164,13 @@ def test_a_series_without_a_recent_sample_is_reported_as_known(once_scraped: Pro
 def imitation(answer: Callable[[str, str], tuple[int, bytes]]) -> Iterator[str]:
     """Run a server without series. `answer` responds to a path and its query, except for a `count`."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            query = parse_qs(parts.query).get("query", [""])[0]
-            empty = json.dumps({"status": "success", "data": {"resultType": "vector", "result": []}}).encode()
-            status, body = (200, empty) if query else answer(unquote(parts.path), query)
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def reply(request: Request) -> Answer:
+        query = request.form.get("query", "")
+        empty = json.dumps({"status": "success", "data": {"resultType": "vector", "result": []}}).encode()
+        status, body = (200, empty) if query else answer(unquote(urlsplit(request.target).path), query)
+        return Answer(status, body, {"Content-Type": "application/json"})
 
-        def log_message(self, *_: Any) -> None:
-            """Log nothing: pytest shows failures."""
-
-    with serving(Handler) as url:
+    with answering(reply) as url:
         yield url
 
 

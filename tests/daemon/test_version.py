@@ -3,36 +3,26 @@
 import subprocess
 import sys
 import tomllib
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import requests
 
 from tests.daemon.running import autoscaler, running_daemon, write_config
-from tests.servers.web import serving
+from tests.servers.web import Answer, Request, answering
 from tools.extras import command_page
 
 VERSION = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["version"]
 
 
-class Agents(BaseHTTPRequestHandler):
-    """A Prometheus that fails and keeps the User-Agent of requests."""
-
-    seen: frozenset[str] = frozenset()
-
-    def do_POST(self) -> None:
-        type(self).seen |= {self.headers["User-Agent"]}
-        self.send_error(503)
-
-    do_GET = do_POST  # noqa: N815 - the base class names it so
-
-    def log_message(self, *_: object) -> None:
-        """Silent."""
-
-
 def test_a_daemon_has_one_version_everywhere(tmp_path: Path) -> None:
     """Reports of bugs name it, from any place."""
-    with serving(Agents) as prometheus:
+    agents = set[str]()
+
+    def failing(request: Request) -> Answer:
+        agents.add(request.headers["User-Agent"])
+        return Answer(503, b"")
+
+    with answering(failing) as prometheus:
         groups = {"fleet": {"type": "memory", "groups": {"web": {}}}}
         config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(1)", "fleet")], groups)
         with running_daemon(config) as daemon:
@@ -47,7 +37,7 @@ def test_a_daemon_has_one_version_everywhere(tmp_path: Path) -> None:
     assert [each["version"] for each in (openapi["info"], status, *hosts)] == [VERSION] * (2 + len(hosts))
     assert f"<footer><span>prometheus-autoscaler {VERSION}</span>" in page
     assert f'autoscaler_build_info{{version="{VERSION}"}} 1.0' in metrics
-    assert Agents.seen == {f"prometheus-autoscaler/{VERSION}"}
+    assert agents == {f"prometheus-autoscaler/{VERSION}"}
 
 
 def test_the_command_and_its_manual_have_the_same_version() -> None:

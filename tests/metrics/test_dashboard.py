@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ from autoscaler.metrics import CONTENT_TYPE, exposition
 from tests.metrics.exposed import everything, happen
 from tests.servers.prometheus import PrometheusServer, running_prometheus, static
 from tests.servers.required import require
-from tests.servers.web import serving
+from tests.servers.web import Answer, Request, answering
 from tools.prometheus import PrometheusNotFound
 
 DASHBOARD: Final[dict[str, Any]] = json.loads(
@@ -30,23 +29,14 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusS
     """A Prometheus that has scraped the exposition more than once, with a cycle before each scrape."""
     shown = everything()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            happen(shown)
-            body = exposition(shown.registry)
-            self.send_response(200)
-            self.send_header("Content-Type", CONTENT_TYPE)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            """Log nothing."""
+    def scrape(_: Request) -> Answer:
+        happen(shown)
+        return Answer(200, exposition(shown.registry), {"Content-Type": CONTENT_TYPE})
 
     folder = tmp_path_factory.mktemp("prometheus")
     try:
         with (
-            serving(Handler) as url,
+            answering(scrape) as url,
             running_prometheus(folder, [static("autoscaler", url.removeprefix("http://"))]) as server,
         ):
             server.wait_for("count_over_time(autoscaler_autoscalers[1m]) >= 3")

@@ -16,7 +16,8 @@ from autoscaler.observe import Connection, Observer
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.target.contract import RecordingLogger
 from tests.observe.build import CLOCK, NOW, FakeAdapter, call, instance, metric, scaler, state
-from tests.servers.guarded_sources import Answer, Request, TokenServer, TokenSource, answering, one_sample
+from tests.servers.guarded_sources import TokenServer, TokenSource, one_sample
+from tests.servers.web import Answer, Request, answering
 
 
 @dataclass(slots=True)

@@ -17,7 +17,8 @@ from autoscaler.errors import MetricError
 from autoscaler.observe.prometheus import Prometheus
 from tests.observe.build import CLOCK, NOW, call
 from tests.servers.aws import AwsServer, running_aws
-from tests.servers.guarded_sources import Answer, Request, Workspace, answering
+from tests.servers.guarded_sources import Workspace
+from tests.servers.web import Answer, Request, answering
 
 ROLE = "arn:aws:iam::123456789012:role/metrics"
 EXPR = 'sum(rate(a{b=~"c+ d|é",e!="~*/"}[5m])) + 1'

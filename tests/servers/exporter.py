@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
-from typing import Any
 
-from tests.servers.web import serving
+from tests.servers.web import Answer, Request, answering
 
 
 @dataclass(slots=True)
@@ -27,17 +25,8 @@ def running_exporter(values: dict[str, float] | None = None) -> Iterator[Exporte
     """Run an exporter on a free port, e.g. of `{'load{worker="a"}': 3.5}`."""
     exporter = Exporter("", dict(values or {}))
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = "".join(f"{series} {value}\n" for series, value in exporter.values.items()).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def scrape(_: Request) -> Answer:
+        return Answer(200, "".join(f"{series} {value}\n" for series, value in exporter.values.items()).encode())
 
-        def log_message(self, *_: Any) -> None:
-            """Log nothing."""
-
-    with serving(Handler) as exporter.url:
+    with answering(scrape) as exporter.url:
         yield exporter

@@ -8,74 +8,18 @@ RFC 6749 and RFC 6750.
 import base64
 import hashlib
 import hmac
-import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote, unquote_plus, urlsplit
+from urllib.parse import quote, unquote, unquote_plus, urlsplit
 
-from tests.servers.web import serving
+from tests.servers.web import Answer, Request
 
 _SKEW = timedelta(minutes=5)
 """How far a signature's time may be from AWS' clock."""
-
-
-@dataclass(slots=True)
-class Request:
-    """A request, as it arrived."""
-
-    method: str
-    target: str
-    headers: Any
-    body: str
-
-    @property
-    def form(self) -> dict[str, str]:
-        """The parameters of the URL or the body."""
-        text = self.body or urlsplit(self.target).query
-        return {name: values[0] for name, values in parse_qs(text, keep_blank_values=True).items()}
-
-
-@dataclass(slots=True)
-class Answer:
-    """A status, a JSON body and headers."""
-
-    status: int
-    body: dict[str, Any]
-    headers: dict[str, str] = field(default_factory=dict)
-
-
-@contextmanager
-def answering(answer: Callable[[Request], Answer]) -> Iterator[str]:
-    """A server that answers each request; yields its URL."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-            came = answer(Request(self.command, self.path, self.headers, body))
-            content = json.dumps(came.body).encode()
-            self.send_response_only(came.status)
-            for name, value in {"Content-Type": "application/json", **came.headers}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def do_POST(self) -> None:
-            self.do_GET()
-
-        def log_message(self, *_: Any) -> None:
-            """Log nothing."""
-
-    with serving(Handler) as url:
-        yield url
 
 
 def one_sample(request: Request) -> Answer:

@@ -1,14 +1,13 @@
 """A real Prometheus with forty light groups and one whose expression reads thousands of series, on request."""
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tests.servers.prometheus import PrometheusServer, running_prometheus, static
+from tests.servers.web import Answer, answering
 
 LIGHT: Final = tuple(f"g{number:02}" for number in range(40))
 HEAVY: Final = "heavy"
@@ -52,25 +51,9 @@ def groups(folder: Path) -> Iterator[Groups]:
     """Run the server. All series are scraped."""
     pages = _Pages()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = pages.all if pages.heavy else pages.light
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            with suppress(OSError):  # the server has ended this scrape
-                self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        with running_prometheus(folder, [static("groups", f"127.0.0.1:{server.server_port}")]) as prometheus:
-            prometheus.wait_for(f"count(load offset 10s) > {_SERIES}")
-            yield Groups(prometheus, pages)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with (
+        answering(lambda _: Answer(200, pages.all if pages.heavy else pages.light)) as url,
+        running_prometheus(folder, [static("groups", url.removeprefix("http://"))]) as prometheus,
+    ):
+        prometheus.wait_for(f"count(load offset 10s) > {_SERIES}")
+        yield Groups(prometheus, pages)

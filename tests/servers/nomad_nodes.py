@@ -10,7 +10,6 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ import requests
 
 from tests.servers.nomad import NomadServer, running_agent
 from tests.servers.required import require
-from tests.servers.web import serving
+from tests.servers.web import Answer, Request, answering
 
 POOL: Final = "fleet"
 """Their node pool, without the agent of `running_nomad`: jobs of this pool run only on these nodes."""
@@ -142,24 +141,11 @@ def _end_all(folder: Path) -> None:
 def _metadata(values: Mapping[str, str]) -> Iterator[str]:
     """Run the instance metadata service of one instance, version 2: a session's token, then values by path."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_PUT(self) -> None:
-            self._answer(200, "token", {"X-Aws-Ec2-Metadata-Token-Ttl-Seconds": "21600"})
+    def answer(request: Request) -> Answer:
+        if request.method == "PUT":
+            return Answer(200, b"token", {"X-Aws-Ec2-Metadata-Token-Ttl-Seconds": "21600"})
+        value = values.get(request.target.removeprefix("/latest/meta-data/"))
+        return Answer(404 if value is None else 200, (value or "").encode())
 
-        def do_GET(self) -> None:
-            value = values.get(self.path.removeprefix("/latest/meta-data/"))
-            self._answer(404 if value is None else 200, value or "", {})
-
-        def _answer(self, status: int, body: str, headers: Mapping[str, str]) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-        def log_message(self, *_: Any) -> None:
-            """Log nothing."""
-
-    with serving(Handler) as url:
+    with answering(answer) as url:
         yield url

@@ -1,11 +1,17 @@
 """HTTP servers inside the test's own process."""
 
+import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+PAGE: Final = "text/plain; version=0.0.4"
+"""The Content-Type of metrics in exposition format."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -35,3 +41,56 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@dataclass(slots=True)
+class Request:
+    """A request, as it arrived."""
+
+    method: str
+    target: str
+    headers: Any
+    body: str
+
+    @property
+    def form(self) -> dict[str, str]:
+        """The parameters of the URL or the body."""
+        text = self.body or urlsplit(self.target).query
+        return {name: values[0] for name, values in parse_qs(text, keep_blank_values=True).items()}
+
+
+@dataclass(slots=True)
+class Answer:
+    """A status, a body (bytes, or what becomes JSON) and headers."""
+
+    status: int
+    body: Any
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def answering(answer: Callable[[Request], Answer]) -> Iterator[str]:
+    """Run a server that answers each request; yields its URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+            came = answer(Request(self.command, self.path, self.headers, body))
+            text = isinstance(came.body, bytes)
+            content = came.body if text else json.dumps(came.body).encode()
+            self.send_response_only(came.status)
+            for name, value in {"Content-Type": PAGE if text else "application/json", **came.headers}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_POST = do_PUT = do_GET  # noqa: N815 - the names http.server looks for
+
+        def log_message(self, *_: Any) -> None:
+            """Log nothing."""
+
+    with serving(Handler) as url:
+        yield url

@@ -1,11 +1,8 @@
 """Lists are read again only when their table has changed, on a server that answers as nomad/rpc.go does."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -15,7 +12,7 @@ from adapters.nomad.lists import Listing
 from autoscaler.clock import SystemClock
 from autoscaler.target import Call
 from tests.adapters.nomad.conftest import client_of
-from tests.servers.web import serving
+from tests.servers.web import Answer, Request, answering
 
 _KEYS = frozenset({JobKey("default", "web"), JobKey("default", "api")})
 
@@ -55,25 +52,14 @@ class Table:
 def table() -> Iterator[Table]:
     table = Table([_job("web", 3)])
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(request: Request) -> Answer:
+        one = request.form["per_page"] == "1"
+        table.whole += not one
+        table.encodings.add(request.headers["Accept-Encoding"])
+        headers = {} if table.index is None else {"X-Nomad-Index": str(table.index)}
+        return Answer(200, table.jobs[:1] if one else table.jobs, headers)
 
-        def do_GET(self) -> None:
-            one = parse_qs(urlsplit(self.path).query)["per_page"] == ["1"]
-            table.whole += not one
-            table.encodings.add(self.headers["Accept-Encoding"])
-            body = json.dumps(table.jobs[:1] if one else table.jobs).encode()
-            self.send_response(200)
-            if table.index is not None:
-                self.send_header("X-Nomad-Index", str(table.index))
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            """Log nothing."""
-
-    with serving(Handler) as url:
+    with answering(answer) as url:
         client = client_of(url, table.clock)
         table.listing = Listing(client, "/v1/jobs", JobEntry, id_field="ID")
         yield table
