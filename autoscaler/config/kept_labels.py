@@ -69,7 +69,12 @@ def label_text(name: str) -> str:
     """Return a label's name as PromQL has it: in quotes if it has other characters than Prometheus 2 allows."""
     if _PLAIN_NAME.fullmatch(name):
         return name
-    escaped = name.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    return quoted(name)
+
+
+def quoted(text: str) -> str:
+    """Return a string of PromQL."""
+    escaped = text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
     return f'"{escaped}"'
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import promql_parser as ast
 
-from autoscaler.config.kept_labels import label_text
+from autoscaler.config.kept_labels import label_text, quoted
 
 _OPERATORS: Final = {"Equal": "=", "NotEqual": "!=", "Re": "=~", "NotRe": "!~"}
 """Names of promql-parser's operators, whose values cannot be hashed."""
@@ -24,8 +24,7 @@ class Matcher:
     value: str
 
     def __str__(self) -> str:
-        escaped = self.value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        return f'{label_text(self.label)}{self.operator}"{escaped}"'
+        return f"{label_text(self.label)}{self.operator}{quoted(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,9 @@ def _selector(node: Any, span: timedelta | None, function: str | None) -> Iterat
     if node.matchers.or_matchers:  # an extension of VictoriaMetrics
         return
     named = [] if node.name is None else [Matcher(NAME, "=", node.name)]
-    matchers = [
-        Matcher(each.name, _OPERATORS[str(each.op).rpartition(".")[2]], each.value) for each in node.matchers.matchers
-    ]
-    yield Selector((*named, *matchers), span, function)
+    yield Selector((*named, *map(matcher_of, node.matchers.matchers)), span, function)
+
+
+def matcher_of(node: Any) -> Matcher:
+    """Return a matcher that promql-parser has read."""
+    return Matcher(node.name, _OPERATORS[str(node.op).rpartition(".")[2]], node.value)

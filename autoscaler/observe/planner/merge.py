@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from autoscaler.config.kept_labels import quoted
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner.expression_text import ExpressionText
+from autoscaler.observe.planner.proof import Proof
 from autoscaler.observe.planner.query import Form, Key, PlannedQuery, as_written
-from autoscaler.observe.planner.rewrite import Rewriting, alternation, quoted
+from autoscaler.observe.planner.rewrite import alternation, template
 
 ALONE: Final = "no other question has the same form"
 EMPTY: Final = "its value is empty, which means series without the label"
@@ -67,9 +69,7 @@ def choose(labels: Sequence[str], members: Sequence[Key]) -> Choice:
     return Choice(tuple(opened), tuple(sorted(closed)))
 
 
-def queries(
-    members: Sequence[Member], choice: Choice, found: Rewriting | str, limits: Limits
-) -> Iterator[PlannedQuery]:
+def queries(members: Sequence[Member], choice: Choice, found: Proof | str, limits: Limits) -> Iterator[PlannedQuery]:
     """Yield the queries for the members of one shape. `found`: how they are merged, or why not."""
     for reading, keys in _partitions(members, choice):
         if isinstance(found, str) or len(keys) == 1:
@@ -105,10 +105,10 @@ def _partitions(
         yield readings[partition], keys
 
 
-def _form(reading: ExpressionText, opened: tuple[int, ...], rewriting: Rewriting) -> Form:
+def _form(reading: ExpressionText, opened: tuple[int, ...], proof: Proof) -> Form:
     labels = tuple(reading.labels[at] for at in opened)
-    added = tuple(label for label in labels if label in rewriting.added)
-    return Form(rewriting.template(reading, frozenset(opened)), labels, opened, added, rewriting.fallback)
+    added = tuple(label for label in labels if label in proof.added)
+    return Form(template(proof, reading, frozenset(opened)), labels, opened, added, proof.fallback)
 
 
 def _chunks(keys: Iterable[Key], form: Form, limits: Limits) -> Iterator[list[Key]]:

@@ -8,8 +8,9 @@ from autoscaler.observe.plan import Question
 from autoscaler.observe.planner.expression_text import ExpressionText, Shape, read
 from autoscaler.observe.planner.expressions import Unproven
 from autoscaler.observe.planner.merge import ALONE, Choice, Limits, Member, by_shape, choose, queries
+from autoscaler.observe.planner.proof import Proof
 from autoscaler.observe.planner.query import PlannedQuery, alone
-from autoscaler.observe.planner.rewrite import Rewriting, rewrite
+from autoscaler.observe.planner.rewrite import rewrite
 
 _ASKED_ALONE: Final = "it is excluded from merging"
 _NO_LIMITS: Final[Mapping[str, int]] = {}
@@ -18,7 +19,7 @@ _PLANS: Final = 4
 _SPARE: Final = 1000
 """Texts kept although no question of this cycle uses them."""
 
-_Proofs: TypeAlias = dict[tuple[Shape, tuple[int, ...]], Rewriting | str]
+_Proofs: TypeAlias = dict[tuple[Shape, tuple[int, ...]], Proof | str]
 
 
 class Planner:
@@ -98,7 +99,7 @@ class Planner:
             self._readings[question] = reading
         return self._readings[question]
 
-    def _proof(self, example: Member, choice: Choice) -> Rewriting | str:
+    def _proof(self, example: Member, choice: Choice) -> Proof | str:
         """Return how expressions like this one are merged, or why they are not."""
         if not choice.open:  # they differ only in quoting
             return ALONE

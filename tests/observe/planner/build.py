@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from autoscaler.config.kept_labels import quoted
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Limits, PlannedQuery, Planner
-from autoscaler.observe.planner.rewrite import quoted
 from autoscaler.observe.result import QueryResult
 
 SOURCE = "default"

@@ -14,9 +14,9 @@ import requests
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autoscaler.config.kept_labels import quoted
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Outcome, PlannedQuery, Planner, refused, split
-from autoscaler.observe.planner.rewrite import quoted
 from autoscaler.observe.result import Point, QueryResult, ResultType
 from tests.observe.planner.build import ask, each, only, plan
 from tests.observe.planner.fleet import ENVIRONMENTS, GHOST, GROUPS, NOW, history

@@ -10,7 +10,7 @@ def test_the_plan_lists_queries_and_reasons_for_not_merging() -> None:
         "6 questions in 4 queries",
         "",
         "prometheus default: 3 questions merged, split by g:",
-        '  sum by (g)(a{g=~"x|y|z"})',
+        '  sum by (g) (a{g=~"x|y|z"})',
         '  among them: sum(a{g="x"})',
         '  among them: sum(a{g="z"})',
         "",

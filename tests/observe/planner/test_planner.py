@@ -61,7 +61,7 @@ def test_no_query_is_too_long() -> None:
 
 
 def test_a_query_may_have_exactly_as_many_bytes_as_the_limit() -> None:
-    whole = 'sum by (g)(a{g=~"x|y"}) / sum by (g)(b{g=~"x|y"})'
+    whole = 'sum by (g) (a{g=~"x|y"}) / sum by (g) (b{g=~"x|y"})'
     questions = each("sum(a{g=$}) / sum(b{g=$})", "x", "y")
     assert texts(questions, Limits(text_bytes=len(whole))) == [whole]
     assert len(texts(questions, Limits(text_bytes=len(whole) - 1))) == 2
@@ -76,7 +76,7 @@ def test_a_label_with_few_values_gets_a_query_per_value() -> None:
 def test_a_label_that_follows_from_another_is_merged_with_it() -> None:
     """A job and its group: one query for each job would merge nothing."""
     query = only(plan(pairs("sum(a{job=$1,group=$2})", ("j1", "g1"), ("j2", "g2"), ("j3", "g1"))))
-    assert query.expr == 'sum by (job, group)(a{job=~"j1|j2|j3",group=~"g1|g2"})'
+    assert query.expr == 'sum by (job, group) (a{job=~"j1|j2|j3",group=~"g1|g2"})'
     assert set(query.members) == {("j1", "g1"), ("j2", "g2"), ("j3", "g1")}
 
 
@@ -88,7 +88,7 @@ def test_labels_in_all_combinations_are_merged_over_one() -> None:
 def test_a_label_with_two_values_is_two_variables() -> None:
     template = 'sum(a{code="500",g=$}) / sum(a{code="200",g=$})'
     assert only(plan(each(template, "x", "y"))).expr == (
-        'sum by (g)(a{code="500",g=~"x|y"}) / sum by (g)(a{code="200",g=~"x|y"})'
+        'sum by (g) (a{code="500",g=~"x|y"}) / sum by (g) (a{code="200",g=~"x|y"})'
     )
 
 
