@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
-
-import msgspec
 
 from autoscaler.model import History
 from autoscaler.record import Record
@@ -21,7 +20,8 @@ _LEASE_SECONDS: Final = {PROMOTED: 5 * LEASE_SECONDS}
 """Kind -> lease, if it is not the usual one: a promotion must fit into a lease."""
 
 
-class Outcome(msgspec.Struct, kw_only=True):
+@dataclass(slots=True, kw_only=True)
+class Outcome:
     """The outcome of all runs of one kind."""
 
     kind: str
@@ -35,14 +35,14 @@ class Outcome(msgspec.Struct, kw_only=True):
     uncompared: Judged
     """and to the one that does not."""
     decisions: int = 0
-    decided_otherwise: list[str] = msgspec.field(default_factory=list)
+    decided_otherwise: list[str] = field(default_factory=list)
     changes: int = 0
     """Changes of sizes, without late ones."""
-    exceeded: list[str] = msgspec.field(default_factory=list)
+    exceeded: list[str] = field(default_factory=list)
     """The changes that violate a window or a policy."""
     unrecorded: int = 0
     """Those whose outcome was not recorded,"""
-    unsettled: list[str] = msgspec.field(default_factory=list)
+    unsettled: list[str] = field(default_factory=list)
     """those of them that no daemon knew of later, and changes that were remembered and had never been made."""
 
 

@@ -1,16 +1,11 @@
 """Three daemons on one PostgreSQL, with one fault after another: the fate of their writes, and the takeovers."""
 
 import statistics
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from tests.faults.hosts.life import Outcome, endure
+from tests.faults.hosts.life import Outcome, endure, live
 from tests.faults.hosts.moments import MOMENTS, Moment
 from tests.faults.hosts.planted import found
 from tests.faults.hosts.plants import PLANTS
@@ -20,11 +15,17 @@ from tests.faults.hosts.world import LEASE_SECONDS, running_world
 from tests.faults.rehearsal import Extent, Row
 
 RUNS: Final = 30
-SIDE_BY_SIDE: Final = (
-    ("kill -9", "SIGSTOP", "machine suspended", "database restarted", "connection renamed"),
-    ("kill -9 before AWS hears", "database cut off", PROMOTED),
+KINDS: Final = (
+    "kill -9",
+    "kill -9 before AWS hears",
+    "SIGSTOP",
+    "machine suspended",
+    "database cut off",
+    "database restarted",
+    PROMOTED,
+    *RECONFIGURED,
 )
-"""The number of worlds at once, each with one kind of fault after another. They wait most of the time."""
+"""Each has a world of its own."""
 _SHORT: Final = (("kill -9", MOMENTS.index(Moment.ANSWER)), ("SIGSTOP", MOMENTS.index(Moment.INTENT)))
 """Kinds and numbers of runs: daemons that lose the database have tests of their own, tests/daemon/test_hosts.py."""
 _ALL_GO_ON: Final = ("database restarted", PROMOTED, *RECONFIGURED)
@@ -34,8 +35,6 @@ _SHORT_LEASE_SECONDS: Final = 6.0
 _SHORT_PLANTS: Final = ("no lease check",)
 _SHOWN: Final = 80
 """The shown characters of a finding about a planted bug."""
-_STOPPED_WITHIN_SECONDS: Final = 60.0
-_LOOK_SECONDS: Final = 1.0
 
 
 def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
@@ -47,9 +46,11 @@ def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
             outcomes.append(endure(world, "kill -9 and SIGSTOP", _SHORT))
         yield _of_kind(outcomes[0], None)
     else:
-        for outcome in _side_by_side(folder, extent):
-            outcomes.append(outcome)
-            yield _of_kind(outcome, 2 * LEASE_SECONDS)
+        for number, kind in enumerate(kind for kind in KINDS if extent.takes(kind)):
+            home = folder / f"k{number}"
+            home.mkdir()
+            outcomes.append(live(kind, RUNS, home, seed=number))
+            yield _of_kind(outcomes[-1], 2 * LEASE_SECONDS)
     if outcomes:
         yield from _of_all(outcomes)
     for number, bug in enumerate(_SHORT_PLANTS if extent.short else [bug for bug in PLANTS if extent.takes(bug)]):
@@ -62,33 +63,6 @@ def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
             findings[0].split("\n")[0][:_SHOWN] if findings else "nothing",
             [] if findings else ["what it did was found to be in order"],
         )
-
-
-def _side_by_side(folder: Path, extent: Extent) -> Iterator[Outcome]:
-    """Yield the outcome of each wanted kind as it comes."""
-    worlds, wanted = [], [[kind for kind in kinds if extent.takes(kind)] for kinds in SIDE_BY_SIDE]
-    try:
-        for number, kinds in enumerate(wanted):
-            out = folder / str(number)
-            out.mkdir()
-            words = [sys.executable, "-m", "tests.faults.hosts", str(out), str(100 * number), str(RUNS), *kinds]
-            with (out / "output").open("wb") as output:
-                worlds.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output))
-        due = {folder / str(world) / f"{n}.json" for world, kinds in enumerate(wanted) for n in range(len(kinds))}
-        while due:
-            ended = all(world.poll() is not None for world in worlds)
-            for file in sorted(file for file in due if file.exists()):
-                due.remove(file)
-                yield msgspec.json.decode(file.read_bytes(), type=Outcome)
-            if ended and due:
-                said = "".join((folder / str(number) / "output").read_text() for number in range(len(worlds)))
-                raise AssertionError(f"no outcome of {len(due)} kinds of faults:\n{said}")
-            time.sleep(_LOOK_SECONDS)
-    finally:
-        for world in worlds:
-            world.terminate()
-        for world in worlds:
-            world.wait(_STOPPED_WITHIN_SECONDS)
 
 
 def _of_kind(outcome: Outcome, most: float | None) -> Row:

@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
-
-import msgspec
 
 from autoscaler.record.times import to_micros
 from tests.faults.hosts.audit import Hold
@@ -59,7 +58,8 @@ class Decided(NamedTuple):
     announced: Announced
 
 
-class Judged(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Judged:
     """The writes to one kind of back end."""
 
     accepted: int

@@ -21,7 +21,6 @@ _PORTS: Final = itertools.count(32768)
 """DG, task_definition_parameters: the host ports of tasks in the bridge mode are ephemeral."""
 _FAILED_TASKS: Final = 3
 """DG, deployment-circuit-breaker: the smallest threshold."""
-_LAUNCH_TYPE: Final = "FARGATE"
 
 
 @dataclass(slots=True)
