@@ -224,6 +224,5 @@ def _listen(address: str) -> socket.socket:
         else:
             cause = f"cannot be listened on: {error.strerror or error}; correct --web.listen-address"
         raise ListenError(f"the address {address} {cause}") from None
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted sockets inherit it: no 40 ms waits
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNSENT_BYTES)
     return listening

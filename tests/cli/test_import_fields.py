@@ -52,9 +52,7 @@ def spec(*metrics: Any, **fields: Any) -> dict[str, Any]:
 
 
 IMPORTED: Final[Mapping[str, tuple[Any, _Holds]]] = {
-    "keda: cooldownPeriod": (keda.scaled_object(cooldownPeriod=7), lambda one: one["cooldown"] == "7s"),
     "keda: cooldownPeriod 0": (keda.scaled_object(cooldownPeriod=0), lambda one: one["cooldown"] == "0s"),
-    "keda: maxReplicaCount": (keda.scaled_object(maxReplicaCount=7), lambda one: one["maxReplicas"] == 7),
     "keda: behavior": (
         keda.scaled_object(advanced={"horizontalPodAutoscalerConfig": {"behavior": keda.BEHAVIOR, "name": "x"}}),
         lambda one: one["behavior"] == keda.BEHAVIOR,

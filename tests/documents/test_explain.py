@@ -133,15 +133,6 @@ def test_a_disabled_direction_has_no_next_size() -> None:
     assert [step.reason for step in told.ways[1].hurdles] == ["ScaleDownLimit"]
 
 
-def test_at_the_maximum_scale_out_shows_max_replicas() -> None:
-    told = Diary(scaler(CPU_60, maximum=3)).cpu(60)
-    out, inward = told.ways
-    assert out.when == ("average cpu above 66%",)
-    assert [(step.reason, step.after) for step in out.hurdles] == [("TooManyReplicas", 3)]
-    assert out.earliest is None
-    assert inward.when == ("average cpu below 41%",)
-
-
 def test_scale_in_needs_all_metrics_to_fall() -> None:
     diary = Diary(scaler(CPU_60, QUEUE_15))
     diary.step(samples([600] * 3, NOW + STEP), value(45_000))

@@ -77,13 +77,6 @@ def test_an_empty_queue_is_shown_once() -> None:
     )
 
 
-def test_within_tolerance_the_thresholds_include_the_tolerance() -> None:
-    out, into = ways(queue(Diary(scaler(QUEUE_15), 3), 48))
-    assert out.startswith("To scale out it takes average queue above 16.5; at the earliest to 4 in 15s.")
-    assert into.startswith("To scale in it takes average queue below 10")
-    assert all(way.met == () for way in queue(Diary(scaler(QUEUE_15), 3), 48).ways)
-
-
 def test_a_window_is_shown_beside_a_metric_that_asks_for_less() -> None:
     told = queue(Diary(scaler(QUEUE_15), 4), 60, 15)
     assert ways(told)[1] == (

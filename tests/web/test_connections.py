@@ -172,19 +172,6 @@ def test_a_client_that_waits_for_an_answer_keeps_its_connection(
         assert served.control.get("http://localhost/-/healthy", timeout=PATIENCE_SECONDS).status_code == 200
 
 
-def test_answers_are_sent_without_delay(daemon: Daemon) -> None:
-    """With Nagle's algorithm and delayed acknowledgements, every answer over TLS took 40 ms."""
-    with serving(daemon) as served, client(served) as asking:
-        assert answer(asking).startswith(b"HTTP/1.1 200")
-        transports = [each.transport for each in served.server._server.server_state.connections]
-        (ours,) = [
-            each.get_extra_info("socket")
-            for each in transports
-            if each.get_extra_info("peername") == asking.getsockname()
-        ]
-        assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
-
-
 @pytest.mark.parametrize(
     "headers",
     [
@@ -202,20 +189,6 @@ def test_a_request_with_an_ambiguous_end_closes_its_connection(daemon: Daemon, h
     assert found.startswith(b"HTTP/1.1 400 ")
     assert found.count(b"HTTP/1.1") == 1
     assert daemon.reloads == 0
-
-
-def test_pipelined_requests_are_bounded(daemon: Daemon) -> None:
-    """The server keeps requests in memory until it answers them."""
-    with serving(daemon) as served, client(served) as hasty:
-        hasty.settimeout(1)
-        with pytest.raises((ConnectionError, TimeoutError)):  # the server closes the connection or stops reading
-            send_for_ever(hasty, GET * 100)
-
-
-def test_a_few_pipelined_requests_are_answered(daemon: Daemon) -> None:
-    with serving(daemon) as served, client(served) as hasty:
-        hasty.sendall(GET * 20 + b"GET /-/healthy HTTP/1.0\r\n\r\n")
-        assert everything(hasty).count(b"HTTP/1.1 200") == 21
 
 
 def test_an_endless_body_ends_at_the_deadline(daemon: Daemon) -> None:
