@@ -15,7 +15,6 @@ import ipaddress
 import re
 import socket
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -41,7 +40,6 @@ _SECURITY_HEADERS: Final = {
 _INSTEAD: Final = "on the daemon's machine, `autoscaler pause`, `resume` and `override` use its control socket"
 _OF_ONE: Final = re.compile(f"{PREFIX}/autoscalers/(.+)/(?:pause|resume|override)|/autoscalers/(.+)")
 """Paths that concern one autoscaler: those of the API's changes, and its page."""
-_NO_CONFIG: Final = WebConfig(Path())
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="autoscaler", charset="UTF-8"'}
 
 
@@ -54,29 +52,28 @@ class Guard:
     def __init__(
         self,
         app: ASGIApp,
-        config: WebConfig | None,
+        config: WebConfig,
         web: WebSettings,
         host: str,
         operators_of: Callable[[str], Collection[str]] = lambda _: (),
     ) -> None:
-        """`config`: None without --web.config.file. `host`: the server's listen address.
+        """`host`: the server's listen address.
 
         `operators_of` returns the users whom a grant lets change one autoscaler.
         """
         self._app = app
         self._operators_of = operators_of
         self._names = {"localhost", host.lower(), socket.gethostname().lower()} - {""}
-        self._config: WebConfig | None = None
+        self._config = WebConfig()
         self._credentials: Credentials | None = None
         self.follow(config, web)
 
-    def follow(self, config: WebConfig | None, web: WebSettings) -> None:
+    def follow(self, config: WebConfig, web: WebSettings) -> None:
         """Follow new configurations from the next request on. Users stay logged in unless the users change."""
-        before, now = self._config or _NO_CONFIG, config or _NO_CONFIG
-        if now.users != before.users:
-            self._credentials = Credentials(now.users) if now.users else None
+        if config.users != self._config.users:
+            self._credentials = Credentials(config.users) if config.users else None
         self._config, self._web = config, web
-        self._headers = _SECURITY_HEADERS | dict(now.headers)
+        self._headers = _SECURITY_HEADERS | dict(config.headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer it with an error."""
@@ -108,8 +105,7 @@ class Guard:
         await self._app(scope, receive, send_guarded)
 
     def _refuse_rebinding(self, headers: Mapping[str, str]) -> None:
-        config = self._config
-        if config is not None and (config.tls is not None or config.users):
+        if self._config.tls is not None or self._config.users:
             return  # the certificate, or credentials stored for another name, already prove the host
         given = headers.get("host")
         if given is None or self._is_ours(_host_of(given)):
@@ -131,7 +127,7 @@ class Guard:
 
     async def _user(self, scope: Scope, headers: Mapping[str, str]) -> str | None:
         credentials, config = self._credentials, self._config
-        if credentials is None or config is None:
+        if credentials is None:
             name: str | None = scope["state"].get("certificate")
             return name
         given = headers.get("authorization", "")

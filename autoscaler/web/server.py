@@ -62,7 +62,7 @@ class WebServer:
         the control socket's path, or None. `limits`: of TCP clients; None: the defaults.
         """
         self._logger = logger
-        self._config = config
+        self._config = config = config or WebConfig()
         self._socket = _listen(listen)
         try:
             self._control = None if control is None else ControlSocket(control)
@@ -70,15 +70,15 @@ class WebServer:
             self._socket.close()
             raise
         host, port = self._socket.getsockname()[:2]
-        scheme = "http" if config is None or config.tls is None else "https"
+        scheme = "http" if config.tls is None else "https"
         self.url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         """The server's URL; with port 0, with the port found."""
-        app = application(sources, logger, with_users=config is not None and bool(config.users), pages=pages)
+        app = application(sources, logger, with_users=bool(config.users), pages=pages)
         host = listen.rpartition(":")[0].strip("[]")
         self._guard = Guard(app, config, sources.settings().web, host, sources.operators_of)
         settings = _settings(self._guard)
         logging.getLogger("uvicorn").setLevel(logging.ERROR)  # a client that does not speak HTTP must not fill the log
-        self._context = None if config is None or config.tls is None else config.tls.context()
+        self._context = None if config.tls is None else config.tls.context()
         self._limits = limits or Limits(most_connections())
         untaken_ms = int(self._limits.untaken_seconds * 1000)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, untaken_ms)  # accepted sockets inherit it
@@ -115,13 +115,12 @@ class WebServer:
         Raises ConfigError when a change needs a restart, and when it does not start within `seconds`; nothing is then
         changed.
         """
-        before = self._config or WebConfig(Path())
-        now = config or before
+        before, now = self._config, config or self._config
         if now.tls != before.tls or bool(now.users) != bool(before.users):
             changed = "tls_server_config changed, or the first user was added or the last one removed"
             self._refuse(now, f"{changed}, which a reload cannot follow; restart the daemon, or change it back")
         following = Future[None]()
-        self._loop.call_soon_threadsafe(self._follow, following, config, web)
+        self._loop.call_soon_threadsafe(self._follow, following, now, web)
         wait([following], seconds)
         if following.cancel():
             self._refuse(now, f"the HTTP server did not follow it within {seconds:g} s; reload again")
@@ -129,17 +128,17 @@ class WebServer:
             following.result()
         except OSError as error:
             self._refuse(now, f"the certificates cannot be loaded: {error.strerror}; check the files")
-        self._config = config
+        self._config = now
 
     def _refuse(self, config: WebConfig, message: str) -> NoReturn:
         raise ConfigError([Problem(str(config.path), 1, 1, "", message)]) from None
 
-    def _follow(self, following: Future[None], config: WebConfig | None, web: WebSettings) -> None:
+    def _follow(self, following: Future[None], config: WebConfig, web: WebSettings) -> None:
         """Run on the server's own thread, between two handshakes."""
         if not following.set_running_or_notify_cancel():
             return  # the caller has given up
         try:
-            if self._context is not None and config is not None and config.tls is not None:
+            if self._context is not None and config.tls is not None:
                 config.tls.load_into(self._context)
             self._guard.follow(config, web)
         except Exception as error:  # noqa: BLE001 - the caller raises it

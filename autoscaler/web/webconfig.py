@@ -90,9 +90,9 @@ class TlsServer(_Section):
 
 @dataclass(frozen=True, slots=True)
 class WebConfig:
-    """The settings of the TCP server."""
+    """The settings of the TCP server. The defaults are those without a file."""
 
-    path: Path
+    path: Path = Path()
     tls: TlsServer | None = None
     users: Mapping[str, bytes] = field(default_factory=dict)
     """User name -> bcrypt hash."""
