@@ -10,11 +10,11 @@ from typing import Final
 
 from autoscaler.cli.app import app
 
-_UNUSED: Final = ("uvicorn.supervisors.watchfilesreload", "rich", "charset_normalizer")
-"""What libraries load because it is installed, for what is never asked of them: 8 MiB of the daemon's memory.
+_UNUSED: Final = ("rich", "charset_normalizer")
+"""What libraries load because it is installed, for what is never asked of them: 6 MiB of the daemon's memory.
 
-uvicorn reloads code with the first; structlog draws tracebacks with the second (typer needs it, and is told not to use
-it); requests guesses the encoding of a text with the third, where we read bytes.
+structlog draws tracebacks with the first (typer needs it, and is told not to use it); requests guesses the encoding of
+a text with the second, where we read bytes.
 """
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 

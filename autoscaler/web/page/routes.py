@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from hashlib import sha256
 from mimetypes import guess_type
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -24,9 +24,11 @@ from autoscaler.logger import Logger
 from autoscaler.record import Cut
 from autoscaler.times import last_time
 from autoscaler.web.api.answers import RequestError, refusal_of
-from autoscaler.web.page.environment import environment
 from autoscaler.web.page.listing import ListQuery, Order, entries, listing
 from autoscaler.web.sources import Sources
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _HERE: Final = Path(__file__).parent
 RANGES: Final = {
@@ -86,7 +88,12 @@ class _Page:
         self._logger = logger
         self._work = sources.work
         self._reads = sources.reads()
-        self._templates = environment()
+
+    @cached_property
+    def _templates(self) -> "Environment":
+        from autoscaler.web.page.environment import environment  # noqa: PLC0415 - 2 MiB, for who looks at the page
+
+        return environment()
 
     def handler(self, make: Callable[[Request, datetime], str]) -> Callable[[Request], Awaitable[Response]]:
         """Return a handler that answers with the result of `make`, or with an error page."""
