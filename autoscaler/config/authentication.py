@@ -1,15 +1,14 @@
 """How the daemon authenticates to a source: the settings of a password, a signature, a token, a certificate."""
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo, field_validator
+from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
 
 from autoscaler import net
-from autoscaler.config.fields import Flag, Text
+from autoscaler.config.fields import Flag, Text, matching
 from autoscaler.config.part import Part
 from autoscaler.config.server import HeaderValue, TokenParameterName, TokenUrl
 from autoscaler.target import ExistingPath
@@ -62,36 +61,26 @@ Header: TypeAlias = Annotated[
 ]
 
 
-def _written_as(pattern: str, kind: str, example: str) -> Callable[[str], str]:
-    def check(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise ValueError(f"{text[:64]!r} is not a valid {kind}; write it as in {example}")
-        return text
-
-    return check
+RoleArn: TypeAlias = Annotated[
+    str,
+    matching(
+        r"arn:aws[a-z-]*:iam::\d{12}:role/[!-~]+",
+        "is not a valid role ARN; write it as in arn:aws:iam::123456789012:role/metrics",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
 class SigV4(Part):
     """Signs each request with AWS Signature Version 4, as Amazon Managed Service for Prometheus requires."""
 
-    region: Annotated[str, AfterValidator(_written_as(r"[a-z]+(-[a-z]+)+-\d+", "region", "eu-west-1"))]
+    region: Annotated[str, matching(r"[a-z]+(-[a-z]+)+-\d+", "is not a valid region; write it as in eu-west-1")]
     """The region of the workspace."""
     service: Text = "aps"
     """The service that the signature is for."""
     profile: Text | None = None
     """A profile of the AWS configuration files. Default: AWS_PROFILE, else botocore's chain."""
-    role_arn: (
-        Annotated[
-            str,
-            AfterValidator(
-                _written_as(
-                    r"arn:aws[a-z-]*:iam::\d{12}:role/[!-~]+", "role ARN", "arn:aws:iam::123456789012:role/metrics"
-                )
-            ),
-        ]
-        | None
-    ) = None
+    role_arn: RoleArn | None = None
     """A role to assume with these credentials."""
     external_id: Annotated[str, Field(min_length=2, max_length=1224)] | None = None
     """The external id that the role's trust policy requires."""

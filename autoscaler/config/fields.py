@@ -89,28 +89,15 @@ def suggest(name: str, known: Collection[str]) -> str:
     return f"known: {listed(shown, _MOST_LISTED, len(known) - len(shown))}" if shown else "none is defined"
 
 
-def _check_dns_name(name: str) -> str:
-    label = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-    if len(name) > 253 or not re.fullmatch(rf"{label}(?:\.{label})*", name):
-        raise ValueError(
-            f"{name[:64]!r} is not a valid name; use at most 253 lower-case letters, digits, `-`, `.`, as in Kubernetes"
-        )
-    return name
+def matching(pattern: str, message: str) -> AfterValidator:
+    """Return what checks that a whole text matches. `message` follows the text: what is wrong, and the remedy."""
 
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"{text[:64]!r} {message}")
+        return text
 
-def _check_word(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?", name):
-        raise ValueError(
-            f"{name[:64]!r} is not a valid name; use at most 63 letters, digits, `-`, `_` and `.` (it names a folder)"
-        )
-    return name
-
-
-def _check_label(name: str) -> str:
-    """Accept what Prometheus 3 does, without control characters."""
-    if not name or re.search(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", name):
-        raise ValueError(f"{name[:64]!r} is not a valid label name; use printable characters, at least one")
-    return name
+    return AfterValidator(check)
 
 
 def _size(value: Any) -> int:
@@ -188,10 +175,29 @@ def _expression(value: Any, info: ValidationInfo) -> promql.Expression:
 
 _QUANTITY_SCHEMA: Final = WithJsonSchema({"type": ["number", "string"], "examples": [100, "500m", "1Gi"]})
 
-DnsName: TypeAlias = Annotated[str, AfterValidator(_check_dns_name)]
+_DNS_LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+DnsName: TypeAlias = Annotated[
+    str,
+    matching(
+        rf"(?=.{{1,253}}\Z){_DNS_LABEL}(?:\.{_DNS_LABEL})*",
+        "is not a valid name; use at most 253 lower-case letters, digits, `-`, `.`, as in Kubernetes",
+    ),
+]
 """A DNS subdomain, as in Kubernetes. It can be a part of a path or URL."""
-Word: TypeAlias = Annotated[str, AfterValidator(_check_word)]
-LabelName: TypeAlias = Annotated[str, AfterValidator(_check_label)]
+Word: TypeAlias = Annotated[
+    str,
+    matching(
+        r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?",
+        "is not a valid name; use at most 63 letters, digits, `-`, `_` and `.` (it names a folder)",
+    ),
+]
+LabelName: TypeAlias = Annotated[
+    str,
+    matching(
+        r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+",
+        "is not a valid label name; use printable characters, at least one",
+    ),
+]
 """A label of a sample, as in Prometheus 3: `k8s.pod.name`, too."""
 LabelKey: TypeAlias = Annotated[str, AfterValidator(check_key)]
 """A label of an autoscaler, as in Kubernetes."""

@@ -4,16 +4,13 @@
 replicas, which the grant's ceiling caps: a lower ceiling must not stop what scales.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Final
 
-from pydantic import AfterValidator
-
 from autoscaler import model
 from autoscaler.config.document import Loc
-from autoscaler.config.fields import AdapterName, Count, CountOrZero, LabelKey, LabelValue, SourceName, Text
+from autoscaler.config.fields import AdapterName, Count, CountOrZero, LabelKey, LabelValue, SourceName, Text, matching
 from autoscaler.config.part import Part
 from autoscaler.text import listed
 
@@ -23,22 +20,17 @@ _SHOWN: Final = 5
 """Names in a message."""
 
 
-def _check_prefix(prefix: str) -> str:
-    if not re.fullmatch(r"[a-z0-9][-.a-z0-9]{0,62}", prefix):
-        raise ValueError(
-            f"{prefix[:64]!r} is not the beginning of a name; use at most 63 lower-case letters, digits, `-` and `.`, "
-            "as in shop-"
-        )
-    return prefix
-
-
-def _check_pattern(pattern: str) -> str:
-    if "*" in pattern[:-1]:
-        raise ValueError(f"{pattern[:64]!r} has a `*` before its end; write a whole name, or a beginning as in shop-*")
-    return pattern
-
-
-Pattern = Annotated[Text, AfterValidator(_check_pattern)]
+Prefix = Annotated[
+    str,
+    matching(
+        r"[a-z0-9][-.a-z0-9]{0,62}",
+        "is not the beginning of a name; use at most 63 lower-case letters, digits, `-` and `.`, as in shop-",
+    ),
+]
+Pattern = Annotated[
+    Text,
+    matching(r"[^*]*\*?", "has a `*` before its end; write a whole name, or a beginning as in shop-*"),
+]
 """A name, or the beginning of names with `*` after it."""
 
 
@@ -46,7 +38,7 @@ Pattern = Annotated[Text, AfterValidator(_check_pattern)]
 class Grant(Part):
     """What a set of autoscalers from outside the main file may have. What is not given is refused."""
 
-    name_prefix: Annotated[str, AfterValidator(_check_prefix)]
+    name_prefix: Prefix
     """How the names of the autoscalers begin. No grant's prefix begins with another's."""
     max_replicas: Count
     """The ceiling of every number of replicas; a higher one counts as this."""

@@ -92,11 +92,8 @@ class ScheduleEntry(Section):
 
     @model_validator(mode="after")
     def _one_form(self) -> "ScheduleEntry":
-        given = {
-            field.alias or name
-            for name, field in type(self).model_fields.items()
-            if getattr(self, name) is not None and name in ("cron", "duration", "until", "start", "end")
-        }
+        keys = ("cron", "duration", "until", "start", "end")
+        given = {key for key in keys if getattr(self, key) is not None}
         if given not in ({"cron", "duration"}, {"cron", "until"}, {"start", "end"}):
             raise ValueError("write either `cron` with one of `duration` and `until`, or `start` and `end`")
         if self.start is not None and self.end is not None and self.end <= self.start:

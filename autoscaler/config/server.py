@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
+from autoscaler.config.fields import matching
+
 _OWN_PARAMS: Final = frozenset({"query", "time", "timeout"})
 """Parameters of Prometheus' instant queries that the daemon sets."""
 _OWN_TOKEN_PARAMS: Final = {
@@ -37,12 +39,6 @@ def _url(without_user: str, without_parameters: str | None = None) -> AfterValid
     return AfterValidator(check)
 
 
-def _check_header(name: str) -> str:
-    if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):  # RFC 9110, 5.6.2: token
-        raise ValueError(f"{name[:64]!r} is not a valid header name; use letters, digits and `-`, as in X-Scope-OrgID")
-    return name
-
-
 def check_header_value(value: str) -> str:
     """Return a header's value. Raises ValueError, which never shows it, because it may be a secret."""
     if not re.fullmatch(r"(?:[!-~\xa0-\xff](?:[\t -~\xa0-\xff]*[!-~\xa0-\xff])?)?", value):  # RFC 9110, 5.5
@@ -71,7 +67,14 @@ TokenUrl: TypeAlias = Annotated[
     str, _url("write clientId and clientSecretFile instead", "write them under endpointParams")
 ]
 TokenParameterName: TypeAlias = Annotated[str, AfterValidator(_check_token_param)]
-HeaderName: TypeAlias = Annotated[str, AfterValidator(_check_header)]
+HeaderName: TypeAlias = Annotated[
+    str,
+    matching(
+        r"[!#$%&'*+.^_`|~0-9A-Za-z-]+",
+        "is not a valid header name; use letters, digits and `-`, as in X-Scope-OrgID",
+    ),
+]
+"""RFC 9110, 5.6.2: token."""
 HeaderValue: TypeAlias = Annotated[str, AfterValidator(check_header_value)]
 ParameterName: TypeAlias = Annotated[str, AfterValidator(_check_param)]
 """A parameter of an instant query's URL."""

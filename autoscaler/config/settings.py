@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self, TypeAlias
 from urllib.parse import unquote
 
 from pydantic import (
@@ -15,7 +15,6 @@ from pydantic import (
     Field,
     ModelWrapValidatorHandler,
     ValidationInfo,
-    field_validator,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
@@ -24,7 +23,7 @@ from autoscaler.config.authentication import BasicAuth, Header, OAuth2, SigV4, T
 from autoscaler.config.control_socket import check_length, normal_path
 from autoscaler.config.controller import Controller
 from autoscaler.config.discover import Discover
-from autoscaler.config.fields import Count, Flag, PositiveDuration, Size, Text, absolute, at_least, scope_of
+from autoscaler.config.fields import Count, Flag, PositiveDuration, Size, Text, absolute, at_least, matching, scope_of
 from autoscaler.config.grants import Grant
 from autoscaler.config.part import Part
 from autoscaler.config.queries import SharedQuery
@@ -52,7 +51,6 @@ _MOST_AT_A_TIME: Final = 100
 
 _WAYS_IN: Final = ("basic_auth", "bearer_token_file", "sigv4", "oauth2")
 """A source has at most one of them."""
-_T = TypeVar("_T")
 
 
 def _at_least(smallest: int) -> Callable[[int], int]:
@@ -62,12 +60,6 @@ def _at_least(smallest: int) -> Callable[[int], int]:
         return size
 
     return check
-
-
-def _check_only_way_in(name: str, info: ValidationInfo) -> None:
-    other = next((each for each in _WAYS_IN if info.data.get(each) is not None), None)
-    if other is not None:
-        raise ValueError(f"{name} and {to_camel(other)} are both given; remove one")
 
 
 class Compression(StrEnum):
@@ -119,19 +111,13 @@ class PrometheusSource(Part):
     external_url: ExternalUrl | None = None
     """The address for browsers, for the page's links to queries. Default: url."""
 
-    @field_validator("bearer_token_file", "sigv4", "oauth2")
-    @classmethod
-    def _one_way_in(cls, value: _T | None, info: ValidationInfo) -> _T | None:
-        if value is not None:
-            _check_only_way_in(to_camel(str(info.field_name)), info)
-        return value
-
-    @field_validator("headers")
-    @classmethod
-    def _no_second_way_in(cls, value: Mapping[str, _T], info: ValidationInfo) -> Mapping[str, _T]:
-        if any(name.lower() == "authorization" for name in value):
-            _check_only_way_in("the header Authorization", info)
-        return value
+    @model_validator(mode="after")
+    def _one_way_in(self) -> Self:
+        given = [to_camel(name) for name in _WAYS_IN if getattr(self, name) is not None]
+        given += [f"the header {name}" for name in self.headers if name.lower() == "authorization"]
+        if len(given) > 1:
+            raise ValueError(f"{given[0]} and {given[1]} are both given; remove one")
+        return self
 
     @property
     def browser_url(self) -> str:
@@ -279,10 +265,14 @@ def _check_address(address: str) -> str:
     return address
 
 
-def _check_host(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?", name):
-        raise ValueError(f'{name[:64]!r} is not a host name; write it without scheme and port, as in "vm1.example.com"')
-    return name.lower()
+HostName: TypeAlias = Annotated[
+    Text,
+    matching(
+        r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?",
+        'is not a host name; write it without scheme and port, as in "vm1.example.com"',
+    ),
+    AfterValidator(str.lower),
+]
 
 
 def _check_socket(path: Path, info: ValidationInfo) -> Path:
@@ -299,7 +289,7 @@ class WebSettings(Part):
     """HOST:PORT, or :PORT for every address of the machine."""
     operators: tuple[Text, ...] = ()
     """The users who may change things over TCP: from --web.config.file, or common names of client certificates."""
-    allowed_hosts: tuple[Annotated[Text, AfterValidator(_check_host)], ...] = ()
+    allowed_hosts: tuple[HostName, ...] = ()
     """Further names that a request's Host header may have, where neither TLS nor users are configured."""
     control_socket: Annotated[Path, AfterValidator(_check_socket)] | None = None
     """The Unix socket of this machine's operators. Default: control/control.sock in $RUNTIME_DIRECTORY, else
