@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-from autoscaler.decide import conclude, decide, remember
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     ConditionType,
@@ -10,14 +9,13 @@ from autoscaler.model import (
     History,
     MetricSpec,
     MetricType,
-    Observation,
     Override,
     Pause,
     Proposed,
     Steering,
     later,
 )
-from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, state, value
+from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, value
 from tests.decide.outage import CALM, DOWN, Outage, condition, with_fallback
 from tests.replaced import replace
 
@@ -114,12 +112,5 @@ def test_an_operators_bounds_apply_to_a_fallback() -> None:
 
 
 def test_a_dry_run_counts_the_duration_and_proposes() -> None:
-    autoscaler = replace(scaler(with_fallback()), dry_run=True)
-    history, now = History(), NOW
-    for _ in range(4):
-        now += timedelta(seconds=60)
-        decision = decide(autoscaler, Observation(state(3), (DOWN,)), history, now)
-        outcome = None if decision.change is None else Proposed(decision.change.size)
-        decision = conclude(decision, outcome)
-        history = remember(autoscaler, history, decision)
-    assert decision.outcome == Proposed(6)
+    life = Outage(replace(scaler(with_fallback()), dry_run=True))
+    assert life.until_fallback(DOWN).outcome == Proposed(6)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide import decide
 from autoscaler.model import (
     DEFAULT_SCALE_DOWN,
     Autoscaler,
@@ -32,9 +32,8 @@ from autoscaler.model import (
     ScheduleEntry,
     Steering,
     TargetType,
-    Written,
 )
-from tests.decide.build import NOW, QUEUE_15, metric, samples, scaler, state, value
+from tests.decide.build import NOW, QUEUE_15, Life, metric, samples, scaler, state, value
 from tests.decide.outage import condition
 from tests.replaced import replace
 
@@ -73,21 +72,15 @@ def decided(
     return decide(autoscaler, Observation(target, (reading,), civil=civil), history, now)
 
 
-class Course:
+class Course(Life):
     """Cycles one after another, each of which is written."""
 
     def __init__(self, autoscaler: Autoscaler, size: int, at: datetime = NOW) -> None:
-        self.autoscaler, self.size, self.at = autoscaler, size, at
-        self.history = History()
+        super().__init__(autoscaler, size)
+        self.now = at
 
-    def step(self, reading: Reading | Failure, after: timedelta = TICK) -> Decision:
-        self.at += after
-        made = decided(self.autoscaler, self.size, reading, self.history, now=self.at)
-        if made.change is not None:
-            made = conclude(made, Written(made.change.size))
-            self.size = made.change.size if made.change is not None else self.size
-        self.history = remember(self.autoscaler, self.history, made)
-        return made
+    def cycle(self, reading: Reading | Failure, after: timedelta = TICK) -> Decision:
+        return self.step(reading, after=after.total_seconds())
 
 
 OVERRIDE = Override(None, None, "ann", "", NOW - DAY, None)
@@ -144,12 +137,12 @@ def test_a_minimum_softens_its_own_end() -> None:
     for reading in (value(15_000), Failure("no answer")):
         course = Course(scheduled(office), 10, ends - timedelta(minutes=1))
         for _ in range(3):
-            assert course.step(reading).desired in (10, None)
-        assert course.at < ends
-        assert course.step(value(15_000), timedelta(seconds=30)).desired == 10
-        assert course.at > ends
-        assert course.step(value(15_000), timedelta(minutes=4)).desired == 10
-        assert course.step(value(15_000), timedelta(minutes=2)).desired == 2
+            assert course.cycle(reading).desired in (10, None)
+        assert course.now < ends
+        assert course.cycle(value(15_000), timedelta(seconds=30)).desired == 10
+        assert course.now > ends
+        assert course.cycle(value(15_000), timedelta(minutes=4)).desired == 10
+        assert course.cycle(value(15_000), timedelta(minutes=2)).desired == 2
 
 
 @pytest.mark.parametrize("reading", [value(300_000), value(150_000), Failure("no answer")])
@@ -159,12 +152,12 @@ def test_a_lowered_maximum_is_reached_after_the_window(reading: Reading | Failur
     opens = NOW + timedelta(minutes=2)
     night = entry("night", maximum=5, start=opens.replace(tzinfo=None), end=(opens + DAY).replace(tzinfo=None))
     course = Course(scheduled(night, behavior=behavior), 16)
-    while course.at < opens - TICK:
-        assert course.step(value(240_000)).desired == 16
-    sizes = [course.step(reading).desired for _ in range(4 * 4)]
+    while course.now < opens - TICK:
+        assert course.cycle(value(240_000)).desired == 16
+    sizes = [course.cycle(reading).desired for _ in range(4 * 4)]
     assert set(sizes) == {16}  # within the window of 5 minutes
     for _ in range(4 * 3):
-        course.step(reading)
+        course.cycle(reading)
     assert course.size == 5
 
 
@@ -198,22 +191,22 @@ def test_a_maximum_of_0_switches_off_and_on_again(spec: MetricSpec, reading: Rea
     opens, ends = NOW + timedelta(minutes=1), NOW + timedelta(hours=8)
     night = entry("night", maximum=0, start=opens.replace(tzinfo=None), end=ends.replace(tzinfo=None))
     course = Course(scheduled(night, spec=spec), 3)
-    course.step(reading)
-    while course.size and course.at < ends:
-        course.step(reading)
+    course.cycle(reading)
+    while course.size and course.now < ends:
+        course.cycle(reading)
     assert course.size == 0
-    assert opens < course.at < opens + timedelta(minutes=7)
+    assert opens < course.now < opens + timedelta(minutes=7)
     for _ in range(3):
-        made = course.step(Failure("the target has no instances to measure"))
+        made = course.cycle(Failure("the target has no instances to measure"))
         assert (made.desired, made.error) == (0, None)
         said = {each.type: (each.status, each.reason) for each in made.conditions}
         assert said[ConditionType.SCALING_LIMITED] == (True, "TooManyReplicas")
         assert said[ConditionType.SCALED_TO_ZERO] == (True, "ScaledToZero")
     # the schedule is removed in mid-window: the zero is still ours
-    edited = decided(scheduled(spec=spec), 0, reading, course.history, now=course.at + TICK)
+    edited = decided(scheduled(spec=spec), 0, reading, course.history, now=course.now + TICK)
     assert edited.change is not None
     assert edited.change.size == 2
-    assert course.step(reading, ends - course.at).change is not None
+    assert course.cycle(reading, ends - course.now).change is not None
     assert course.size == 2
 
 
@@ -222,10 +215,10 @@ def test_the_zero_of_a_schedule_ends_at_1_if_no_metric_can_ask_for_more() -> Non
     entries = (entry("night", maximum=0), entry(minimum=0, replace=True))
     course = Course(scheduled(*entries, spec=INFLIGHT), 1)
     for _ in range(30):
-        course.step(samples([10_000]))
+        course.cycle(samples([10_000]))
     assert course.size == 0
     course.autoscaler = scheduled(entry(minimum=0, replace=True), spec=INFLIGHT)
-    made = course.step(Failure("the target has no instances to measure"))
+    made = course.cycle(Failure("the target has no instances to measure"))
     assert made.change is not None
     assert made.change.size == 1
 
