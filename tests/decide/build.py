@@ -106,8 +106,11 @@ class Life:
         written size at once.
         """
         self.now += timedelta(seconds=after)
-        self.observed = Observation(target or state(self.size), readings, (), tuple(fallbacks))
-        self.before = self.history
+        return self.see(Observation(target or state(self.size), readings, (), tuple(fallbacks)), outcome, arrives)
+
+    def see(self, observed: Observation, outcome: Outcome | None = None, arrives: bool = True) -> Decision:
+        """Run a cycle now with this observation; the rest as in `step`."""
+        self.observed, self.before = observed, self.history
         made = decide(self.autoscaler, self.observed, self.history, self.now)
         if made.change is not None:
             size = made.change.size

@@ -1,17 +1,14 @@
 """Pasts without a daemon: the cycles that it would have recorded, one after another."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from autoscaler.decide import conclude, decide, remember
 from autoscaler.errors import TargetError, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
     Behavior,
     Decision,
     Failure,
-    History,
     Instance,
     MetricSpec,
     MetricTarget,
@@ -20,7 +17,6 @@ from autoscaler.model import (
     Outcome,
     Phase,
     PolicyType,
-    Proposed,
     Query,
     ScalingPolicy,
     ScalingRules,
@@ -30,12 +26,12 @@ from autoscaler.model import (
     TargetState,
     TargetType,
     ValueReading,
-    Written,
 )
 from autoscaler.whatif.compare.comparison import Comparison, compare
 from autoscaler.whatif.past.past import STATE, Cycle, Finding, Replayed
 from autoscaler.whatif.replay.replay import Candidate, Replay
-from tests.decide.build import CPU_60, NOW, samples, scaler, state
+from tests.decide import build as decided
+from tests.decide.build import CPU_60, NOW, samples, state
 from tests.replaced import replace
 
 _ORDERS = MetricSpec(
@@ -51,26 +47,18 @@ _START_UP = timedelta(seconds=45)
 _NONE = range(0)
 
 
-@dataclass
-class Life:
+class Life(decided.Life):
     """The cycles of one autoscaler, 15 s apart. Each decision is written and takes effect at once."""
 
-    scaler: Autoscaler = field(default_factory=lambda: scaler(CPU_60, maximum=10, behavior=Behavior()))
-    size: int = 2
-    now: datetime = NOW
-    history: History = field(default_factory=History)
-    cycles: list[Cycle] = field(default_factory=list)
+    def __init__(self, scaler: Autoscaler | None = None, size: int = 2) -> None:
+        super().__init__(scaler or decided.scaler(CPU_60, maximum=10, behavior=Behavior()), size)
+        self.cycles: list[Cycle] = []
 
-    def see(self, observed: Observation, outcome: Outcome | None = None) -> Decision:
-        """A cycle with this observation. `outcome`: of a write."""
-        made = decide(self.scaler, observed, self.history, self.now)
-        if made.change is not None:
-            made = conclude(made, Written(made.change.size) if outcome is None else outcome)
-        self.cycles.append(Cycle(self.now, observed, self.scaler, made, self.history))
-        self.history = remember(self.scaler, self.history, made)
-        if made.written is not None:
-            self.size = made.written
-        self.now += self.scaler.sync_period
+    def see(self, observed: Observation, outcome: Outcome | None = None, arrives: bool = True) -> Decision:
+        before, at = self.history, self.now
+        made = super().see(observed, outcome, arrives)
+        self.cycles.append(Cycle(at, observed, self.autoscaler, made, before))
+        self.now += self.autoscaler.sync_period
         return made
 
     def cpu(self, *percents: int, outcome: Outcome | None = None) -> Decision:
@@ -78,12 +66,6 @@ class Life:
         for percent in percents:
             made = self.see(self.seen(percent), outcome)
         return made
-
-    def dry(self, *percents: int) -> None:
-        """A cycle of a dry run for each number."""
-        for percent in percents:
-            made = decide(self.scaler, self.seen(percent), self.history, self.now)
-            self.cpu(percent, outcome=Proposed(made.desired or 0))
 
     def load(self, *percents: int) -> None:
         """A cycle for each number, in which all instances together use this much of one's capacity."""
@@ -99,7 +81,7 @@ class Life:
 
     def unreadable(self, error: TargetError) -> None:
         """A cycle in which the back end does not answer."""
-        self.see(Observation(error, (Failure("not asked"),) * len(self.scaler.metrics)))
+        self.see(Observation(error, (Failure("not asked"),) * len(self.autoscaler.metrics)))
 
     def steer(self, steering: Steering) -> None:
         self.history = replace(self.history, steering=steering)
@@ -151,10 +133,10 @@ def shop_past(
     life, born = Life(shop(name), size=3), [NOW - timedelta(days=1)] * 3
     for number in range(cycles):
         if number in silent:
-            life.now += life.scaler.sync_period
+            life.now += life.autoscaler.sync_period
             continue
         now = life.now
-        born = [*born, *[now - life.scaler.sync_period] * (life.size - len(born))][: life.size]
+        born = [*born, *[now - life.autoscaler.sync_period] * (life.size - len(born))][: life.size]
         seen = _shop_seen(load(number / 4), now, born, failed=number in failing)
         if number in unreadable:
             seen = replace(seen, target=TargetUnavailable("the back end did not answer"))

@@ -51,7 +51,7 @@ def course_of(life: Life, candidate: Candidate, start_up: timedelta = AT_ONCE) -
 def test_the_same_configuration_has_the_same_sizes() -> None:
     """Instances are ready at once, as they were."""
     life = lived()
-    found = compared(life.cycles, Candidate("same", life.scaler), start_up=AT_ONCE)
+    found = compared(life.cycles, Candidate("same", life.autoscaler), start_up=AT_ONCE)
     was, same = found.courses
     assert (was.label, same.label) == (AS_IT_WAS, "same")
     assert same.size == was.size
@@ -60,7 +60,7 @@ def test_the_same_configuration_has_the_same_sizes() -> None:
 
 def test_a_higher_target_needs_fewer_instances_for_the_same_load() -> None:
     life = lived()
-    candidate = Candidate("90%", with_target(life.scaler, 90))
+    candidate = Candidate("90%", with_target(life.autoscaler, 90))
     assert max(compared(life.cycles).courses[0].size) == 8
     assert max(course_of(life, candidate).size) == 6
     made = [each.decision for each in replay(life.cycles, candidate, AT_ONCE)]
@@ -70,21 +70,21 @@ def test_a_higher_target_needs_fewer_instances_for_the_same_load() -> None:
 
 def test_an_instance_is_ready_after_the_start_up_time() -> None:
     life = lived()
-    slow = course_of(life, Candidate("slow", life.scaler), timedelta(seconds=40))
+    slow = course_of(life, Candidate("slow", life.autoscaler), timedelta(seconds=40))
     assert slow.size[3] > slow.ready[3]
 
 
 def test_instances_that_are_older_than_the_record_are_ready() -> None:
     """However long a start-up takes: they had begun before."""
     life = lived()
-    slow = course_of(life, Candidate("slow", life.scaler), timedelta(hours=1))
+    slow = course_of(life, Candidate("slow", life.autoscaler), timedelta(hours=1))
     assert slow.ready[0] == slow.size[0] == 2
 
 
 def test_the_past_of_a_dry_run_is_that_of_the_target() -> None:
-    life = Life(scaler=replace(lived().scaler, dry_run=True))
-    life.dry(120, 120, 120, 120)
-    found = compared(life.cycles, Candidate("same", life.scaler), start_up=AT_ONCE)
+    life = Life(scaler=replace(lived().autoscaler, dry_run=True))
+    life.cpu(120, 120, 120, 120)
+    found = compared(life.cycles, Candidate("same", life.autoscaler), start_up=AT_ONCE)
     was, followed = found.courses
     assert list(was.size) == [2, 2, 2, 2]
     assert list(followed.size) == [2, 4, 4, 4]
@@ -97,7 +97,7 @@ def test_a_pause_holds_a_candidate() -> None:
     life = lived()
     paused = Steering(Pause(Direction.BOTH, "ann", "", NOW, None))
     cycles = [replace(each, history=replace(each.history, steering=paused)) for each in life.cycles]
-    found = compared(cycles, Candidate("same", life.scaler), start_up=AT_ONCE)
+    found = compared(cycles, Candidate("same", life.autoscaler), start_up=AT_ONCE)
     assert set(found.courses[1].size) == {2}
 
 
@@ -105,7 +105,7 @@ def test_a_past_without_decisions_is_compared_by_its_sizes() -> None:
     """A past from Prometheus has none."""
     life = lived()
     bare = [Cycle(cycle.at, cycle.observation, cycle.scaler) for cycle in life.cycles]
-    found = compared(bare, Candidate("same", life.scaler), start_up=AT_ONCE)
+    found = compared(bare, Candidate("same", life.autoscaler), start_up=AT_ONCE)
     was, same = found.courses
     assert list(was.size) == [cycle.decision.current for cycle in life.cycles if cycle.decision]
     assert same.size == was.size
@@ -114,8 +114,10 @@ def test_a_past_without_decisions_is_compared_by_its_sizes() -> None:
 
 def test_a_candidate_does_not_depend_on_another_one() -> None:
     life = lived()
-    alone = compared(life.cycles, Candidate("90%", with_target(life.scaler, 90)))
-    beside = compared(life.cycles, Candidate("same", life.scaler), Candidate("90%", with_target(life.scaler, 90)))
+    alone = compared(life.cycles, Candidate("90%", with_target(life.autoscaler, 90)))
+    beside = compared(
+        life.cycles, Candidate("same", life.autoscaler), Candidate("90%", with_target(life.autoscaler, 90))
+    )
     assert beside.courses[2].size == alone.courses[1].size
     assert (beside.part, beside.cycles) == (alone.part, len(LOADS))
 
@@ -133,4 +135,4 @@ def test_the_limits_of_the_connection_apply_to_a_candidate(limits: ConnectionLim
     """To its own use: that of its neighbours is unknown."""
     life = lived()
     life.load(480, 480, 480, 60, 60, 60, 60)
-    assert list(course_of(life, Candidate("at once", life.scaler, limits)).size)[len(LOADS) :] == sizes
+    assert list(course_of(life, Candidate("at once", life.autoscaler, limits)).size)[len(LOADS) :] == sizes

@@ -67,8 +67,8 @@ def test_a_load_that_depends_on_the_size_is_refused() -> None:
 
 def test_only_cycles_in_which_the_daemon_wrote_are_checked() -> None:
     """A dry run decided and something else set the size; after it the simulation begins from the real size."""
-    dry = Life(scaler=replace(lived([120]).scaler, dry_run=True))
-    dry.dry(*[300] * 8)
+    dry = Life(scaler=replace(lived([120]).autoscaler, dry_run=True))
+    dry.cpu(*[300] * 8)
     assert checked(dry).fit is None
     live = lived([480] * 8, size=8)
     live.cycles = [_later(each, dry) for each in live.cycles]
@@ -78,6 +78,6 @@ def test_only_cycles_in_which_the_daemon_wrote_are_checked() -> None:
 
 
 def _later(cycle: Cycle, after: Life) -> Cycle:
-    by = len(after.cycles) * after.scaler.sync_period
+    by = len(after.cycles) * after.autoscaler.sync_period
     assert cycle.decision is not None
     return copied(cycle, at=cycle.at + by, decision=replace(cycle.decision, now=cycle.at + by))

@@ -90,7 +90,7 @@ def test_a_pause_is_found_and_holds_again() -> None:
 def test_a_reload_is_found_with_its_changes() -> None:
     life = Life()
     life.cpu(120)
-    life.scaler = replace(life.scaler, max_replicas=3)
+    life.autoscaler = replace(life.autoscaler, max_replicas=3)
     life.cpu(120)
     assert "max_replicas" in same_again(life, FindingKind.RELOAD).findings[0].message
 
@@ -101,12 +101,12 @@ def test_a_decision_that_the_limits_reduced_is_the_same_again() -> None:
     life.cpu(60)
     life.now += timedelta(minutes=10)
     seen = life.seen(10)
-    made = decide(life.scaler, seen, life.history, life.now)
+    made = decide(life.autoscaler, seen, life.history, life.now)
     standing = Standing("fleet", ConnectionLimits(RemovalBudget(2, timedelta(minutes=5))))
     (made,) = apply_limits([made], {"web": life.history}, standing, life.now).decisions
     assert made.change is not None
     assert made.change.size == 6
-    life.cycles.append(Cycle(life.now, seen, life.scaler, conclude(made, Written(6)), life.history))
+    life.cycles.append(Cycle(life.now, seen, life.autoscaler, conclude(made, Written(6)), life.history))
     same_again(life, FindingKind.LIMITS)
 
 

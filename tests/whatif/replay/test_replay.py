@@ -32,7 +32,7 @@ def desired(found: list[Replayed]) -> list[int | None]:
 def test_a_candidate_decides_from_its_own_size() -> None:
     life = Life()
     life.cpu(60, 120, 120)
-    found = tried(life, replace(life.scaler, max_replicas=3))
+    found = tried(life, replace(life.autoscaler, max_replicas=3))
     assert desired(found) == [2, 3, 3]
     assert [each.decision.current for each in found] == [2, 2, 3]
     assert [each.decision.written for each in found] == [None, 3, None]
@@ -42,7 +42,7 @@ def test_a_metric_that_was_not_queried_fails_and_is_found() -> None:
     life = Life()
     life.cpu(60, 60)
     other = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 100)
-    made = Replay(Candidate("new", replace(life.scaler, metrics=(CPU_60, other))), timedelta(0))
+    made = Replay(Candidate("new", replace(life.autoscaler, metrics=(CPU_60, other))), timedelta(0))
     found = [made.step(cycle) for cycle in life.cycles]
     assert [[each.failed for each in one.decision.metrics] for one in found if one] == [[False, True]] * 2
     assert [each.kind for each in made.findings] == [FindingKind.UNKNOWN]
@@ -60,7 +60,7 @@ def test_a_candidate_may_have_other_names_targets_and_order_of_metrics() -> None
 def test_a_candidate_with_a_longer_sync_period_has_fewer_cycles() -> None:
     life = Life()
     life.cpu(*[60] * 9)
-    found = tried(life, replace(life.scaler, sync_period=timedelta(seconds=60)))
+    found = tried(life, replace(life.autoscaler, sync_period=timedelta(seconds=60)))
     assert [each.decision.now - NOW for each in found] == [timedelta(seconds=each) for each in (0, 60, 120)]
 
 
@@ -71,7 +71,7 @@ def test_ages_of_a_candidate_stay_when_the_clock_is_set() -> None:
     life.now += timedelta(hours=1)
     life.history = later(life.history, timedelta(hours=1))
     life.cpu(10)
-    assert desired(tried(life, replace(life.scaler, max_replicas=20))) == [6, 6]
+    assert desired(tried(life, replace(life.autoscaler, max_replicas=20))) == [6, 6]
 
 
 def test_a_past_without_decisions_is_replayed() -> None:
@@ -79,14 +79,14 @@ def test_a_past_without_decisions_is_replayed() -> None:
     life = Life()
     life.cpu(60, 120, 60)
     bare = [Cycle(cycle.at, cycle.observation, cycle.scaler) for cycle in life.cycles]
-    assert desired(tried(life, life.scaler, bare)) == [2, 4, 4]
+    assert desired(tried(life, life.autoscaler, bare)) == [2, 4, 4]
 
 
 def test_a_failed_reading_is_not_zero_for_a_candidate() -> None:
     life = Life(size=6)
     life.cpu(60)
     life.see(Observation(state(6), (Failure("no answer"),)))
-    assert desired(tried(life, replace(life.scaler, max_replicas=20)))[-1] is None
+    assert desired(tried(life, replace(life.autoscaler, max_replicas=20)))[-1] is None
 
 
 def test_what_others_did_to_the_target_does_not_hold_a_candidate() -> None:
@@ -97,7 +97,7 @@ def test_what_others_did_to_the_target_does_not_hold_a_candidate() -> None:
     reset = replace(life.seen(60), target=replace(state(1), deployment=Deployment("7", 8, "preserve the count")))
     life.see(reset)
     life.cpu(60)
-    braked = replace(life.scaler, max_replicas=6, brakes=Brakes(outside_change=OutsideChangeBrake()))
+    braked = replace(life.autoscaler, max_replicas=6, brakes=Brakes(outside_change=OutsideChangeBrake()))
     found = tried(life, braked)
     assert [each.decision.brakes for each in found] == [(), (), ()]
     assert [each.decision.current for each in found] == [8, 6, 6]
@@ -109,4 +109,4 @@ def test_a_zero_that_an_operator_ended_begins_again_at_the_targets_size() -> Non
     life.see(Observation(state(0), (Failure("no instance"),)))
     life.size = 4
     life.cpu(60)
-    assert [each.decision.current for each in tried(life, life.scaler)] == [0, 4]
+    assert [each.decision.current for each in tried(life, life.autoscaler)] == [0, 4]
