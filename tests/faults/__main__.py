@@ -1,6 +1,6 @@
 """Runs every rehearsal, one after another: `make rehearse`. Exits with 1 if a promise is not kept.
 
-It ends by itself in under three hours. ARGS="--only day" runs one of them, ARGS=--short the short forms.
+ARGS="--only day" runs one of them, ARGS=--short the short forms.
 """
 
 import signal

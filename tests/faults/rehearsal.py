@@ -1,13 +1,11 @@
-"""Rehearsals, and how each is run within its time."""
+"""Rehearsals, and how each is run."""
 
-import signal
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import pytest
 
@@ -68,33 +66,23 @@ class Rehearsal:
     what: str
     """A line that describes it."""
     rehearse: Rehearse
-    minutes: float
-    """The limit of its long form. All rehearsals together take less than three hours."""
-
-
-class Overdue(BaseException):
-    """A rehearsal took too long. It is not an Exception, so that no rehearsal handles it as its own fault."""
 
 
 def run(rehearsal: Rehearsal, extent: Extent) -> Iterator[Row]:
     """Yield the rows of a rehearsal as they come. Its folder is removed afterwards.
 
-    A rehearsal that fails or has no row ends with a row that is not ok. Only in the main
-    thread (signal.setitimer).
+    A rehearsal that fails or has no row ends with a row that is not ok.
     """
     with tempfile.TemporaryDirectory(prefix="rehearse-", ignore_cleanup_errors=True) as folder:
-        minutes, rows = rehearsal.minutes * max(1.0, extent.hours / 24), 0
+        rows = 0
         try:
-            with _within(minutes):
-                for row in rehearsal.rehearse(Path(folder), extent):
-                    rows += 1
-                    yield row
+            for row in rehearsal.rehearse(Path(folder), extent):
+                rows += 1
+                yield row
             if not rows:
                 yield Row(0, "something is rehearsed", "nothing", ["no case has such a name"])
         except (pytest.skip.Exception, pytest.fail.Exception) as missing:  # a port of the tests' servers
             yield Row(1, "its servers can be had", "not here", [str(missing)])
-        except Overdue:
-            yield Row(1, "it ends by itself", f"not within {minutes:.0f} minutes", ["it was broken off"])
         except Exception as error:  # noqa: BLE001 - whatever it is, the other rehearsals go on
             told = "".join(traceback.format_exception(error)).rstrip().splitlines()[-_LAST_LINES:]
             yield Row(1, "it goes through", type(error).__name__, ["\n".join(told)])
@@ -115,17 +103,3 @@ def held(rows: Iterator[Row]) -> None:
     if skipped is not None:
         raise skipped
     assert found, "nothing was rehearsed"
-
-
-@contextmanager
-def _within(minutes: float) -> Iterator[None]:
-    def end(*_: Any) -> None:
-        raise Overdue
-
-    handler = signal.signal(signal.SIGALRM, end)
-    timer = signal.setitimer(signal.ITIMER_REAL, minutes * 60)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, *timer)  # the timer of a test that this may be part of
-        signal.signal(signal.SIGALRM, handler)

@@ -9,7 +9,7 @@ from tests.faults.hosts import rehearsal as hosts
 from tests.faults.rehearsal import Rehearsal
 
 REHEARSALS: Final[Mapping[str, Rehearsal]] = {
-    "hosts": Rehearsal("3 daemons on one PostgreSQL: 30 x each of 8 faults", hosts.rehearse, minutes=100),
-    "day": Rehearsal("24 hours of 200 autoscalers in 24 minutes", day.rehearse, minutes=40),
-    "hostile": Rehearsal("a good autoscaler beside hostile neighbours", hostile.rehearse, minutes=30),
+    "hosts": Rehearsal("3 daemons on one PostgreSQL: 30 x each of 8 faults", hosts.rehearse),
+    "day": Rehearsal("24 hours of 200 autoscalers in 24 minutes", day.rehearse),
+    "hostile": Rehearsal("a good autoscaler beside hostile neighbours", hostile.rehearse),
 }
