@@ -11,8 +11,6 @@ BAD: Final = ("aged", "bad", "joined", "vast")
 """The bad autoscalers: on the good one's connection, with metrics of the hostile Prometheus."""
 CROWD: Final = tuple(f"crowd-{number:02}" for number in range(12))
 """Autoscalers on a connection with slow writes."""
-AFAR: Final = ("afar-docker", "afar-nomad")
-"""Autoscalers on back ends without their targets."""
 WINDOWED: Final = "windowed"
 """Its load has fallen, and a window of an hour keeps it at WINDOWED_SIZE."""
 WINDOWED_SIZE: Final = 8
@@ -42,11 +40,11 @@ _LOUD: Final = (
 
 
 def write(
-    folder: Path, good: str, hostile: str, backend: int, period_seconds: float, web: Mapping[str, Any]
+    folder: Path, good: str, hostile: str, period_seconds: float, web: Mapping[str, Any]
 ) -> tuple[Path, Sequence[str]]:
     """Write the configuration's file. Returns the names of all autoscalers.
 
-    `good`, `hostile`: URLs; `backend`: a port; `web`: the section of this name.
+    `good`, `hostile`: URLs; `web`: the section of this name.
     """
     more: dict[str, Any] = {"syncPeriod": f"{period_seconds:g}s", "maxReplicas": 50, "behavior": BEHAVIOR}
 
@@ -62,8 +60,6 @@ def write(
         scaler(WINDOWED, external(f"{WINDOWED}_load"), behavior=hourly),
         scaler("good", external("good_load")),
         *[scaler(name, external("crowd_load"), "crowd") for name in CROWD],
-        scaler("afar-docker", external("good_load"), "docker"),
-        scaler("afar-nomad", external("good_load"), "nomad", scaleTargetRef={"adapter": "nomad", "name": "job/group"}),
         scaler("drain", external("drain_load"), "local"),
         scaler("loud", external("loud_load"), "local"),
     ]
@@ -85,8 +81,6 @@ def write(
         scalers,
         {
             "local": {"type": "process", "pools": pools},
-            "docker": {"type": "docker-swarm", "host": f"tcp://127.0.0.1:{backend}"},
-            "nomad": {"type": "nomad", "address": f"http://127.0.0.1:{backend}"},
             "shared": {"type": "odd", "folder": str(folder)},
             "crowd": {"type": "odd", "folder": str(folder), "seconds": _WRITE_SECONDS},
         },

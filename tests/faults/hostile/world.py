@@ -13,10 +13,8 @@ import requests
 
 from tests.daemon.running import workers
 from tests.faults.hostile import adapter, daemon, prometheus
-from tests.faults.hostile import backend as backends
-from tests.faults.hostile.backend import Backend
 from tests.faults.hostile.case import Case, Day, Ended
-from tests.faults.hostile.config import AFAR, BAD, CALM, WINDOWED, WINDOWED_SIZE, write
+from tests.faults.hostile.config import BAD, CALM, WINDOWED, WINDOWED_SIZE, write
 from tests.faults.hostile.daemon import OPEN, Access, Daemon
 from tests.faults.hostile.load import Load
 from tests.faults.hostile.measure import Bounds, Meter, largest_page
@@ -39,18 +37,17 @@ class World:
         folder: Path,
         good: Prometheus,
         hostile: Prometheus,
-        backend: Backend,
         period_seconds: float,
         bounds: Bounds,
         moves: int = 2,
         access: Access = OPEN,
     ) -> None:
         """`moves`: changes of the good autoscaler's load in a day."""
-        self.folder, self.good, self.hostile, self.backend = folder, good, hostile, backend
+        self.folder, self.good, self.hostile = folder, good, hostile
         self.period_seconds, self.bounds, self.moves = period_seconds, bounds, moves
         self.shared, self.crowd = Notes(folder / "notes-shared"), Notes(folder / "notes-crowd")
         self.load = Load(good, self.shared, period_seconds)
-        self.config, self.scalers = write(folder, good.url, hostile.url, backend.port, period_seconds, access.web)
+        self.config, self.scalers = write(folder, good.url, hostile.url, period_seconds, access.web)
         self.clock = SteppedClock(folder)
         """The daemon's wall clock."""
         self.daemon: Daemon
@@ -69,7 +66,7 @@ class World:
 
         def settled() -> bool:
             decided, sizes = day.log.decided, self.shared.sizes(WINDOWED, since)
-            return sizes[-1:] == [WINDOWED_SIZE] and all(decided[name] for name in self.scalers if name not in AFAR)
+            return sizes[-1:] == [WINDOWED_SIZE] and all(decided[name] for name in self.scalers)
 
         if not day.until(settled, _BEGINS_SECONDS, "not settled"):
             raise AssertionError(f"not every autoscaler is where it belongs: {dict(day.log.decided)}, {day.log.errors}")
@@ -123,7 +120,6 @@ class World:
     def _heal(self) -> None:
         self.make_odd({})
         self.hostile.reply = prometheus.well
-        self.backend.reply = backends.empty
         self.hostile.values.update(CALM)
         self.good.values.update(CALM)
 
@@ -134,8 +130,8 @@ class World:
 @contextmanager
 def world(folder: Path, period_seconds: float, bounds: Bounds, **more: Any) -> Iterator[World]:
     """Run a world whose daemon runs. `more`: arguments of World."""
-    with prometheus.running() as good, prometheus.running() as hostile, backends.running() as backend:
-        found = World(folder, good, hostile, backend, period_seconds, bounds, **more)
+    with prometheus.running() as good, prometheus.running() as hostile:
+        found = World(folder, good, hostile, period_seconds, bounds, **more)
         found.load.start()
         try:
             found.begin()

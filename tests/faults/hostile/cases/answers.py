@@ -1,6 +1,5 @@
 """Answers of a Prometheus and of an adapter that no documentation promises."""
 
-import gzip
 import json
 import time
 import zlib
@@ -97,16 +96,6 @@ def _good_samples(size: int) -> Callable[[Day], None]:
     return happens
 
 
-def _huge_backend(day: Day) -> None:
-    """Make Nomad and Docker answer with 1 GB, compressed to 1 MB."""
-    piece = gzip.compress(b"{}," * 10**6, 9)
-    body = gzip.compress(b"[", 9) + piece * 340
-    day.world.backend.reply = lambda wire: wire.answer(
-        body, headers=b"Content-Type: application/json\r\nContent-Encoding: gzip\r\n"
-    )
-    day.lasts()
-
-
 def _trickled_headers(wire: Wire, asked: Asked) -> None:
     """Send headers without an end. A client gives up after a hundred."""
     wire.send(b"HTTP/1.1 200 OK\r\nX-Header: ")
@@ -178,7 +167,6 @@ CASES: Final[Sequence[Case]] = (
     Case("60 MB of [[[[… in 60 KB, every query", _in_gzip(_HEAD, b"[", 60 * 10**6, b"")),
     Case("1.1 million good samples in 64 MB", _good_samples(64 * 10**6)),
     Case("200 MB of good samples", _good_samples(200 * 10**6)),
-    Case("1 GB of [{},{},… from Nomad and Docker, in gzip", _huge_backend),
     Case("trickled headers", _answers(_trickled_headers)),
     Case("interim answers without end", _answers(_interim), short=True),
     Case("a trickled body", _answers(_trickled_body)),
