@@ -1,10 +1,8 @@
 """Chooses where the past of an autoscaler is read from: the state, or Prometheus."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from autoscaler.cli.source import UnknownName, nearest
 from autoscaler.clock import SystemClock
@@ -31,16 +29,6 @@ class Sources:
     """`--prometheus`: the source for the whole past; None: the state."""
     size: str | None = None
     """`--size`: a query for the size of the target."""
-
-
-@contextmanager
-def opened(url: str | None, folder: Path, prometheus: str | None) -> Iterator[Archive | None]:
-    """Open the state. None if `--prometheus` makes it unnecessary. Raises StateError."""
-    if prometheus is not None:
-        yield None
-        return
-    with Archive.open_archive(url, folder) as archive:
-        yield archive
 
 
 def past_of(

@@ -1,6 +1,7 @@
 """`autoscaler replay`: what configurations would have come to in the past."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Final
@@ -24,9 +25,10 @@ from autoscaler.config import Settings, load
 from autoscaler.config.fields import suggest
 from autoscaler.errors import AutoscalerError, PastError
 from autoscaler.model import Autoscaler, ConnectionLimits
+from autoscaler.record import Archive
 from autoscaler.text import clean
 from autoscaler.version import VERSION
-from autoscaler.whatif.commands.pasts import Sources, opened, past_of
+from autoscaler.whatif.commands.pasts import Sources, past_of
 from autoscaler.whatif.compare.comparison import Comparison, compare
 from autoscaler.whatif.documents.measured import fit_text
 from autoscaler.whatif.documents.replay import ReplayDocument, ReplayList, replay_document
@@ -97,7 +99,7 @@ def replay(
         ran = None if settings is None else _Tried("", settings)
         chosen = _chosen(tried[0].settings, names)
         found = list[Comparison]()
-        with opened(url, folder, prometheus) as archive:
+        with nullcontext() if prometheus is not None else Archive.open_archive(url, folder) as archive:
             sources = Sources(archive, tried[0].settings, prometheus, size)
             for name in chosen:
                 candidates = list(_candidates(name, tried))
