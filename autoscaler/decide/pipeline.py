@@ -90,12 +90,6 @@ def _decide(scaler: Autoscaler, observed: Observation, history: History, now: da
 class _Draft:
     """One decision in progress. The stages add to it in order, within one call of `decide`."""
 
-    __slots__ = (
-        "bounds", "braking", "conditions", "error", "events", "failing", "has_fallback", "history", "idle", "metrics",
-        "now", "ready", "recommendations", "recovery", "scale_downs", "scale_event", "scale_ups", "scaler", "schedules",
-        "steering", "trace", "warnings",
-    )  # fmt: skip
-
     def __init__(self, scaler: Autoscaler, history: History, now: datetime) -> None:
         self.scaler, self.history, self.now = scaler, history, now
         self.conditions = Conditions(history.conditions, now)
