@@ -12,15 +12,13 @@ from bcrypt import gensalt, hashpw
 from pydantic import BaseModel
 
 from autoscaler.config.settings import AdapterSection, PrometheusSource, WebSettings
-from autoscaler.cycle import reconcile
+from autoscaler.decide import conclude, decide
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
-    Call,
     Decision,
     Direction,
     Failure,
-    History,
     Hold,
     HoldReason,
     Instance,
@@ -30,7 +28,6 @@ from autoscaler.model import (
     MetricType,
     Observation,
     Observed,
-    Outcome,
     Pause,
     Phase,
     Proposed,
@@ -38,7 +35,6 @@ from autoscaler.model import (
     Reading,
     Sample,
     ShardName,
-    Standing,
     Steering,
     TargetRef,
     TargetState,
@@ -127,16 +123,17 @@ def _share(place: int, of: int) -> float:
 
 @dataclass
 class World:
-    """All parts, in one shard for each connection. Every write succeeds at once."""
+    """All parts. Every write succeeds at once."""
 
     state: State
     parts: Mapping[str, Part]
     start: datetime
-    shards: Sequence["Shard"] = field(init=False)
+    ledgers: Mapping[str, Ledger] = field(init=False)
+    """By connection."""
 
     def __post_init__(self) -> None:
         names = sorted({scaler.target.adapter for scaler in self.scalers})
-        self.shards = [Shard(self, name, self.state.ledger(name)) for name in names]
+        self.ledgers = {name: self.state.ledger(name) for name in names}
 
     @property
     def scalers(self) -> tuple[Autoscaler, ...]:
@@ -151,56 +148,23 @@ class World:
             now += EVERY
 
     def cycle(self, now: datetime) -> None:
-        """Run one cycle of all shards."""
-        for shard in self.shards:
-            reconcile(shard.scalers, Call(now, 0), shard)
+        """Run and record one cycle of all parts."""
+        minutes = (now - self.start) / timedelta(minutes=1)
+        for name, ledger in self.ledgers.items():
+            scalers = {each.name: each for each in self.scalers if each.target.adapter == name}
+            observed = {each: self.parts[each].observe(now, minutes) for each in scalers}
+            known = ledger.recall(list(scalers.values()))
+            made = [decide(scaler, observed[each], known[each], now) for each, scaler in scalers.items()]
+            ledger.record(scalers, Observed(observed), list(map(self._written, made)))
 
-
-@dataclass
-class Shard:
-    """The `Ports` of a cycle of one connection's parts."""
-
-    world: World
-    name: str
-    ledger: Ledger
-
-    @property
-    def scalers(self) -> tuple[Autoscaler, ...]:
-        """The autoscalers of this connection."""
-        return tuple([scaler for scaler in self.world.scalers if scaler.target.adapter == self.name])
-
-    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
-        minutes = (call.now - self.world.start) / timedelta(minutes=1)
-        return Observed({scaler.name: self.world.parts[scaler.name].observe(call.now, minutes) for scaler in scalers})
-
-    def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
-        return self.ledger.recall(scalers)
-
-    def standing(self, now: datetime) -> Standing:
-        return self.ledger.standing(now)
-
-    def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
-        return self.ledger.intend(decisions)
-
-    def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
-        return {made.name: self._write(made, made.change.size) for made in decisions if made.change is not None}
-
-    def record(
-        self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
-    ) -> Mapping[str, Exception]:
-        return self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
-
-    def drain(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
-        """Nothing leaves."""
-
-    def announce(self, decisions: Sequence[Decision], call: Call) -> None:
-        """These back ends keep no record of decisions."""
-
-    def _write(self, made: Decision, size: int) -> Outcome:
+    def _written(self, made: Decision) -> Decision:
+        """The decision after its write; a dry run proposes it."""
+        if made.change is None:
+            return made
         if made.dry_run:
-            return Proposed(size)
-        self.world.parts[made.name].size = size
-        return Written(size)
+            return conclude(made, Proposed(made.change.size))
+        self.parts[made.name].size = made.change.size
+        return conclude(made, Written(made.change.size))
 
 
 def wave(low: float, high: float, minutes: float = 40) -> Load:
@@ -280,7 +244,7 @@ class NoSettings(BaseModel):
 def daemon_of(world: World) -> Daemon:
     """A daemon whose connections answer, except Nomad."""
     source = PrometheusSource("http://10.0.0.7:9090", external_url="https://prometheus.example.org")
-    adapters = {shard.name: AdapterSection("memory", NoSettings()) for shard in world.shards}
+    adapters = {name: AdapterSection("memory", NoSettings()) for name in world.ledgers}
     daemon = Daemon(world.state, world.scalers, Running(), prometheus={"default": source}, adapters=adapters)
     daemon.health.configured(list(adapters), ["default"])
     daemon.health.queried("default", None)
