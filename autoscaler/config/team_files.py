@@ -11,7 +11,7 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -50,35 +50,25 @@ class Look:
     """By path, sorted by team and name."""
     problems: Mapping[str, Problem]
     """What is wrong with a team's whole folder, by its name. With the name "": with the folder of all."""
-    absent: Collection[str] = ()
-    """The teams without a folder."""
-    empty: Mapping[str, Mark] = field(default_factory=dict)
-    """The teams whose folder has no file, with the beginning that the marks of its files would have."""
-
-    def is_unread(self, team: str) -> bool:
-        """Return whether the files of a team are unknown, so that none counts as removed."""
-        return team in self.problems or team in self.absent or "" in self.problems
+    folders: Mapping[str, Mark]
+    """The teams whose folder was read, with the beginning of the marks of its files."""
 
 
 def look(folder: Path, teams: Collection[str]) -> Look:
     """Return what is in the folders of these teams. Folders of others are named as problems."""
     files: dict[Path, Seen] = {}
     problems: dict[str, Problem] = {}
-    absent: list[str] = []
-    empty: dict[str, Mark] = {}
+    folders: dict[str, Mark] = {}
     try:
         with _opened(folder, None, _FOLDER & ~os.O_NOFOLLOW) as handle:
             names = _entries(handle)
-            absent = [team for team in teams if team not in names]
             for name in sorted(names):
                 place = folder / name
                 if name in teams:
                     try:
                         with _opened(name, handle, _FOLDER) as inner:
-                            found = {place / each: seen for each, seen in _look_at(inner, name)}
-                            if not found:
-                                empty[name] = _identity(os.fstat(inner))
-                        files |= found
+                            files |= {place / each: seen for each, seen in _look_at(inner, name)}
+                            folders[name] = _identity(os.fstat(inner))
                     except OSError as error:
                         problems[name] = _wrong(place, _reason(error))
                 elif names[name] and not name.startswith("."):
@@ -87,7 +77,7 @@ def look(folder: Path, teams: Collection[str]) -> Look:
                     )
     except OSError as error:
         problems[""] = _wrong(folder, _reason(error))
-    return Look(files, problems, absent, empty)
+    return Look(files, problems, folders)
 
 
 def read_team_file(path: Path, mark: Mark) -> str:

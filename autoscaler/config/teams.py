@@ -66,12 +66,8 @@ def changed_files(files: Origins, seen: Look) -> Mapping[Path, Mark]:
     """Return the files that differ from those in `files`, each with its mark; the empty mark: it is gone."""
     known = _newest(files)
     new = {path: each.mark for path, each in seen.files.items() if path not in known or known[path].mark != each.mark}
-    moved = _replaced(files, seen)
-    gone = [
-        path
-        for path, each in known.items()
-        if path not in seen.files and not seen.is_unread(each.team) and each.team not in moved
-    ]
+    sure = seen.folders.keys() - _replaced(files, seen)
+    gone = [path for path, each in known.items() if path not in seen.files and each.team in sure]
     return new | dict.fromkeys(gone, _NOTHING)
 
 
@@ -79,7 +75,8 @@ def problems_of(files: Origins, seen: Look) -> Mapping[str, Problem]:
     """Return what is wrong with whole folders. One that never was is no problem."""
     known = {each.team: path.parent for path, each in _newest(files).items()}
     message = "the folder is gone; its files' last versions stay in force until it is back, or the grant is removed"
-    gone = {team: Problem(str(known[team]), 1, 1, "", message) for team in known if team in seen.absent}
+    absent = [] if "" in seen.problems else [team for team in known if team not in seen.folders]
+    gone = {team: Problem(str(known[team]), 1, 1, "", message) for team in absent}
     message = (
         "the folder is empty, and another one than that of its files, whose last versions stay in force; "
         "mount its disk, or put a file with [] into it, which lets them go"
@@ -90,10 +87,9 @@ def problems_of(files: Origins, seen: Look) -> Mapping[str, Problem]:
 
 def _replaced(files: Origins, seen: Look) -> Collection[str]:
     """Return the teams whose folder is empty, and none of those that their known files are from."""
-    known: dict[str, set[Mark]] = {}
-    for each in _newest(files).values():
-        known.setdefault(each.team, set()).add(each.mark[:2])
-    return [team for team, folder in seen.empty.items() if team in known and folder not in known[team]]
+    empty = seen.folders.keys() - {each.team for each in seen.files.values()}
+    known = {(each.team, each.mark[:2]) for each in _newest(files).values()}
+    return {team for team, _ in known if team in empty and (team, seen.folders[team]) not in known}
 
 
 def follow(files: Origins, seen: Look, only: Collection[Path] | None = None) -> Origins:

@@ -255,13 +255,6 @@ def test_a_second_target_of_a_name_does_not_stop_the_first(bench: Bench) -> None
     assert [each.autoscaler for each in bench.discoveries.document().policies] == ["shop.cache.a.b", None]
 
 
-def test_a_target_that_is_gone_is_let_go(bench: Bench) -> None:
-    """Its autoscaler leaves the configuration."""
-    bench.look()
-    bench.back.answer = lambda: Discovery({APP: TargetNotFound("gone")}, {})
-    assert bench.later() == []
-
-
 def test_an_adapter_that_hangs_is_a_failure_and_is_asked_no_more(bench: Bench) -> None:
     """Another thread would hang as well."""
     over = threading.Event()
