@@ -156,27 +156,20 @@ class Health:
             ]
         )
         reload, grants, warnings = self._reload, grants_of(settings), self._warnings()
-        levels = [Level.WARNING for _ in warnings] + [Level.NORMAL if reload.successful else Level.WARNING]
-        levels += [Level.ERROR] if lease_lost or state_failure else []
-        undiscovered = [each for each in discovered.connections if each.failing]
-        levels += [Level.WARNING for _ in undiscovered]
-        levels += [Level.WARNING for each in grants if each.refused]
-        levels += [each.level for each in sources]
-        levels += [each.level for each in connections]
+        problems = [(Level.ERROR, _LEASE_LOST)] if lease_lost else []
+        if state_failure:
+            problems.append((Level.ERROR, f"the state failed, so nothing is scaled: {state_failure}"))
+        problems += _problems(reload, sources, connections, grants)
+        problems += [(Level.WARNING, _undiscovered(each)) for each in discovered.connections if each.failing]
+        problems += [(Level.WARNING, text) for text in _warned(warnings)]
         return DaemonStatus(
             version=version,
             started=started,
             configuration=str(settings.path.absolute()),
             state_folder=state_folder,
             autoscalers=len(settings.autoscalers),
-            level=max(levels, key=_SEVERITY.index),
-            problems=(
-                *([_LEASE_LOST] if lease_lost else []),
-                *([f"the state failed, so nothing is scaled: {state_failure}"] if state_failure else []),
-                *_problems(reload, sources, connections, grants),
-                *map(_undiscovered, undiscovered),
-                *_warned(warnings),
-            ),
+            level=max([level for level, _ in problems], key=_SEVERITY.index, default=Level.NORMAL),
+            problems=tuple([text for _, text in problems]),
             lease_lost=lease_lost,
             last_reload=reload,
             sources=sources,
@@ -260,21 +253,22 @@ def _problems(
     sources: Sequence[SourceStatus],
     connections: Sequence[ConnectionStatus],
     grants: Sequence[GrantStatus],
-) -> Iterator[str]:
+) -> Iterator[tuple[Level, str]]:
     if not reload.successful:
-        yield "the last reload was refused; the previous configuration stays in force"
+        yield Level.WARNING, "the last reload was refused; the previous configuration stays in force"
     for source in sources:
         if source.level is not Level.NORMAL:
-            yield f"prometheus {source.name} does not answer"
+            yield source.level, f"prometheus {source.name} does not answer"
     for each in connections:
         if each.hung:
             where = "" if each.shards == 1 else f" in {each.hung} of {each.shards} shards"
-            yield f"connection {each.name} hangs{where}"
+            yield each.level, f"connection {each.name} hangs{where}"
         elif each.level is not Level.NORMAL:
-            yield f"connection {each.name} fails"
+            yield each.level, f"connection {each.name} fails"
     for grant in grants:
         if not grant.name:
-            yield "the folder of all teams cannot be read; the last versions of its files stay in force"
+            text = "the folder of all teams cannot be read; the last versions of its files stay in force"
+            yield Level.WARNING, text
         elif grant.refused:
-            of = f"of team {grant.name}"
-            yield count(grant.refused, f"file or autoscaler {of} is refused", f"files or autoscalers {of} are refused")
+            one, many = (f"{what} of team {grant.name}" for what in ("file or autoscaler", "files or autoscalers"))
+            yield Level.WARNING, count(grant.refused, f"{one} is refused", f"{many} are refused")
