@@ -73,42 +73,35 @@ class _Sample(msgspec.Struct, gc=False):
     histogram: Histogram | None = None
 
 
-class _Data(msgspec.Struct, tag_field="resultType", gc=False):
-    pass
+class Data(msgspec.Struct, tag_field="resultType", gc=False):
+    """The data of an answer to a query."""
 
 
-class _Vector(_Data, tag=ResultType.VECTOR.value, gc=False):
+class _Vector(Data, tag=ResultType.VECTOR.value, gc=False):
     result: list[_Sample]
 
 
-class _Scalar(_Data, tag=ResultType.SCALAR.value, gc=False):
+class _Scalar(Data, tag=ResultType.SCALAR.value, gc=False):
     result: Value
 
 
-class _String(_Data, tag=ResultType.STRING.value, gc=False):
+class _String(Data, tag=ResultType.STRING.value, gc=False):
     result: Value
 
 
-class Matrix(_Data, tag=ResultType.MATRIX.value, gc=False):
+class Matrix(Data, tag=ResultType.MATRIX.value, gc=False):
     """The result of a range query. For an instant query, it is ignored."""
 
     result: msgspec.Raw
 
 
-class _Envelope(msgspec.Struct, rename="camel", gc=False):
+class _Answer(msgspec.Struct, rename="camel", gc=False):
     """What all answers have. `data` is decoded only if the answer is no error, whose `data` may have any form."""
 
     status: Literal["success", "error"]
     warnings: list[str] | None = None
     is_partial: bool | None = None
     """VictoriaMetrics: whether a storage node is missing, so that the data are a part. It adds no warning."""
-
-
-class _Answer(_Envelope, gc=False):
-    data: _Vector | _Scalar | _String | Matrix | None = None
-
-
-class _LookUp(_Envelope, gc=False):
     data: msgspec.Raw = msgspec.Raw()
     """Empty without any."""
 
@@ -122,8 +115,8 @@ class _Error(msgspec.Struct, rename="camel", gc=False):
     message: Any = None
 
 
-_ANSWER: Final[msgspec.json.Decoder[_Envelope]] = msgspec.json.Decoder(_Answer)
-_LOOK_UP: Final[msgspec.json.Decoder[_Envelope]] = msgspec.json.Decoder(_LookUp)
+_ANSWER: Final = msgspec.json.Decoder(_Answer)
+_DATA: Final[msgspec.json.Decoder[Data]] = msgspec.json.Decoder(_Vector | _Scalar | _String | Matrix)
 _ERROR: Final = msgspec.json.Decoder(_Error)
 
 
@@ -144,44 +137,45 @@ def parse_answer(body: bytes, status: int, at: float, largest: int) -> QueryResu
             point = Point({}, number(value.text))
             _check_time(value.time, at)
             return QueryResult(ResultType.SCALAR, (point,))
-        case _String():
-            return QueryResult(ResultType.STRING, ())
         case Matrix():
             return QueryResult(ResultType.MATRIX, ())
-    raise NotAnAnswer(_NEITHER)
+    return QueryResult(ResultType.STRING, ())
 
 
 def parse_look_up(body: bytes, status: int, kind: type[_T], largest: int) -> _T:
     """Return the answer's `data` as `kind`. Raises as `parse_answer` does, and Malformed."""
-    data = parse_data(body, status, largest, _LOOK_UP)
-    if not isinstance(data, msgspec.Raw) or not bytes(data):
-        raise NotAnAnswer(_NEITHER)
-    return decoded_data(bytes(data), kind, largest)
+    return decoded_data(bytes(_raw(body, status, largest)), kind, largest)
 
 
-def parse_data(body: bytes, status: int, largest: int, decoder: "msgspec.json.Decoder[_Envelope]" = _ANSWER) -> object:
-    """Return the answer's `data`, or None without any. Raises as `parse_answer` does."""
+def parse_data(body: bytes, status: int, largest: int) -> Data:
+    """Return the data of an answer to a query. Raises as `parse_answer` does."""
+    data = _raw(body, status, largest)
+    try:
+        return _DATA.decode(data)
+    except msgspec.ValidationError as error:  # valid JSON of another form
+        raise NotAnAnswer(str(error)) from None
+
+
+def _raw(body: bytes, status: int, largest: int) -> msgspec.Raw:
     if len(body) > _QUOTES_ALWAYS_READ and body.count(b'"') > max(largest // _BYTES_A_QUOTE, _QUOTES_ALWAYS_READ):
         more = f"answered with more samples and labels than its maxAnswer has room for; {MORE_ROOM}"
         raise QueryError(more, Outcome.TOO_LARGE)
     if status == HTTPStatus.NOT_FOUND:  # it can come with JSON of the same form, for example from this daemon
         raise NotAnAnswer("it is not a Prometheus, or its API has another path")
-    answer = _decoded(body, decoder, status)
+    try:
+        answer = _ANSWER.decode(body)
+    except msgspec.ValidationError as error:
+        raise _error(body, status) or NotAnAnswer(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise NotAnAnswer from None
     if answer.status == "error":
         raise _error(body, status) or NotAnAnswer(_NEITHER)
     if status != HTTPStatus.OK:
         raise NotAnAnswer("only an answer with HTTP 200 is complete")
     _check_whole(answer)
-    return getattr(answer, "data", None)
-
-
-def _decoded(body: bytes, decoder: "msgspec.json.Decoder[_Envelope]", status: int) -> _Envelope:
-    try:
-        return decoder.decode(body)
-    except msgspec.ValidationError as error:  # valid JSON of another form
-        raise _error(body, status) or NotAnAnswer(str(error)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise NotAnAnswer from None
+    if bytes(memoryview(answer.data)[:5]) in (b"", b"null"):  # a copy of the whole could be large
+        raise NotAnAnswer(_NEITHER)
+    return answer.data
 
 
 def _error(body: bytes, status: int) -> QueryError | None:
@@ -202,7 +196,7 @@ def _error(body: bytes, status: int) -> QueryError | None:
     )
 
 
-def _check_whole(answer: _Envelope) -> None:
+def _check_whole(answer: _Answer) -> None:
     """Raise QueryError for an answer that is marked as a part of the data. A part looks like less load."""
     doubts = [line for line in answer.warnings or () if not line.startswith(_INFO)]
     ours = all(line.startswith(_WARNING) for line in doubts) and not answer.is_partial

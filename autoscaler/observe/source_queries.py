@@ -5,7 +5,7 @@ one at a time. A source that does not answer at all is asked nothing more in the
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Outcome, PlannedQuery, split
 from autoscaler.observe.prometheus import Exchange
 from autoscaler.observe.result import QueryResult
-from autoscaler.observe.taking_apart import GivenUp, TakingApart
+from autoscaler.observe.taking_apart import TakingApart
 
 
 class Job(NamedTuple):
@@ -88,9 +88,8 @@ class SourceQueries:
 
     def jobs(self) -> Iterator[Job]:
         """Yield the jobs that can be sent now."""
-        decision = self._apart.decide(last=not (self._pending or self._members or self._planned))
-        self._members += decision.ask
-        self._give_up(decision.give_up)
+        self._members += self._apart.decide(last=not (self._pending or self._members or self._planned))
+        self._give_up()
         silent = not self._alive and self._late > 0
         given_up = silent and self._late > self._concurrency
         while self._pending < self._concurrency and not given_up:
@@ -133,7 +132,8 @@ class SourceQueries:
 
         Yields those that were planned or sent, each with its error.
         """
-        self._give_up(self._apart.end())
+        self._apart.end()
+        self._give_up()
         unsent = set(map(id, self._members))
         for query in list(self._open.values()):
             late = QueryFailure(f"prometheus {query.prometheus!r} {why}")
@@ -160,13 +160,12 @@ class SourceQueries:
         else:
             self._close(job, error, share)
 
-    def _give_up(self, given_up: Iterable[GivenUp]) -> None:
-        for members, error in given_up:
+    def _give_up(self) -> None:
+        for member, error in self._apart.given_up:
             said = f"{error}; it is merged with other queries, and could not be asked alone in this cycle"
-            failed = replace(error, message=said)
-            for each in members:
-                del self._open[id(each)]
-                self._settled.update(dict.fromkeys(each.questions, failed))
+            del self._open[id(member)]
+            self._settled.update(dict.fromkeys(member.questions, replace(error, message=said)))
+        self._apart.given_up.clear()
 
     def _close(self, job: Job, error: QueryFailure | None, share: float) -> None:
         """Close a query with its error, or None if it was answered."""

@@ -9,7 +9,7 @@ This must not overload the source further:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from autoscaler.observe.asked_alone import MOST_COSTLY
@@ -39,21 +39,6 @@ class _First(NamedTuple):
     of: _Failed
 
 
-class GivenUp(NamedTuple):
-    """Members that are not asked alone in this cycle, with the error of their merged query."""
-
-    members: Sequence[PlannedQuery]
-    error: QueryFailure
-
-
-@dataclass(slots=True)
-class Decision:
-    """What becomes of members that have no result."""
-
-    ask: list[PlannedQuery] = field(default_factory=list)
-    give_up: list[GivenUp] = field(default_factory=list)
-
-
 class TakingApart:
     """The merged queries to one source that failed in one cycle."""
 
@@ -65,6 +50,8 @@ class TakingApart:
         """
         self.responsive = False
         """Whether the source has answered a query quickly, and not with an error."""
+        self.given_up: list[tuple[PlannedQuery, QueryFailure]] = []
+        """Members that are not asked alone in this cycle, with the error of their merged query."""
         self._left = MOST_COSTLY - heavy
         """How many more members may be asked because of their cost."""
         self._rank = {question: rank for rank, question in enumerate(unanswered)}
@@ -96,27 +83,31 @@ class TakingApart:
             self._first.of.members.append(member)
         return not refused
 
-    def decide(self, *, last: bool) -> Decision:
-        """Return what to ask now, and what to give up. `last`: no further result is expected before this."""
-        decision = Decision()
+    def decide(self, *, last: bool) -> Sequence[PlannedQuery]:
+        """Return the members to ask now. `last`: no further result is expected before this."""
+        ask: list[PlannedQuery] = []
         for failed in list(self._failed):
             if self.responsive or (failed.refused and not self._begun):
                 self._failed.remove(failed)
-                self._take_apart(failed, decision)
+                ask += self._take_apart(failed)
         if self._failed and not (self._first or self._begun) and self._left > 0:
             self._first = self._ask_first(self._failed[0])
-            decision.ask.append(self._first.member)
-        elif last and not decision.ask:
-            decision.give_up += self.end()
-        return decision
+            ask.append(self._first.member)
+        elif last and not ask:
+            self.end()
+        return ask
 
-    def end(self) -> Sequence[GivenUp]:
+    def end(self) -> None:
         """Give up all queries that were not taken apart."""
-        failed, self._failed = self._failed, []
-        return [GivenUp(each.members, each.error) for each in failed]
+        for failed in self._failed:
+            self._give_up(failed.members, failed)
+        self._failed.clear()
 
-    def _take_apart(self, failed: _Failed, decision: Decision) -> None:
-        """Ask the members alone as far as the limit allows, first those that were unanswered longest."""
+    def _give_up(self, members: Sequence[PlannedQuery], failed: _Failed) -> None:
+        self.given_up += [(each, failed.error) for each in members]
+
+    def _take_apart(self, failed: _Failed) -> Sequence[PlannedQuery]:
+        """Return the members to ask alone, as far as the limit allows, first those that were unanswered longest."""
         self._begun = True
         answered = len(self._rank)
         members = sorted(
@@ -124,10 +115,10 @@ class TakingApart:
         )
         if failed.error.outcome.costly or not self.responsive:
             most = max(self._left, 0)
-            decision.give_up.append(GivenUp(members[most:], failed.error))
+            self._give_up(members[most:], failed)
             members = members[:most]
             self._left -= len(members)
-        decision.ask += members
+        return members
 
     def _ask_first(self, failed: _Failed) -> _First:
         """Ask the first member. If it was late in an earlier cycle, ask another one: it may be the cause."""

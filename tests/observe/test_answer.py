@@ -189,7 +189,7 @@ def test_an_invalid_answer_is_rejected(content: bytes) -> None:
 def test_an_error_gives_its_position() -> None:
     """The message helps an operator to find it."""
     message = refusal(vector({"metric": {}, "value": VALUE}, {"metric": {"a": 7}, "value": VALUE}))
-    assert message == "Expected `str`, got `int` - at `$.data.result[1].metric[...]`"
+    assert message == "Expected `str`, got `int` - at `$.result[1].metric[...]`"
 
 
 @pytest.mark.parametrize("wrong", [b"{}", b"[]", b'{"metric":{},"value":[1,2]}', b"7"])
