@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
-from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
+from pydantic import Field, Tag, ValidationInfo, field_validator
 
 from autoscaler import net
-from autoscaler.config.fields import Flag, Text, matching
+from autoscaler.config.fields import Flag, Text, matching, two_forms
 from autoscaler.config.part import Part
 from autoscaler.config.server import HeaderValue, TokenParameterName, TokenUrl
 from autoscaler.target import ExistingPath
@@ -51,13 +51,9 @@ class HeaderFile(Part):
     """Read at each use."""
 
 
-def _form(value: object) -> str:
-    """The tag is a part of pydantic's locations: it must not look like a key."""
-    return "a file" if isinstance(value, dict | HeaderFile) else "a text"
-
-
 Header: TypeAlias = Annotated[
-    Annotated[HeaderValue, Tag("a text")] | Annotated[HeaderFile, Tag("a file")], Discriminator(_form)
+    Annotated[HeaderValue, Tag("a text")] | Annotated[HeaderFile, Tag("a file")],
+    two_forms((dict, HeaderFile), "a file", "a text"),
 ]
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
-from pydantic import BeforeValidator, Discriminator, Field, Strict, Tag
+from pydantic import BeforeValidator, Field, Strict, Tag
 
 from autoscaler import model
-from autoscaler.config.fields import PositiveDuration, Section
+from autoscaler.config.fields import PositiveDuration, Section, two_forms
 
 _UNFULFILLED: Final = model.UnfulfilledBrake()
 _LOSS: Final = model.LossBrake()
@@ -46,15 +46,10 @@ def _not_true(value: Any) -> Any:
     return value
 
 
-def _form(value: Any) -> str:
-    """The tag is a part of pydantic's locations: it must not look like a key."""
-    return "none" if value is False else "a brake"
-
-
 _BrakeT = TypeVar("_BrakeT", bound=Section)
 _OrFalse: TypeAlias = Annotated[
     Annotated[_BrakeT, Tag("a brake")] | Annotated[Literal[False], Tag("none")],
-    Discriminator(_form),
+    two_forms(bool, "none", "a brake"),
     BeforeValidator(_not_true),
 ]
 _MODELS: Final[Mapping[str, Any]] = {

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, cast
 
 from pydantic import (
     AfterValidator,
+    Discriminator,
     Field,
     PlainSerializer,
     PlainValidator,
@@ -171,6 +172,11 @@ def _expression(value: Any, info: ValidationInfo) -> promql.Expression:
     if not isinstance(value, str):
         raise ValueError("expected a text of PromQL; write it in quotes")
     return scope_of(info)["expressions"].parse(value)
+
+
+def two_forms(kind: type | tuple[type, ...], tag: str, other: str) -> Discriminator:
+    """Return what tells a value of this kind from another. Tags are parts of pydantic's locations: none is a key."""
+    return Discriminator(lambda value: tag if isinstance(value, kind) else other)
 
 
 _QUANTITY_SCHEMA: Final = WithJsonSchema({"type": ["number", "string"], "examples": [100, "500m", "1Gi"]})

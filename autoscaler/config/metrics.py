@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
 
-from pydantic import Discriminator, Field, PlainValidator, Tag, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PlainValidator, Tag, ValidationInfo, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 
 from autoscaler import model
-from autoscaler.config.fields import Count, Flag, LabelName, PositiveQuantity, QuantityOrZero, Section, Text
+from autoscaler.config.fields import Count, Flag, LabelName, PositiveQuantity, QuantityOrZero, Section, Text, two_forms
 from autoscaler.config.queries import InstanceQuery, Query, SharedQuery, TotalQuery
 
 Shared: TypeAlias = Mapping[str, SharedQuery]
@@ -85,14 +85,9 @@ class RequestQuery(Section):
     """Its samples are matched with instances like those of the metric."""
 
 
-def _form_of_request(value: Any) -> str:
-    """The tag is a part of pydantic's locations: it must not look like a key."""
-    return "a query" if isinstance(value, dict | RequestQuery) else "a quantity"
-
-
 Request: TypeAlias = Annotated[
     Annotated[PositiveQuantity, Tag("a quantity")] | Annotated[RequestQuery, Tag("a query")],
-    Discriminator(_form_of_request),
+    two_forms((dict, RequestQuery), "a query", "a quantity"),
 ]
 
 

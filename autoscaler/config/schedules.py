@@ -6,7 +6,6 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import (
     AfterValidator,
-    Discriminator,
     Field,
     PlainSerializer,
     PlainValidator,
@@ -16,7 +15,16 @@ from pydantic import (
 )
 
 from autoscaler import model
-from autoscaler.config.fields import CountOrZero, Flag, PositiveDuration, ScheduleName, Section, Text, at_most
+from autoscaler.config.fields import (
+    CountOrZero,
+    Flag,
+    PositiveDuration,
+    ScheduleName,
+    Section,
+    Text,
+    at_most,
+    two_forms,
+)
 from autoscaler.cron import check_cron, zone_of
 from autoscaler.model.schedule import LONGEST_OPEN
 from autoscaler.target import Duration
@@ -114,13 +122,9 @@ class ScheduleEntry(Section):
         return model.ScheduleEntry(name, **dict(self))
 
 
-def _form(value: Any) -> str:
-    """The tag is a part of pydantic's locations: it must not look like a key."""
-    return "a name" if isinstance(value, str) else "an entry"
-
-
 NamedOrEntry: TypeAlias = Annotated[
-    Annotated[ScheduleName, Tag("a name")] | Annotated[ScheduleEntry, Tag("an entry")], Discriminator(_form)
+    Annotated[ScheduleName, Tag("a name")] | Annotated[ScheduleEntry, Tag("an entry")],
+    two_forms(str, "a name", "an entry"),
 ]
 Schedules: TypeAlias = Mapping[str, Sequence[ScheduleEntry]]
 """The shared ones, by name."""
