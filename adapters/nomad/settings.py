@@ -1,5 +1,6 @@
 """The settings of a connection, completed from the environment."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,7 +145,8 @@ def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> AgentAcc
     if (access.tls.cert_file is None) != (access.tls.key_file is None):
         raise AdapterError("NOMAD_CLIENT_CERT and NOMAD_CLIENT_KEY go together; give both or neither")
     for file in (*filter(None, [access.token_file]), *access.tls.files):
-        _check_readable(file)
+        if not os.access(file, os.R_OK):
+            raise AdapterError(f"{file} cannot be read; put it there, or correct the path")
     return access
 
 
@@ -162,10 +164,3 @@ def _flag(variable: str, environment: Mapping[str, str]) -> bool:
     if text not in _TRUE | _FALSE:
         raise ValueError(f"{variable} is {text!r}; expected true or false")
     return text in _TRUE
-
-
-def _check_readable(file: Path) -> None:
-    try:
-        _text(file)
-    except TargetForbidden as error:
-        raise AdapterError(str(error)) from None

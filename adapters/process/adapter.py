@@ -80,21 +80,16 @@ class Process(Adapter):
             return {target: self._state(target, pools) for target in targets}
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
-        """Save the size durably; the keeper then starts and stops workers. Raises TargetError.
-
-        A change is made once for each id, also across a restart.
-        """
+        """Save the size durably; the keeper then starts and stops workers. Raises TargetError."""
         with nothing_written(), self._keeper.pools(call) as pools:
             self._require_pool(target)
             pool, settings = pools[target.name], self._settings.pools[target.name]
-            if change.id in pool.changes and change.size == pool.size:
-                return Written(change.size)
             hold = _hold(target.name, settings, self._keeper.upkeep(target.name))
             unsent = check_before_write(str(target), change, pool.size, str(pool.revision), hold)
             if unsent is not None:
                 return unsent
             self._refuse(target, change, settings)
-            self._keeper.commit(target.name, pool.resized(change.size, change.id, change.victims))
+            self._keeper.commit(target.name, pool.resized(change.size, change.victims))
             return Written(change.size)
 
     def release(self, target: TargetRef, instance: str, call: Call) -> None:

@@ -13,8 +13,6 @@ from autoscaler.target import files
 
 _MOST_BYTES = 64 * 2**20
 """Bytes of the records. A thousand workers take 400 KB."""
-KEPT_CHANGES = 20
-"""Ids of past changes that a pool remembers, to detect a repeated one."""
 
 
 class RecordsError(Exception):
@@ -53,8 +51,6 @@ class Pool:
     """Counts the changes of `size`."""
     started: int = 0
     """Workers started so far. It numbers their names, so that no name is reused."""
-    changes: tuple[str, ...] = ()
-    """Ids of the latest changes."""
     workers: tuple[Worker, ...] = ()
 
     @property
@@ -62,14 +58,13 @@ class Pool:
         """Return the workers that are not stopping."""
         return tuple(worker for worker in self.workers if not worker.stopping)
 
-    def resized(self, size: int, change: str, victims: tuple[str, ...]) -> "Pool":
+    def resized(self, size: int, victims: tuple[str, ...]) -> "Pool":
         """Return the pool after a decision. Surplus workers are marked to stop: victims first, then the newest."""
         staying = [worker.name for worker in self.staying]
         named = [name for name in dict.fromkeys(victims) if name in staying]
         order = named + [name for name in reversed(staying) if name not in named]
         leaving = frozenset(order[: max(0, len(staying) - size)])
-        changes = (*self.changes, change)[-KEPT_CHANGES:]
-        return replace(self.stopped(leaving), size=size, revision=self.revision + 1, changes=changes)
+        return replace(self.stopped(leaving), size=size, revision=self.revision + 1)
 
     def stopped(self, names: frozenset[str]) -> "Pool":
         """Return the pool with these workers marked to stop."""
@@ -141,7 +136,7 @@ class StateFile:
 
 def _pool(content: dict[str, Any]) -> Pool:
     workers = tuple(_worker(worker) for worker in content["workers"])
-    return Pool(**{**content, "changes": tuple(content["changes"]), "workers": workers})
+    return Pool(content["size"], content["revision"], content["started"], workers)
 
 
 def _worker(content: dict[str, Any]) -> Worker:

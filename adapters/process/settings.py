@@ -9,7 +9,6 @@ from datetime import timedelta
 from typing import Annotated, Any, Final, Self, TypeAlias
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
     PlainSerializer,
@@ -49,15 +48,6 @@ def _port_range(value: Any) -> Any:
 
 def _write_range(ports: range) -> str:
     return f"{ports[0]}-{ports[-1]}"
-
-
-def _check_initial(replicas: int) -> int:
-    if replicas < 1:
-        raise ValueError(
-            f"a pool that begins at {replicas} would never start, because a size of 0 means that scaling is disabled; "
-            "write at least 1, and minReplicas 0 on its autoscaler to let it scale in to none"
-        )
-    return replicas
 
 
 Command: TypeAlias = Annotated[
@@ -105,10 +95,8 @@ class PoolSettings(AdapterSettings):
     """None: a worker that runs counts as ready."""
     grace_period: Duration = timedelta(seconds=10)
     """Between SIGTERM and SIGKILL."""
-    initial_replicas: Annotated[
-        int, AfterValidator(_check_initial), WithJsonSchema({"type": "integer", "minimum": 1})
-    ] = 1
-    """Size of a pool that has never run. At least 1."""
+    initial_replicas: Annotated[int, Field(ge=1)] = 1
+    """Size of a pool that has never run. At least 1, because a size of 0 disables scaling."""
     targets_file: SharedPath | None = None
     """A Prometheus file_sd file of the workers' addresses, kept up to date."""
     log: ConfigPath | None = None

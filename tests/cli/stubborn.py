@@ -19,14 +19,9 @@ class Stubborn:
     """`global` and `narrow` have states that cannot be scaled, `hanging` hangs; any other name works."""
 
     Settings: ClassVar = Settings
-    target_keys: ClassVar[frozenset[str]] = frozenset()
     dry_runs: ClassVar[list[bool]] = []
     """Whether each adapter that was built is for a dry run."""
     closed: ClassVar[list[bool]] = []
-
-    @staticmethod
-    def target_problem(target: TargetRef, settings: Any) -> str | None:
-        return None
 
     def __init__(self, context: Any) -> None:
         if context.settings.broken == "expected":

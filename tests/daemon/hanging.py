@@ -37,11 +37,6 @@ class Settings(AdapterSettings):
 
 class Hanging:
     Settings: ClassVar = Settings
-    target_keys: ClassVar[frozenset[str]] = frozenset()
-
-    @staticmethod
-    def target_problem(target, settings):
-        return None
 
     def __init__(self, context):
         self._settings = context.settings

@@ -3,7 +3,6 @@
 import pytest
 
 from adapters.aws_asg.settings import AsgSettings
-from autoscaler.errors import TargetNotFound
 from autoscaler.model import TargetRef, TargetState, Written
 from tests.adapters.aws_asg.conftest import Cloud, LiveAdapter
 
@@ -105,14 +104,6 @@ def test_groups_that_lack_instances_cost_a_few_calls_a_cycle(cloud: Cloud, conne
         assert len(of) <= 5
         asked += [one.parameters["AutoScalingGroupName"] for one in of]
     assert sorted(asked) == names
-
-
-def test_a_group_that_does_not_exist_is_not_found(cloud: Cloud, connection: LiveAdapter) -> None:
-    """AWS leaves a missing group out of its answer."""
-    found = connection.look("nobody")
-    assert isinstance(found, TargetNotFound)
-    assert "nobody" in str(found)
-    assert "eu-west-1" in str(found)
 
 
 def test_the_retry_after_of_the_breaker_is_five_minutes() -> None:

@@ -1,13 +1,11 @@
 """Brakes with this adapter's states: on AWS, capacity runs out, zones fail and people set sizes by hand."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.model import Brake, Brakes, Decision, History, Observation, Reason, TargetRef
 from tests.adapters.aws_asg.conftest import Cloud, LiveAdapter
-from tests.decide.braking import ALL, LOSS, OUTSIDE, UNFULFILLED, active, braked, holding
+from tests.decide.braking import ALL, UNFULFILLED, active, braked, holding
 from tests.decide.build import value
 from tests.replaced import replace
 
@@ -69,16 +67,6 @@ def test_a_region_without_capacity_is_not_asked_for_more(cloud: Cloud, connectio
     assert [web.cycle(90, after=60).current for _ in range(4)][-1] == 90
 
 
-def test_a_zone_that_fails_is_a_loss(cloud: Cloud, connection: LiveAdapter) -> None:
-    """AWS replaces the lost instances with machines that are not ready for minutes."""
-    web = Autoscaled(cloud, connection, LOSS)
-    cloud.world.launch_seconds = 120
-    _end(cloud, cloud.ids("web")[:4])
-    made = web.cycle(5)
-    assert (active(made), made.change) == ([Brake.LOSS], None)
-    assert [web.cycle(5, after=100).written for _ in range(3)] == [None, None, 5]
-
-
 def test_the_adapters_own_scale_in_is_no_loss_and_its_write_no_outside_change(
     cloud: Cloud, connection: LiveAdapter
 ) -> None:
@@ -89,19 +77,3 @@ def test_the_adapters_own_scale_in_is_no_loss_and_its_write_no_outside_change(
     for _ in range(10):
         assert active(web.cycle(4)) == []
     assert cloud.desired("web") == 4
-
-
-def test_a_desired_capacity_that_is_set_from_outside_is_kept(cloud: Cloud, connection: LiveAdapter) -> None:
-    web = Autoscaled(cloud, connection, OUTSIDE)
-    cloud.set("web", 14)
-    made = web.cycle(5)
-    assert (made.change, holding(made)) == (None, [Reason.OUTSIDE_CHANGE])
-    assert "from 10 to 14" in made.events[0].message
-    assert web.cycle(5, after=585).change is None
-    assert web.cycle(5).written == 5
-
-
-def _end(cloud: Cloud, ids: Sequence[str]) -> None:
-    """Mark instances unhealthy, as a zone failure does: AWS terminates and replaces them."""
-    for one in ids:
-        cloud.autoscaling.terminate_instance_in_auto_scaling_group(InstanceId=one, ShouldDecrementDesiredCapacity=False)

@@ -53,20 +53,20 @@ class Account:
         self._actuator = Actuator(self.adapter, self._clock, RecordingLogger())
         cloud.server.faults.faults.append(Fault("SetDesiredCapacity", first=self._clock.advance))
 
-    def cycle(self, wanted: Mapping[str, int], *, dry_run: bool = False) -> Mapping[str, Outcome]:
+    def cycle(self, wanted: Mapping[str, int]) -> Mapping[str, Outcome]:
         call = Call(self._clock.now(), self._clock.monotonic() + _CYCLE_SECONDS)
         states = self.adapter.observe([TargetRef("test", name) for name in wanted], call)
         decisions = [
-            _rescale(target, state, wanted[target.name], dry_run=dry_run)
+            _rescale(target, state, wanted[target.name])
             for target, state in states.items()
             if isinstance(state, TargetState) and state.replicas != wanted[target.name]
         ]
         return self._actuator.act(decisions, call)
 
 
-def _rescale(target: TargetRef, state: TargetState, size: int, *, dry_run: bool) -> Decision:
+def _rescale(target: TargetRef, state: TargetState, size: int) -> Decision:
     change = ScaleChange(f"{target.name}-{size}", size, state.replicas, state.revision, "a test says so")
-    return decision(target.name, target=target, change=change, dry_run=dry_run)
+    return decision(target.name, target=target, change=change)
 
 
 @pytest.fixture
@@ -93,14 +93,6 @@ def test_no_group_starves_and_scale_outs_go_first(cloud: Cloud, account: Account
     assert len(written[0]) >= 40
     assert not account.cycle(wanted)
     assert {group.desired_capacity for group in cloud.server.groups().values()} == {1}
-
-
-def test_a_dry_run_proposes_all_at_once(cloud: Cloud, account: Account) -> None:
-    """A dry run writes nothing, so no proposal waits."""
-    outcomes = account.cycle(dict.fromkeys(cloud.server.groups(), 1), dry_run=True)
-    assert len(outcomes) == 200
-    assert {type(outcome).__name__ for outcome in outcomes.values()} == {"Proposed"}
-    assert cloud.server.count("SetDesiredCapacity") == 0
 
 
 def test_throttled_writes_are_repeated(cloud: Cloud, connection: LiveAdapter) -> None:

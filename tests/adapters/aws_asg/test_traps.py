@@ -1,6 +1,5 @@
 """Details of Auto Scaling groups that are easy to get wrong, one for each test."""
 
-from datetime import timedelta
 from typing import Any
 
 import boto3
@@ -12,7 +11,6 @@ from adapters.aws_asg.lifecycle import is_known
 from autoscaler.errors import TargetRefused
 from autoscaler.model import Held, Hold, Phase, Unchanged, Written
 from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter
-from tests.servers.faults import Fault
 
 pytestmark = pytest.mark.slow
 
@@ -202,16 +200,6 @@ def test_warmed_instances_that_are_listed_in_the_group_are_outside(cloud: Cloud,
     assert name not in {one.name for one in connection.state("listed").instances}
 
 
-def test_the_gap_between_the_last_look_and_the_write_is_lost(cloud: Cloud, connection: LiveAdapter) -> None:
-    """This is the documented limit of a back end without compare-and-set, and no larger."""
-    cloud.create("gap", 1)
-    state = connection.state("gap")
-    meanwhile = Fault("SetDesiredCapacity", first=lambda: cloud.set("gap", 5), times=1)
-    cloud.server.faults.faults.append(meanwhile)
-    assert connection.scale("gap", state, 2) == Written(2)
-    assert cloud.desired("gap") == 2
-
-
 def test_reads_lag_writes_and_the_size_just_written_is_held_until_seen(cloud: Cloud, connection: LiveAdapter) -> None:
     """Otherwise the cycle after a scale-out would decide from the old size and repeat it."""
     cloud.create("lag", 1)
@@ -236,41 +224,6 @@ def test_reads_lag_writes_and_a_third_value_is_an_outside_change(cloud: Cloud, c
     assert connection.scale("third", connection.state("third"), 3) == Written(3)
     cloud.set("third", 7)
     assert connection.state("third").replicas == 7
-
-
-def test_reads_lag_writes_and_a_size_that_never_shows_times_out(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Another client set the size back before a read showed it: after a minute, AWS's size applies."""
-    cloud.create("back", 1)
-    cloud.world.advance(600)
-    assert connection.scale("back", connection.state("back"), 3) == Written(3)
-    cloud.set("back", 1)
-    assert connection.state("back").replicas == 3
-    cloud.world.advance(timedelta(seconds=61).total_seconds())
-    assert connection.state("back").replicas == 1
-
-
-def test_reads_lag_writes_and_two_writes_in_a_row_are_both_believed(cloud: Cloud, connection: LiveAdapter) -> None:
-    """The size before the first write is not a third size. A refused second write leaves the first one in force."""
-    cloud.create("row", 1, most=5)
-    cloud.world.advance(600)
-    state = connection.state("row")
-    cloud.world.lag_seconds = 20
-    assert connection.scale("row", state, 3) == Written(3)
-    assert isinstance(connection.scale("row", connection.state("row"), 6), TargetRefused)
-    assert connection.state("row").replicas == 3
-    assert connection.scale("row", connection.state("row"), 5) == Written(5)
-    assert cloud.desired("row") == 1
-    assert connection.state("row").replicas == 5
-
-
-def test_reads_lag_writes_also_after_a_restart(cloud: Cloud, connect: Connect, connection: LiveAdapter) -> None:
-    """The adapter's memory keeps the written size."""
-    cloud.create("restart", 1)
-    cloud.world.advance(600)
-    state = connection.state("restart")
-    cloud.world.lag_seconds = 20
-    assert connection.scale("restart", state, 3) == Written(3)
-    assert connect(endpointUrl=cloud.server.url).state("restart").replicas == 3
 
 
 def test_a_write_that_was_never_sent_is_not_believed_after_a_restart(

@@ -23,7 +23,6 @@ from tests.servers.faults import Fault, Faults, running_faults
 from tests.servers.nomad import NomadServer, running_nomad
 from tests.servers.nomad_nodes import FAST_HEARTBEATS, Node, running_node
 from tests.servers.nomad_web import balanced, web_job
-from tests.servers.ports import free_port
 
 pytestmark = pytest.mark.slow
 LEAVING_SECONDS = 3
@@ -318,13 +317,6 @@ def test_a_drain_that_hangs_costs_others_no_more_than_their_time(
         proxied_drainer.step("i-0b", "10.0.0.2", seconds=0.3)
     assert time.monotonic() - begun < 2
     hanging.join()
-
-
-def test_a_drain_is_begun_at_the_second_address(cluster: Cluster, connect: Connect) -> None:
-    """The first agent is stopped."""
-    addresses = [f"http://127.0.0.1:{free_port()}", cluster.server.url]
-    assert Drainer(connect(addresses=addresses, tokenFile=str(cluster.token))).of(cluster.first) is NodeDrain.DRAINING
-    assert cluster.first.read()["LastDrain"]["Meta"]["autoscaler_instance"] == "i-0a"
 
 
 def test_an_allocation_that_migrates_leaves_and_its_replacement_counts(cluster: Cluster, drainer: Drainer) -> None:

@@ -195,7 +195,7 @@ def test_records_come_back_as_they_were_written(tmp_path: Path) -> None:
         ready_since=datetime(2026, 1, 2, tzinfo=UTC),
         probed="HTTP 404",
     )
-    pools = {"web": Pool(3, 4, 5, ("id",), (worker,))}
+    pools = {"web": Pool(3, 4, 5, (worker,))}
     StateFile(tmp_path).save(pools)
     assert StateFile(tmp_path).load() == pools
     assert len(asdict(worker)) == 10

@@ -66,11 +66,7 @@ def test_only_the_command_is_needed() -> None:
         ({"ports": "1-2", "readiness": {"path": "healthz"}}, "pattern"),
         ({"ports": "1-2", "readiness": {"path": "/a b"}}, "pattern"),
         ({"ports": "1-2", "initialReplicas": 3}, "more than the 2 ports"),
-        (
-            {"initialReplicas": 0},
-            "would never start, because a size of 0 means that scaling is disabled; write at least 1",
-        ),
-        ({"initialReplicas": -1}, "and minReplicas 0 on its autoscaler"),
+        ({"initialReplicas": 0}, "greater than or equal to 1"),
         ({"gracePeriod": 10}, "is not a valid duration"),
         ({"comand": "x"}, "Extra inputs"),
     ],

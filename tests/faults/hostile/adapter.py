@@ -45,12 +45,6 @@ class Odd:
     """An adapter with sizes in memory. It notes each call with its beginning on the monotonic clock."""
 
     Settings: ClassVar = OddSettings
-    target_keys: ClassVar[frozenset[str]] = frozenset()
-
-    @staticmethod
-    def target_problem(target: TargetRef, settings: OddSettings) -> str | None:
-        """Accept every name."""
-        return None
 
     def __init__(self, context: AdapterContext[OddSettings]) -> None:
         self._settings = context.settings
