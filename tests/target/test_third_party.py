@@ -122,11 +122,6 @@ def test_a_class_of_any_kind_without_the_base_is_built(install: Install, head: s
     assert adapter.concurrent_writes == 1
 
 
-def test_this_projects_adapters_are_found_beside_it(install: Install) -> None:
-    install("lighthouse = acme_lighthouse:Lighthouse", ADAPTER)
-    assert {"lighthouse", "process"} <= set(installed())
-
-
 def test_an_adapter_is_imported_when_it_is_configured(install: Install) -> None:
     """An installed adapter that is not configured costs nothing."""
     install("lighthouse = acme_lighthouse:Lighthouse", "raise SystemError('imported')")

@@ -19,12 +19,6 @@ pytestmark = pytest.mark.slow
 LOAD = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 100)
 
 
-def test_without_a_default_instance_warmup_nothing_applies(cloud: Cloud, connection: LiveAdapter) -> None:
-    """AWS has no other value for it: the cooldown is for its own policies."""
-    cloud.create("plain")
-    assert connection.state("plain").warm_up == timedelta(0)
-
-
 def test_the_groups_warm_up_follows_its_updates(cloud: Cloud, connection: LiveAdapter) -> None:
     """0 is a warm-up without a duration, and -1 removes it."""
     cloud.create("web", DefaultInstanceWarmup=300)

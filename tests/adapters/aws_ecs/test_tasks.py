@@ -218,18 +218,6 @@ def test_services_that_could_not_be_read_go_first_in_the_next_cycle(cloud: Cloud
     assert [one.parameters["cluster"] for one in cloud.server.requests if one.action == "ecs:ListTasks"] == [*"cab"]
 
 
-def test_an_answer_without_a_field_fails_only_its_own_service(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Both services come in one answer."""
-    for name in ("shop/web", "shop/work"):
-        cloud.create(name, 1)
-    cloud.server.services()["shop/web"].options["deployments"] = None
-    web, work = TargetRef("test", "shop/web"), TargetRef("test", "shop/work")
-    found = connection.adapter.observe([web, work], connection.call())
-    assert isinstance(found[web], TargetUnavailable)
-    assert "service shop/web: the answer lacks what AWS documents" in str(found[web])
-    assert isinstance(found[work], TargetState)
-
-
 def test_a_target_that_is_given_up_is_forgotten(cloud: Cloud, connection: LiveAdapter) -> None:
     """A daemon runs for months, and its autoscalers change."""
     for name in ("shop/web", "shop/work"):

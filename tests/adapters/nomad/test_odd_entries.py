@@ -128,16 +128,6 @@ def test_an_allocation_that_cannot_be_read_fails_its_job_alone(
     assert all(isinstance(state, TargetState) for state in cluster.observe().values())
 
 
-@pytest.mark.parametrize("key", ["ModifyIndex", "ID", "JobID"])
-@pytest.mark.parametrize("value", [None, {}, "x" * 3])
-def test_an_odd_long_allocation_fails_its_job_alone(cluster: Cluster, key: str, value: object) -> None:
-    """One answer is not what Nomad documents."""
-    if isinstance(value, str) and key != "ModifyIndex":
-        return  # a text is what it documents
-    cluster.long[0][key] = value
-    _only_the_odd_one_failed(cluster.observe(_says("/v1/allocation/odd-1", cluster.long[0])))
-
-
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize(
     "odd",
