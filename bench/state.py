@@ -36,14 +36,12 @@ CASES: Final = (
     Case("10 restless", Workload(100, 10, moving=True, restless=True), CYCLES // 4, None),
     Case("100 moving", Workload(20, 100, moving=True), CYCLES // 4, 450),
 )
-AIM_SERIES: Final = 1.5
 
 
 class Recorded(NamedTuple):
     """What recording costs for each evaluation."""
 
     bytes: float
-    series_bytes: float
     micros: float
     """CPU time."""
 
@@ -66,27 +64,17 @@ def record(workload: Workload, cycles: int) -> Recorded:
             busy += time.process_time() - begin
             state.tidy(now)
         state.close()
-        size, series = _bytes(folder / "state.db")
+        size = _bytes(folder / "state.db")
     count = cycles * len(scalers)
-    return Recorded(size / count, series / count, busy / count * 10**6)
+    return Recorded(size / count, busy / count * 10**6)
 
 
-def _bytes(file: Path) -> tuple[int, int]:
-    """Return the bytes of the file after a checkpoint, and those of its series with their index."""
+def _bytes(file: Path) -> int:
+    """Return the bytes of the file after a checkpoint."""
     connection = sqlite3.connect(file, isolation_level=None)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    size = file.stat().st_size
-    (page,) = connection.execute("PRAGMA page_size").fetchone()
-    sizes = []
-    for keep_series in (True, False):
-        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        for table in tables:
-            if table != "series" or not keep_series:
-                connection.execute(f"DELETE FROM {table}")
-        connection.execute("VACUUM")
-        sizes.append(connection.execute("PRAGMA page_count").fetchone()[0] * page)
     connection.close()
-    return size, sizes[0] - sizes[1]
+    return file.stat().st_size
 
 
 def report(what: str, found: str, aim: str) -> None:
@@ -96,14 +84,11 @@ def report(what: str, found: str, aim: str) -> None:
 
 def main(fraction: int = 1) -> None:
     """Print each figure beside its aim; `fraction`: 10 takes a tenth of the cycles."""
-    series = 0.0
     for case in CASES:
         found = record(case.workload, case.cycles // fraction)
-        series = series or (found.series_bytes if case.workload.moving else 0.0)
         aim = "none" if case.aim is None else f"at most {case.aim}"
         report(f"state, {case.name}", f"{found.bytes:.0f} bytes", aim)
         report(f"record, {case.name}", f"{found.micros:.0f} us", "none")
-    report("series, 10 moving", f"{series:.1f} bytes", f"at most {AIM_SERIES}")
 
 
 if __name__ == "__main__":

@@ -152,9 +152,9 @@ class StateSettings(Part):
     url: Annotated[str, AfterValidator(_check_state_url)] | None = None
     """Default: SQLite at $STATE_DIRECTORY/state.db, else under the user's state folder."""
     retention: PositiveDuration = timedelta(days=30)
-    """How long charts, events and decisions in which something changed are kept."""
+    """How long events and decisions in which something changed are kept, for lists and charts."""
     detail: PositiveDuration = timedelta(days=2)
-    """How long the inputs of all decisions are kept, for `explain --at`; at most `retention`."""
+    """How long the inputs of all decisions are kept, for `explain --at` and metrics in charts; at most `retention`."""
     max_size: Annotated[
         Size, AfterValidator(_at_least(_SMALLEST_STATE)), Field(json_schema_extra={"default": "5GB"})
     ] = 5 * 2**30

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, MutableMapping, Sequence
 from datetime import datetime
-from heapq import merge, nlargest
+from heapq import nlargest
 from pathlib import Path
 from typing import Final, Self
 
@@ -16,10 +16,8 @@ from autoscaler.record.database import Readers, locate, place
 from autoscaler.record.entries import Key, Newest, newest_cycles, newest_decisions
 from autoscaler.record.events import EventPage, event_page
 from autoscaler.record.members import Ownership, read_ownership, read_served
-from autoscaler.record.packing import bounds_of, points_of
-from autoscaler.record.reading import RecordedAutoscaler, recorded
-from autoscaler.record.rows import runs
-from autoscaler.record.series import SeriesRow, unpack_points
+from autoscaler.record.reading import recorded
+from autoscaler.record.series import SeriesRow
 from autoscaler.record.steering import read_steering
 from autoscaler.record.times import from_micros, to_micros
 from autoscaler.record.values import Cut, EventRow, Record, StateSize
@@ -152,12 +150,23 @@ class Archive:
             return event_page(connection, name, begin, offset, limit, merged=merged)
 
     def series(self, name: str, since: datetime | None = None, until: datetime | None = None) -> Sequence[SeriesRow]:
-        """Return a chart's row for each decision from `since` to `until`, both included, in the order of commits."""
+        """Return a chart's rows from `since` to `until`, both included, in the order of commits.
+
+        Within `state.detail` each decision has a row. Older ones have a row without metrics for each change, and the
+        first row is at `since` if a change before it was in force.
+        """
         first = _EARLIEST if since is None else to_micros(since)
         last = _LATEST if until is None else to_micros(until)
         with self._readers.begin() as connection, readable(name):
-            rows = [row for owner in recorded(connection, name) for row in _points(connection, owner, first, last)]
-        return [row for row in rows if first <= row.at <= last]
+            owners = recorded(connection, name)
+            rows = [row for owner in owners for row in owner.points(first, last) if first <= row.at <= last]
+            begins = [begin for owner in owners if (begin := owner.begin()) is not None]
+            if min(begins, default=_LATEST) <= first:
+                return rows
+            before = [point for owner in owners if (point := owner.point_before(first)) is not None]
+        if before:
+            rows.insert(0, max(before, key=lambda point: point.at)._replace(at=first))
+        return rows
 
     def first_seen(self) -> Mapping[str, datetime]:
         """Return the time of the first decision, by autoscaler name."""
@@ -233,20 +242,6 @@ class Archive:
 def _cuts(connection: Connection) -> Sequence[Cut]:
     rows = connection.execute(select(schema.cut).order_by(schema.cut.c.tier))
     return [Cut(row.tier, from_micros(row.until), from_micros(row.at)) for row in rows]
-
-
-def _points(connection: Connection, owner: RecordedAutoscaler, since: int, until: int) -> Iterator[SeriesRow]:
-    table = schema.series
-    query = (
-        select(table.c.first, table.c.body)
-        .where(table.c.autoscaler_id == owner.id, table.c.until >= since, table.c.since <= until)
-        .order_by(table.c.first)
-    )
-    bounds = bounds_of(connection, [owner.id])[owner.id]
-    packed = ((row.first, unpack_points(row.body)) for row in connection.execute(query))
-    unpacked = [(rows[0].number, points_of(rows, bounds)) for rows in runs(owner.unpacked())]
-    for _, points in merge(packed, unpacked, key=lambda part: part[0]):
-        yield from points
 
 
 def _postgresql_bytes(connection: Connection) -> int:

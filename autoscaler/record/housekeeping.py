@@ -36,7 +36,7 @@ class Retention:
     detail: timedelta = timedelta(days=2)
     """Age up to which cycles are kept whole, with everything that decisions were made from."""
     retention: timedelta = timedelta(days=30)
-    """Age up to which charts' series, events, and decisions with a change are kept."""
+    """Age up to which events, and decisions with a change, are kept."""
     max_bytes: int = 5 * 10**9
     """Limit of live data."""
 
@@ -153,7 +153,6 @@ def _too_old(at: int, kept: Retention) -> Sequence[tuple[Table, int]]:
     rest_before = at - micros_of(kept.retention)
     return (
         (schema.detail, at - micros_of(kept.detail)),
-        (schema.series, rest_before),
         (schema.change, rest_before),
         (schema.event, rest_before),
     )

@@ -15,7 +15,7 @@ _EVENT_BYTES: Final = 150
 
 DETAIL: Final = "detail"
 HISTORY: Final = "history"
-TIERS: Final = ((DETAIL, (schema.detail,)), (HISTORY, (schema.series, schema.change, schema.event)))
+TIERS: Final = ((DETAIL, (schema.detail,)), (HISTORY, (schema.change, schema.event)))
 """What is deleted, in this order, with the tables that hold it."""
 
 

@@ -1,7 +1,8 @@
-"""Packs a segment of the journal into blocks: for each autoscaler, one of whole cycles and one of charts' points."""
+"""Packs a segment of the journal into blocks, one for each autoscaler."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from itertools import dropwhile
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, func, select
@@ -9,10 +10,8 @@ from sqlalchemy import ColumnElement, Connection, delete, func, select
 from autoscaler.errors import StateError
 from autoscaler.record import schema
 from autoscaler.record.binary import readable
-from autoscaler.record.evaluation import DECISION, Columns
 from autoscaler.record.journal import LEFT_ALONE, SEGMENT, rows_from
-from autoscaler.record.rows import Row, completed, pack_rows, runs
-from autoscaler.record.series import SeriesRow, pack_points, series_row
+from autoscaler.record.rows import Row, pack_rows, runs
 from autoscaler.record.shards import keep_from_committing
 from autoscaler.record.times import micros_of
 
@@ -51,12 +50,11 @@ def full_segments(connection: Connection, now: int) -> Sequence[Segment]:
 
 
 class Packed(NamedTuple):
-    """Rows of the tables `detail` and `series`."""
+    """Rows of the table `detail`."""
 
     newest: int
     """Number of the newest page that they hold; -1: there was none."""
     details: list[dict[str, Any]]
-    series: list[dict[str, Any]]
 
 
 def pack(connection: Connection, segment: Segment) -> Packed:
@@ -70,17 +68,16 @@ def pack(connection: Connection, segment: Segment) -> Packed:
                 if not isinstance(row, StateError):
                     rows.setdefault(owner_id, {})[row.number] = row
     known = set(connection.execute(select(owner.c.id).where(owner.c.id.in_(list(rows)))).scalars())
-    packed = Packed(newest, [], [])
-    bounds = bounds_of(connection, list(rows))
+    packed = Packed(newest, [])
     for owner_id, found in rows.items():
         if owner_id not in known:
             continue  # deleted meanwhile
         # rows are missing in between if the autoscaler had another sync period or shard for a while
         for run in runs(found[number] for number in sorted(found)):
-            with suppress(StateError), readable(f"of id {owner_id}"):
-                points = points_of(run, bounds[owner_id])
-                packed.details.append(block(owner_id, run, pack_rows(run)))
-                packed.series.append(block(owner_id, run, pack_points(points)))
+            # a damaged page may have had the whole row of the first ones
+            if complete := list(dropwhile(lambda row: not row.whole, run)):
+                with suppress(StateError), readable(f"of id {owner_id}"):
+                    packed.details.append(block(owner_id, complete))
     return packed
 
 
@@ -95,42 +92,11 @@ def replace_pages(connection: Connection, segment: Segment, packed: Packed) -> N
         return
     if connection.execute(delete(schema.journal).where(segment.pages)).rowcount and packed.details:
         schema.upsert(connection, schema.detail, packed.details)
-        schema.upsert(connection, schema.series, packed.series)
 
 
-def bounds_of(connection: Connection, ids: Sequence[int]) -> Mapping[int, Mapping[int, tuple[int, int]]]:
-    """Return autoscaler's id -> specification's number -> minReplicas and maxReplicas."""
-    spec = schema.spec
-    found: dict[int, dict[int, tuple[int, int]]] = {owner_id: {} for owner_id in ids}
-    query = select(spec.c.autoscaler_id, spec.c.number, spec.c.minimum, spec.c.maximum)
-    for row in connection.execute(query.where(spec.c.autoscaler_id.in_(ids))):
-        found[row.autoscaler_id][row.number] = (row.minimum, row.maximum)
-    return found
-
-
-def points_of(rows: Sequence[Row], bounds: Mapping[int, tuple[int, int]]) -> list[SeriesRow]:
-    """Return charts' points of one autoscaler's rows, which are in order and include each row's whole row.
-
-    Raises StateError if a whole row is missing.
-    """
-    points, whole = list[SeriesRow](), dict[int, Row]()
-    before: tuple[Columns, int] | None = None
-    point: SeriesRow | None = None
-    for row in rows:
-        if row.whole:
-            whole = {row.number: row}
-        if row.base not in whole:
-            raise StateError("recorded cycles are missing their whole row; restore a backup of the state")
-        columns = completed(row, whole[row.base])[DECISION]
-        if point is None or (columns, row.spec) != before:
-            before, point = (columns, row.spec), series_row(columns, row.at, bounds[row.spec])
-        points.append(point._replace(at=row.at))
-    return points
-
-
-def block(owner_id: int, rows: Sequence[Row], body: bytes) -> dict[str, Any]:
-    """Return a row of the table `detail` or `series` with these rows packed as `body`."""
-    times = [row.at for row in rows]
+def block(owner_id: int, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return a row of the table `detail` with these rows."""
+    times, body = [row.at for row in rows], pack_rows(rows)
     return {
         "autoscaler_id": owner_id,
         "first": rows[0].number,

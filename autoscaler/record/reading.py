@@ -12,10 +12,11 @@ from autoscaler.model import Autoscaler, Decision, History
 from autoscaler.record import schema
 from autoscaler.record.binary import unpack
 from autoscaler.record.entries import HISTORY, SPEC, newest_of, target_from
-from autoscaler.record.evaluation import DECISION, decision_from, observation_from
+from autoscaler.record.evaluation import DECISION, Columns, decision_from, observation_from
 from autoscaler.record.journal import read_rows
 from autoscaler.record.recording import COLUMNS_OF_A_DECISION
 from autoscaler.record.rows import Row, completed, runs, unpack_rows
+from autoscaler.record.series import SeriesRow, series_row
 from autoscaler.record.values import Record
 
 
@@ -131,16 +132,44 @@ class RecordedAutoscaler:
         )
         return self._connection.execute(query).one_or_none()
 
+    def points(self, since: int, until: int) -> list[SeriesRow]:
+        """Return a point for each recorded cycle, and for each change that has no such cycle any more, in order.
+
+        Includes all from `since` to `until` (microseconds), and some around them. Raises StateError.
+        """
+        table = schema.change
+        found = dict[int, SeriesRow]()
+        within = (table.c.autoscaler_id == self.id) & table.c.at.between(since, until)
+        for change in self._connection.execute(select(table).where(within)):
+            found[change.number] = self._point_of(change)
+        for part in self.parts(since, until):
+            rows = self.block(self._connection, part) if isinstance(part, int) else part
+            point: SeriesRow | None = None
+            before: tuple[Columns, int] | None = None
+            for row, columns in _completed(rows):
+                if point is None or before != (columns[DECISION], row.spec):
+                    before = columns[DECISION], row.spec
+                    point = series_row(columns[DECISION], row.at, self._bounds(row.spec))
+                found[row.number] = point._replace(at=row.at)
+        return [found[number] for number in sorted(found)]
+
+    def point_before(self, since: int) -> SeriesRow | None:
+        """Return the point of the newest change at or before `since`; None if there is none. Raises StateError."""
+        change = self._newest_change(since)
+        return None if change is None else self._point_of(change)
+
+    def _point_of(self, change: sqlalchemy.Row[Any]) -> SeriesRow:
+        columns = COLUMNS_OF_A_DECISION.load(unpack(change.body))
+        return series_row(columns, change.at, self._bounds(change.spec))._replace(metrics=(), values=())
+
+    def _bounds(self, number: int) -> tuple[int, int]:
+        spec = self.spec(number)
+        return spec.min_replicas, spec.max_replicas
+
     def records(self, rows: Iterable[Row]) -> Iterator[Record]:
         """Yield the cycle of each of these rows, the first of which is whole. Raises StateError."""
-        whole: Row | None = None
         before: tuple[Autoscaler, History, Decision] | None = None
-        for row in rows:
-            if row.whole:
-                whole = row
-            if whole is None or row.base != whole.number:
-                raise StateError("recorded cycles are missing; restore a backup of the state")
-            columns = completed(row, whole)
+        for row, columns in _completed(rows):
             decision = decision_from(columns[DECISION], row.at, self.name, self.target)
             if row.history is not None:
                 history = HISTORY.load(row.history)
@@ -156,6 +185,17 @@ class RecordedAutoscaler:
         """Return the cycle of one of these rows, which include its whole row and all in between. Raises StateError."""
         *_, record = self.records([each for each in rows if row.base <= each.number <= row.number])
         return record
+
+
+def _completed(rows: Iterable[Row]) -> Iterator[tuple[Row, Columns]]:
+    """Yield each of these rows, the first of which is whole, with all its columns. Raises StateError."""
+    whole: Row | None = None
+    for row in rows:
+        if row.whole:
+            whole = row
+        if whole is None or row.base != whole.number:
+            raise StateError("recorded cycles are missing; restore a backup of the state")
+        yield row, completed(row, whole)
 
 
 def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:

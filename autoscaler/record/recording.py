@@ -226,14 +226,7 @@ def _spec(entry: Entry, scaler: Autoscaler, number: int) -> tuple[Values | None,
     digest = digest_of(body)
     if digest == entry.spec_digest:  # recorded by an earlier process
         return None, entry.spec, digest
-    row = {
-        "autoscaler_id": entry.id,
-        "number": number,
-        "minimum": scaler.min_replicas,
-        "maximum": scaler.max_replicas,
-        "body": body,
-    }
-    return row, number, digest
+    return {"autoscaler_id": entry.id, "number": number, "body": body}, number, digest
 
 
 def change_row(owner_id: int, row: Row, columns: Columns) -> Values:

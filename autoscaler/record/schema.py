@@ -160,8 +160,6 @@ spec = Table(
     metadata,
     Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
     Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the first cycle with it
-    Column("minimum", BigInteger, nullable=False),
-    Column("maximum", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),  # model.Autoscaler
 )
 
@@ -180,22 +178,17 @@ journal = Table(
 CHUNK: Final = 64
 
 
-def _blocks(name: str) -> Table:
-    return Table(
-        name,
-        metadata,
-        Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
-        Column("first", BigInteger, primary_key=True, autoincrement=False),  # number of the first cycle in it
-        Column("since", BigInteger, nullable=False),  # the earliest and the latest time in it
-        Column("until", BigInteger, nullable=False),
-        Column("size", Integer, nullable=False),  # bytes of the body
-        Column("body", LargeBinary, nullable=False),
-        Index(f"{name}_until", "until"),
-    )
-
-
-detail = _blocks("detail")  # whole cycles (rows.pack_rows), for state.detail
-series = _blocks("series")  # charts' points (series.pack_points), for state.retention
+detail = Table(
+    "detail",  # blocks of whole cycles, for state.detail
+    metadata,
+    Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
+    Column("first", BigInteger, primary_key=True, autoincrement=False),  # number of the first cycle in it
+    Column("since", BigInteger, nullable=False),  # the earliest and the latest time in it
+    Column("until", BigInteger, nullable=False),
+    Column("size", Integer, nullable=False),  # bytes of the body
+    Column("body", LargeBinary, nullable=False),  # rows.pack_rows
+    Index("detail_until", "until"),
+)
 
 change = Table(
     "change",  # decisions with a change, for state.retention

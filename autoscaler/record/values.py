@@ -45,7 +45,7 @@ class Cut:
     """A deletion because of `state.maxSize`."""
 
     tier: str
-    """`detail`, or `history`: charts, events, and decisions with a change."""
+    """`detail`, or `history`: events, and decisions with a change."""
     until: datetime
     """Everything of this tier before this time is deleted."""
     at: datetime

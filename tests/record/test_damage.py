@@ -39,8 +39,7 @@ def hurt_blocks(ledger: Ledger, body: bytes) -> None:
     """Replace the blocks of one autoscaler."""
     owner_id = id_of(ledger, "hurt")
     with ledger._context.database.writing() as connection:
-        for table in (schema.detail, schema.series):
-            connection.execute(update(table).where(table.c.autoscaler_id == owner_id).values(body=body))
+        connection.execute(update(schema.detail).where(schema.detail.c.autoscaler_id == owner_id).values(body=body))
 
 
 def hurt_pages(ledger: Ledger, change: Callable[[Row], Row]) -> None:

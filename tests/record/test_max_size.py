@@ -81,12 +81,12 @@ def test_the_oldest_detail_is_deleted_first(opener: Opener) -> None:
     """Charts and events are small and are needed for longer."""
     ledger = opener.ledger(limited(10 * MB))
     add(ledger, schema.detail, 150, MB // 10)
-    add(ledger, schema.series, 150, 1_000)
+    keep(ledger, decision(-24 * 3600))
     cycle(ledger)
     left = numbers(ledger, schema.detail)
     assert left == list(range(left[0], 151))
     assert 8.5 * MB < total(ledger, schema.detail) < 10 * MB
-    assert numbers(ledger, schema.series) == list(range(1, 151))
+    assert count_rows(ledger, "change") == 1
     assert [cut.tier for cut in opener.archive().cuts()] == ["detail"]
 
 
@@ -119,25 +119,6 @@ def test_the_memory_of_decisions_is_never_deleted(opener: Opener) -> None:
     expected = ledger.recall([scaler()])
     assert expected["web"].at == at(QUARTER * 39)
     assert opener.restart().recall([scaler()]) == expected
-
-
-def test_detail_that_needs_several_passes_is_deleted_before_any_series(opener: Opener) -> None:
-    ledger = opener.ledger(limited(10 * MB))
-    add(ledger, schema.detail, 3_500, 4_000)
-    add(ledger, schema.series, 100, 4_000)
-    for each in range(6):
-        cycle(ledger, each)
-    assert len(numbers(ledger, schema.detail)) < 2_500
-    assert len(numbers(ledger, schema.series)) == 100
-
-
-def test_the_rest_of_the_detail_is_deleted_when_nothing_else_is_left(opener: Opener) -> None:
-    """Neither detail nor series remains."""
-    ledger = opener.ledger(limited(1))
-    add(ledger, schema.detail, 40, MB // 10)
-    add(ledger, schema.series, 40, MB // 10)
-    cycle(ledger)
-    assert numbers(ledger, schema.detail) == numbers(ledger, schema.series) == []
 
 
 def test_of_the_history_the_oldest_is_deleted_first(opener: Opener) -> None:

@@ -1,4 +1,4 @@
-"""Rows, pages, blocks and series are packed and unpacked."""
+"""Rows, pages and blocks are packed and unpacked."""
 
 from datetime import timedelta
 from itertools import accumulate, pairwise
@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from sqlalchemy import event, select
 
 from autoscaler.errors import StateError
-from autoscaler.model import Observed, TargetType
+from autoscaler.model import Observed
 from autoscaler.record import schema
 from autoscaler.record.binary import differences, running_sums
 from autoscaler.record.evaluation import COLUMNS
 from autoscaler.record.journal import SEGMENT, page_of, rows_from
 from autoscaler.record.packing import full_segments, pack, replace_pages
 from autoscaler.record.rows import Row, completed, differing, hashes_of, pack_rows, runs, unpack_rows
-from autoscaler.record.series import SeriesRow, pack_points, unpack_points
 from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener
 from tests.record.samples import START, at, count_rows, decision, keep, observation, scaler
@@ -34,20 +33,6 @@ ROWS = st.builds(
     st.integers(1, 2**40),
     st.tuples(*[COLUMN] * COLUMNS),
     COLUMN,
-)
-POINTS = st.lists(
-    st.builds(
-        SeriesRow,
-        TIMES.map(lambda millis: millis * 1_000),
-        st.none() | st.integers(0, 2**40),
-        st.none() | st.integers(0, 2**40),
-        st.integers(0, 3),
-        st.integers(3, 5),
-        st.booleans(),
-        st.just((("cpu", TargetType.UTILIZATION, 60), ("half \ud800", TargetType.VALUE, 2**70))),
-        st.tuples(*[st.none() | st.integers(-(2**80), 2**80)] * 2),
-    ),
-    max_size=8,
 )
 
 
@@ -68,13 +53,6 @@ def test_a_page_returns_its_rows_unchanged(rows: dict[int, Row]) -> None:
 @quick
 def test_the_rows_of_a_few_autoscalers_are_found_in_a_page(rows: dict[int, Row], ids: set[int]) -> None:
     assert dict(rows_from(page_of(rows), ids)) == {key: row for key, row in rows.items() if key in ids}
-
-
-@given(POINTS)
-@quick
-def test_a_series_returns_its_points_unchanged(points: list[SeriesRow]) -> None:
-    """They include failed metrics, changing bounds and values beyond 64 bits."""
-    assert unpack_points(pack_points(points)) == points
 
 
 @given(st.tuples(*[st.binary(max_size=3)] * COLUMNS), st.tuples(*[st.binary(max_size=3)] * COLUMNS))

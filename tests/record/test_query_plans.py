@@ -36,8 +36,8 @@ FILL = (
         "SELECT '[\"fleet\",\"name' || n || '\"]', 0, '', 0, '' FROM generate_series(1, :scalers) n"
     ),
     (
-        "INSERT INTO spec (autoscaler_id, number, minimum, maximum, body) "
-        "SELECT n, m, 1, 2, '' FROM generate_series(1, :scalers) n, generate_series(1, 3) m"
+        "INSERT INTO spec (autoscaler_id, number, body) "
+        "SELECT n, m, '' FROM generate_series(1, :scalers) n, generate_series(1, 3) m"
     ),
     (
         "INSERT INTO change (autoscaler_id, number, at, spec, size, body) "

@@ -1,19 +1,20 @@
-"""Charts read small rows, which are the same in the journal and in blocks."""
+"""Charts show each decision within `state.detail`, and older changes of size and bounds."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import delete
 
 from autoscaler.model import MetricTarget, MetricType, TargetType
-from autoscaler.record import SeriesRow
+from autoscaler.record import SeriesRow, schema
 from autoscaler.record.times import to_micros
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, kept_for
 from tests.record.samples import at, count_rows, decision, keep, scaler
 from tests.replaced import replace
 
 
 def test_a_series_has_bounds_and_metrics(opener: Opener) -> None:
-    """A chart of a month must not need every whole decision."""
     ledger = opener.ledger()
     keep(ledger, decision(0, size=5))
     (metric,) = decision().metrics
@@ -77,7 +78,7 @@ def test_packing_does_not_change_a_series(opener: Opener) -> None:
         rows = opener.archive().series("web")
         assert rows[:-1] == seen
         seen = list(rows)
-    assert count_rows(ledger, "series") == 3
+    assert count_rows(ledger, "detail") == 3
 
 
 @pytest.mark.usefixtures("short_blocks")
@@ -88,3 +89,37 @@ def test_a_span_can_begin_and_end_within_a_block(opener: Opener) -> None:
         keep(ledger, decision(15 * cycle))
     rows = opener.archive().series("web", at(15), at(75))
     assert [row.time for row in rows] == [at(seconds) for seconds in (15, 30, 45, 60, 75)]
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_beyond_the_detail_a_series_has_the_changes(opener: Opener) -> None:
+    """A chart of a month shows sizes and bounds. The size at its beginning was set by an earlier change."""
+    ledger = opener.ledger(kept_for(detail=timedelta(hours=2), retention=timedelta(hours=24)))
+    for quarter in range(40):
+        keep(ledger, decision(900 * quarter, size=5 + quarter // 8), scalers=[scaler(maximum=20 + quarter // 16)])
+    archive = opener.archive()
+    begin = archive.detail_since("web")
+    assert begin is not None
+    rows = archive.series("web", at(900 * 10))
+    old = [row for row in rows if row.time < begin]
+    assert [(row.time, row.desired, row.maximum) for row in old] == [
+        (at(900 * 10), 6, 20),
+        (at(900 * 16), 7, 21),
+        (at(900 * 24), 8, 21),
+    ]
+    assert {row.metrics for row in old} == {()}
+    recent = rows[len(old) :]
+    assert [row.time for row in recent] == [begin + timedelta(minutes=15 * n) for n in range(len(recent))]
+    assert all(row.metrics for row in recent)
+    assert archive.series("web", begin) == recent
+
+
+def test_a_series_begins_with_the_change_to_the_newest_target(opener: Opener) -> None:
+    """The size of a former target is not that of the autoscaler."""
+    ledger = opener.ledger()
+    keep(ledger, decision(0, target="old", size=5))
+    keep(ledger, decision(15, target="new", size=7))
+    with ledger._context.database.writing() as connection:
+        connection.execute(delete(schema.journal))
+    (row,) = opener.archive().series("web", at(30))
+    assert (row.time, row.desired) == (at(30), 7)
