@@ -44,8 +44,6 @@ class ExpressionText:
     shape: Shape
     values: tuple[str, ...]
     """The value of each variable."""
-    written: tuple[str, ...]
-    """Each matcher as written."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -55,7 +53,7 @@ class ExpressionText:
 
 def read(prometheus: str, expr: str) -> ExpressionText | str:
     """Separate an expression's text, or return why that is not possible."""
-    pieces, labels, written, variables = [], [], [], []
+    pieces, labels, variables = [], [], []
     found: dict[tuple[str, str], int] = {}
     end = 0
     for match in _MATCHER.finditer(expr):
@@ -67,14 +65,13 @@ def read(prometheus: str, expr: str) -> ExpressionText | str:
             return UNREAD
         pieces.append(expr[end : match.start()])
         labels.append(label)
-        written.append(match.group())
         variables.append(found.setdefault((label, value), len(found)))
         end = match.end()
     if not labels:
         return UNMATCHED
     pieces.append(expr[end:])
     shape = Shape(prometheus, tuple(pieces), tuple(labels), tuple(variables))
-    return ExpressionText(shape, tuple(value for _, value in found), tuple(written))
+    return ExpressionText(shape, tuple(value for _, value in found))
 
 
 def _unquoted(text: str) -> str | None:

@@ -99,8 +99,7 @@ def _partitions(
         key = tuple([values[at] for at in choice.open])
         keys = found.setdefault(partition, {})
         keys[key] = (*keys.get(key, ()), question)
-        if partition not in readings or reading.written < readings[partition].written:
-            readings[partition] = reading
+        readings.setdefault(partition, reading)
     for partition, keys in found.items():
         yield readings[partition], keys
 

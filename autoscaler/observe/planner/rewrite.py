@@ -47,10 +47,9 @@ def template(proof: Proof, reading: ExpressionText, variables: frozenset[int]) -
     """Return the template with these variables open and the others as in this expression."""
     parts: list[str | tuple[str, Slot]] = [proof.pieces[0]]
     shape = reading.shape
-    for label, variable, written, piece in zip(
-        shape.labels, shape.variables, reading.written, proof.pieces[1:], strict=True
-    ):
-        parts += [(label, variable) if variable in variables else written, piece]
+    for label, variable, piece in zip(shape.labels, shape.variables, proof.pieces[1:], strict=True):
+        closed = f"{label}={quoted(reading.values[variable])}"
+        parts += [(label, variable) if variable in variables else closed, piece]
     return Template(tuple(parts))
 
 
