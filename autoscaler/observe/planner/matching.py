@@ -66,14 +66,11 @@ def _with_fallback(node: Any, varying: Varying) -> tuple[Varying, Labels | None]
 
 
 def _both(node: Any, left: Varying, right: Varying) -> tuple[Varying, Labels | None]:
-    operator, modifier = str(node.op), node.modifier
+    operator = str(node.op)
     if left.fallback or right.fallback:
         raise Unproven(f"`or vector(…)` stands inside of `{operator}`")
     if left.kept.keys() != right.kept.keys():
         raise Unproven(f"the sides of `{operator}` differ in different labels")
-    fill = modifier and modifier.fill_values
-    if fill and (fill.lhs is not None or fill.rhs is not None):
-        raise Unproven("fill modifiers are not known here")
     including, listed = _written(node)
     for label, kept in left.kept.items():
         compared = (label in listed) == including

@@ -196,6 +196,9 @@ class _Prover:
 
     def _binary(self, node: Any) -> Found:
         left, modifier = self.visit(node.lhs), node.modifier
+        fill = modifier and modifier.fill_values
+        if fill and (fill.lhs is not None or fill.rhs is not None):
+            raise Unproven("fill modifiers are not known here")
         self._write(f" {node.op}{' bool' if modifier and modifier.return_bool else ''}")
         matching = modifier and modifier.matching
         word = "on" if matching and matching.type == ast.LabelModifierType.Include else "ignoring"

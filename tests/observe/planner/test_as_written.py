@@ -26,6 +26,7 @@ from tests.observe.planner.build import ask, each, merged, only, plan, reason
         ("a{g=$} * on(i) group_left(g) b{g=$}", "the grouping of `*` takes over a label in which they differ"),
         ("a{g=$} + fill_left(0) b{g=$}", "fill modifiers are not known here"),
         ("a{g=$} + fill_right(0) b{g=$}", "fill modifiers are not known here"),
+        ("a{g=$} * scalar(b + fill_left(0) c)", "fill modifiers are not known here"),
         ("histogram_quantile(0.9, a{le=$})", "histogram_quantile() looks at all values of le, in which they differ"),
         ('label_replace(a{g=$}, "g", "x", "i", "(.*)")', "label_replace() sets g, in which they differ"),
         ('label_replace(sum(a{g=$}), "h", "x", "g", "(.*)")', "label_replace() reads a label that is not there"),
