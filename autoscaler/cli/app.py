@@ -39,6 +39,12 @@ COMMANDS: Final = {
 """Command -> its line in the overview. The function is NAME in `autoscaler.cli.NAME`; for `import`, `import_`."""
 _ELSEWHERE: Final = {"replay": "whatif.commands", "test": "scenarios"}
 """Command -> its package, for those that are not in `autoscaler.cli`."""
+_INSTEAD: Final = {
+    "tune": "try other values with `autoscaler replay --candidate FILE`",
+    "shadow": "see what its decisions would have come to with `autoscaler replay NAME`",
+    "export": "write the whole state into a file with `autoscaler backup FILE`",
+}
+"""Command that no longer exists -> what to do instead."""
 HIDDEN: Final = ("reload",)
 """Commands for the service's unit. The overview does not list them, and they may change."""
 
@@ -80,7 +86,8 @@ class Commands(TyperGroup):
         command = self.get_command(ctx, name)
         if command is None:
             near = get_close_matches(name, COMMANDS, n=1)
-            ctx.fail(f"there is no command {name[:64]!r}" + (f"; did you mean {near[0]}?" if near else ""))
+            hint = _INSTEAD.get(name) or (f"did you mean {near[0]}?" if near else "")
+            ctx.fail(f"there is no command {name[:64]!r}" + (f"; {hint}" if hint else ""))
         before = [
             f"{_SHARED[key]}={value}" for key, value in ctx.params.items() if key in _SHARED and value is not None
         ]
