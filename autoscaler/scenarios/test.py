@@ -1,13 +1,16 @@
 """`autoscaler test`: unit tests of a configuration."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autoscaler.cli.output import screen, show, show_error
+from autoscaler.cli.options import TIME_FORMS, moment
+from autoscaler.cli.output import exit_on_error, screen, show, show_error
+from autoscaler.cli.source import state_place, unknown
 from autoscaler.errors import AutoscalerError
 from autoscaler.scenarios.reading import read_tests
 from autoscaler.scenarios.report import FileResult, junit, summary, text_lines
@@ -22,7 +25,7 @@ class ReportForm(StrEnum):
 
 
 def test(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="The files of tests.")],
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE", help="The files of tests.")] = None,
     *,
     config_file: Annotated[
         Path | None,
@@ -33,6 +36,13 @@ def test(
     output: Annotated[
         ReportForm, typer.Option("-o", "--output", metavar="FORMAT", help="text or junit.")
     ] = ReportForm.TEXT,
+    init: Annotated[
+        str | None,
+        typer.Option("--init", metavar="NAME", help="Print a first test of this autoscaler, made from the state."),
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="TIME", help=f"With --init: the time that it is about: {TIME_FORMS}.")
+    ] = None,
 ) -> None:
     """Run unit tests of a configuration, as promtool does for rules.
 
@@ -43,7 +53,19 @@ def test(
 
     A failure shows the time, what was expected, what came, and the explanation of the decision at that time. Exits
     with 1 if a test fails or a file is wrong.
+
+    With --init it prints a file with one test: what the daemon read around the time of --at, as far as the state has
+    it, becomes loads and events, and the sizes that it wrote become expectations. It is a test of --config.file, the
+    daemon's configuration.
     """
+    if init is not None:
+        if files or at is None:
+            raise typer.BadParameter("needs --at, and takes no FILE", param_hint="--init")
+        _show_first_test(init, moment(at, "--at"), config_file)
+        return
+    if not files or at is not None:
+        problem = "belongs to --init" if files else "is missing; name a file of tests"
+        raise typer.BadParameter(problem, param_hint="--at" if files else "FILE")
     done = list[FileResult]()
     for result in _results(files, config_file):
         done.append(result)
@@ -53,6 +75,20 @@ def test(
             show(text_lines(result, screen()))
     show([junit(done) if output is ReportForm.JUNIT else summary(done)])
     raise typer.Exit(0 if all(each.passed for each in done) else 1)
+
+
+def _show_first_test(name: str, at: datetime, config_file: Path | None) -> None:
+    from autoscaler.record import Archive  # noqa: PLC0415 - slow, and only needed here
+    from autoscaler.scenarios.first_test import first_test  # noqa: PLC0415 - likewise
+
+    with exit_on_error():
+        url, folder, settings = state_place(config_file)
+        if settings is None:
+            raise AutoscalerError("no configuration says where the state is; give --config.file")
+        with Archive.open_archive(url, folder) as archive:
+            if not archive.knows(name):
+                raise unknown(name, archive.latest())
+            show(first_test(archive, name, at, settings.path))
 
 
 def _results(files: list[Path], config: Path | None) -> Iterator[FileResult]:
