@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from itertools import permutations
 from typing import Final
 
 from autoscaler import model
@@ -50,6 +51,7 @@ def found_hints(document: YamlDocument, entries: Entries, connections: Connectio
     _add_beyond_total(hints, entries, connections)
     _add_without_effect(hints, entries)
     _add_doubtful_days(hints, entries)
+    _add_overlaps(hints, entries)
     _add_idle_schedules(hints, entries)
     return tuple(sorted(hints))
 
@@ -112,6 +114,23 @@ def _add_doubtful_days(hints: Problems, entries: Entries) -> None:
                         "as in 1-31/2, if a match of either is meant"
                     )
                     hints.add((*loc, name), message)
+
+
+def _add_overlaps(hints: Problems, entries: Entries) -> None:
+    """Add the schedules whose minimum is open at a time at which another's maximum is lower."""
+    for number, body in entries.autoscalers.items():
+        own = list(entries_of(body.schedules, entries.schedules))
+        for (_, low), (index, high) in permutations(own, 2):
+            minimum, maximum = low.min_replicas, high.max_replicas
+            if minimum is None or maximum is None or minimum <= maximum:
+                continue
+            at = low.overlap(high)
+            if at is not None:
+                message = (
+                    f"{low.name} and {high.name} are open together, as on {at:%Y-%m-%d at %H:%M} UTC; then minReplicas "
+                    f"{minimum} takes precedence over maxReplicas {maximum}"
+                )
+                hints.add(("autoscalers", number, "schedules", index), message)
 
 
 def _add_idle_schedules(hints: Problems, entries: Entries) -> None:

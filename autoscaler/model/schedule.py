@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -21,6 +21,9 @@ _LOOKBACK: Final = timedelta(days=32)
 _DAY: Final = timedelta(days=1)
 _SECOND: Final = timedelta(seconds=1)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
+_LEAP_YEAR: Final = datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)
+_MOST_COMPARED: Final = 400
+"""Starts of an entry, for `overlap`: a year of daily ones."""
 
 
 class Window(NamedTuple):
@@ -62,6 +65,13 @@ class ScheduleEntry(_Kept):
     lead_time: timedelta = timedelta(0)
     """How long before a start the entry opens."""
 
+    def overlap(self, other: "ScheduleEntry") -> datetime | None:
+        """Return a time at which both are open, in UTC; None: there is none among their first starts of a leap year.
+
+        An entry with a `start` is compared in its own window.
+        """
+        return _overlap(self.times_alone(), other.times_alone())
+
     def times_alone(self) -> "ScheduleEntry":
         """Return the entry without its name and bounds, as many entries have the same times."""
         return dataclasses.replace(self, name="", min_replicas=None, max_replicas=None, replace=False)
@@ -92,8 +102,8 @@ class ScheduleEntry(_Kept):
                 return ended - _SECOND
         return begin - _LOOKBACK
 
-    def openings(self, after: datetime, end: datetime) -> Iterator[Window]:
-        """Yield a window for each start after `after` that opens before `end`, in order."""
+    def openings(self, after: datetime, end: datetime, most: int | None = None) -> Iterator[Window]:
+        """Yield a window for each start after `after` that opens before `end`, in order; for at most `most` starts."""
         zone = zone_of(self.timezone)
         if self.start is not None and self.end is not None:
             only = Window(instant(self.start, zone) - self.lead_time, instant(self.end, zone))
@@ -103,7 +113,8 @@ class ScheduleEntry(_Kept):
             return
         ends = iter(()) if self.until is None else times(self.until, zone, after)
         ending = ended = after
-        for start in takewhile(lambda at: at - self.lead_time < end, times(self.cron, zone, after)):
+        starts = takewhile(lambda at: at - self.lead_time < end, times(self.cron, zone, after))
+        for start in islice(starts, most):
             if start.astimezone(zone).date() in self.excluded:
                 continue
             if self.duration is not None:
@@ -140,6 +151,32 @@ class CivilTime(Struct, frozen=True, gc=False):
     """By how much it is ahead of `now`. Setting the wall clock changes both."""
     doubted: bool = False
     """Whether it differs by a minute or more from the time of a Prometheus that the autoscaler asks."""
+
+
+@lru_cache(maxsize=2**14)
+def _overlap(one: ScheduleEntry, other: ScheduleEntry) -> datetime | None:
+    for fixed, varied in ((one, other), (other, one)):
+        if fixed.cron is None:
+            window = next(fixed.openings(_LEAP_YEAR[0], _NEVER), None)
+            if window is None:
+                return None
+            found = varied.openings(varied.earliest(window.begin), window.end)
+            return next((max(each.begin, window.begin) for each in found if each.end > window.begin), None)
+    mine, others = iter(_first_openings(one)), iter(_first_openings(other))
+    own, its = next(mine, None), next(others, None)
+    while own is not None and its is not None:
+        if own.begin < its.end and its.begin < own.end:
+            return max(own.begin, its.begin)
+        if own.end <= its.begin:
+            own = next(mine, None)
+        else:
+            its = next(others, None)
+    return None
+
+
+@lru_cache(maxsize=2**10)
+def _first_openings(entry: ScheduleEntry) -> tuple[Window, ...]:
+    return tuple(entry.openings(*_LEAP_YEAR, _MOST_COMPARED))
 
 
 def is_open(entry: ScheduleEntry, at: datetime) -> bool:

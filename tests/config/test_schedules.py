@@ -1,5 +1,6 @@
 """Schedules in the configuration."""
 
+import time
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -172,6 +173,35 @@ def test_check_warns_of_a_day_field_that_begins_with_a_star() -> None:
         "begins with `*`; write its days out, as in 1-31/2, if a match of either is meant"
     )
     assert hints(OFFICE.replace("0 8 * * 1-5", "0 8 */2 * *")) == []
+
+
+def test_check_lists_overlaps_in_which_a_minimum_wins() -> None:
+    (hint,) = hints("sale, night", f"sale: [{SALE}]", f"night: [{NIGHT}]")
+    assert hint == (
+        "autoscaler.yaml:10:23: autoscalers[0].schedules[1]: sale and night are open together, as on 2026-11-27 at "
+        "19:00 UTC; then minReplicas 40 takes precedence over maxReplicas 0"
+    )
+    assert hints("office, night", f"office: [{OFFICE}]", f"night: [{NIGHT}]") == []
+    summer = SALE.replace("-11-", "-07-").replace("40", "30").replace("80", "35")
+    assert hints("summer, sale", f"summer: [{summer}]", f"sale: [{SALE}]") == []
+
+
+def test_dozens_of_entries_that_never_overlap_are_compared_in_seconds() -> None:
+    """The daemon compares them, too: a load that takes minutes looks like a daemon that hangs."""
+    often = OFFICE.replace("0 8 * * 1-5", "* 8-11 * * *").replace("10h", "1m")
+    nights = [NIGHT.replace("0 20", f"{minute} 20") for minute in range(15)]
+    days = [OFFICE.replace("0 8", f"{minute} 8") for minute in range(15)]
+    began = time.process_time()
+    assert hints(", ".join([*days, often, *nights])) == []
+    assert time.process_time() - began < 5
+
+
+def test_entries_that_are_always_open_are_compared_in_seconds() -> None:
+    always = [each.replace("0 8 * * 1-5", "* * * * *").replace("0 20", "* *") for each in (OFFICE, NIGHT)]
+    began = time.process_time()
+    (hint,) = hints(", ".join(always))
+    assert "are open together, as on 2024-01-01" in hint
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,9 @@ def test_a_window_inside_a_gap_of_the_clock_is_never_open() -> None:
     gone = ScheduleEntry("x", "Europe/Berlin", start=datetime(2026, 3, 29, 2, 10), end=datetime(2026, 3, 29, 2, 50))  # noqa: DTZ001
     assert windows(gone, "2026-03-28", "2026-03-31") == []
     assert not is_open(gone, datetime(2026, 3, 29, 1, tzinfo=UTC))
+    always = cron("* * * * *", "UTC")
+    assert gone.overlap(always) is None
+    assert always.overlap(gone) is None
     early = dataclasses.replace(gone, lead_time=timedelta(minutes=5))
     assert windows(early, "2026-03-28", "2026-03-31") == [("03-29 00:55", "03-29 01:00")]
 
