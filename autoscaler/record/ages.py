@@ -7,11 +7,11 @@ age from these, and `model.later` shifts its times to the wall clock of now.
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Table, select
+from sqlalchemy import ColumnElement, Connection, Table
 
 from autoscaler.model import later
 from autoscaler.moment import STEP, Moment
-from autoscaler.record import schema
+from autoscaler.record.member_rows import database_time
 from autoscaler.record.times import from_micros, micros_of, to_micros
 
 _T = TypeVar("_T")
@@ -69,5 +69,4 @@ def kept_age(value: _T, booted: datetime, moment: Moment) -> tuple[_T, datetime]
 
 def read_database_time(connection: Connection) -> datetime | None:
     """Return PostgreSQL's clock; None on SQLite."""
-    micros: int | None = connection.execute(select(schema.database_time())).scalar_one()
-    return None if micros is None else from_micros(micros)
+    return None if connection.dialect.name == "sqlite" else from_micros(database_time(connection))

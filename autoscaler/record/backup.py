@@ -20,8 +20,8 @@ from autoscaler.record import database as databases
 from autoscaler.record import schema, versions
 from autoscaler.record.database import Database, FileLock, driver_of, opened
 from autoscaler.record.folder import open_private, remove_database, sync
-from autoscaler.record.leases import database_time
 from autoscaler.record.locks import Lock, wait_for
+from autoscaler.record.member_rows import database_time
 from autoscaler.record.shards import begin_incarnation, incarnation_of
 from autoscaler.record.times import from_micros
 

@@ -13,8 +13,8 @@ from autoscaler.record import schema, versions
 from autoscaler.record.database import Database, FileLock, opened
 from autoscaler.record.entries import target_from
 from autoscaler.record.housekeeping import delete_all_of
-from autoscaler.record.leases import database_time
 from autoscaler.record.locks import Lock, wait_for
+from autoscaler.record.member_rows import database_time
 
 
 def forget(url: str | None, state_dir: Path, name: str) -> Sequence[TargetRef]:

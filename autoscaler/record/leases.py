@@ -317,12 +317,6 @@ class Leases:
         self._saved = member, wanted
 
 
-def database_time(connection: Connection) -> int:
-    """Return the database's time in microseconds since 1970."""
-    now: int = connection.execute(text(f"SELECT {NOW}")).scalar_one()
-    return now
-
-
 def _follows_row(name: ShardName, scaler: Autoscaler) -> Mapping[str, Any]:
     return {
         "name": scaler.name,

@@ -20,6 +20,12 @@ NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 """SQL: the database's time in microseconds, which also advances within a transaction."""
 
 
+def database_time(connection: Connection) -> int:
+    """Return the database's time in microseconds since 1970."""
+    now: int = connection.execute(text(f"SELECT {NOW}")).scalar_one()
+    return now
+
+
 def prolong(connection: Connection, member: str) -> bool:
     """Renew a lease. Returns False if another member has ended it. Locks the row until the commit."""
     renewed = connection.execute(

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, and_, select
 
 from autoscaler.model import ShardName
 from autoscaler.record import schema
-from autoscaler.record.leases import database_time
+from autoscaler.record.member_rows import database_time
 from autoscaler.record.shards import read_holders
 from autoscaler.record.times import from_micros
 

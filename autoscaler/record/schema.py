@@ -28,9 +28,6 @@ from sqlalchemy import (
     bindparam,
     update,
 )
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
@@ -39,23 +36,6 @@ VERSION: Final = 11
 """Version of the tables. A state of another version is refused (`versions`)."""
 
 metadata = MetaData()
-
-
-class database_time(FunctionElement[int]):  # noqa: N801 - named as a function of SQL
-    """PostgreSQL's clock in microseconds, which also advances within a transaction; NULL on SQLite."""
-
-    type = BigInteger()
-    inherit_cache = True
-
-
-@compiles(database_time)
-def _null(_element: database_time, _compiler: SQLCompiler, **_: Any) -> str:
-    return "NULL"
-
-
-@compiles(database_time, "postgresql")
-def _clock_timestamp(_element: database_time, _compiler: SQLCompiler, **_: Any) -> str:
-    return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
 
 def _time_columns() -> Sequence[Column[Any]]:
