@@ -66,7 +66,7 @@ def test_a_restored_backup_has_every_row(sqlite_opener: Opener, tmp_path: Path) 
     assert (tmp_path / "a.db").stat().st_mode & 0o777 == 0o600
     backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
     assert content_of(None, tmp_path / "elsewhere") == before
-    assert all(before[name] for name in ("shard", "autoscaler", "memory", "journal", "event", "steering"))
+    assert all(before[name] for name in ("shard", "autoscaler", "memory", "spec", "journal", "event", "steering"))
 
 
 def test_a_backup_is_one_file(sqlite_opener: Opener, tmp_path: Path) -> None:
@@ -294,19 +294,6 @@ def test_a_replaced_file_of_another_version_is_kept(tmp_path: Path) -> None:
     assert contents.kept is not None
     with sqlite3.connect(contents.kept) as connection:
         assert connection.execute("SELECT version FROM schema_version").fetchone() == (3,)
-
-
-def test_specifications_are_restored(sqlite_opener: Opener, tmp_path: Path) -> None:
-    """`explain` of a restored state says the same as before."""
-    live(sqlite_opener)
-    sqlite_opener.close()
-    backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
-    backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
-    archive = Opener(None, tmp_path / "elsewhere").archive()
-    found = archive.record_at("web")
-    archive.close()
-    assert found is not None
-    assert found.scaler == scaler()
 
 
 def test_a_backup_that_cannot_be_written_leaves_nothing(sqlite_opener: Opener, tmp_path: Path) -> None:
