@@ -11,9 +11,10 @@ from typing import Final, TypeAlias
 from tests.faults.hosts.host import Host, wait_until
 from tests.faults.hosts.life import judged
 from tests.faults.hosts.moments import Moment, strike
+from tests.faults.hosts.reconfigured import RENAMED, rename
 from tests.faults.hosts.recorder import Write, now_micros
 from tests.faults.hosts.verdict import Announced
-from tests.faults.hosts.world import World, running_world
+from tests.faults.hosts.world import OUTLASTING, World, running_world
 
 _GROUPS: Final = ("fir", "ash")
 """Autoscalers that their policies limit, which are scaled often."""
@@ -34,7 +35,7 @@ def found(bug: str, folder: Path, lease_seconds: float) -> Sequence[str]:
         world.start()
         for _ in range(_ATTEMPTS):
             _SCENES[bug](world, wrong)
-            outcome = judged(world, bug)
+            outcome = judged(world, RENAMED if bug == "no claim" else bug)
             if findings := [*outcome.uncompared.broken, *outcome.exceeded, *outcome.unsettled]:
                 return findings
     return []
@@ -81,6 +82,44 @@ def _believed(world: World, wrong: Host) -> None:
     world.wait_until_even()
 
 
+def _renamed(world: World, wrong: Host) -> None:
+    """Rename the daemon's connection while the other daemon serves all under the old name."""
+    other = world.hosts[1]
+    wrong.kill()
+    wait_until(lambda: world.held().get(other.number) == frozenset(world.names), "a takeover of all")
+    wrong.configure(rename)
+    at = wrong.start()
+    targets = [world.target(name) for name in world.names]
+    with suppress(AssertionError):
+        wait_until(
+            lambda: any(_written(world, target, at, wrong, by_it=True) for target in targets),
+            "a write of its own",
+            within=OUTLASTING * world.lease_seconds,
+        )
+    wrong.kill()
+    wrong.configure(lambda _: None)
+    wrong.start()
+    world.wait_until_even()
+
+
+def _taking_over(world: World, wrong: Host) -> None:
+    """Kill the other daemon, and scale its targets for the length of their windows."""
+    other = world.hosts[1]
+    names = world.held()[other.number]
+    other.kill()
+    at = now_micros()
+    wait_until(lambda: names <= world.held().get(wrong.number, frozenset()), "a takeover")
+    targets = [world.target(name) for name in names]
+    with suppress(AssertionError):
+        wait_until(
+            lambda: all(_written(world, target, at, wrong, by_it=True) for target in targets),
+            "a write to each target",
+            within=OUTLASTING * world.lease_seconds,
+        )
+    other.start()
+    world.wait_until_even()
+
+
 def _set_back(world: World, wrong: Host) -> None:
     """Promote a standby that lags, and scale the daemon's targets for a while."""
     at = world.fail_over(_LAG_LEASES * world.lease_seconds)
@@ -105,6 +144,8 @@ _SCENES: Final[Mapping[str, Scene]] = {
     "no lease check": _stopped_after_it_looked,
     "no check before the second request": _stopped_after_it_looked,
     "a belief that settles": _believed,
+    "no claim": _renamed,
     "no seq": _set_back,
+    "an age lost at a hand-over": _taking_over,
 }
 """A scene for each of `plants.PLANTS`."""

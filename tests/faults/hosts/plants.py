@@ -4,10 +4,12 @@ Each removes one protection, and what could hide its absence.
 """
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 _SECONDS: Final = 60.0
 """Longer than any pause of a daemon in the rehearsals."""
+_AGE: Final = timedelta(hours=1)
 
 
 def _no_lease_check() -> None:
@@ -52,6 +54,30 @@ def _no_commit_before_a_size() -> None:
     Writes.asking = lambda _, __: None  # type: ignore[method-assign, assignment]
 
 
+def _no_claim() -> None:
+    """Scale targets that another shard has claimed."""
+    from sqlalchemy import Connection
+
+    from autoscaler.record.claims import Claim, Claims
+
+    change = Claims.change
+
+    def heedless(self: Claims, connection: Connection) -> frozenset[Claim]:
+        kept = change(self, connection)
+        self.unheld = {}
+        return kept
+
+    Claims.change = heedless  # type: ignore[method-assign]
+
+
+def _age_lost() -> None:
+    """Treat everything read from the state as an hour older."""
+    from autoscaler.record import ages
+
+    age_of = ages.age_of
+    vars(ages)["age_of"] = lambda row, moment: age_of(row, moment) + _AGE
+
+
 def _no_seq() -> None:
     """Use the rows of the state, also of a promoted standby that lacks the newest."""
     from autoscaler.record import entries, ledger
@@ -66,5 +92,7 @@ PLANTS: Final[Mapping[str, Callable[[], None]]] = {
     "no lease check": _no_lease_check,
     "no check before the second request": _no_second_check,
     "a belief that settles": _belief_settles,
+    "no claim": _no_claim,
     "no seq": _no_seq,
+    "an age lost at a hand-over": _age_lost,
 }
