@@ -38,6 +38,7 @@ LONGEST: Final = (
     "docker",
     "aws",
     "tests/packaging/test_debian_package.py",
+    "tests/faults/test_kills.py",
     "tests/faults/hosts/test_hosts.py",
     "tests/hostile/test_bad_days.py",
     "tests/hostile/test_requests.py",

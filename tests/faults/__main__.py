@@ -1,6 +1,6 @@
 """Runs every rehearsal, one after another: `make rehearse`. Exits with 1 if a promise is not kept.
 
-ARGS="--only day" runs one of them, ARGS=--short the short forms.
+ARGS="--only kill" runs one of them, ARGS=--short the short forms.
 """
 
 import signal

@@ -5,6 +5,7 @@ Everything is computed anew from all commits. The judge trusts nothing that the 
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -32,6 +33,8 @@ class Change(NamedTuple):
     """The `now` of the decision."""
     before: int
     after: int
+    until: datetime | None = None
+    """It came between `at` and this time, perhaps in several steps; None: in one step, at `at`."""
 
 
 class Asked(NamedTuple):
@@ -70,6 +73,14 @@ def decided_otherwise(records: Sequence[Record]) -> Iterator[str]:
         if _comparable(again) != _comparable(made):
             yield f"{_named(made)}: decided {made}, expected {again}"
         known = remember(record.scaler, expected, made)
+
+
+def written_twice(asked: Sequence[Asked]) -> Iterator[str]:
+    """Return decisions whose write was sent more than once, whatever its result."""
+    ids = [each.id for each in asked]
+    for each in sorted(set(ids)):
+        if ids.count(each) > 1:
+            yield f"{each}: sent {ids.count(each)} times"
 
 
 def unknown_writes(records: Sequence[Record], asked: Sequence[Asked]) -> Iterator[str]:
@@ -112,12 +123,23 @@ def remembered_changes(records: Sequence[Record]) -> set[datetime]:
     return {event.at for each in known for event in (*each.scale_ups, *each.scale_downs)}
 
 
+def changes_of(records: Sequence[Record], asked: Sequence[Asked] | None = None) -> Sequence[Change]:
+    """Return the sizes that were set, in order: as accepted by the back end or, without `asked`, as found by cycles."""
+    if asked is not None:
+        accepted = [each for each in asked if each.accepted]
+        sizes = [_current(records[0]), *[each.size for each in accepted]]
+        return [Change(each.at, sizes[n], sizes[n + 1]) for n, each in enumerate(accepted)]
+    return [change for before, after in pairwise(records) for change in _between(before, after)]
+
+
 def forgotten_windows(records: Sequence[Record], changes: Sequence[Change]) -> Iterator[str]:
     """Return changes beyond the recommendations in the stabilization window before them."""
     recommended = [each for record in records for each in record.decision.recommendations]
     behavior = records[0].scaler.behavior
     assert behavior is not None
     for each in changes:
+        if each.until is not None:
+            continue  # no record has the time and the input of its decision
         up = each.after > each.before
         window = (behavior.scale_up if up else behavior.scale_down).stabilization_window
         assert window is not None
@@ -139,6 +161,15 @@ def exceeded_policies(records: Sequence[Record], changes: Sequence[Change]) -> I
             yield f"{each}: the policies allow {allowed} after {', '.join(earlier) or 'nothing'}"
 
 
+def unseen_sizes(records: Sequence[Record], changes: Sequence[Change]) -> Iterator[str]:
+    """Return cycles that found another size than the last one that was set: a write from outside, or an unknown one."""
+    for record in records:
+        now = record.decision.now
+        size = next((each.after for each in reversed(changes) if each.at < now), changes[0].before if changes else None)
+        if size is not None and record.decision.current not in (size, None):
+            yield f"{_named(record.decision)}: found {record.decision.current}, and {size} had been set"
+
+
 def _furthest(rules: ScalingRules, change: Change, earlier: Sequence[Change]) -> int:
     """Return the furthest size that a policy allows. The rehearsals use only policies of Pods."""
     up = change.after > change.before
@@ -146,8 +177,28 @@ def _furthest(rules: ScalingRules, change: Change, earlier: Sequence[Change]) ->
     for policy in rules.policies:
         assert policy.type is PolicyType.PODS
         moved = sum(each.after - each.before for each in earlier if each.at > change.at - policy.period)
-        allowed.append(policy.value + (-moved if up else moved))
+        more = 0 if change.until is None else (change.until - change.at) // policy.period
+        allowed.append(policy.value * (1 + more) + (-moved if up else moved))
     return max(0, *allowed)
+
+
+def _between(before: Record, after: Record) -> Sequence[Change]:
+    """Return the changes of the size between two recorded cycles.
+
+    Several daemons may have written and died in between.
+    """
+    known, since = after.history or History(), before.decision.now
+    steps = [(each.at, each.change) for each in known.scale_ups if each.at >= since]
+    steps += [(each.at, -each.change) for each in known.scale_downs if each.at >= since]
+    arrived = [each for each in _open(known) if each.size == _current(after)]
+    steps += [(each.at, each.size - each.decided_from) for each in arrived]
+    size, found = _current(before), list[Change]()
+    for at, step in sorted(steps):
+        found.append(Change(at, size, size + step))
+        size += step
+    if size != _current(after):  # a new event replaces one that is older than all periods, so not all of them are known
+        return [Change(since, _current(before), _current(after), after.decision.now)]
+    return [each for each in found if each.before != each.after]
 
 
 def _with_unrecorded(scaler: Autoscaler, known: History, given: History) -> History:
@@ -189,6 +240,11 @@ def _open(history: History) -> Sequence[Intent]:
 def _is_new(intent: Intent | None, known: History) -> bool:
     """Return whether it was committed by a cycle without a record."""
     return intent is not None and (known.at is None or intent.at > known.at)
+
+
+def _current(record: Record) -> int:
+    assert record.decision.current is not None
+    return record.decision.current
 
 
 def _comparable(decision: Decision) -> Any:

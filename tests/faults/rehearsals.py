@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from tests.faults import kills
 from tests.faults.day import rehearsal as day
 from tests.faults.hostile import rehearsal as hostile
 from tests.faults.hosts import rehearsal as hosts
@@ -10,6 +11,7 @@ from tests.faults.rehearsal import Rehearsal
 
 REHEARSALS: Final[Mapping[str, Rehearsal]] = {
     "hosts": Rehearsal("3 daemons on one PostgreSQL: 30 x each of 8 faults", hosts.rehearse),
+    "kill": Rehearsal("200 x kill -9, at random and at placed points of a write", kills.rehearse),
     "day": Rehearsal("24 hours of 200 autoscalers in 24 minutes", day.rehearse),
     "hostile": Rehearsal("a good autoscaler beside hostile neighbours", hostile.rehearse),
 }

@@ -8,18 +8,19 @@ from autoscaler.errors import TargetUnavailable
 from autoscaler.model import History, Observation, TargetState, ValueReading
 from autoscaler.record import Record
 from tests.faults import judge
-from tests.faults.judge import Asked, Change
+from tests.faults.judge import Asked
 from tests.faults.lives import SCALER, forget_window, lived
 from tests.record.samples import at
 from tests.replaced import replace
 
 
 def found(records: Sequence[Record], asked: Sequence[Asked]) -> dict[str, list[str]]:
-    sizes = [2, *(each.size for each in asked)]
-    changes = [Change(each.at, sizes[n], sizes[n + 1]) for n, each in enumerate(asked)]
+    changes = judge.changes_of(records, asked)
     return {
         "decided otherwise": list(judge.decided_otherwise(records)),
+        "written twice": list(judge.written_twice(asked)),
         "unknown": list(judge.unknown_writes(records, asked)),
+        "unseen": list(judge.unseen_sizes(records, changes)),
         "window": list(judge.forgotten_windows(records, changes)),
         "policy": list(judge.exceeded_policies(records, changes)),
     }
@@ -29,6 +30,7 @@ def test_a_right_life_has_no_finding() -> None:
     records, asked = lived()
     assert [write.size for write in asked] == [6, 9, 6, 3]
     assert not any(found(records, asked).values())
+    assert judge.changes_of(records) == judge.changes_of(records, asked), "cycles found the accepted sizes"
 
 
 def test_a_step_of_the_clock_changes_no_decision() -> None:
@@ -57,6 +59,11 @@ def test_an_exceeded_policy_is_found() -> None:
     assert found(records, asked)["policy"]
 
 
+def test_a_write_that_was_sent_twice_is_found() -> None:
+    records, asked = lived()
+    assert found(records, [*asked, asked[-1]._replace(accepted=False)])["written twice"]
+
+
 def test_a_forgotten_write_without_a_record_is_found() -> None:
     """The daemon died between the first write and its record, and the next daemon does not know the write."""
     assert found(*lived(dies_at=1))["unknown"]
@@ -73,10 +80,37 @@ def test_a_lost_write_that_gave_way_to_a_later_one_is_no_finding() -> None:
     assert next(iter(judge.unknown_writes(kept, fallen))).startswith(asked[0].id)
 
 
+def test_a_size_that_was_set_from_outside_is_found() -> None:
+    records, asked = lived()
+    assert found(records, asked[:-1])["unseen"] or found(records[:-1], asked[:-2])["unseen"]
+
+
 def test_a_record_without_its_history_is_refused() -> None:
     records, asked = lived()
     records[3] = replace(records[3], history=None)
     assert found(records, asked)["decided otherwise"]
+
+
+def test_several_writes_between_two_records_are_several_changes() -> None:
+    """Each counts at its own time. Two daemons may have died before a record."""
+    records, asked = lived()
+    assert judge.changes_of([records[0], records[9]]) == judge.changes_of(records, asked[:2])
+
+
+def test_changes_without_known_times_may_use_the_policies_of_the_whole_span() -> None:
+    """Daemons died one after another, and only the sizes before and after their changes are known."""
+    records, _ = lived()
+    seen = records[0].observation
+    assert seen is not None
+
+    def grown_to(size: int, second: int) -> list[str]:
+        target = TargetState(size, size, ())
+        later = Record(SCALER, decide(SCALER, replace(seen, target=target), History(), at(second)), seen, History())
+        return list(judge.exceeded_policies(records[:1], judge.changes_of([records[0], later])))
+
+    assert not grown_to(10, second=6), "4 at once, and 4 when the period of 6 s is over"
+    assert grown_to(10, second=5)
+    assert grown_to(11, second=11)
 
 
 def test_a_cycle_without_a_record_may_settle_a_write_without_an_answer() -> None:
