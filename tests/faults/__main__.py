@@ -1,6 +1,6 @@
 """Runs every rehearsal, one after another: `make rehearse`. Exits with 1 if a promise is not kept.
 
-ARGS="--only kill" runs one of them, ARGS=--short the short forms.
+ARGS="--only kill --only answers" runs some, ARGS=--short the short forms.
 """
 
 import signal

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tests.faults.hostile.case import Case, Day
-from tests.faults.hostile.cases.missing import unusable
 from tests.faults.hostile.prometheus import Asked, Reply, samples, vector, with_headers
 from tests.servers.scripted import Wire
 
@@ -127,6 +126,19 @@ def _cookies(day: Day) -> None:
     day.expect(not day.log.failed["bad"], f"{day.log.failed['bad']} decisions failed for cookies that were sent back")
 
 
+def _old(change: Callable[[Wire, Asked], None]) -> Callable[[Day], None]:
+    """Answer 1 with another time than requested. No autoscaler may use it."""
+
+    def happens(day: Day) -> None:
+        day.hostile.values["bad_load"] = 1
+        day.hostile.reply = change
+        day.lasts()
+        sizes = day.world.shared.sizes("bad", day.meter.began)
+        day.expect(not sizes, f"the bad autoscaler's target was written {sizes} from an answer of another time")
+
+    return happens
+
+
 def _an_hour_old(wire: Wire, asked: Asked) -> None:
     wire.answer(vector(samples(asked, value=[asked.at - 3_600, "1"])))
 
@@ -171,10 +183,10 @@ CASES: Final[Sequence[Case]] = (
     Case("interim answers without end", _answers(_interim), short=True),
     Case("a trickled body", _answers(_trickled_body)),
     Case("cookies until 431", _cookies, short=True),
-    Case("samples are an hour old", unusable(_an_hour_old), short=True),
-    Case("an Age of an hour", unusable(with_headers("Age: 3600"))),
-    Case("a Date 20 minutes ahead", unusable(_date(1_200))),
-    Case("a Date 20 minutes back", unusable(_date(-1_200))),
+    Case("samples are an hour old", _old(_an_hour_old), short=True),
+    Case("an Age of an hour", _old(with_headers("Age: 3600"))),
+    Case("a Date 20 minutes ahead", _old(_date(1_200))),
+    Case("a Date 20 minutes back", _old(_date(-1_200))),
     Case("an identity of an instance is None", _adapter("an identity is None"), short=True),
     Case("a size is a text", _adapter("a size is a text")),
     Case("a size is beyond 32 bits", _adapter("a size is beyond 32 bits")),
