@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
         "--case",
         action="append",
         default=[],
-        help="only cases of hosts or hostile with this in their names; repeatable",
+        help="only cases of machine, hosts or hostile with this in their names; repeatable",
     )
     parser.add_argument("--section", action="append", default=[], help="only these sections of hostile; repeatable")
     parser.add_argument("--hours", type=float, default=24.0, help="of the day, a minute each (%(default)s)")

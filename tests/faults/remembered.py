@@ -5,7 +5,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 from autoscaler.decide import remember
-from autoscaler.model import History, later
+from autoscaler.model import History, Written, later
 from autoscaler.record import Record
 from tests.record.test_decided_again import comparable, decided_again
 
@@ -26,6 +26,17 @@ def forgotten(records: Sequence[Record]) -> Iterator[str]:
         expected = _committed(later(left, moved), later(left, moved))
         if expected != _committed(found, later(left, moved)):
             yield f"{_named(after)}: decided from {found}, and the one before left {left}"
+
+
+def unexplained(records: Sequence[Record]) -> Iterator[str]:
+    """Return sizes of one autoscaler's target that no decision wrote. Only decisions set sizes here."""
+    for before, after in pairwise(records):
+        assert after.history is not None
+        outcome, intent = before.decision.outcome, after.history.unfinished
+        sizes = {outcome.size if isinstance(outcome, Written) else before.decision.current}
+        sizes |= set() if intent is None else {intent.size}
+        if None not in sizes and after.decision.current not in {*sizes, None}:
+            yield f"{_named(after)}: found {after.decision.current}, and {sizes} was remembered"
 
 
 def _committed(history: History, until: History) -> tuple[object, ...]:

@@ -5,8 +5,9 @@ systemd-timesyncd use it. By clock_gettime(2) such a step moves neither CLOCK_MO
 timer_settime(2), futex(2) no sleep that is under way: so only what reads the wall clock is replaced here, ours and
 APScheduler's own.
 
-**Suspended**, it stands for a machine that was suspended and woke again while a test had stopped the daemon: by
-clock_gettime(2) the wall clock and CLOCK_BOOTTIME have gone on meanwhile, CLOCK_MONOTONIC has not.
+**Slept**, it stands for a machine that was suspended and woke again: by clock_gettime(2) the wall clock and
+CLOCK_BOOTTIME have gone on meanwhile, CLOCK_MONOTONIC has not. **Suspended** is the same for a daemon that a test has
+stopped for as long: its CLOCK_MONOTONIC stood still.
 
 **Booted**, it stands for a machine of its own: with another boot id, and a CLOCK_BOOTTIME that began at another time.
 
@@ -44,6 +45,8 @@ class Skew:
 
     ahead: float = 0.0
     """The wall clock was set forward by so much; negative: back."""
+    slept: float = 0.0
+    """The machine was suspended for so long."""
     speed: float = 1.0
     """All clocks run so many times as fast."""
     since: float = 0.0
@@ -65,7 +68,7 @@ class Skew:
             wall = time.time()
             after = time.clock_gettime(time.CLOCK_BOOTTIME)
             if (after - before) * self.speed < _APART_SECONDS:
-                gained = self._gained(before)
+                gained = self._gained(before) + self.slept
                 return wall + gained + self.ahead, before + gained + self.older
 
     def monotonic(self) -> float:
@@ -87,6 +90,10 @@ class SteppedClock:
     def set(self, seconds: float) -> None:
         """Have the wall clock so far ahead of the machine's own from now on."""
         self._change(ahead=seconds)
+
+    def sleep(self, seconds: float) -> None:
+        """Have been suspended for so long, in all."""
+        self._change(slept=seconds)
 
     def suspend(self, seconds: float) -> None:
         """Have been suspended for so long more: the daemon is stopped, and was for as long."""

@@ -19,6 +19,14 @@ def test_setting_the_wall_clock_moves_no_other_clock() -> None:
     assert boot == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=5)
 
 
+def test_two_clocks_include_the_machines_sleep() -> None:
+    skew = Skew(slept=HOUR)
+    wall, boot = skew.looks()
+    assert wall - time.time() == pytest.approx(HOUR, abs=5)
+    assert boot - time.clock_gettime(time.CLOCK_BOOTTIME) == pytest.approx(HOUR, abs=5)
+    assert skew.monotonic() == pytest.approx(time.monotonic(), abs=5)
+
+
 def test_fast_clocks_run_at_the_same_speed() -> None:
     """A day that began an hour ago, by the machine's clock, is over by all three clocks."""
     now = time.clock_gettime(time.CLOCK_BOOTTIME)

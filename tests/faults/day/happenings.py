@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 
 from tests.daemon.flooding import idle_connections
 from tests.faults.day.world import World
+from tests.faults.filesystems import filled
 from tests.servers.faults import Fault
-from tests.servers.filesystems import filled
 
 _QUERY: Final = "/api/v1/query"
 _HOUR: Final = 3600.0

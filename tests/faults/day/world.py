@@ -15,12 +15,12 @@ import requests
 from tests.daemon.running import end_workers
 from tests.faults.day.config import Wanted, write
 from tests.faults.day.load import Load
+from tests.faults.filesystems import in_memory, require_mounts
 from tests.faults.hostile import daemon
 from tests.faults.hostile.daemon import OPEN, Daemon
 from tests.faults.hostile.log import Stretch
 from tests.servers.exporter import running_exporter
 from tests.servers.faults import Faults, running_faults
-from tests.servers.filesystems import in_memory, require_mounts
 from tests.servers.prometheus import running_prometheus, static
 from tests.servers.stepped_clock import SteppedClock
 

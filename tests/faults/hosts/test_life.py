@@ -6,7 +6,7 @@ from autoscaler.record.times import to_micros
 from tests.faults.hosts.life import _arrived, _evidence
 from tests.faults.hosts.recorder import Order, Write
 from tests.faults.hosts.verdict import Announced, Decided
-from tests.faults.lives import lived
+from tests.faults.test_judge import lived
 
 
 def _decided(at: datetime, seconds: int = 0) -> Decided:

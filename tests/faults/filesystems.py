@@ -1,4 +1,4 @@
-"""File systems of a test, and full ones."""
+"""A rehearsal's own file systems, and full ones."""
 
 import errno
 import os
