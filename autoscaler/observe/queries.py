@@ -12,6 +12,8 @@ from autoscaler.observe.planner import Limits, PlannedQuery, Planner, alone
 from autoscaler.observe.source_queries import SourceQueries
 
 SWITCHED_OFF: Final = "mergeQueries is false"
+_SILENT_SECONDS: Final = 60.0
+"""Time until a silent source gets its whole `timeout` again, where other autoscalers wait for it."""
 
 
 class AskedAlone(NamedTuple):
@@ -40,6 +42,8 @@ class Queries:
         """Source -> how often the member that was asked first was late."""
         self._planner = Planner(limits)
         self._scalers: Sequence[Autoscaler] = ()
+        self._silent: dict[str, float] = {}
+        """Source -> when it last was silent for its whole `timeout`, on the monotonic clock."""
 
     def follow(self, scalers: Sequence[Autoscaler]) -> None:
         """Follow the shard's autoscalers, and forget everything about queries of others."""
@@ -61,6 +65,14 @@ class Queries:
             return planned
         return sorted(planned, key=lambda query: not self.unanswered.keys().isdisjoint(query.questions))
 
+    def patient(self, prometheus: str, now: float) -> bool:
+        """Return whether a source gets its whole `timeout` although it has not answered.
+
+        A source that was silent gets it once a minute, if autoscalers with another sync period wait for the shard.
+        """
+        since = self._silent.get(prometheus)
+        return since is None or now - since >= _SILENT_SECONDS or len({each.sync_period for each in self._scalers}) < 2
+
     def learn(
         self, asked: Mapping[str, SourceQueries], wanted: Sequence[Question], answered: Set[Question], now: float
     ) -> None:
@@ -73,6 +85,10 @@ class Queries:
             missing -= each.untried
             self.alone.learn(each.results, name, now, responsive=each.responsive)
             self.turns[name] += each.late_first
+            if each.alive:
+                self._silent.pop(name, None)
+            elif each.silent and self.patient(name, now):
+                self._silent[name] = now
         if missing or self.unanswered:
             still = {each: None for each in self.unanswered if each not in answered}
             self.unanswered = still | {each: None for each in wanted if each in missing}

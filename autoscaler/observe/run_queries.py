@@ -69,6 +69,7 @@ def run_queries(
             concurrency=source.concurrency,
             unanswered=tuple(known.unanswered),
             turn=known.turns[name],
+            patient=known.patient(name, began),
         )
         lines[name] = SimpleQueue()
         wanted += [name] * min(sum(len(query.members) for query in group), source.concurrency)

@@ -44,20 +44,21 @@ class SourceQueries:
         concurrency: int = 2,
         unanswered: Sequence[Question] = (),
         turn: int = 0,
+        patient: bool = True,
     ) -> None:
         """`queries` are in the order in which they are sent, except for heavy ones.
 
         `seconds` is the time limit of a query, and `most` that of a heavy one. `unanswered`, `turn`: as for
-        `TakingApart`.
+        `TakingApart`. `patient`: False if the source was silent in an earlier cycle.
         """
         self.results: Final[list[Result]] = []
         """What became of each question that was asked alone."""
         self.untried: Final[set[Question]] = set()
         """Questions of planned queries that had no time in this cycle."""
-        self._alive = False
+        self.alive = False
         """Whether the source has answered anything."""
         self._seconds, self._most = seconds, most
-        self._concurrency = concurrency
+        self._concurrency, self._patient = concurrency, patient
         self._planned = deque([query for query in queries if not known.heavy(query)])
         self._heavy = deque([query for query in queries if known.heavy(query)])
         self._members: deque[PlannedQuery] = deque()
@@ -82,6 +83,11 @@ class SourceQueries:
         return self._apart.asked_first and not self.responsive
 
     @property
+    def silent(self) -> bool:
+        """Return whether the source was late, and has answered nothing."""
+        return not self.alive and self._late > 0
+
+    @property
     def has_pending(self) -> bool:
         """Return whether a result is still expected."""
         return self._pending > 0
@@ -90,13 +96,13 @@ class SourceQueries:
         """Yield the jobs that can be sent now."""
         self._members += self._apart.decide(last=not (self._pending or self._members or self._planned))
         self._give_up()
-        silent = not self._alive and self._late > 0
-        given_up = silent and self._late > self._concurrency
+        given_up = self.silent and self._late > (self._concurrency if self._patient else 0)
         while self._pending < self._concurrency and not given_up:
             if self._members:
                 job = Job(self._members.popleft(), CHEAP_SHARE * self._seconds, member=True)
             elif self._planned:
-                job = Job(self._planned.popleft(), (CHEAP_SHARE if silent else 1) * self._seconds)
+                hurry = self.silent or not (self.alive or self._patient)
+                job = Job(self._planned.popleft(), (CHEAP_SHARE if hurry else 1) * self._seconds)
             elif self._heavy and not self._pending:
                 job = Job(self._heavy.popleft(), self._most, heavy=True)
             else:
@@ -110,14 +116,14 @@ class SourceQueries:
         answer = _parts(job.query, came.answer)
         self._pending -= 1
         if not isinstance(answer, QueryFailure):
-            self._alive = True
+            self.alive = True
             self._apart.responsive |= share <= CHEAP_SHARE
             self._close(job, None, share)
             self._settled.update(answer)
             return None
         if answer.late and came.seconds < job.seconds / 2:  # the cycle ended before the query's time limit
             answer, share = replace(answer, outcome=Outcome.FAILED), 0.0
-        self._alive |= answer.answered
+        self.alive |= answer.answered
         self._late += answer.late
         self._take_failure(job, answer, share)
         return answer

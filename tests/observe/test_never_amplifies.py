@@ -8,6 +8,7 @@ import pytest
 from autoscaler.observe.planner import Limits
 from autoscaler.observe.queries import Queries
 from tests.observe.scripted import UNHURRIED, Answer, Shard, answered, fleet, refused, scripted, simulated, well
+from tests.replaced import replace
 
 MOST = 250
 TIMED_OUT = refused("query timed out in query execution", 503, "timeout")
@@ -116,3 +117,39 @@ def test_a_silent_source_is_asked_no_more_in_the_cycle(monkeypatch: pytest.Monke
     assert len(server.taken()) == 2
     server.cost = lambda _: 3.9
     assert isinstance(shard.values(seconds=30)["g2"], int), "one cycle is lost, and the others go first"
+
+
+def two_periods(shard: Shard) -> None:
+    """Let autoscalers with another sync period wait for the shard."""
+    brisk = replace(fleet(1, 99)[0], sync_period=timedelta(seconds=2))
+    shard.queries.follow([*shard.scalers, brisk])
+
+
+def test_a_source_that_was_silent_delays_another_sync_period_by_a_quarter_of_its_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once a minute it has its whole timeout, because it may only be slow."""
+    shard, server = simulated(monkeypatch, 40, timeout=timedelta(seconds=4))
+    two_periods(shard)
+    server.cost = lambda _: 60
+    delays = []
+    for _ in range(4):
+        began = shard.clock.monotonic()
+        shard.look(seconds=30)
+        delays.append(shard.clock.monotonic() - began)
+        shard.clock.seconds += 20
+    assert delays == pytest.approx([4 + 1, 1, 1, 4 + 1])
+    server.cost = lambda _: 0.001
+    assert shard.values(seconds=30) == well(40)
+
+
+def test_a_slow_source_has_its_time_again_within_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes half of its timeout for each query, and was silent for one cycle."""
+    shard, server = simulated(monkeypatch, 40, timeout=timedelta(seconds=4))
+    two_periods(shard)
+    server.cost = lambda _: 60
+    shard.look(seconds=30)
+    server.cost = lambda _: 2
+    shard.clock.seconds += 60
+    for _ in range(3):
+        assert shard.values(seconds=30) == well(40)
