@@ -12,6 +12,7 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Field,
     ValidationInfo,
     model_validator,
 )
@@ -41,19 +42,40 @@ class _Section(BaseModel):
 
 
 class _BasicAuth(_Section):
-    username: str
+    username: str | None = None
+    username_file: _File | None = None
     password: str | None = None
     password_file: _File | None = None
 
     @model_validator(mode="after")
-    def _once(self) -> Self:
+    def _each_once(self) -> Self:
+        if (self.username is None) == (self.username_file is None):
+            raise ValueError("expected one of username and username_file; write one of them")
         if self.password is not None and self.password_file is not None:
             raise ValueError("password and password_file are both given; remove one of them")
         return self
 
     def header(self) -> str:
+        name = _secret(self.username, self.username_file)
         password = _secret(self.password, self.password_file)
-        return make_headers(basic_auth=f"{self.username}:{password}".encode().decode("latin-1"))["authorization"]
+        return make_headers(basic_auth=f"{name}:{password}".encode().decode("latin-1"))["authorization"]
+
+
+class _Authorization(_Section):
+    type: Annotated[str, Field(pattern="^[!-~]+$")] = "Bearer"
+    credentials: str | None = None
+    credentials_file: _File | None = None
+
+    @model_validator(mode="after")
+    def _once(self) -> Self:
+        if (self.credentials is None) == (self.credentials_file is None):
+            raise ValueError("expected one of credentials and credentials_file; write one of them")
+        if self.type.lower() == "basic":
+            raise ValueError("type: Basic has a section of its own; write basic_auth")
+        return self
+
+    def header(self) -> str:
+        return f"{self.type} {_secret(self.credentials, self.credentials_file)}".encode().decode("latin-1")
 
 
 class _Tls(_Section):
@@ -74,11 +96,19 @@ class HttpConfig(_Section):
     """The file. Every section is optional."""
 
     basic_auth: _BasicAuth | None = None
+    authorization: _Authorization | None = None
     tls_config: _Tls | None = None
+
+    @model_validator(mode="after")
+    def _one_way_in(self) -> Self:
+        if self.basic_auth is not None and self.authorization is not None:
+            raise ValueError("authorization and basic_auth are both given; remove one of them")
+        return self
 
     def headers(self) -> Mapping[str, str]:
         """Return the headers of each request. Raises ServerError if a secret's file cannot be read."""
-        return {} if self.basic_auth is None else {"Authorization": self.basic_auth.header()}
+        section = self.basic_auth or self.authorization
+        return {} if section is None else {"Authorization": section.header()}
 
     def tls(self) -> tuple[ssl.SSLContext, str | None]:
         """Return the TLS context for the server, and the name in its certificate (None: the URL's host).

@@ -94,15 +94,27 @@ def test_an_unknown_certificate_authority_is_reported_with_the_remedy(secure: Sc
     assert "tls_config.ca_file" in said.err
 
 
+def test_a_bearer_token_is_sent(secure: Scene, folder: Path, tls: str) -> None:
+    """It is for a proxy before the daemon; the daemon itself accepts names only."""
+    (folder / "token").write_text("t0ken\n")
+    file = write(folder, f"{tls}authorization: {{credentials_file: token}}\n")
+    said = secure.run("get", "--http.config.file", file)
+    assert (said.code, "name or password" in said.err) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("basic_auht: {username: a}", ":1:1: basic_auht: unknown key; did you mean `basic_auth`?"),
         ("basic_auth: {user: a}", ":1:14: basic_auth.user: unknown key"),
+        ("basic_auth: {password: a}", "expected one of username and username_file; write one of them"),
         ("basic_auth: {username: a, password: b, password_file: c}", "password and password_file are both given"),
         ("basic_auth: {username: a, password: 12345}", "basic_auth.password: expected a text, found a number"),
+        ("basic_auth: {username: a}\nauthorization: {credentials: b}", "authorization and basic_auth are both given"),
+        ("authorization: {}", "expected one of credentials and credentials_file"),
+        ("authorization: {type: Basic, credentials: x}", "write basic_auth"),
         ("tls_config: {cert_file: a}", "cert_file and key_file go together"),
-        ("oauth2: {client_id: a}", ":1:1: oauth2: unknown key; known: basic_auth, tls_config"),
+        ("oauth2: {client_id: a}", ":1:1: oauth2: unknown key; known: authorization, basic_auth, tls_config"),
         ("tls_config: {min_version: TLS12}", ":1:14: tls_config.min_version: unknown key; known: ca_file"),
         ("- basic_auth", "the file is not a mapping"),
         ("basic_auth: [", "http.yaml:"),
@@ -120,7 +132,7 @@ def test_each_error_has_its_position_and_remedy(offline: Scene, tmp_path: Path, 
     ("text", "told"),
     [
         ("basic_auth: {username: a, password_file: absent}", "/absent cannot be read: No such file or directory"),
-        ('basic_auth: {username: a, password: "a\\nb"}', "a secret holds more than one line"),
+        ('authorization: {credentials: "a\\nb"}', "a secret holds more than one line"),
         ("tls_config: {ca_file: absent}", "tls_config's files cannot be loaded: No such file or directory"),
     ],
 )
