@@ -85,7 +85,7 @@ mutants: $(VENV)/installed-dev ## break the code in many places and list those t
 fuzz: $(VENV)/installed-dev ## run the tests of properties with 20,000 examples each; ARGS=tests/hostile for some
 	$(BIN)/python -m pytest -n auto -m hypothesis --hypothesis-profile=fuzz --timeout=0 $(ARGS)
 
-rehearse: $(VENV)/installed-dev ## rehearse hundreds of faults, two to three hours; ARGS="--only kill --only answers" for some, ARGS=--short for a minute
+rehearse: $(VENV)/installed-dev ## rehearse hundreds of faults, two to three hours; ARGS="--only kill --only answers" for some, ARGS=--short for some minutes
 	$(BIN)/python -m tests.faults $(ARGS)
 
 wheel: $(VENV)/installed-dev ## build dist/*.whl and its sdist
