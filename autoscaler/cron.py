@@ -12,6 +12,18 @@ _LONGEST: Final = 256
 """Characters of an expression."""
 _ANY_TIME: Final = datetime(2024, 1, 1, tzinfo=UTC)
 _MINUTE: Final = timedelta(minutes=1)
+_HOUR_SECONDS: Final = 3600
+
+
+class _Times(CronSim):
+    """cronsim, without its steps from half past to half past after a change by half an hour, as on Lord Howe."""
+
+    def tick(self, seconds: int = 1) -> None:
+        """Move forward; by an hour: at most to the first minute of the hour that is reached."""
+        super().tick(seconds)
+        if seconds == _HOUR_SECONDS and self.dt.minute:
+            start = (self.dt.astimezone(UTC) - timedelta(minutes=self.dt.minute)).astimezone(self.dt.tzinfo)
+            self.dt = start if start.hour == self.dt.hour else self.dt
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -55,7 +67,7 @@ def times(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime
     once. If the hour or the minute begins with `*`, a left-out time does not come, and a repeated one comes twice.
     """
     last = after.astimezone(UTC)
-    for local in CronSim(expression, last.astimezone(zone)):
+    for local in _Times(expression, last.astimezone(zone)):
         at = local.astimezone(UTC)
         if at > last:  # cronsim ignores which of two equal local times it starts from
             yield at

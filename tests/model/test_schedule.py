@@ -72,6 +72,18 @@ def test_an_hour_or_minute_that_begins_with_a_star_follows_the_clock(
         assert [begin for begin, _ in windows(entry, f"{day}T00:00", f"{day}T04:00")] == starts
 
 
+@pytest.mark.parametrize("day", ["2026-10-04", "2026-04-05"])
+@pytest.mark.parametrize(
+    ("expression", "starts"),
+    [("0 */6 * * *", ["00:00", "06:00", "12:00", "18:00"]), ("*/20 23 * * *", ["23:00", "23:20", "23:40"])],
+)
+def test_a_change_by_half_an_hour_hides_no_later_start_of_its_day(day: str, expression: str, starts: list[str]) -> None:
+    """Steps from hour to hour lead from 01:00 to 02:30, 03:30 and so on."""
+    zone = ZoneInfo("Australia/Lord_Howe")
+    found = times(expression, zone, datetime.fromisoformat(day).replace(tzinfo=zone) - timedelta(minutes=1))
+    assert [f"{next(found).astimezone(zone):%F %H:%M}" for _ in starts] == [f"{day} {start}" for start in starts]
+
+
 def test_an_end_in_the_repeated_hour_is_after_its_start() -> None:
     """02:30 comes twice, and the second one is a start here; 02:45 before it is no end."""
     entry = cron("*/30 2 25 10 *", duration=None, until="45 2 * * *")
