@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import promql_parser as ast
 
+from autoscaler.config.go_regexes import matches_empty
 from autoscaler.config.kept_labels import samples_of
 from autoscaler.config.promql_functions import near_function
 from autoscaler.quantity import parse_duration
@@ -36,6 +37,9 @@ _TEXT: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[\w.:/-]{0,64}")
 """A quoted text that may be a label. Others are masked, because regular expressions take long and differ from Go's."""
+_NAMELESS: Final = re.compile(r"(?:^|[^\w:\s]|\b(?:and|or|unless|bool|atan2))\s*\{", re.IGNORECASE)
+"""A selector without a name may begin here."""
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _WRONG_ESCAPE: Final = re.compile(r"""(?:[^\\]|\\[abfnrtvxuU0-7"'\\])*+(?P<escape>\\.)""", re.DOTALL)
 _OPERATOR: Final = re.compile(r"[-+*/%^<>=!(\[]|\b(?:and|or|unless|atan2)\b", re.IGNORECASE)
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
@@ -173,7 +177,12 @@ def _seconds(number: str) -> float:
 
 
 def _masked(text: str) -> str:
-    """Return the text with spaces for comments, and as many `x` for a quoted text that is no word."""
+    """Return the text with spaces for comments, and the same letters for quoted texts that are no words.
+
+    A selector without a name needs a matcher that does not match the empty value. So there, a quoted text that matches
+    it as a regular expression becomes another one that does.
+    """
+    nameless = _NAMELESS.search(text) is not None
 
     def mask(found: re.Match[str]) -> str:
         if found["comment"]:
@@ -186,7 +195,8 @@ def _masked(text: str) -> str:
             raise _wrong(text, start, f"unknown escape sequence {escape}", f"write \\{escape}, or use backquotes")
         if _WORD.fullmatch(inner):
             return found[0]
-        return f"{quote}{'x' * len(inner)}{quote}"
+        letter = "|" if nameless and matches_empty(inner if quote == "`" else _ESCAPED.sub(r"\1", inner)) else "x"
+        return f"{quote}{letter * len(inner)}{quote}"
 
     return _TEXT.sub(mask, text)
 

@@ -54,6 +54,7 @@ EXPR = "autoscalers[0].metrics[0].external.query.expr"
         "raet(x[5m])",
         "sum(x",
         'x{a="b}',
+        '{job=~".*"}',
         "{}",
         "clamp(x, 1)",
         "x[1m][2m]",

@@ -148,9 +148,8 @@ WRONG_REGEXES: Final = [
     'x{a=~"long enough|*"}',
     'x{a=~"a.**"}',
     'x{a=~"long enough \\\\"}',
-    '{job=~".*"}',
 ]
-"""No Prometheus accepts them: they are wrong, or match all series. promql-parser refuses others that it accepts."""
+"""No Prometheus accepts them. promql-parser also refuses expressions that Prometheus accepts."""
 
 
 @pytest.mark.parametrize("expr", NEWER + NOT_READ)
@@ -201,6 +200,52 @@ def test_a_number_with_underscores_is_a_warning(expr: str) -> None:
     assert "the offline parser cannot read it" in str(found.unknown)
 
 
+EMPTY: Final = [
+    "",
+    ".*",
+    "a*",
+    "|a",
+    "(a|)",
+    "(?i).*",
+    "a?b*",
+    "(?P<n>a)?",
+    "(?:a|b*)",
+    "[[:alpha:]]*",
+    "[^]a]*",
+    "\\\\d*",
+    "a{0,3}",
+    "(b{0}){7}",
+    "\\\\pL*",
+    "^$",
+    "$",
+    "(((a?){999}){999}){999}",
+]
+"""Regular expressions that match the empty text, as in a PromQL text with double quotes."""
+FULL: Final = [".+", "a", "a|b", "(a|b)+", "[|*]", "\\\\*", "a{1,3}", "\\\\.", "(", "a**", "x?y"]
+"""Regular expressions that do not match it, or are left to Prometheus."""
+
+
+@pytest.mark.parametrize("regex", EMPTY)
+def test_a_selector_of_all_series_is_refused(regex: str) -> None:
+    """Prometheus refuses one in which each matcher matches the empty value; it may read each series of the server."""
+    wrong = [f'{{job=~"{regex}"}}', f'sum(x) / sum({{job=~"{regex}",a=""}})', f'x and {{a!="b", job=~"{regex}"}}']
+    for expr in [*wrong, f'max_over_time({{job=~"{regex}"}}[5m])']:
+        assert "must contain at least one non-empty matcher" in str(parse(expr).refused), expr
+    for expr in (
+        f'x{{job=~"{regex}"}}',
+        f'{{job=~"{regex}",a="b"}}',
+        f'{{job!~"{regex}"}}',
+        f'{{__name__="x",b=~"{regex}"}}',
+    ):
+        assert parse(expr).unknown is None, expr
+
+
+@pytest.mark.parametrize("regex", FULL)
+def test_a_selector_of_some_series_is_accepted(regex: str) -> None:
+    assert parse(f'{{job=~"{regex}"}}').unknown is None
+    assert "non-empty matcher" in str(parse(f'{{job!~"{regex}"}}').refused)
+
+
 @pytest.mark.parametrize("expr", WRONG_REGEXES)
 def test_a_regular_expression_is_left_to_prometheus(expr: str) -> None:
     """Character classes differ between Go and promql-parser."""
@@ -248,7 +293,7 @@ def test_a_real_prometheus_agrees_about_errors(server: PrometheusServer) -> None
     def answer(expr: str) -> int:
         return requests.get(f"{server.url}/api/v1/query", params={"query": expr}, timeout=10).status_code
 
-    refused = [*WRONG, *NOT_READ, *WRONG_REGEXES]
+    refused = [*WRONG, *NOT_READ, *WRONG_REGEXES, *(f'{{job=~"{regex}"}}' for regex in EMPTY[:-1])]
     assert {expr: answer(expr) for expr in refused} == dict.fromkeys(refused, 400)
     assert {expr: answer(expr) for expr in FINE} == dict.fromkeys(FINE, 200)
 
