@@ -4,6 +4,7 @@ The grammar is libyaml's; plain scalars have the types of YAML 1.2's core schema
 keys are those of YAML 1.1. Tags, duplicate keys and aliases that expand too far are refused.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
@@ -246,6 +247,9 @@ _OF_BRACKETS: Final = ("did not find expected ',' or",)
 """Those that usually mean PromQL without quotes in braces, as in `{expr: up{job="a"}}`."""
 
 _OF_ESCAPES: Final = "found invalid Unicode character escape"
+_QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_PAIR: Final = re.compile(r"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\.", re.DOTALL)
+"""Serializers of JSON write a character beyond U+FFFF as two escapes (RFC 8259, 7), which libyaml refuses."""
 
 
 class _TooMany(Exception):
@@ -266,6 +270,8 @@ def _composed(text: str, file: str, first_line: int) -> Node | None:
         message = f"the file holds a character that YAML does not allow ({error.reason}); remove it"
         line, column = before.count("\n"), len(before) - before.rfind("\n") - 1
     except yaml.MarkedYAMLError as error:
+        if (error.problem or "").startswith(_OF_ESCAPES) and (joined := _with_joined_pairs(text)) != text:
+            return _composed(joined, file, first_line)
         what = " ".join(part for part in (error.context, error.problem) if part)
         message = f"invalid YAML: {what}; {_remedy(error, text)}"
         if mark := error.problem_mark or error.context_mark:
@@ -273,6 +279,16 @@ def _composed(text: str, file: str, first_line: int) -> Node | None:
     finally:
         composer.dispose()
     raise ConfigError([Problem(file, line + first_line, column + 1, "", message)])
+
+
+def _with_joined_pairs(text: str) -> str:
+    """Return the text with a character for each pair, and spaces after its quotes: what follows keeps its column."""
+
+    def join(quoted: re.Match[str]) -> str:
+        joined = _PAIR.sub(lambda each: json.loads(f'"{each[0]}"') if each[1] else each[0], quoted[0])
+        return joined.ljust(len(quoted[0]))
+
+    return _QUOTED.sub(join, text)
 
 
 def _remedy(error: yaml.MarkedYAMLError, text: str) -> str:

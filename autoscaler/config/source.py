@@ -10,6 +10,16 @@ from autoscaler.net.files import read_bounded
 MAX_BYTES: Final = 16 * 2**20
 """Ten thousand autoscalers take about 5 MiB."""
 
+_PACKED: Final = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bzip2",
+}
+"""The first bytes of a packed file, and what has packed it."""
+_UTF16_OR_32: Final = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+
 
 def read(path: Path) -> str:
     """Return the file's text without a byte order mark. Raises ConfigError with one problem if it cannot be read."""
@@ -18,6 +28,11 @@ def read(path: Path) -> str:
 
 def decoded(path: Path, raw: bytes) -> str:
     """Return the text of a file with this content. Raises ConfigError with one problem if it is not UTF-8."""
+    for begin, packer in _PACKED.items():
+        if raw.startswith(begin) and not raw[:64].isascii():
+            _refuse(path, f"is packed by {packer}; unpack it")
+    if raw.startswith(_UTF16_OR_32) or b"\0" in raw[:4]:
+        _refuse(path, "is not UTF-8 but UTF-16 or UTF-32; save it as UTF-8")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

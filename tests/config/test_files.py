@@ -1,10 +1,14 @@
 """A file that cannot be read, or is no text, gives one problem quickly and without a traceback."""
 
+import bz2
+import gzip
+import lzma
 import os
 import subprocess
 import sys
 import time
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -97,6 +101,25 @@ def test_a_file_at_the_limit_is_read(tmp_path: Path) -> None:
     file = tmp_path / "autoscaler.yaml"
     file.write_bytes(b"autoscalers: []\n#".ljust(MAX_BYTES, b"x"))
     assert load(file).autoscalers == ()
+
+
+@pytest.mark.parametrize(
+    ("packer", "packed"),
+    [("gzip", gzip.compress), ("bzip2", bz2.compress), ("xz", lzma.compress)],
+)
+def test_a_packed_file_is_said_to_be_packed(tmp_path: Path, packer: str, packed: Callable[[bytes], bytes]) -> None:
+    """Artefacts of pipelines are packed, and `byte 0x8b is not UTF-8` names no cause."""
+    file = tmp_path / "autoscaler.yaml.gz"
+    file.write_bytes(packed(b"autoscalers: []"))
+    assert problem_of(file).message == f"the file is packed by {packer}; unpack it"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_other_unicode_encodings_are_named(tmp_path: Path, encoding: str) -> None:
+    """Editors on Windows write them."""
+    file = tmp_path / "autoscaler.yaml"
+    file.write_bytes("autoscalers: []\n".encode(encoding))
+    assert problem_of(file).message == "the file is not UTF-8 but UTF-16 or UTF-32; save it as UTF-8"
 
 
 def test_latin_1_is_refused_at_its_first_foreign_byte(tmp_path: Path) -> None:
