@@ -7,6 +7,7 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, TextIO, cast
 
@@ -54,15 +55,25 @@ def configure(
     columns = style is Format.CONSOLE or (style is Format.AUTO and out.isatty())
     threshold = logging.getLevelNamesMapping()[level.upper()]
     stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+    rendering = [_rendered_by([within_bounds, _add_level, stamp, Columns(out) if columns else _json()], stamp)]
     structlog.configure(
-        processors=[_rendered_by([within_bounds, _add_level, stamp, Columns(out) if columns else _json()], stamp)],
+        processors=rendering,
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
         logger_factory=structlog.WriteLoggerFactory(out),
         cache_logger_on_first_use=False,  # loggers handed out before must follow a second `configure`
     )
     log = cast("Logger", structlog.get_logger())
+    if isinstance(stream, LogStream):
+        rendered = structlog.wrap_logger(structlog.ReturnLogger(), processors=rendering)
+        stream.on_dropped(partial(_told_of_dropped, rendered))
     _route_standard_library(log)
     return log
+
+
+def _told_of_dropped(rendered: Any, lines: int) -> str:
+    """Return the line that tells how many were lost. `rendered`: a logger that returns its lines."""
+    error = "stderr could not be written, or its reader was too slow; check the disk, or the program that reads it"
+    return f"{rendered.error('log_lines_dropped', lines=lines, error=error)}\n"
 
 
 def route_uncaught(log: Logger) -> None:

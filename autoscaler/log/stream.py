@@ -10,6 +10,7 @@ import select
 import sys
 import threading
 import time
+from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Final, TextIO, cast
 
@@ -38,6 +39,11 @@ class LogStream(io.TextIOBase):
         self._waiting = 0
         """Bytes in the queue and of the write under way."""
         self._dropped = 0
+        self._told = 0
+        """How many dropped lines a line has told of."""
+        self._torn = False
+        """Whether the last write ended inside a line."""
+        self._tell: Callable[[int], str] = lambda _: ""
         spawn("log", self._run)
 
     @classmethod
@@ -51,6 +57,10 @@ class LogStream(io.TextIOBase):
     def dropped(self) -> int:
         """How many lines were not written."""
         return self._dropped
+
+    def on_dropped(self, tell: Callable[[int], str]) -> None:
+        """Set what returns the line to be written once lines can be written again; it gets the number of lost ones."""
+        self._tell = tell
 
     def isatty(self) -> bool:
         """Return whether it is a terminal."""
@@ -86,21 +96,45 @@ class LogStream(io.TextIOBase):
             data = self._lines.get()
             while len(data) < _AT_ONCE_BYTES and not self._lines.empty():
                 data += self._lines.get()
-            unwritten = data[self._write(data) :]
+            try:
+                self._tell_and_write(data)
+            except Exception:  # noqa: BLE001 - a bug must not end the thread, and with it the log
+                self._drop(data)
             with self._lock:
-                self._dropped += unwritten.count(b"\n")
                 self._waiting -= len(data)
+
+    def _tell_and_write(self, data: bytes) -> None:
+        if lost := self._dropped - self._told:
+            line = self._tell(lost).encode(self.encoding, self.errors)
+            if self._write(line) < len(line):
+                self._drop(data)
+                return
+            self._told += lost
+        self._drop(data[self._write(data) :])
+
+    def _drop(self, data: bytes) -> None:
+        with self._lock:
+            self._dropped += data.count(b"\n")
 
     def _write(self, data: bytes) -> int:
         """Write until it fails. Returns how many bytes are written."""
+        if self._torn and data and self._send(b"\n"):
+            self._torn = False
         done = 0
-        while done < len(data):
+        while not self._torn and done < len(data) and (sent := self._send(data[done : done + _AT_ONCE_BYTES])):
+            done += sent
+        if done:
+            self._torn = data[done - 1 : done] != b"\n"
+        return done
+
+    def _send(self, data: bytes) -> int:
+        """Return how many bytes the descriptor took; 0 if the write failed."""
+        while True:
             try:
-                done += os.write(self._descriptor, data[done : done + _AT_ONCE_BYTES])
+                return os.write(self._descriptor, data)
             except BlockingIOError:  # another process has made the terminal or the pipe non-blocking
                 poll = select.poll()
                 poll.register(self._descriptor, select.POLLOUT)
                 poll.poll()
             except OSError:
-                break
-        return done
+                return 0

@@ -1,4 +1,4 @@
-"""The log's stream blocks and fails for nobody, and counts what it lost."""
+"""The log's stream blocks and fails for nobody, and tells what it lost."""
 
 import fcntl
 import gc
@@ -58,9 +58,15 @@ def until(true: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
+def stream(descriptor: int, most_bytes: int = 2**20) -> LogStream:
+    made = LogStream(descriptor, most_bytes)
+    made.on_dropped(lambda lines: f"{lines} lost\n")
+    return made
+
+
 def test_lines_keep_their_order_and_are_written_whole(pipe: Pipe) -> None:
     """Also those of several threads."""
-    out = LogStream(pipe.writer)
+    out = stream(pipe.writer)
     threads = [
         threading.Thread(target=lambda name=name: [out.write(f"{name} {at}\n") for at in range(200)]) for name in "ab"
     ]
@@ -75,9 +81,9 @@ def test_lines_keep_their_order_and_are_written_whole(pipe: Pipe) -> None:
     assert (len(lines), out.dropped) == (401, 0)
 
 
-def test_a_reader_that_stops_blocks_no_writer_and_misses_whole_lines(pipe: Pipe) -> None:
+def test_a_reader_that_stops_blocks_no_writer_and_hears_what_it_missed(pipe: Pipe) -> None:
     """The queue is bounded; what does not fit is dropped and counted, and lines stay whole."""
-    out = LogStream(pipe.writer, most_bytes=10_000)
+    out = stream(pipe.writer, most_bytes=10_000)
     for at in range(1_000):
         out.write(f"line {at:04} {'x' * 89}\n")  # 100 bytes
     assert out.dropped >= 850
@@ -87,6 +93,8 @@ def test_a_reader_that_stops_blocks_no_writer_and_misses_whole_lines(pipe: Pipe)
     out.write("end\n")
     reading.join(_PATIENCE_SECONDS)
     lines = pipe.read_until("end\n")
+    told = [line for line in lines if line.endswith("lost")]
+    assert sum(int(line.split()[0]) for line in told) == out.dropped
     written = [line for line in lines if line.startswith("line")]
     assert len(written) == 1_000 - out.dropped
     assert written == sorted(written)
@@ -96,7 +104,7 @@ def test_a_reader_that_stops_blocks_no_writer_and_misses_whole_lines(pipe: Pipe)
 def test_a_reader_that_is_gone_raises_nothing(pipe: Pipe) -> None:
     """Each line is tried once, and lost."""
     pipe.close_reader()
-    out = LogStream(pipe.writer)
+    out = stream(pipe.writer)
     for _ in range(3):
         out.write("line\n")
     until(lambda: out.dropped == 3)
@@ -104,24 +112,45 @@ def test_a_reader_that_is_gone_raises_nothing(pipe: Pipe) -> None:
     assert not out._waiting
 
 
-def test_after_a_full_disk_lines_are_written_again(pipe: Pipe) -> None:
-    """It is the same descriptor afterwards, and the count shows the gap."""
+def test_after_a_full_disk_the_lost_lines_are_counted_in_the_next_one(pipe: Pipe) -> None:
+    """A disk that was full for seconds must not leave a gap that nobody sees. It is the same descriptor afterwards."""
     full = os.open("/dev/full", os.O_WRONLY)
     try:
-        out = LogStream(full)
+        out = stream(full)
         out.write("one\n")
         out.write("two\n")
         until(lambda: out.dropped == 2)
         os.dup2(pipe.writer, full)
         out.write("three\n")
-        assert pipe.read_until("three\n") == ["three"]
+        assert pipe.read_until("three\n") == ["2 lost", "three"]
     finally:
         os.close(full)
 
 
+def test_a_line_that_was_cut_off_ends_before_the_next_one(monkeypatch: pytest.MonkeyPatch, pipe: Pipe) -> None:
+    """The disk may take half a line. A JSON line after it must still be one."""
+    room = [6]
+
+    def write(descriptor: int, data: bytes) -> int:
+        if not room[0]:
+            raise OSError(28, "No space left on device")
+        taken = min(room[0], len(data))
+        room[0] -= taken
+        return real(descriptor, data[:taken])
+
+    real = os.write
+    monkeypatch.setattr(os, "write", write)
+    out = stream(pipe.writer)
+    out.write("one\ntwo\n")
+    until(lambda: out.dropped == 1)
+    room[0] = 1_000
+    out.write("three\n")
+    assert pipe.read_until("three\n") == ["one", "tw", "1 lost", "three"]
+
+
 def test_the_end_waits_for_a_healthy_reader_and_not_for_one_that_stopped(pipe: Pipe) -> None:
     """The last lines say why a daemon ended. A log shipper that hangs must not keep it from ending."""
-    out = LogStream(pipe.writer)
+    out = stream(pipe.writer)
     out.write("last\n")
     out.finish()
     assert pipe.read_until("last\n") == ["last"]
@@ -136,7 +165,7 @@ def test_the_end_waits_for_a_healthy_reader_and_not_for_one_that_stopped(pipe: P
 def test_a_descriptor_that_does_not_block_loses_nothing(pipe: Pipe) -> None:
     """A terminal is shared with programs that may set O_NONBLOCK."""
     os.set_blocking(pipe.writer, False)
-    out = LogStream(pipe.writer)
+    out = stream(pipe.writer)
     out.write("x" * 3 * _PIPE_BYTES + "\n")
     out.write("end\n")
     assert len(pipe.read_until("end\n")) == 2
@@ -152,7 +181,7 @@ class Noisy:
 
 def test_a_finalizer_that_logs_stops_no_thread(pipe: Pipe) -> None:
     """The collector may run a finalizer inside the stream's own code."""
-    out = LogStream(pipe.writer)
+    out = stream(pipe.writer)
     configure(Level.INFO, Format.JSON, out)
     warnings.simplefilter("always")
     with out._lock:
@@ -160,6 +189,18 @@ def test_a_finalizer_that_logs_stops_no_thread(pipe: Pipe) -> None:
         gc.collect()
     (line,) = pipe.read_until("\n")
     assert "not closed" in line
+
+
+def test_the_configured_log_tells_what_was_lost(pipe: Pipe) -> None:
+    """In its own form, and at any level."""
+    out = LogStream(pipe.writer, 10)
+    log = configure(Level.ERROR, Format.JSON, out)
+    log.error("this does not fit")
+    out._most_bytes = 10_000
+    log.error("next")
+    lost, after = pipe.read_until('"next"}\n')
+    assert '"event":"log_lines_dropped","lines":1,' in lost.replace(": ", ":").replace(", ", ",")
+    assert '"next"' in after
 
 
 def test_a_line_that_cannot_be_shown_costs_itself_alone(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
