@@ -19,6 +19,12 @@ _IN_DATA: Final = 16
 _SIGNED: Final = re.compile(r"(?:Credential|Signature)=([^/,\s]+)")
 """The access key and the signature in AWS's header."""
 _ORDINARY: Final = frozenset({"true", "false"})
+_PERCENT: Final = re.compile("%[0-9A-F]{2}")
+_GO_JSON: Final = {ord(each): f"\\u{ord(each):04x}" for each in "<>&"}
+"""What Go's encoding/json escapes besides, as Prometheus, Nomad and Docker have it."""
+_GO_HTML: Final = {ord('"'): "&#34;", ord("'"): "&#39;"}
+"""The quotes of Go's html/template, and of Python's markupsafe."""
+_URL_BASE64: Final = str.maketrans("+/", "-_")
 
 
 class Secrets:
@@ -41,6 +47,8 @@ class Secrets:
             if not data or len(value) >= _IN_DATA:
                 for form in _forms(value):
                     body = body.replace(form.encode(errors="surrogatepass"), HIDDEN.encode())
+                if "\x7f" < max(value) <= "\xff":  # a header's value may be sent, and repeated, as latin-1
+                    body = body.replace(value.encode("latin-1"), HIDDEN.encode())
         return body
 
 
@@ -82,14 +90,19 @@ def _login(encoded: str) -> Iterator[str]:
 def _forms(value: str) -> tuple[str, ...]:
     """Return the value as servers write it: as it is, quoted in a URL, in JSON and in HTML, and in base64."""
     raw = value.encode(errors="surrogatepass")
+    urls = [quote(raw, safe=""), quote(raw), quote_plus(raw)]
+    texts = [json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]]
+    encoded = base64.b64encode(raw).decode().rstrip("=")
     forms = [
         value,
-        quote(raw, safe=""),
-        quote(raw),
-        quote_plus(raw),
-        json.dumps(value)[1:-1],
-        json.dumps(value, ensure_ascii=False)[1:-1],
+        *urls,
+        *[_PERCENT.sub(lambda found: found[0].lower(), url) for url in urls],
+        *texts,
+        *[text.translate(_GO_JSON) for text in texts],
+        *[text.replace("/", "\\/") for text in texts],
         html.escape(value),
-        base64.b64encode(raw).decode().rstrip("="),
+        html.escape(value, quote=False).translate(_GO_HTML),
+        encoded,
+        encoded.translate(_URL_BASE64),
     ]
     return tuple(sorted(set(forms), key=len, reverse=True))

@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import re
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
@@ -25,8 +26,13 @@ ENCODINGS: tuple[Callable[[str], str], ...] = (
     lambda text: quote(text, safe=""),
     json.dumps,
     lambda text: json.dumps(text, ensure_ascii=False),
+    lambda text: json.dumps(text, ensure_ascii=False).translate({ord(each): f"\\u{ord(each):04x}" for each in "<>&"}),
+    lambda text: json.dumps(text).replace("/", "\\/"),
     html.escape,
+    lambda text: html.escape(text).replace("&quot;", "&#34;").replace("&#x27;", "&#39;"),
+    lambda text: re.sub("%..", lambda found: found[0].lower(), quote(text, safe="")),
     lambda text: base64.b64encode(text.encode()).decode(),
+    lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
 )
 
 
@@ -38,6 +44,12 @@ def test_a_secret_is_hidden_in_the_usual_encodings(value: str, encoding: Callabl
     assert shown.replace('"', "").replace("=", "") == f"before {HIDDEN} after"
     body = Secrets([value]).hidden_in(f"before {encoding(value)} after".encode())
     assert body.replace(b'"', b"").replace(b"=", b"") == f"before {HIDDEN} after".encode()
+
+
+@pytest.mark.parametrize("header", ["schlüssel".encode("latin-1"), "schlüssel".encode()])
+def test_a_header_in_any_encoding_is_hidden(header: bytes) -> None:
+    """A server repeats the bytes that it received."""
+    assert Secrets(of_headers([header])).hidden_in(b"key " + header) == f"key {HIDDEN}".encode()
 
 
 def test_short_and_ordinary_values_are_left() -> None:
