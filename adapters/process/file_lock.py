@@ -45,6 +45,14 @@ class FileLock:
             undo.pop_all()  # the file stays open, and held, until `release`
             return cls(path, file)
 
+    @property
+    def in_place(self) -> bool:
+        """Return whether the held file is still the one at its path: a removed one keeps no other process away."""
+        try:
+            return os.path.samestat(os.fstat(self._file.fileno()), os.lstat(self.path))
+        except OSError:
+            return False
+
     def release(self) -> None:
         """Let another process take it. The file stays, because its removal could take it away from the next holder."""
         self._file.close()

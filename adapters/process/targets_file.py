@@ -25,16 +25,18 @@ class TargetsFile:
         self.path, self._pool = path, pool
         self._lock_file = path.with_name(f".{path.name}.lock")
         self._lock: FileLock | None = None
+        self._not_locked: OSError | None = None
 
     def hold(self) -> None:
         """Become the only daemon with this file. Raises RecordsError if another one is.
 
         If the lock cannot be created, as in a folder that is missing, the workers are kept, and `publish` fails.
         """
-        if self._lock is not None:
+        if self._lock is not None and self._lock.in_place:
             return
+        self.release()
         try:
-            self._lock = FileLock.take(self._lock_file, _MODE)
+            self._lock, self._not_locked = FileLock.take(self._lock_file, _MODE), None
         except HeldError as held:
             if held.by_this_process:
                 raise StillKeptError(
@@ -46,8 +48,8 @@ class TargetsFile:
                 "so this one starts none; stop that daemon and end its workers, or give this pool another targetsFile "
                 "and other ports"
             ) from None
-        except OSError:
-            return  # the folder that keeps the lock out keeps the file out, too
+        except OSError as error:
+            self._not_locked = error
 
     def release(self) -> None:
         """Let another daemon have the file."""
@@ -57,17 +59,21 @@ class TargetsFile:
 
     def publish(self, pool: Pool) -> None:
         """Write the pool's workers, unless the file has them. Raises RecordsError."""
+        if self._not_locked is not None:
+            raise self._unwritten(self._not_locked, f"remove {self._lock_file}, its lock,")
         text = render(self._pool, pool).encode()
         if self._content(len(text)) == text:
             return
         try:
             files.write_atomically(self.path, text, mode=_MODE)
         except OSError as error:
-            why = files.unwritable(self.path) or (
-                f"{error.strerror}; correct targetsFile, or make its folder writable for the daemon (ReadWritePaths= "
-                "of its unit)"
-            )
-            raise RecordsError(f"Prometheus does not find the workers: targetsFile {self.path}: {why}") from None
+            raise self._unwritten(error, "correct targetsFile,") from None
+
+    def _unwritten(self, error: OSError, remedy: str) -> RecordsError:
+        why = files.unwritable(self.path) or (
+            f"{error.strerror}; {remedy} or make its folder writable for the daemon (ReadWritePaths= of its unit)"
+        )
+        return RecordsError(f"Prometheus does not find the workers: targetsFile {self.path}: {why}")
 
     def _content(self, most: int) -> bytes | None:
         """Return what Prometheus can read there; None: there is no file."""

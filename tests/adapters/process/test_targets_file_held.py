@@ -127,6 +127,25 @@ def test_a_reload_takes_the_file_over(harness: ProcessHarness, file: Path) -> No
     poll(lambda: "web-1" in _written(file), "the new connection to write")
 
 
+def test_the_lock_says_who_holds_it_and_comes_back(harness: ProcessHarness, file: Path) -> None:
+    """A removed lock would let a second daemon in: a service's folder is made anew when the service starts."""
+    lock = file.with_name(".web.json.lock")
+    poll(lambda: lock.read_text() == str(os.getpid()), "the pid")
+    lock.unlink()
+    poll(lambda: lock.exists() and lock.read_text() == str(os.getpid()), "the lock to be back")
+
+
+def test_a_lock_that_cannot_be_taken_is_told(build: Build, file: Path) -> None:
+    """Without it, a second daemon would start the workers again."""
+    lock = file.with_name(".web.json.lock")
+    lock.mkdir()
+    harness = build(ports=free_ports(1), targetsFile=str(file))
+    state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
+    assert f"Is a directory; remove {lock}, its lock, or make" in state.warnings[0]
+    lock.rmdir()
+    poll(lambda: "web-1" in _written(file), "the file")
+
+
 def test_two_connections_of_one_daemon_do_not_share_a_file(build: Build, file: Path, tmp_path: Path) -> None:
     """The file would hold the workers of one of them."""
     build(ports=free_ports(1), targetsFile=str(file)).settle(1)
