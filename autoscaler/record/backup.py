@@ -3,6 +3,7 @@
 PostgreSQL is backed up with its own tools; `end_copied` ends what a restored database believes.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -25,8 +26,12 @@ from autoscaler.record.member_rows import database_time
 from autoscaler.record.shards import begin_incarnation, incarnation_of
 from autoscaler.record.times import from_micros
 
+_PARTIAL: Final = ".partial"
+"""Suffix of a backup's name until the backup is complete: a killed command leaves nothing that looks like one."""
 _NEW: Final = ".new"
 """Suffix of a restored state's name until the state is complete."""
+_NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
+"""Errors of link(2) on file systems without hard links: memory sticks and many network shares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +58,21 @@ def back_up(url: str | None, state_dir: Path, file: Path, *, empty: bool = True)
         )
     with opened(where, read_only=True) as connection:
         versions.require_state(connection, databases.place(where))
-    if file.exists():
-        raise StateError(f"{file} already exists; name another file")
-    with ExitStack() as failing, _os_errors(f"{file} cannot be written"):
-        os.close(open_private(file))
-        failing.callback(remove_database, file)
-        contents = _copy(where, file)
+    partial = file.with_name(file.name + _PARTIAL)
+    with ExitStack() as leaving, _os_errors(f"{file} cannot be written"):
+        if file.exists():
+            raise StateError(f"{file} already exists; name another file")
+        remove_database(partial)
+        leaving.callback(remove_database, partial)
+        os.close(open_private(partial))
+        contents = _copy(where, partial)
         if not contents.autoscalers and not empty:
             raise StateError(
                 f"{databases.place(where)} has no autoscaler; name the right state with --config.file or "
                 "$STATE_DIRECTORY, or write this one with --empty"
             )
+        _put_in_place(partial, file)
         sync(file.parent)
-        failing.pop_all()
     return contents
 
 
@@ -201,6 +208,17 @@ def _copy(source: URL, target: Path, *, after: int | None = None) -> Contents:
         driver.execute("PRAGMA journal_mode=DELETE").fetchall()  # everything is in one file
     sync(target)
     return contents
+
+
+def _put_in_place(partial: Path, file: Path) -> None:
+    """Give a complete file its name. Raises OSError, also if a file of that name exists now."""
+    try:
+        file.hardlink_to(partial)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        partial.replace(file)
 
 
 def _contents_of(connection: Connection) -> Contents:
