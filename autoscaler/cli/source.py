@@ -197,12 +197,17 @@ class DocumentSource:
                 if self._where.server is not None and not server.is_this_machine:
                     raise ServerDown(f"{down}; start it there, or {ELSEWHERE}") from None
                 self._local = self._open(down)
-        from autoscaler.documents.reads import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - see TYPE_CHECKING above
+        from pydantic import ValidationError  # noqa: PLC0415 - see TYPE_CHECKING above
+
+        from autoscaler.documents.reads import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - likewise
 
         try:
             return cast("_Document", self._local.answer(path, of, given))
         except (NoDecision, UnknownAutoscaler) as error:
             raise NotFound(str(error)) from None
+        except ValidationError as error:  # such as of a name that none can have
+            first = error.errors(include_url=False)[0]
+            raise NotFound(f"{first['loc'][0]}: {first['msg']}; correct it") from None
 
     def _open(self, down: ServerDown) -> "Reads":
         from autoscaler.clock import SystemClock  # noqa: PLC0415 - see TYPE_CHECKING above

@@ -38,7 +38,10 @@ def application(sources: Sources, logger: Logger, *, with_users: bool, pages: Se
         return openapi(operations, with_users=with_users)
 
     async def describe(request: Request) -> Response:  # noqa: ARG001 - starlette's signature
-        return JSONResponse(await sources.work.run(document))
+        try:
+            return JSONResponse(await sources.work.run(document))
+        except RequestError as error:
+            return failure(error.kind, str(error), error.headers)
 
     made = Starlette(
         routes=[

@@ -58,6 +58,18 @@ def test_the_nearest_name_is_found_without_a_daemon(offline: Scene, command: str
     assert said.err.endswith("there is no autoscaler 'wbe'; did you mean web?\n")
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [("get", "web\udcff"), ("events", "web\udcff"), ("events", "a" * 300)],
+    ids=["get", "events", "events, long"],
+)
+def test_a_name_that_none_can_have_is_refused_without_a_daemon(offline: Scene, command: str, name: str) -> None:
+    """Requests that are answered from the state have the limits of the API, too."""
+    said = offline.run(command, name)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.splitlines()[-1].startswith((f"there is no autoscaler '{name[:3]}", "name: "))
+
+
 @pytest.mark.parametrize("command", ["get", "describe"])
 def test_a_name_that_is_not_utf_8_is_unknown(online: ServedScene, command: str) -> None:
     """The shell passes such a byte on as a surrogate."""

@@ -10,6 +10,7 @@ import pytest
 from bcrypt import gensalt, hashpw
 
 from autoscaler.config.settings import WebSettings
+from autoscaler.web.work import Work
 from tests.web.serving import Daemon, Served, serving
 
 
@@ -32,6 +33,14 @@ def test_every_operation_and_parameter_is_described(document: dict[str, Any]) ->
         for operation in operations.values():
             assert operation["summary"].endswith(".")
             assert all(parameter["description"] for parameter in operation["parameters"]), path
+
+
+def test_the_document_is_refused_while_too_many_requests_wait(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As every other answer that a thread makes."""
+    monkeypatch.setattr(Work, "_waiting", lambda _: 1_000)
+    answer = served.get("/api/v1/openapi.json")
+    assert (answer.status_code, answer.json()["errorType"]) == (503, "unavailable")
+    assert "Retry-After" in answer.headers
 
 
 @pytest.mark.slow
