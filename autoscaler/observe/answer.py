@@ -149,11 +149,17 @@ def parse_look_up(body: bytes, status: int, kind: type[_T], largest: int) -> _T:
 
 def parse_data(body: bytes, status: int, largest: int) -> Data:
     """Return the data of an answer to a query. Raises as `parse_answer` does."""
-    data = _raw(body, status, largest)
+    return decoded_as(_DATA, _raw(body, status, largest))
+
+
+def decoded_as(decoder: "msgspec.json.Decoder[_T]", raw: msgspec.Raw) -> _T:
+    """Return a part of an answer that the first step left as it came, its texts unread. Raises NotAnAnswer."""
     try:
-        return _DATA.decode(data)
+        return decoder.decode(raw)
     except msgspec.ValidationError as error:  # valid JSON of another form
         raise NotAnAnswer(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise NotAnAnswer from None
 
 
 def _raw(body: bytes, status: int, largest: int) -> msgspec.Raw:

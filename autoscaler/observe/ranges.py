@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from autoscaler.errors import MetricError
-from autoscaler.observe.answer import Histogram, Matrix, NotAnAnswer, Value, number, parse_data
+from autoscaler.observe.answer import Histogram, Matrix, NotAnAnswer, Value, decoded_as, number, parse_data
 from autoscaler.observe.result import Point, QueryResult, ResultType
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -107,10 +107,7 @@ def parse_range(body: bytes, status: int, grid: Grid, largest: int) -> RangeResu
     data = parse_data(body, status, largest)
     if not isinstance(data, Matrix):
         raise NotAnAnswer("it has neither a matrix nor an error")
-    try:
-        decoded = _DECODER.decode(data.result)
-    except msgspec.ValidationError as error:
-        raise NotAnAnswer(str(error)) from None
+    decoded = decoded_as(_DECODER, data.result)
     decoded.reverse()
     times, found = _Times(grid), []
     while decoded:  # frees each series once it is read: there may be a million samples

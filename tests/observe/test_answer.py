@@ -173,6 +173,7 @@ def test_other_number_formats_are_rejected(written: str) -> None:
         vector() + b"x",
         vector()[:-1],
         b"\xff\xfe",
+        vector({"metric": {"a": "?"}, "value": VALUE}).replace(b"?", b"\xff"),
         b'{"status": "error", "errorType": "a", "error": "\xff"}',
         b'{"status": "error", "errorType": "a", "error": "\\ud800"}',
         b"[" * 1_000_000,

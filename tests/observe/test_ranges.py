@@ -125,6 +125,12 @@ def test_an_invalid_range_answer_is_rejected(result: Any) -> None:
         parse(result)
 
 
+def test_a_label_that_is_no_text_is_rejected() -> None:
+    body = {"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {"a": "?"}, "values": []}]}}
+    with pytest.raises(NotAnAnswer):
+        parse_range(json.dumps(body).encode().replace(b"?", b"\xff"), 200, GRID, 2**26)
+
+
 def test_an_instant_querys_answer_is_an_error() -> None:
     body = {"status": "success", "data": {"resultType": "vector", "result": []}}
     with pytest.raises(NotAnAnswer, match="neither a matrix nor an error"):
