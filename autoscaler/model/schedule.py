@@ -8,6 +8,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from itertools import islice, takewhile
 from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
+from zlib import crc32
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
@@ -21,6 +23,8 @@ _LOOKBACK: Final = timedelta(days=32)
 _DAY: Final = timedelta(days=1)
 _SECOND: Final = timedelta(seconds=1)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
+_READY_BY: Final = 0.9
+"""Share of the rest of a day in which the next day's windows are made."""
 _LEAP_YEAR: Final = datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)
 _MOST_COMPARED: Final = 400
 """Starts of an entry, for `overlap`: a year of daily ones."""
@@ -34,10 +38,10 @@ class Window(NamedTuple):
 
 
 class _Kept:
-    """Keeps a day's windows beside an entry. They are no field: entries with other ones are equal, none is recorded."""
+    """Keeps the windows beside an entry. They are no field: entries with other ones are equal, and none is recorded."""
 
-    __slots__ = ("day",)
-    day: tuple[date, tuple[Window, ...]]
+    __slots__ = ("calendar",)
+    calendar: "_Calendar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,27 +183,60 @@ def _first_openings(entry: ScheduleEntry) -> tuple[Window, ...]:
     return tuple(entry.openings(*_LEAP_YEAR, _MOST_COMPARED))
 
 
+class _Calendar:
+    """The windows of all entries with the same times, by day of UTC. Dense expressions take long to iterate.
+
+    It keeps those of the day that was asked for last and of the day after, which it makes at a time of its own during
+    that day. So the windows of many entries are made a few at a time, and none at midnight.
+    """
+
+    __slots__ = ("__weakref__", "_day", "_due", "_entry", "_share", "_windows")
+
+    def __init__(self, entry: ScheduleEntry) -> None:
+        self._entry = entry
+        self._share = crc32(repr(entry).encode()) / 2**32 * _READY_BY
+        """After which share of the rest of a day the next day's windows are made."""
+        self._windows: dict[date, tuple[Window, ...]] = {}
+        self._day = date.min
+        self._due = _NEVER
+
+    def is_open(self, at: datetime) -> bool:
+        """Return whether a window is open at this time."""
+        day, known = at.date(), self._windows  # several threads may ask, so what they find is replaced as a whole
+        windows = known.get(day)
+        if windows is None or day != self._day:
+            windows = self._made(day) if windows is None else windows
+            self._windows = {day: windows}
+            self._day, self._due = day, at + (_midnight(day) + _DAY - at) * self._share
+        elif at >= self._due:
+            self._due = _NEVER
+            self._windows = {day: windows, day + _DAY: self._made(day + _DAY)}
+        place = bisect_right(windows, Window(at, _NEVER)) - 1
+        return place >= 0 and at < windows[place].end
+
+    def _made(self, day: date) -> tuple[Window, ...]:
+        return tuple(self._entry.windows(_midnight(day), _midnight(day) + _DAY))
+
+
+_CALENDARS: Final = WeakValueDictionary[ScheduleEntry, _Calendar]()
+"""By an entry's times alone."""
+
+
+def _calendar_of(entry: ScheduleEntry) -> _Calendar:
+    try:
+        return entry.calendar
+    except AttributeError:  # it is asked for the first time
+        times_alone = entry.times_alone()
+        calendar = _CALENDARS.get(times_alone) or _Calendar(times_alone)
+        _CALENDARS[times_alone] = calendar
+        object.__setattr__(entry, "calendar", calendar)
+        return calendar
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
 def is_open(entry: ScheduleEntry, at: datetime) -> bool:
     """Return whether an entry is open at a civil time, in UTC."""
-    windows = _windows_on(entry, at.date())
-    place = bisect_right(windows, Window(at, _NEVER)) - 1
-    return place >= 0 and at < windows[place].end
-
-
-def _windows_on(entry: ScheduleEntry, day: date) -> tuple[Window, ...]:
-    """Return the windows on a day of UTC. The entry keeps those asked for last: dense expressions take long."""
-    try:
-        kept, windows = entry.day
-    except AttributeError:  # it is asked for the first time
-        kept, windows = None, ()
-    if kept != day:
-        windows = _made(entry.times_alone(), day)
-        object.__setattr__(entry, "day", (day, windows))  # several threads may ask, so it is replaced as a whole
-    return windows
-
-
-@lru_cache(maxsize=2**10)
-def _made(entry: ScheduleEntry, day: date) -> tuple[Window, ...]:
-    """Return the windows of all entries with these times: a shared schedule costs as much as one's own."""
-    begin = datetime.combine(day, time(), UTC)
-    return tuple(entry.windows(begin, begin + _DAY))
+    return _calendar_of(entry).is_open(at)

@@ -8,12 +8,14 @@ further cycle here, and is given back when no thread uses it.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
 from autoscaler.cycle import Batch
+from autoscaler.decide.schedules import make_windows
 from autoscaler.errors import AutoscalerError, StateError, bug
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics
@@ -133,6 +135,9 @@ class Runtime:
         if self._membership is not None and not self._membership.joined:
             self._configure(wanted, settings)
             self._stop.run_interruptibly(self._membership.join)
+        scheduled = [scaler for scaler in settings.autoscalers if scaler.schedules]
+        if scheduled:
+            self._stop.run_interruptibly(partial(make_windows, scheduled, self._clock.now()))
         kept = {
             name for name, one in self.running.items() if name in wanted and wanted[name].adapter == one.wanted.adapter
         }
