@@ -1,18 +1,22 @@
 """Reads an answer's body within a bound on its decompressed bytes."""
 
 import io
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from typing import Any, Final
-
-from urllib3.exceptions import DecodeError
 
 from autoscaler.net.errors import Interrupted, TooLarge
 from autoscaler.net.limits import in_mib
 from autoscaler.net.lookup import positive
 
 _CHUNK: Final = 2**16
-_ENCODINGS: Final = ("", "identity", "gzip", "x-gzip")
-"""The values of Content-Encoding that are read. urllib3 knows others, whose libraries may be absent."""
+_GZIP: Final = 31
+"""zlib's `wbits` for gzip alone."""
+_MOST_MEMBERS: Final = 1000
+"""Members of one gzip answer. Servers send one; each takes time, even an empty one."""
+_ENCODINGS: Final = {"": False, "identity": False, "gzip": True, "x-gzip": True}
+"""Content-Encoding -> whether it is gzip."""
+
 _LONGEST_ENCODING: Final = 40
 """Characters of a Content-Encoding that is shown."""
 
@@ -26,23 +30,61 @@ def read_body(raw: Any, largest: int, left: Callable[[], float]) -> bytes:
     body = io.BytesIO()  # returns its content without a copy
     try:
         _read(raw, body, largest, left)
-    except BaseException as error:
+    except BaseException:
         body.close()  # the error's traceback would keep it
         raw.close()  # and the connection: late bytes must not count as the next answer
-        if isinstance(error, DecodeError):
-            raise Interrupted("its answer cannot be unpacked: it is not gzip") from None
         raise
     raw.release_conn()
     return body.getvalue()
 
 
 def _read(raw: Any, body: io.BytesIO, largest: int, left: Callable[[], float]) -> None:
+    """Yield the body's pieces. `largest` also bounds the received bytes: they may decompress to nothing."""
     encoding = raw.headers.get("Content-Encoding", "").strip().lower()
-    if encoding not in _ENCODINGS:
+    packed = _ENCODINGS.get(encoding)
+    if packed is None:
         shown = repr(encoding) if len(encoding) <= _LONGEST_ENCODING else "something else"  # a cut secret is not found
         raise Interrupted(f"its answer is encoded as {shown}; only gzip can be unpacked")
-    while chunk := raw.read1(_CHUNK, decode_content=True):  # urllib3 unpacks no more than it returns
-        body.write(chunk)
-        if body.tell() > largest:
-            raise TooLarge(f"answered with more than {in_mib(largest)}")
-        positive(left())
+    unpack = _Gzip() if packed else None
+    received = 0
+    while chunk := raw.read1(_CHUNK, decode_content=False):
+        received += len(chunk)
+        for piece in unpack.pieces(chunk) if unpack else (chunk,):
+            body.write(piece)
+            if max(body.tell(), received) > largest:
+                raise TooLarge(f"answered with more than {in_mib(largest)}")
+            positive(left())
+    if unpack is not None and unpack.unfinished:
+        raise Interrupted("its answer was cut short")
+
+
+class _Gzip:
+    """Decompresses gzip in pieces."""
+
+    def __init__(self) -> None:
+        self._member: Any = None
+        self._count = 0
+
+    @property
+    def unfinished(self) -> bool:
+        """Return whether the end is missing."""
+        return self._member is not None
+
+    def pieces(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the decompressed pieces of these bytes, at least one. Raises Interrupted."""
+        while chunk:
+            if self._member is None:
+                self._begin()
+            try:
+                yield self._member.decompress(chunk, _CHUNK)
+            except zlib.error:
+                raise Interrupted("its answer cannot be unpacked: it is not gzip") from None
+            chunk = self._member.unconsumed_tail
+            if self._member.eof:
+                chunk, self._member = self._member.unused_data, None
+
+    def _begin(self) -> None:
+        self._count += 1
+        if self._count > _MOST_MEMBERS:
+            raise Interrupted(f"its answer is packed in more than {_MOST_MEMBERS} parts")
+        self._member = zlib.decompressobj(_GZIP)
