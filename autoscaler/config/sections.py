@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, SkipValidation, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, SkipValidation, Strict, ValidationInfo, WithJsonSchema, field_validator
 
 from autoscaler import model
 from autoscaler.config.behavior import Behavior
@@ -45,6 +45,18 @@ from autoscaler.target import Duration
 _COOLDOWN: Final = timedelta(minutes=5)
 _MOST_ENTRIES: Final = 100
 """Of the schedules of an autoscaler: each costs time in every cycle, and `check` compares each with each."""
+
+
+def _check_idle(replicas: int) -> int:
+    if replicas != 0:
+        raise ValueError(f"{replicas} is not possible; write 0, or leave it out and raise minReplicas")
+    return replicas
+
+
+_IdleReplicas: TypeAlias = Annotated[
+    int, Strict(), AfterValidator(_check_idle), WithJsonSchema({"const": 0, "type": "integer"})
+]
+"""Not Literal[0], which false is, too."""
 
 
 class Victims(Section):
@@ -124,7 +136,7 @@ class Autoscaler(Section):
     """How long after an instance was first ready its samples do not count. Default: the Auto Scaling group's own."""
     drain: Drain | None = None
     """What happens to an instance that leaves before its back end ends it. Default: nothing."""
-    idle_replicas: Literal[0] | None = None
+    idle_replicas: _IdleReplicas | None = None
     """0: while no metric is active, the size is 0 and not minReplicas. Default: as minReplicas: 0 with an activation
     or a cooldown."""
     cooldown: Duration | None = None

@@ -60,7 +60,8 @@ def test_a_setting_without_an_effect_is_a_hint(load_text: Load) -> None:
 @pytest.mark.parametrize(
     ("own", "activation", "message"),
     [
-        (", idleReplicas: 1", "", "the number 1 is not allowed here; write 0"),
+        (", idleReplicas: 1", "", "1 is not possible; write 0, or leave it out and raise minReplicas"),
+        (", idleReplicas: false", "", "expected a whole number"),
         ("", ", activation: -1", "-1 is below 0; write a quantity of 0 or more"),
     ],
 )
