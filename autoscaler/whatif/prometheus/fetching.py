@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple, Protocol
 
+from msgspec import structs
+
 from autoscaler.clock import Clock
 from autoscaler.errors import PastError
 from autoscaler.observe.failure import QueryFailure
@@ -19,8 +21,11 @@ BLOCK: Final = 512
 
 A query that is refused costs as much of the past.
 """
+SMALLEST: Final = 64
+"""Steps of a query whose larger ones are too large or too late for the server."""
 _MOST_TRIES: Final = 6
-"""Of a block, if the server has answered before."""
+"""Of a smallest query, if the server has answered before."""
+_TRIES_BEFORE_HALVING: Final = 2
 _FIRST_PAUSE_SECONDS: Final = 2.0
 _LONGEST_REST_SECONDS: Final = 10.0
 """After an answer, the server rests for as long as it took, at most this long."""
@@ -73,6 +78,8 @@ class Fetcher:
         self._servers, self._clock, self._sleep = servers, clock, sleep
         self._rests: dict[str, float] = {}
         """Seconds before the next query to each server that has answered."""
+        self._most_steps: dict[Question, int] = {}
+        """Of one query, where a larger one was too large or too late."""
 
     def now(self) -> datetime:
         """The time, after which there is nothing to fetch."""
@@ -84,17 +91,31 @@ class Fetcher:
         The answer to a question that the server refuses is the refusal. Raises PastError if a server fails.
         """
         return {
-            question: Recording([Block(part.count, self._request(question, part)) for part in parts(span)])
+            question: Recording([block for part in parts(span) for block in self._blocks(question, part)])
             for question in dict.fromkeys(questions)
         }
+
+    def _blocks(self, question: Question, part: Grid) -> Iterator[Block]:
+        """Fetch a part of the time, in halves if it is too much for the server at a time."""
+        if part.count <= self._most_steps.get(question, BLOCK):
+            answer = self._request(question, part)
+            is_too_large = isinstance(answer, QueryFailure) and answer.outcome is Outcome.TOO_LARGE
+            if not is_too_large or part.count <= SMALLEST:
+                yield Block(part.count, answer)
+                return
+            self._most_steps[question] = max(SMALLEST, part.count // 2)
+        half = part.count // 2
+        yield from self._blocks(question, replace(part, count=half))
+        yield from self._blocks(question, replace(part, first=part.first + half, count=part.count - half))
 
     def _request(self, question: Question, part: Grid) -> RangeResult | QueryFailure:
         """The answer, or the refusal. Raises PastError if the server fails.
 
-        A server that has answered before may be overloaded, so it is asked again after a pause.
+        A server that has answered before may be overloaded, so it is asked again after a pause, and then for less.
         """
         name, pause = question.prometheus, _FIRST_PAUSE_SECONDS
-        tries = _MOST_TRIES if name in self._rests else 1
+        has_answered, is_smallest = name in self._rests, part.count <= SMALLEST
+        tries = 1 if not has_answered else _MOST_TRIES if is_smallest else _TRIES_BEFORE_HALVING
         while True:
             self._sleep(self._rests.get(name, 0.0))
             began = self._clock.monotonic()
@@ -105,6 +126,8 @@ class Fetcher:
             if answer.outcome not in (Outcome.FAILED, Outcome.LATE):
                 return answer
             tries -= 1
+            if tries == 0 and has_answered and not is_smallest:
+                return structs.replace(answer, outcome=Outcome.TOO_LARGE)
             if tries == 0:
                 raise PastError(answer.message)
             self._sleep(pause)

@@ -8,7 +8,7 @@ from autoscaler.errors import PastError
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid
-from autoscaler.whatif.prometheus.fetching import BLOCK, Fetcher, Recording, parts
+from autoscaler.whatif.prometheus.fetching import BLOCK, SMALLEST, Fetcher, Recording, parts
 from tests.whatif.sources import LOAD, FakeClock, FakePrometheus, refusing, span, values
 
 WEEK = 40_320
@@ -44,6 +44,31 @@ def test_what_is_refused_affects_only_its_own_block() -> None:
     assert [index for index, value in enumerate(found) if value is None] == list(range(BLOCK, 2 * BLOCK))
 
 
+def test_a_block_that_is_too_large_is_halved() -> None:
+    """A fleet's shared query has more samples in 512 steps than a server reads at a time."""
+    error = QueryFailure("query processing would load too many samples", outcome=Outcome.TOO_LARGE)
+    server = FakePrometheus(FakeClock(), refusing(error, lambda grid: grid.count > 150))
+    found = values(list(fetched(server, span(BLOCK * 100, 3 * BLOCK)).results()))
+    assert found == [float(BLOCK * 100 + each) for each in range(3 * BLOCK)]
+    assert len(server.asked) == 2 + 3 * BLOCK // 128, "what is too large is learnt once"
+
+
+def test_what_is_too_large_in_the_smallest_query_is_unknown() -> None:
+    error = QueryFailure("query processing would load too many samples", outcome=Outcome.TOO_LARGE)
+    server = FakePrometheus(FakeClock(), refusing(error, lambda _: True))
+    assert fetched(server, span(BLOCK * 100, BLOCK)).refusal() is not None
+    assert min(each.count for each in server.asked) == SMALLEST
+
+
+def test_a_server_that_fails_for_long_queries_is_asked_for_less() -> None:
+    """It has answered before, so it is overloaded rather than gone."""
+    first = BLOCK * 100
+    error = QueryFailure("did not answer within 60 s", outcome=Outcome.LATE)
+    server = FakePrometheus(FakeClock(), refusing(error, lambda grid: grid.first > first and grid.count > 256))
+    found = values(list(fetched(server, span(first, 2 * BLOCK)).results()))
+    assert found == [float(first + each) for each in range(2 * BLOCK)]
+
+
 def test_a_server_that_never_answered_is_not_asked_twice() -> None:
     """Its address is probably wrong, and the user wants to know at once."""
     server = FakePrometheus(FakeClock(), refusing(QueryFailure("cannot be asked"), lambda _: True))
@@ -56,7 +81,7 @@ def test_a_server_that_fails_for_a_short_time_is_asked_again_after_a_pause() -> 
     failures = iter([False, True, True, False])
     error = QueryFailure("answered HTTP 503")
     server = FakePrometheus(FakeClock(), refusing(error, lambda _: next(failures, False)))
-    found = fetched(server, span(1_000_064, 2 * BLOCK))
+    found = fetched(server, span(1_000_064, BLOCK + SMALLEST))
     assert None not in values(list(found.results()))
     assert {2.0, 4.0} <= set(server.clock.slept)
 
