@@ -62,9 +62,10 @@ def outage(folder: Path, *, killed: bool = False) -> Outage:
                 daemon, before = daemons.enter_context(running_daemon(config)), dict.fromkeys(JOBS, 0)
 
             def back() -> bool:
-                for job, sizes in found.sizes.items():
+                rests = _at_rest(nomad)
+                for job, sizes in found.sizes.items():  # afterwards: the last size is among them
                     sizes.add(_size(nomad, job))
-                return _at_rest(nomad)
+                return rests
 
             daemon.until(back, "return to that size", 300)
             found.written = {job: _written(daemon, job)[before[job] :] for job in JOBS}
