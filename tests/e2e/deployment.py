@@ -68,6 +68,8 @@ def outage(folder: Path, *, killed: bool = False) -> Outage:
                 return rests
 
             daemon.until(back, "return to that size", 300)
+            at_rest = len(daemon.events("decision", autoscaler=KEPT))
+            daemon.wait_for("decision", count=at_rest + 3, autoscaler=KEPT)  # they say what they find at rest
             found.written = {job: _written(daemon, job)[before[job] :] for job in JOBS}
             found.events = {
                 job: [each["reason"] for each in daemon.get(f"/api/v1/events?name={job}").json()["data"]["events"]]
