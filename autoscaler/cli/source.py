@@ -98,10 +98,12 @@ class Where:
         """Return the socket and the address of the given configuration, else the service's."""
         if self.config is None:
             return _SERVICE_SOCKET, _DEFAULT_SERVER
+        from autoscaler.cli.find_daemon import socket_of  # noqa: PLC0415 - it imports this module
         from autoscaler.config.control_socket import configured_places, default_socket  # noqa: PLC0415 - slow
         from autoscaler.record.folder import state_folder  # noqa: PLC0415 - slow
 
         socket, address = configured_places(self.config)
+        socket = socket or socket_of(self.config)
         if socket is None:
             by_hand = default_socket(os.environ, state_folder(os.environ))
             # `exists` raises if a folder may not be read

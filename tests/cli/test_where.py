@@ -3,13 +3,16 @@
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from autoscaler.cli import server, source
+from autoscaler.config import Settings
 from autoscaler.web.control import ControlSocket
 from tests.cli.scene import UNREACHABLE, Result, ServedScene, steering
+from tests.web.serving import Daemon
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +35,10 @@ def config(online: ServedScene, tmp_path: Path) -> Path:
     return file
 
 
+def _settings(daemon: Daemon, was: property = Daemon.__dict__["settings"]) -> Settings:
+    return was.__get__(daemon)  # type: ignore[no-any-return]  # a property is untyped
+
+
 def paused(scene: ServedScene, *options: str) -> Result:
     """Pause `jobs` with these options."""
     said = scene.run("pause", "jobs", *options)
@@ -43,6 +50,26 @@ def paused(scene: ServedScene, *options: str) -> Result:
 def test_the_socket_that_the_configuration_names_is_used(online: ServedScene, config: Path) -> None:
     """An operator can pause while the rest of the file is invalid."""
     paused(online, "--config.file", str(config))
+
+
+def test_the_daemon_that_runs_the_file_is_found_wherever_its_socket_is(
+    online: ServedScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A daemon that was started with another $STATE_DIRECTORY has its socket there."""
+    file = tmp_path / "running.yaml"
+    file.write_text("adapters: not yet\n")
+    monkeypatch.setattr(Daemon, "settings", property(lambda self: replace(_settings(self), path=file)))
+    link = tmp_path / "link.yaml"
+    link.symlink_to(file)
+    for given in (str(file), str(link), os.path.relpath(file)):
+        paused(online, "--config.file", given)
+        assert online.run("override", "jobs", "--config.file", given, "--min", "2").code == 0
+        assert online.run("resume", "jobs", "--config.file", given).code == 0
+        assert steering(online, "jobs") is None
+        assert online.run("get", "web", "--config.file", given).lines[1].startswith("web ")
+    before = online.daemon.reloads
+    assert online.run("reload", "--config.file", str(file)).code == 0
+    assert online.daemon.reloads == before + 1
 
 
 @pytest.mark.parametrize(
