@@ -43,6 +43,9 @@ _LARGE: Final = 2**20
 _BYTES_A_BRACKET: Final = 40
 """The largest answer may have one opening bracket in this many bytes, as 35,000 instances have. A decoded element takes
 a hundred bytes or more, so empty elements would take thirty times the answer's size."""
+_MOST_EQUALS: Final = 2**19
+"""AWS's answers have no attributes but a namespace; some texts and tags have an equals sign. Of 30 MB of attributes, a
+parser makes a gigabyte."""
 _CREDENTIALS: Final = ("Authorization", "X-Amz-Security-Token")
 _ENOUGH_SECONDS: Final = 60
 """The library's own time-out. Cycles are shorter, so it never applies."""
@@ -96,11 +99,12 @@ def _check(answer: AWSResponse) -> None:
     try:
         if HTTPStatus.OK < answer.status_code < HTTPStatus.MULTIPLE_CHOICES:
             raise Malformed(f"answered HTTP {answer.status_code}, which may be a part; AWS answers 200")  # noqa: TRY301
-        if content[:1] in (b"{", b"["):
+        is_json = content[:1] in (b"{", b"[")
+        if is_json:
             decoded(content, dict, LARGEST_ANSWER)
-        elif content.count(b"<") > LARGEST_ANSWER // _BYTES_A_BRACKET:
+        elif content.count(b"<") > LARGEST_ANSWER // _BYTES_A_BRACKET or content.count(b"=") > _MOST_EQUALS:
             raise Malformed("answered with more elements than an answer of its size should have")  # noqa: TRY301
-        elif len(content) > _LARGE and (answer.status_code != HTTPStatus.OK or not _is_xml(content)):
+        if len(content) > _LARGE and (answer.status_code != HTTPStatus.OK or not (is_json or _is_xml(content))):
             raise Malformed(f"answered HTTP {answer.status_code} with {in_mib(len(content))} that are not a list")  # noqa: TRY301
     except Malformed as error:
         raise HTTPClientError(error=error) from None

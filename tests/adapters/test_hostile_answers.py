@@ -110,6 +110,9 @@ _XML: Final[Mapping[str, Callable[[], Script]]] = {
     "3 GB in one text": lambda: endless(b"<a>", b"a" * _MIB),
     "30 MB of empty elements": lambda: answering(b"<a>" + b"<a/>" * 7_500_000 + b"</a>"),
     "30 MB of attributes": lambda: answering(b"<a>" + b'<a b="c"/>' * 3_000_000 + b"</a>"),
+    "30 MB of attributes of one element": lambda: answering(
+        b"<a " + b" ".join([b'%x=""' % (0xA00000 + each) for each in range(3_000_000)]) + b"/>"
+    ),
     "deep XML": lambda: answering(b"<a>" * 400_000 + b"</a>" * 400_000),
     "deep XML of 9 MB": lambda: answering(b"<a>" * 3_000_000),
     "30 MB that are not quite XML": lambda: answering(b"<a>" + b"\xe2" * 30_000_000),
@@ -121,6 +124,8 @@ _XML: Final[Mapping[str, Callable[[], Script]]] = {
 }
 _ADAPTERS: Final[Mapping[str, tuple[str, Mapping[str, Callable[[], Script]], Callable[[str], dict[str, Any]]]]] = {
     "nomad": ("web/work", _JSON, lambda url: {"address": url}),
+    "docker-swarm": ("web", _JSON, lambda url: {"host": url.replace("http:", "tcp:")}),
+    "aws-ecs": ("shop/web", _JSON, lambda url: {"endpointUrl": url, "region": "eu-west-1"}),
     "aws-asg": ("web", _XML, lambda url: {"endpointUrl": url, "region": "eu-west-1"}),
 }
 
