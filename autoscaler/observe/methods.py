@@ -54,7 +54,8 @@ class Methods:
     @property
     def longest_text(self) -> int | None:
         """The most bytes of a merged query's text, so that its URL is short enough; None: POST passes."""
-        if self._refusal is None or self._refusal.method != "POST":
+        refusal = self._refusal  # read once: another thread may replace it
+        if refusal is None or refusal.method != "POST":
             return None
         rest = self.url_length("query", {**self._params, "time": "1763802498.500", "query": ""})
         return (LONGEST_URL - rest) // _MOST_ENCODED
@@ -72,7 +73,8 @@ class Methods:
 
     def passed(self, method: Method) -> None:
         """Note that the source's API has answered a query by this method."""
-        if self._refusal is not None and self._refusal.method == method:
+        refusal = self._refusal
+        if refusal is not None and refusal.method == method:
             self._refusal = None
 
     def refused(self, method: Method, status: int) -> None:
@@ -81,7 +83,8 @@ class Methods:
 
     def too_long(self, length: int) -> str:
         """Return why a query whose URL has so many bytes fails where POST is refused, and the remedy."""
-        status = "" if self._refusal is None else f" with HTTP {self._refusal.status}"
+        refusal = self._refusal
+        status = "" if refusal is None else f" with HTTP {refusal.status}"
         return (
             f"refuses POST{status}, and by GET the query's URL has {length:,} bytes, above the limit of "
             f"{LONGEST_URL:,}; let its proxy pass POST of /api/v1/query, or shorten the expression"
