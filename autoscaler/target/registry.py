@@ -1,5 +1,6 @@
 """Finds adapters by entry points, both this project's and third parties'."""
 
+import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -28,6 +29,9 @@ def load(type_name: str) -> type[Adapter]:
     if entry is None:
         known = ", ".join(sorted(installed())) or "none"
         raise AdapterError(f"no adapter of type {type_name!r} is installed; installed: {known}")
+    if not entry.value.startswith("adapters."):
+        for name in [name for name, module in sys.modules.items() if module is None]:
+            del sys.modules[name]  # a library that `__main__` leaves out: a third party's adapter may need it
     try:
         adapter = with_defaults(entry.load())
     except Exception as error:  # foreign code: its import may raise anything

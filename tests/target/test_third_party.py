@@ -73,6 +73,15 @@ def test_a_third_partys_adapter_loads_and_works(install: Install, tmp_path: Path
     assert (state.replicas, state.status_replicas) == (4, 4)  # type: ignore[union-attr]  # an error would fail here
 
 
+def test_an_adapter_may_use_libraries_that_the_command_line_leaves_out(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None in their place makes an import fail, which saves an idle daemon their memory."""
+    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
+    install("lighthouse = acme_lighthouse:Lighthouse", f"import charset_normalizer\n{ADAPTER}")
+    assert load("lighthouse").__name__ == "Lighthouse"
+
+
 WITHOUT_BASE = """
 from adapters.memory import Memory
 
