@@ -222,9 +222,17 @@ class Subject(Section):
 class QueryAnswer(Section):
     """The answer to one query, for all who use it."""
 
-    expr: Text
+    expr: Text | None = None
     """As the configuration has it."""
+    ref: Text | None = None
+    """A shared query of the configuration."""
     values: SignalText
+
+    @model_validator(mode="after")
+    def _one_name(self) -> "QueryAnswer":
+        if (self.expr is None) is (self.ref is None):
+            raise ValueError("write either `expr` or `ref`")
+        return self
 
 
 class Test(Section):

@@ -204,9 +204,15 @@ class _Check:
         found = dict[str, Signal]()
         for number, each in enumerate(self._test.queries):
             loc: Loc = ("queries", number)
-            same = [text for text in asked if text.strip() == each.expr.strip()]
+            shared = self._settings.shared.queries
+            if each.ref is not None and each.ref not in shared:
+                message = f"{self._settings.path} has no query {each.ref[:64]!r}; {suggest(each.ref, shared)}"
+                self._add((*loc, "ref"), message)
+                continue
+            expr = each.expr if each.ref is None else shared[each.ref].expr.text
+            same = [text for text in asked if text.strip() == (expr or "").strip()]
             if not same:
-                self._add((*loc, "expr"), "no autoscaler of the test asks this query")
+                self._add((*loc, "expr" if each.ref is None else "ref"), "no autoscaler of the test asks this query")
             values: Signal = each.values
             found |= dict.fromkeys(same, values)
         return found

@@ -121,7 +121,7 @@ def test_two_users_of_one_query_find_their_own_samples(project: Project) -> None
     project.passes(
         {"at": "1m", "size": 3},
         subject={"values": {}},
-        queries=[{"expr": "loads", "values": {'{app="web"}': 30, '{app="api"}': 50}}],
+        queries=[{"ref": "all", "values": {'{app="web"}': 30, '{app="api"}': 50}}],
         autoscalers={"web": {"expect": [{"at": "1m", "size": 3}]}, "api": {"expect": [{"at": "1m", "size": 5}]}},
     )
 
