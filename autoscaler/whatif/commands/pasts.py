@@ -11,6 +11,7 @@ from autoscaler.errors import PastError
 from autoscaler.model import Autoscaler, Query
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.record import Archive
+from autoscaler.whatif.commands.progress import progress
 from autoscaler.whatif.past.past import Past
 from autoscaler.whatif.past.state_past import StatePast
 from autoscaler.whatif.prometheus.fetching import Fetcher
@@ -37,7 +38,7 @@ def past_of(
     """Return the past of an autoscaler from `since` to `until`, from the state or from `--prometheus`.
 
     `others`: other configurations of it, whose metrics Prometheus is asked for, too. Everything from Prometheus is
-    fetched before this returns. Raises PastError, StateError, UnknownName.
+    fetched before this returns, with progress on stderr. Raises PastError, StateError, UnknownName.
     """
     if sources.archive is None:
         return _from_prometheus(sources, scaler, others, since, until)
@@ -62,15 +63,16 @@ def _from_prometheus(
     clock = SystemClock()
     servers = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
     try:
-        return PrometheusPast(
-            scaler,
-            Fetcher(servers, clock),
-            since,
-            until,
-            prometheus=prometheus,
-            size=None if sources.size is None else Query(sources.size),
-            also=others,
-        )
+        with progress(f"{scaler.name}: fetching") as show:
+            return PrometheusPast(
+                scaler,
+                Fetcher(servers, clock, show),
+                since,
+                until,
+                prometheus=prometheus,
+                size=None if sources.size is None else Query(sources.size),
+                also=others,
+            )
     finally:
         for server in servers.values():
             server.close()

@@ -73,9 +73,16 @@ class Fetcher:
     """Fetches from any number of Prometheus servers. It belongs to one thread."""
 
     def __init__(
-        self, servers: Mapping[str, Server], clock: Clock, sleep: Callable[[float], object] = time.sleep
+        self,
+        servers: Mapping[str, Server],
+        clock: Clock,
+        progress: Callable[[float], object] = lambda _: None,
+        sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._servers, self._clock, self._sleep = servers, clock, sleep
+        """`progress` is called with the share that is fetched, which falls when more turns out to be needed."""
+        self._servers, self._clock = servers, clock
+        self._progress, self._sleep = progress, sleep
+        self._done = self._total = 0
         self._rests: dict[str, float] = {}
         """Seconds before the next query to each server that has answered."""
         self._most_steps: dict[Question, int] = {}
@@ -90,9 +97,11 @@ class Fetcher:
 
         The answer to a question that the server refuses is the refusal. Raises PastError if a server fails.
         """
+        questions = list(dict.fromkeys(questions))
+        self._total += span.count * len(questions)
         return {
             question: Recording([block for part in parts(span) for block in self._blocks(question, part)])
-            for question in dict.fromkeys(questions)
+            for question in questions
         }
 
     def _blocks(self, question: Question, part: Grid) -> Iterator[Block]:
@@ -101,6 +110,8 @@ class Fetcher:
             answer = self._request(question, part)
             is_too_large = isinstance(answer, QueryFailure) and answer.outcome is Outcome.TOO_LARGE
             if not is_too_large or part.count <= SMALLEST:
+                self._done += part.count
+                self._progress(self._done / self._total)
                 yield Block(part.count, answer)
                 return
             self._most_steps[question] = max(SMALLEST, part.count // 2)

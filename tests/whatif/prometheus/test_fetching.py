@@ -92,3 +92,11 @@ def test_a_server_is_asked_half_of_the_time_at_most() -> None:
     fetched(server, span(1_000_064, BLOCK * 3))
     assert len(server.asked) == 3
     assert sum(server.clock.slept) >= len(server.asked) - 1
+
+
+def test_progress_is_shown_to_the_end() -> None:
+    shown: list[float] = []
+    server = FakePrometheus(FakeClock())
+    Fetcher({"default": server}, server.clock, shown.append, server.clock.sleep).fetch([LOAD], span(10_000, 5000))
+    assert shown == sorted(shown)
+    assert shown[-1] == 1.0
