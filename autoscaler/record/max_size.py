@@ -46,13 +46,18 @@ def _size(table: Table) -> ColumnElement[Any]:
 def cut(connection: Connection, max_bytes: int, now: int) -> bool:
     """Delete some of the oldest data if there is more than `max_bytes`. Returns whether something was deleted.
 
-    The oldest detail goes first, then the oldest of the rest. The last hour and the autoscalers' memories are kept.
+    The oldest detail goes first, down to half of `max_bytes`, then the oldest of the rest, then the rest of detail: the
+    events of an outage leave its decisions. The last hour and the autoscalers' memories are kept.
     """
     excess, deleted = live_bytes(connection) - max_bytes, False
-    for tier, tables in TIERS:
-        if excess <= 0:
-            break
-        freed, rows = _cut_oldest(connection, tier, tables, excess, now)
+    if excess <= 0:
+        return False
+    detail = connection.execute(select(func.coalesce(func.sum(schema.detail.c.size), 0))).scalar_one()
+    for (tier, tables), most in ((TIERS[0], detail - max_bytes // 2), (TIERS[1], excess), (TIERS[0], excess)):
+        wanted = min(most, excess)
+        if wanted <= 0:
+            continue
+        freed, rows = _cut_oldest(connection, tier, tables, wanted, now)
         deleted |= rows > 0
         if rows == _ROWS_AT_ONCE:  # the next pass goes on here
             break

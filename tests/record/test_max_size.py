@@ -90,6 +90,25 @@ def test_the_oldest_detail_is_deleted_first(opener: Opener) -> None:
     assert [cut.tier for cut in opener.archive().cuts()] == ["detail"]
 
 
+def test_events_of_an_outage_leave_the_detail(opener: Opener) -> None:
+    """It is what explains the outage. Detail beyond half of the limit goes first, then history, then the rest."""
+    ledger = opener.ledger(limited(10 * MB))
+    add(ledger, schema.detail, 40, MB // 10)
+    newest = to_micros(START) - 24 * 3_600_000_000
+    fixed = {"autoscaler_id": 99, "spec": 1, "size": MB // 10}
+    with ledger._context.database.writing() as connection:
+        rows = [
+            {**fixed, "number": number, "at": newest + number, "body": random.randbytes(MB // 10)}
+            for number in range(1, 81)
+        ]
+        connection.execute(insert(schema.change), rows)
+    keep(ledger, decision(-24 * 3600))
+    cycle(ledger)
+    assert numbers(ledger, schema.detail) == list(range(1, 41))
+    assert 4 * MB < total(ledger, schema.change) < 6 * MB
+    assert [cut.tier for cut in opener.archive().cuts()] == ["history"]
+
+
 def test_a_cut_is_reported(opener: Opener) -> None:
     """The log, the page and a metric show its time and how far it reached."""
     ledger = opener.ledger(limited(1))
