@@ -14,7 +14,7 @@ from autoscaler.cli.tables.contents import sentence
 def restore(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="The file from `autoscaler backup`; none after pg_restore."),
+        typer.Argument(metavar="FILE", help="The file from `autoscaler backup`; none for a state on PostgreSQL."),
     ] = None,
     *,
     replace: Annotated[
@@ -24,9 +24,8 @@ def restore(
 ) -> None:
     """Replace the daemon's state by a backup. The daemon must not run.
 
-    The state is the one that the configuration names now (state.url). So a backup of SQLite can be moved to an empty
-    PostgreSQL database. A state on PostgreSQL is restored with pg_restore. This command without FILE then ends the
-    leases and claims that the copy still has.
+    A state on PostgreSQL is restored with pg_restore. This command without FILE then ends the leases and claims that
+    the copy still has.
     """
     with exit_on_error():
         from autoscaler.record import backup  # noqa: PLC0415 - slow

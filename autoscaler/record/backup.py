@@ -1,19 +1,19 @@
-"""Backups of an SQLite state: writes the whole state into one file, and restores such a file on either database.
+"""Backups of an SQLite state: writes the whole state into one file, and restores such a file.
 
 PostgreSQL is backed up with its own tools; `end_copied` ends what a restored database believes.
 """
 
 import errno
 import os
-from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import URL, Connection, Table, delete, func, insert, select
+from sqlalchemy import URL, Connection, delete, func, select
 
 from autoscaler.clock import SystemClock
 from autoscaler.errors import StateError
@@ -32,14 +32,6 @@ _NEW: Final = ".new"
 """Suffix of a restored state's name until the state is complete."""
 _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 """Errors of link(2) on file systems without hard links: memory sticks and many network shares."""
-
-_OF_DAEMONS: Final = (schema.member, schema.follows, schema.serves, schema.notice)
-"""The users of a state and what they are told, which end with a restore."""
-_MOVED: Final = tuple(
-    table for table in schema.metadata.sorted_tables if table not in (*_OF_DAEMONS, schema.schema_version)
-)
-_ROWS: Final = 100
-"""Rows copied at a time. A row can have some hundred kilobytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +79,19 @@ def back_up(url: str | None, state_dir: Path, file: Path, *, empty: bool = True)
 def restore(url: str | None, state_dir: Path, file: Path, *, replacing: bool = False) -> Contents:
     """Restore a backup while no daemon uses the state.
 
-    An existing state is refused unless `replacing`. Then it is kept under another name; on PostgreSQL it is always
-    refused. Raises StateError; then nothing has changed.
+    An existing state is refused unless `replacing`. Then it is kept under another name. Raises StateError; then nothing
+    has changed.
     """
     where, source = databases.locate(url, state_dir), _file_url(file)
+    if where.get_backend_name() != "sqlite":
+        raise StateError(
+            f"{databases.place(where)} is restored with pg_restore, and then with `autoscaler restore` without a file"
+        )
     if not file.is_file():
         raise StateError(f"{file} does not exist; name a file that `autoscaler backup` wrote")
     with opened(source, read_only=True) as connection:
         if not versions.holds_state(connection, f"backup {file}", remedy="restore it with that version"):
             raise StateError(f"{file} does not hold a state; name a file that `autoscaler backup` wrote")
-    if where.get_backend_name() != "sqlite":
-        return _move(where, source)
     path = Path(os.path.realpath(str(where.database)))  # of a symbolic link: the file on the other disk
     new = path.with_name(path.name + _NEW)
     with ExitStack() as leaving, _os_errors(f"{databases.place(where)} cannot be written"):
@@ -135,47 +129,6 @@ def end_copied(url: str | None, state_dir: Path) -> Contents:
                 connection.execute(delete(table))
             begin_incarnation(connection, max(now // 1_000_000, incarnation_of(connection) + 1))
             return _contents_of(connection)
-
-
-def _move(where: URL, source: URL) -> Contents:
-    """Write the rows of an SQLite backup into a PostgreSQL database that holds none."""
-    place = databases.place(where)
-    with closing(Database(where)) as database, database.writing() as connection:
-        wait_for(connection, Lock.OPENING)
-        wait_for(connection, Lock.SHARING)  # no daemon can join meanwhile
-        if not versions.holds_state(connection, place):
-            versions.create(connection, place)
-        now = database_time(connection)
-        _refuse_members(connection, now, place)
-        used = (schema.autoscaler, schema.steering)
-        if any(connection.execute(select(table).limit(1)).first() is not None for table in used):
-            raise StateError(f"{place} already holds a state; name an empty database (state.url)")
-        for table in _MOVED:
-            connection.execute(delete(table))
-        with closing(_rows(source)) as parts:
-            for table, rows in parts:
-                connection.execute(insert(table), rows)
-        _number_after_rows(connection)
-        begin_incarnation(connection, max(now // 1_000_000, incarnation_of(connection) + 1))
-        return _contents_of(connection)
-
-
-def _rows(source: URL) -> Generator[tuple[Table, list[dict[str, Any]]]]:
-    """Yield every row as of one moment, in parts. Raises StateError."""
-    with opened(source, read_only=True) as connection:
-        for table in _MOVED:
-            found = connection.execute(select(table).execution_options(stream_results=True, yield_per=_ROWS))
-            for part in found.mappings().partitions():
-                yield table, [dict(row) for row in part]
-
-
-def _number_after_rows(connection: Connection) -> None:
-    """Set the next autoscaler's id after all ids in the tables, including those of the journal's pages."""
-    known = connection.execute(select(func.max(schema.autoscaler.c.id))).scalar_one() or 0
-    chunk = connection.execute(select(func.max(schema.journal.c.chunk))).scalar_one()
-    last = known if chunk is None else max(known, (chunk + 1) * schema.CHUNK - 1)
-    sequence = func.pg_get_serial_sequence(schema.autoscaler.name, "id")
-    connection.execute(select(func.setval(sequence, last + 1, False)))
 
 
 def place_of(url: str | None, state_dir: Path) -> str:

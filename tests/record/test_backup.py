@@ -15,7 +15,6 @@ from autoscaler.model import Direction, History, Pause, Steering
 from autoscaler.record import Ledger, State, backup, schema
 from autoscaler.record.database import locate, opened
 from tests.record.conftest import Opener
-from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET, at, decision, event, keep, rising, scaler, written
 from tests.record.test_opening import of_version
 from tests.steering import steer
@@ -119,28 +118,6 @@ def test_a_daemon_decides_from_a_restored_state(sqlite_opener: Opener, tmp_path:
     assert expected.unfinished is not None
     assert expected.steering.pause is not None
     moved.close()
-
-
-@pytest.mark.slow
-def test_a_state_can_move_from_sqlite_to_postgresql(postgresql: str, tmp_path: Path) -> None:
-    """The documented way to several hosts: back up, set state.url, restore. No id is used twice."""
-    here, there = Opener(None, tmp_path / "state"), Opener(empty_state(postgresql), tmp_path / "there")
-    live(here)
-    here.close()
-    before = content_of(None, here.folder)
-    backup.back_up(None, here.folder, tmp_path / "a.db")
-    contents = backup.restore(there.url, there.folder, tmp_path / "a.db")
-    assert (contents.autoscalers, contents.last) == (2, at(465))
-    assert content_of(there.url, there.folder) == before
-    ledger = there.ledger()
-    assert _recalled(ledger).unfinished is not None
-    keep(ledger, decision(1000, name="new", target="new-asg"))
-    there.close()
-    now = content_of(there.url, there.folder)
-    assert max(row["id"] for row in now["autoscaler"]) > max(row["id"] for row in before["autoscaler"])
-    with pytest.raises(StateError, match="already holds a state; name an empty database"):
-        backup.restore(there.url, there.folder, tmp_path / "a.db", replacing=True)
-    assert content_of(there.url, there.folder) == now
 
 
 def test_new_autoscalers_get_ids_that_no_restored_row_has(sqlite_opener: Opener, tmp_path: Path) -> None:
@@ -368,11 +345,12 @@ def test_a_backup_needs_no_hard_links(sqlite_opener: Opener, tmp_path: Path, mon
     ("use", "words"),
     [
         (lambda folder, url: backup.back_up(url, folder, folder / "a.db"), "pg_dump, and after pg_restore"),
+        (lambda folder, url: backup.restore(url, folder, folder / "a.db"), "is restored with pg_restore, and then"),
         (lambda folder, _: backup.end_copied(None, folder), "name the backup to restore"),
     ],
-    ids=["backup", "restore without a file"],
+    ids=["backup", "restore", "restore without a file"],
 )
-def test_each_database_is_backed_up_in_its_own_way(
+def test_each_database_is_restored_in_its_own_way(
     use: Callable[[Path, str], object], words: str, tmp_path: Path
 ) -> None:
     """The message names the command to use instead."""
