@@ -1,4 +1,4 @@
-"""Looks at the folders of teams every second, and reads changed files.
+"""Looks at the folders of teams twice a second, and reads changed files.
 
 A file is read when two looks find it alike, so a file that is written slowly is read whole.
 """
@@ -16,7 +16,7 @@ from autoscaler.runtime.policies import Finding
 
 _REST_SECONDS: Final = 0.2
 """How long a changed file must not change before it is read."""
-_LOOK_SECONDS: Final = 1.0
+_LOOK_SECONDS: Final = 0.5
 """From one look to the next while nothing changes."""
 _SHARE: Final = 20
 """After its files were loaded, a team's next change waits this many times as long, so that it costs others little."""
