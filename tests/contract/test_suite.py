@@ -18,6 +18,7 @@ from autoscaler.target import (
     Conflict,
     Held,
     Instance,
+    Limits,
     Phase,
     ScaleChange,
     ScaleOutcome,
@@ -102,6 +103,12 @@ class WritesInWords(Broken):
 class LivesInTheFuture(ChangesInstances):
     def change(self, one: Instance) -> Instance:
         return replace(one, started_at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=365_000))
+
+
+class IsBelowItsMinimum(Broken):
+    def state(self, target: TargetRef, now: datetime) -> TargetState | TargetError:
+        state = super().state(target, now)
+        return state if isinstance(state, TargetError) else replace(state, limits=Limits(4, None, "the group"))
 
 
 class CountsWhatLeaves(Broken):
@@ -241,6 +248,7 @@ class TakesOutagesForEmptiness(Broken):
         ),
         (SharesIdentities, AdapterContract.test_instances_can_be_told_apart, "an identity of its own"),
         (LivesInTheFuture, AdapterContract.test_times_of_instances_are_past, "not lie in the future"),
+        (IsBelowItsMinimum, AdapterContract.test_a_size_lies_within_the_limits_of_the_target, "outside its own limits"),
         (ReplacesAll, AdapterContract.test_scale_in_is_written_and_comes_to_pass, "should keep instances"),
         (CountsWhatLeaves, AdapterContract.test_what_leaves_is_not_counted_as_existing, "status_replicas should be 1"),
         (SharesItsDeadline, AdapterContract.test_writes_side_by_side_do_not_mix, "should be"),

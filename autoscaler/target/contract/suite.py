@@ -95,6 +95,13 @@ class AdapterContract:
                 late = at is not None and at > now + timedelta(minutes=5)
                 promise(not late, f"{one.name}.{name} should not lie in the future, is {at!r} at {now!r}")
 
+    def test_a_size_lies_within_the_limits_of_the_target(self, harness: Harness) -> None:
+        """Decisions are cut to these limits, so a target outside them would be resized without a load."""
+        for size in (harness.large, harness.small):
+            limits = harness.start_at(size).limits
+            within = limits.minimum <= size and (limits.maximum is None or size <= limits.maximum)
+            promise(within, f"{size} is the target's size, and outside its own limits {limits}")
+
     def test_scale_in_is_written_and_comes_to_pass(self, harness: Harness) -> None:
         """A scale-in replaces no instance."""
         before, after = self._scale_and_settle(harness, harness.large, harness.small)

@@ -84,8 +84,8 @@ def compare(
 ) -> Comparison:
     """Run candidates through a past, decide recorded cycles again, and check the simulation against the record.
 
-    `start_up`: how long an instance takes to become ready,
-    where the past does not show it. `limits`: of the connection in the past. Raises what the past raises.
+    `start_up`: how long an instance takes to become ready, where the past does not show it. `limits`: of the connection
+    in the past. Raises what the past raises.
     """
     courses = [Course(), *[Course(each.label) for each in candidates]]
     found = Comparison(past.name, since, until, courses)

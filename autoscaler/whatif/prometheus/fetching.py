@@ -17,10 +17,7 @@ from autoscaler.observe.ranges import Grid, RangeResult
 from autoscaler.observe.result import QueryResult
 
 BLOCK: Final = 512
-"""Steps of one query: Prometheus allows 11,000 points per series, and a small query delays live queries less.
-
-A query that is refused costs as much of the past.
-"""
+"""Steps of one query: Prometheus allows 11,000 points per series, and a small query delays live queries less."""
 SMALLEST: Final = 64
 """Steps of a query whose larger ones are too large or too late for the server."""
 _MOST_TRIES: Final = 6
